@@ -1,0 +1,50 @@
+"""The zygote's main program: load what the profile preloads, then fork kernels for ever.
+
+Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
+lines `site DIR` and `preload MODULE`. From then on everything happens in cloche_zygote.serve().
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+
+CHAN, FILTER, SETUP = 3, 4, 5
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def read_setup() -> tuple[list[str], list[str]]:
+    with os.fdopen(SETUP, "r", encoding="utf-8") as setup:
+        pairs = [line.rstrip("\n").split(" ", 1) for line in setup]
+    return ([v for k, v in pairs if k == "site"], [v for k, v in pairs if k == "preload"])
+
+
+def main() -> None:
+    gc.disable()
+    # The directory of a script stands first on the path; for the programs to come it is theirs.
+    sys.path[0] = HERE
+    import cloche_zygote
+    from cell import oneshot
+
+    sites, preload = read_setup()
+    sys.path[0] = "/workspace"
+    sys.path.extend(sites)
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except Exception as exc:
+            why = f"module {name} cannot be imported: {type(exc).__name__}: {exc}"
+            cloche_zygote.broken(CHAN, why.replace("\0", "?")[:1500])
+            sys.exit(1)
+    oneshot.prepare()
+    del sys.modules["cloche_zygote"]
+    version = ".".join(map(str, sys.version_info[:3]))
+    tops = " ".join(sorted({name.partition(".")[0] for name in preload}))
+    gc.collect()
+    gc.freeze()
+    cloche_zygote.serve(CHAN, FILTER, oneshot.begin, oneshot.program, version, tops[:4000])
+
+
+main()

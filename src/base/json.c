@@ -1,0 +1,276 @@
+/* See json.h.
+ *
+ * The writer needs no stack: whether a comma is due depends only on what came last, and "last was a
+ * value or an end" is one flag. Strings are copied in runs; only what cannot stand as it is stops a
+ * run.
+ *
+ * The reader looks at the nesting before jansson does, because jansson's own bound is fixed when it
+ * is compiled and it recurses up to there. */
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void before(struct jw *j) {
+    if (j->comma)
+        buf_addc(j->to, ',');
+    j->comma = true;
+}
+
+static void open_with(struct jw *j, char c) {
+    before(j);
+    buf_addc(j->to, c);
+    j->comma = false;
+}
+
+static void close_with(struct jw *j, char c) {
+    buf_addc(j->to, c);
+    j->comma = true;
+}
+
+void jw_object(struct jw *j) {
+    open_with(j, '{');
+}
+
+void jw_object_end(struct jw *j) {
+    close_with(j, '}');
+}
+
+void jw_array(struct jw *j) {
+    open_with(j, '[');
+}
+
+void jw_array_end(struct jw *j) {
+    close_with(j, ']');
+}
+
+void jw_key(struct jw *j, const char *key) {
+    jw_str(j, key);
+    buf_addc(j->to, ':');
+    j->comma = false;
+}
+
+/* The well-formed sequences of UTF-8 by their first byte (Unicode, table 3-7): how long, and the
+ * range of the second byte, which is where overlong forms and surrogates are told apart. */
+struct utf8_lead {
+    uint8_t len, low, high;
+};
+
+static struct utf8_lead utf8_lead(unsigned char c) {
+    if (c < 0xc2 || c > 0xf4)
+        return (struct utf8_lead){0};
+    if (c < 0xe0)
+        return (struct utf8_lead){2, 0x80, 0xbf};
+    if (c < 0xf0)
+        return (struct utf8_lead){3, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf};
+    return (struct utf8_lead){4, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf};
+}
+
+/* How many bytes of a sequence that does not start with ASCII belong together; *ret_good says
+ * whether they are a character, or else the piece that one U+FFFD replaces. */
+static size_t utf8_span(const unsigned char *p, size_t len, bool *ret_good) {
+    struct utf8_lead lead = utf8_lead(p[0]);
+    size_t n = 1;
+    *ret_good = false;
+    if (lead.len == 0)
+        return 1;
+    if (n < len && p[1] >= lead.low && p[1] <= lead.high)
+        n++;
+    while (n >= 2 && n < lead.len && n < len && (p[n] & 0xc0) == 0x80)
+        n++;
+    *ret_good = n == lead.len;
+    return n;
+}
+
+static void escape_ascii(struct buf *b, unsigned char c) {
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *at = c ? strchr(from, c) : NULL;
+    if (at)
+        buf_addf(b, "\\%c", to[at - from]);
+    else
+        buf_addf(b, "\\u%04x", c);
+}
+
+/* The character at p (n bytes) is well-formed; may it stand in a JSON string as it is? */
+static bool is_plain(const unsigned char *p, size_t n) {
+    if (n == 1)
+        return p[0] >= 0x20 && p[0] < 0x7f && p[0] != '"' && p[0] != '\\';
+    if (n == 2)
+        return p[0] != 0xc2 || p[1] >= 0xa0;
+    return n != 3 || p[0] != 0xe2 || p[1] != 0x80 || (p[2] != 0xa8 && p[2] != 0xa9);
+}
+
+static void escape_one(struct buf *b, const unsigned char *p, size_t n) {
+    if (n == 1)
+        escape_ascii(b, p[0]);
+    else if (n == 2)
+        buf_addf(b, "\\u%04x", p[1]);
+    else
+        buf_addf(b, "\\u20%02x", p[2] - 0x80u);
+}
+
+void json_escape(struct buf *b, const char *text, size_t len) {
+    const unsigned char *s = (const unsigned char *)text;
+    size_t from = 0, n;
+    for (size_t at = 0; at < len; at += n) {
+        bool good = true;
+        n = s[at] < 0x80 ? 1 : utf8_span(s + at, len - at, &good);
+        if (good && is_plain(s + at, n))
+            continue;
+        buf_add(b, s + from, at - from);
+        if (good)
+            escape_one(b, s + at, n);
+        else
+            buf_adds(b, "\xef\xbf\xbd");
+        from = at + n;
+    }
+    buf_add(b, s + from, len - from);
+}
+
+void jw_strn(struct jw *j, const char *text, size_t len) {
+    before(j);
+    buf_addc(j->to, '"');
+    json_escape(j->to, text, len);
+    buf_addc(j->to, '"');
+}
+
+void jw_str(struct jw *j, const char *text) {
+    if (text)
+        jw_strn(j, text, strlen(text));
+    else
+        jw_null(j);
+}
+
+void jw_int(struct jw *j, int64_t v) {
+    before(j);
+    buf_addf(j->to, "%" PRId64, v);
+}
+
+void jw_uint(struct jw *j, uint64_t v) {
+    before(j);
+    buf_addf(j->to, "%" PRIu64, v);
+}
+
+void jw_real(struct jw *j, double v) {
+    if (!isfinite(v)) {
+        jw_null(j);
+        return;
+    }
+    char digits[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, v);
+        if (strtod(digits, NULL) == v)
+            break;
+    }
+    char *comma = strchr(digits, ','); /* a locale's decimal point */
+    if (comma)
+        *comma = '.';
+    before(j);
+    buf_adds(j->to, digits);
+    if (!strpbrk(digits, ".e"))
+        buf_adds(j->to, ".0");
+}
+
+void jw_bool(struct jw *j, bool v) {
+    before(j);
+    buf_adds(j->to, v ? "true" : "false");
+}
+
+void jw_null(struct jw *j) {
+    before(j);
+    buf_adds(j->to, "null");
+}
+
+void jw_raw(struct jw *j, const char *json, size_t len) {
+    before(j);
+    buf_add(j->to, json, len);
+}
+
+void jw_key_str(struct jw *j, const char *key, const char *text) {
+    jw_key(j, key);
+    jw_str(j, text);
+}
+
+void jw_key_int(struct jw *j, const char *key, int64_t v) {
+    jw_key(j, key);
+    jw_int(j, v);
+}
+
+void jw_key_uint(struct jw *j, const char *key, uint64_t v) {
+    jw_key(j, key);
+    jw_uint(j, v);
+}
+
+void jw_key_real(struct jw *j, const char *key, double v) {
+    jw_key(j, key);
+    jw_real(j, v);
+}
+
+void jw_key_bool(struct jw *j, const char *key, bool v) {
+    jw_key(j, key);
+    jw_bool(j, v);
+}
+
+void jw_key_null(struct jw *j, const char *key) {
+    jw_key(j, key);
+    jw_null(j);
+}
+
+/* Where in the text a reader went wrong, in characters, both from 1. */
+struct place {
+    unsigned line, column;
+};
+
+static void advance(struct place *at, unsigned char c) {
+    if (c == '\n')
+        *at = (struct place){at->line + 1, 1};
+    else if ((c & 0xc0) != 0x80)
+        at->column++;
+}
+
+/* Brackets outside strings; text that is no JSON at all may pass, jansson refuses it afterwards. */
+static int check_depth(const char *text, size_t len, unsigned most, struct err *e) {
+    struct place at = {1, 1};
+    unsigned depth = 0;
+    bool in_string = false, escaped = false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (in_string) {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > most)
+                return err_user(e, "bad_json",
+                                "JSON is nested more than %u levels deep: line %u, column %u", most,
+                                at.line, at.column);
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+        advance(&at, (unsigned char)c);
+    }
+    return 0;
+}
+
+int json_read(const char *text, size_t len, unsigned depth, struct json_t **ret, struct err *e) {
+    if (check_depth(text, len, depth, e) < 0)
+        return -1;
+    json_error_t why;
+    json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (!root) {
+        /* The reason quotes the input: keep it to one clean line. */
+        for (char *p = why.text; *p; p++)
+            if ((unsigned char)*p < 0x20 || *p == 0x7f)
+                *p = '?';
+        return err_user(e, "bad_json", "not valid JSON: %s: line %d, column %d", why.text,
+                        why.line > 0 ? why.line : 1, why.column > 0 ? why.column : 1);
+    }
+    *ret = root;
+    return 0;
+}

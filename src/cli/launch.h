@@ -1,0 +1,38 @@
+#pragma once
+/* Starts the warden and sees it end. Used by `serve` and by `run` for its private engine.
+ *
+ * The warden finds: 3 the packed configuration, 4 the listening socket, 5 the life line (read end:
+ * at its end of file the warden takes everything down and leaves), 6 the ready pipe (write end:
+ * lines of text, see below). Its stdin is /dev/null, its stdout is our stderr, it has a session of
+ * its own (a Ctrl-C at the terminal is ours to pass on), and of the environment only what it may
+ * need.
+ *
+ * Lines on the ready pipe: "listening", "profile NAME ready (VERSION)", "profile NAME broken: WHY",
+ * "problem WHY" before it leaves with WARDEN_CANNOT. */
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <sys/types.h>
+
+#define WARDEN_CANNOT 3 /* exit status: configuration or machine; starting again is no use */
+
+struct config;
+
+struct warden {
+    pid_t pid;
+    int pidfd; /* readable once it has ended */
+    int life;  /* write end; closing it ends the engine */
+    int ready; /* read end */
+};
+#define WARDEN_INIT                                                                                \
+    { .pid = -1, .pidfd = -1, .life = -1, .ready = -1 }
+
+int warden_start(const struct config *c, int listen_fd, struct warden *ret, struct err *e);
+/* After its end: reaps it and returns its wait status; sweeps if it did not leave in order. */
+int warden_reap(struct warden *w, const struct config *c);
+/* Closes the life line, waits (and kills what will not go), reaps; returns the wait status. What
+ * the ready pipe still held is appended to `words` unless that is NULL. Accepts WARDEN_INIT. */
+int warden_stop(struct warden *w, const struct config *c, struct buf *words);
+/* Appends what the ready pipe holds. 1 when there was something, 0 at the end of file. */
+int warden_read(struct warden *w, struct buf *to);

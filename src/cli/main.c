@@ -1,0 +1,85 @@
+/* cloche, the command line: finds the verb and hands over. Each verb parses its own options. */
+
+#include "cli/report.h"
+#include "cli/verbs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int verb_version(int argc, char **argv);
+static int verb_help(int argc, char **argv);
+
+static const struct verb {
+    const char *name;
+    int (*fn)(int argc, char **argv);
+    const char *help;
+} verbs[] = {
+    {"run", verb_run, "run a Python program in a fresh sandbox"},
+    {"serve", verb_serve, "keep an engine with warm sandboxes running"},
+    {"doctor", verb_doctor, "check what isolation this machine gives"},
+    {"config", verb_config, "print every setting, its value and where it came from"},
+    {"version", verb_version, "print the version"},
+    {"help", verb_help, "print this"},
+};
+#define VERBS (sizeof verbs / sizeof verbs[0])
+
+static int verb_version(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    puts("cloche " CLOCHE_VERSION);
+    return 0;
+}
+
+static int verb_help(int argc, char **argv) {
+    (void)argc;
+    (void)argv;
+    puts("cloche runs untrusted Python in warm, isolated sandboxes.\n");
+    for (size_t i = 0; i < VERBS; i++)
+        printf("  cloche %-9s %s\n", verbs[i].name, verbs[i].help);
+    puts("\n`cloche VERB --help` says more about run, serve, doctor and config.");
+    return 0;
+}
+
+/* A descriptor opened later must not become somebody's standard stream. */
+static void fill_standard_streams(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+static const struct verb *find_verb(const char *word) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+        word = "version";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        word = "help";
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(verbs[i].name, word) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    fill_standard_streams();
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        verb_help(argc, argv);
+        return EXIT_CLOCHE;
+    }
+    const struct verb *v = find_verb(argv[1]);
+    if (!v) {
+        struct err e;
+        report_bad_verb(argv[1], &e);
+        return report(&e, false);
+    }
+    int status = v->fn(argc - 1, argv + 1);
+    /* What was printed may have gone to a full disk. */
+    if (fflush(stdout) != 0 && status == 0)
+        status = EXIT_CLOCHE;
+    return status;
+}

@@ -1,0 +1,23 @@
+#pragma once
+/* --out DIR: the files that a program made, written below a directory of the user's.
+ *
+ * SECURITY: names and contents are a stranger's. No component is followed that is a link, nothing
+ * above DIR is reached, and what is there is replaced as a whole or not at all. */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct outdir {
+    const char *path; /* borrowed */
+    int fd;           /* owned; -1 until the first file */
+};
+
+/* Early, before anything runs: could we write there? Makes nothing. */
+int outdir_check(const char *path, struct err *e);
+/* Makes and opens DIR if that has not happened yet. */
+int outdir_open(struct outdir *d, struct err *e);
+/* Copies `size` bytes from the start of fd to DIR/name. */
+int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, struct err *e);
+void outdir_done(struct outdir *d);

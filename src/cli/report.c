@@ -1,0 +1,100 @@
+/* See report.h. Each kind of failure that the command line itself finds has its remedy in one
+ * table; failures that the engine reports bring theirs along. */
+
+#include "cli/report.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/verbs.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct remedy {
+    const char *kind, *text;
+    bool retryable;
+} remedies[] = {
+    {"bad_option", "see --help", false},
+    {"bad_value", "give a value within these bounds", false},
+    {"bad_config", "mend the configuration; `cloche config` shows what is in force", false},
+    {"bad_json", "mend the configuration file", false},
+    {"no_such_file", "check the path", false},
+    {"not_readable", "check the permissions", false},
+    {"is_directory", "name a file", false},
+    {"too_large", "make it smaller", false},
+    {"unknown_profile", "`cloche config` lists the profiles", false},
+    {"no_engine", "start one with `cloche serve`", true},
+    {"engine_running", "stop that one first, or name another socket with --socket", false},
+    {"engine_gone", "run it again; its log says more", true},
+    {"engine_failed", "`cloche doctor` checks this machine", false},
+    {"no_privilege", "run as the user who started the engine, or start one of your own", false},
+    {"output_failed", "make room, or name another place", false},
+    {"interrupted", "run it again", true},
+};
+
+static const struct remedy *find_remedy(const char *kind) {
+    for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++)
+        if (strcmp(remedies[i].kind, kind) == 0)
+            return &remedies[i];
+    static const struct remedy none = {"internal", "please report this", false};
+    return &none;
+}
+
+void report_say(const char *text) {
+    AUTO_BUF line = BUF_INIT;
+    buf_adds(&line, "cloche: ");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c == 0x7f)
+            buf_addf(&line, "\\x%02x", c);
+        else
+            buf_addc(&line, (char)c);
+    }
+    buf_addc(&line, '\n');
+    struct err ignored;
+    (void)fd_write_all(STDERR_FILENO, line.data, line.len, &ignored);
+}
+
+static void write_json(const struct failure *f) {
+    AUTO_BUF b = BUF_INIT;
+    struct jw j = JW_INIT(&b);
+    jw_object(&j);
+    jw_key(&j, "error");
+    jw_object(&j);
+    jw_key_str(&j, "code", f->kind);
+    jw_key_str(&j, "message", f->message);
+    jw_key_str(&j, "remediation", f->remediation);
+    jw_key_bool(&j, "retryable", f->retryable);
+    jw_object_end(&j);
+    jw_object_end(&j);
+    buf_addc(&b, '\n');
+    struct err ignored;
+    (void)fd_write_all(STDOUT_FILENO, b.data, b.len, &ignored);
+}
+
+int report_failure(const struct failure *f, bool json) {
+    AUTO_BUF line = BUF_INIT;
+    buf_adds(&line, f->message);
+    /* A refused value comes with what is allowed; that is remedy enough for one line. */
+    if (f->remediation[0] && strcmp(f->kind, "bad_value") != 0)
+        buf_addf(&line, "; %s", f->remediation);
+    report_say(line.data);
+    if (json)
+        write_json(f);
+    return EXIT_CLOCHE;
+}
+
+int report(const struct err *e, bool json) {
+    const struct remedy *r = find_remedy(e->kind);
+    struct failure f = {r->kind, e->text, r->text, r->retryable};
+    return report_failure(&f, json);
+}
+
+int report_bad_verb(const char *word, struct err *e) {
+    char quoted[64];
+    return err_user(e, "bad_option",
+                    "there is no verb %s: it is run, serve, doctor, config, version or help",
+                    log_quote(word, quoted, sizeof quoted));
+}

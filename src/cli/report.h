@@ -1,0 +1,22 @@
+#pragma once
+/* cloche's own failures as the user sees them: one line on stderr that says what, why and what to
+ * do, or with --json one object on stdout. Always exit status 125. */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct failure {
+    const char *kind, *message, *remediation; /* borrowed */
+    bool retryable;
+};
+
+/* Both return EXIT_CLOCHE. The remediation and whether a retry may help follow from the kind. */
+int report(const struct err *e, bool json);
+int report_failure(const struct failure *f, bool json);
+
+/* One line "cloche: …" on stderr, control characters escaped. */
+void report_say(const char *text);
+
+/* For main: an unknown verb. */
+int report_bad_verb(const char *word, struct err *e);

@@ -1,0 +1,257 @@
+/* See run_options.h. The limits are a table; the engine's own maxima are the engine's to tell. */
+
+#include "cli/run_options.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum unit { UNIT_NUMBER, UNIT_LONG, UNIT_MILLI, UNIT_PERCENT };
+
+static const struct limit {
+    const char *flag;
+    enum unit unit; /* MILLI: "1.5" is 1500; PERCENT: "1.5" is 150 */
+    uint64_t min, max;
+    size_t offset; /* in struct run_msg */
+} limits[] = {
+    {"--timeout", UNIT_MILLI, 1, UINT32_MAX, offsetof(struct run_msg, timeout_ms)},
+    {"--memory", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, memory_mb)},
+    {"--cpu", UNIT_NUMBER, 1, UINT32_MAX, offsetof(struct run_msg, cpu_seconds)},
+    {"--cpus", UNIT_PERCENT, 10, 1024000, offsetof(struct run_msg, cpus_percent)},
+    {"--pids", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, pids)},
+    {"--disk", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, disk_mb)},
+    {"--output", UNIT_LONG, 1, 1u << 30, offsetof(struct run_msg, output_bytes)},
+    {"--open-files", UNIT_NUMBER, 1, 1u << 20, offsetof(struct run_msg, open_files)},
+};
+#define LIMITS (sizeof limits / sizeof limits[0])
+
+/* getopt's codes; the limits follow LIMIT_BASE. */
+enum {
+    OPT_PROFILE = 256,
+    OPT_FILE,
+    OPT_OUT,
+    OPT_ENV,
+    OPT_STDIN,
+    OPT_LAST_LINE,
+    OPT_JSON,
+    OPT_SOCKET,
+    OPT_CONFIG,
+    LIMIT_BASE
+};
+
+static const struct option fixed_options[] = {
+    {"profile", required_argument, NULL, OPT_PROFILE},
+    {"file", required_argument, NULL, OPT_FILE},
+    {"out", required_argument, NULL, OPT_OUT},
+    {"env", required_argument, NULL, OPT_ENV},
+    {"stdin", no_argument, NULL, OPT_STDIN},
+    {"interactive-last-line", no_argument, NULL, OPT_LAST_LINE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"socket", required_argument, NULL, OPT_SOCKET},
+    {"config", required_argument, NULL, OPT_CONFIG},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+};
+#define FIXED (sizeof fixed_options / sizeof fixed_options[0])
+
+void run_options_help(void) {
+    puts("cloche run [OPTIONS] FILE | -c CODE | -   [-- ARGUMENTS]\n"
+         "\n"
+         "Runs a Python program in a fresh sandbox, from the engine of `cloche serve` or, where "
+         "none\n"
+         "is running, from a private one. The exit status is the program's; 124 timeout, 137 "
+         "memory,\n"
+         "128+N signal N, 125 a failure of cloche itself.\n"
+         "\n"
+         "  -c CODE                   the program itself; - reads it from stdin\n"
+         "  --profile NAME            auto (by its imports), base, data, or one of your own\n"
+         "  --file HOST[:SANDBOX]     copy a file into /workspace; may be repeated\n"
+         "  --out DIR                 put the files that it made or changed there\n"
+         "  --env NAME=VALUE          set a variable; may be repeated\n"
+         "  --stdin                   let it read our stdin (otherwise it reads nothing)\n"
+         "  --interactive-last-line   print the value of a last expression\n"
+         "  --json                    print the whole result as one line of JSON, nothing else\n"
+         "\n"
+         "  --timeout SECONDS         wall clock, fractions allowed\n"
+         "  --cpu SECONDS             processor time\n"
+         "  --memory MB   --disk MB   memory; size of /workspace, and of /tmp\n"
+         "  --cpus N      --pids N    processors (fractions allowed); processes and threads\n"
+         "  --output BYTES            kept of stdout, and as much of stderr\n"
+         "  --open-files N            per process\n"
+         "\n"
+         "  --socket PATH             the engine to use; it must be there\n"
+         "  --config FILE             the configuration of a private engine\n"
+         "  -v                        say what happens");
+}
+
+static int read_limit(const struct limit *l, const char *text, struct run_msg *m, struct err *e) {
+    struct num_rule rule = {l->flag, l->min, l->max};
+    void *to = (char *)m + l->offset;
+    uint64_t v = 0;
+    switch (l->unit) {
+    case UNIT_NUMBER:
+        return num_u32(text, &rule, to, e);
+    case UNIT_LONG:
+        return num_u64(text, &rule, to, e);
+    case UNIT_MILLI:
+    case UNIT_PERCENT:
+        if (num_milli(text, &rule, &v, e) < 0)
+            return -1;
+        *(uint32_t *)to = (uint32_t)(l->unit == UNIT_MILLI ? v : v / 10);
+        return 0;
+    }
+    return 0;
+}
+
+static int add_env(struct run_msg *m, const char *text, struct err *e) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        char quoted[64];
+        return err_user(e, "bad_value", "--env is %s; it must be NAME=VALUE",
+                        log_quote(text, quoted, sizeof quoted));
+    }
+    if (m->nenv == RUN_MAX_ENV)
+        return err_user(e, "bad_value", "--env: at most %d variables are allowed", RUN_MAX_ENV);
+    m->env[m->nenv++] = text;
+    return 0;
+}
+
+static int add_input(struct run_options *r, const char *spec, struct err *e) {
+    if (r->ninputs == RUN_MAX_FILES)
+        return err_user(e, "bad_value", "--file: at most %d files are allowed", RUN_MAX_FILES);
+    r->inputs = xrealloc(r->inputs, (r->ninputs + 1) * sizeof *r->inputs);
+    r->inputs[r->ninputs++] = spec;
+    return 0;
+}
+
+static int set_profile(struct run_options *r, const char *name, struct err *e) {
+    if (strlen(name) == 0 || strlen(name) > 32) {
+        char quoted[64];
+        return err_user(e, "unknown_profile", "there is no profile %s",
+                        log_quote(name, quoted, sizeof quoted));
+    }
+    r->msg.profile = name;
+    return 0;
+}
+
+static int set_program(struct run_options *r, const char **slot, const char *text, struct err *e) {
+    if (r->code || r->file) {
+        char quoted[64];
+        return err_user(e, "bad_option",
+                        "run: %s is one program too many (its arguments go after --)",
+                        log_quote(text, quoted, sizeof quoted));
+    }
+    *slot = text;
+    return 0;
+}
+
+static int handle(struct run_options *r, struct options *o, int code, struct err *e) {
+    if (code >= LIMIT_BASE)
+        return read_limit(&limits[code - LIMIT_BASE], optarg, &r->msg, e);
+    switch (code) {
+    case 1: /* not an option */
+        return set_program(r, &r->file, optarg, e);
+    case 'c':
+        return set_program(r, &r->code, optarg, e);
+    case 'v':
+        r->verbose = true;
+        return 0;
+    case 'h':
+        r->help = true;
+        return 0;
+    case OPT_PROFILE:
+        return set_profile(r, optarg, e);
+    case OPT_FILE:
+        return add_input(r, optarg, e);
+    case OPT_OUT:
+        r->out = optarg;
+        return 0;
+    case OPT_ENV:
+        return add_env(&r->msg, optarg, e);
+    case OPT_STDIN:
+        r->msg.flags |= RUN_STDIN;
+        return 0;
+    case OPT_LAST_LINE:
+        r->msg.flags |= RUN_LAST_LINE;
+        return 0;
+    case OPT_JSON:
+        r->json = true;
+        return 0;
+    case OPT_SOCKET:
+        r->socket_named = true;
+        return options_set_flag(o, "socket", optarg, e);
+    case OPT_CONFIG:
+        return options_set_flag(o, "config", optarg, e);
+    default:
+        return err_set(e, 0, "run: option code %d", code);
+    }
+}
+
+static int bad_flag(int code, char **argv, struct err *e) {
+    /* getopt names a short one in optopt; a long one stands before optind. */
+    char shorter[] = {'-', (char)optopt, '\0'}, quoted[80];
+    const char *name = optopt > 0 && optopt < 256 ? shorter : argv[optind - 1];
+    return err_user(e, "bad_option", "run: %s %s", log_quote(name, quoted, sizeof quoted),
+                    code == ':' ? "needs a value" : "is no option");
+}
+
+/* What is left over is for the program. */
+static int take_arguments(struct run_options *r, int argc, char **argv, struct err *e) {
+    if (argc - optind > RUN_MAX_ARGS)
+        return err_user(e, "bad_value", "run: at most %d arguments are allowed", RUN_MAX_ARGS);
+    for (; optind < argc; optind++)
+        r->msg.args[r->msg.nargs++] = argv[optind];
+    return 0;
+}
+
+static int check_together(const struct run_options *r, struct err *e) {
+    if (r->help)
+        return 0;
+    if (!r->code && !r->file)
+        return err_user(e, "bad_option", "run: no program: name a FILE, -c CODE or -");
+    if (r->file && strcmp(r->file, "-") == 0 && r->msg.flags & RUN_STDIN)
+        return err_user(e, "bad_option", "run: stdin cannot be both the program and its input");
+    return 0;
+}
+
+/* Errors in earlier options must come out as JSON too. */
+static bool asks_for_json(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+int run_options_parse(int argc, char **argv, struct options *o, struct run_options *ret,
+                      struct err *e) {
+    *ret = (struct run_options){.json = asks_for_json(argc, argv),
+                                .msg = {.profile = "auto", .code_fd = -1}};
+    struct option longs[FIXED + LIMITS + 1] = {0};
+    memcpy(longs, fixed_options, sizeof fixed_options);
+    for (size_t i = 0; i < LIMITS; i++)
+        longs[FIXED + i] =
+            (struct option){limits[i].flag + 2, required_argument, NULL, (int)(LIMIT_BASE + i)};
+    optind = 0;
+    opterr = 0;
+    int code;
+    while ((code = getopt_long(argc, argv, "-:c:vh", longs, NULL)) != -1) {
+        if (code == '?' || code == ':')
+            return bad_flag(code, argv, e);
+        if (handle(ret, o, code, e) < 0)
+            return -1;
+    }
+    if (take_arguments(ret, argc, argv, e) < 0)
+        return -1;
+    return check_together(ret, e);
+}
+
+void run_options_done(struct run_options *r) {
+    free(r->inputs);
+    *r = (struct run_options){0};
+}

@@ -1,0 +1,93 @@
+/* See settings.h. How a name becomes a flag and a variable is in options.c. */
+
+#include "cli/settings.h"
+
+#include "wire/config.h"
+
+#include <string.h>
+
+#define AT(member)    .offset = offsetof(struct config, member)
+#define NOWHERE       .offset = SETTING_NOWHERE
+#define NUM(min, max) SETTING_U32, min, max
+#define MB            NUM(1, 1u << 22)
+#define CORES         SETTING_CORES, 10, 1024000
+#define BYTES         SETTING_U64, 1, 1u << 30
+#define SINCE(name)   .dialect = name
+
+/* clang-format off */
+const struct setting settings[] = {
+    {"socket",           SETTING_PATH, 0, 0,              NULL,        AT(socket),
+     .help = "the engine's socket"},
+    {"profiles",         SETTING_NAMES, 0, 0,             "base,data", NOWHERE,
+     .help = "what to start; profiles of the file are added unless this is given"},
+    {"pool",             SETTING_AUTO, 0, 1024,           "auto",      NOWHERE,
+     SINCE("SANDBOX_POOL_SIZE"), .help = "ready sandboxes per profile; auto: base 4, others 2"},
+    {"zygotes",          SETTING_AUTO, 1, 64,             "auto",      NOWHERE,
+     .help = "zygotes per profile; auto: as the cores want"},
+    {"max_sandboxes",    NUM(1, 100000),                  "64",        AT(max_sandboxes),
+     .help = "alive at once, ready ones included"},
+    {"queue_max",        NUM(0, 1000000),                 "1000",      AT(queue_max),
+     .help = "programs that may wait for a sandbox"},
+    {"queue_ms",         NUM(0, 3600000),                 "30000",     AT(queue_ms),
+     .help = "how long each may wait"},
+    {"zygote_forks",     NUM(1, UINT32_MAX),              "10000",     AT(zygote_forks),
+     .help = "a zygote is replaced after so many forks"},
+    {"zygote_age_s",     NUM(1, UINT32_MAX),              "3600",      AT(zygote_age_s),
+     .help = "or after so many seconds"},
+    {"minimum",          SETTING_TEXT, 0, 0,              "strict",    AT(minimum),
+     .help = "layers without which nothing runs, see `cloche doctor`"},
+    {"cgroup",           SETTING_CHOICE, 0, 0,            "auto",      AT(cgroup),
+     .words = "auto v2 v1 none", .help = "control groups: auto, v2, v1 or none"},
+    {"id_user",          SETTING_TEXT, 0, 0,              "",          AT(id_user),
+     .help = "whose lines of /etc/subuid and /etc/subgid to use"},
+    {"log_level",        SETTING_LEVEL, 0, 0,             "info",      AT(log_level),
+     SINCE("LOG_LEVEL"), .help = "error, warn, info or debug"},
+    {"libexec",          SETTING_PATH, 0, 0,              NULL,        AT(libexec),
+     .help = "where cloche-warden and its fellows are"},
+
+    /* What a program gets that asks for nothing. */
+    {"timeout_ms",       NUM(1, UINT32_MAX),              "2000",      AT(defaults.timeout_ms),
+     .help = "a program's wall clock, unless it asks for more"},
+    {"memory_mb",        MB,                              "256",       AT(defaults.memory_mb),
+     SINCE("MEMORY_LIMIT_MB"), .help = "its memory"},
+    {"cpu_seconds",      NUM(1, UINT32_MAX),              "5",         AT(defaults.cpu_seconds),
+     SINCE("CPU_TIME_LIMIT_SEC"), .help = "its processor time"},
+    {"cpus",             CORES,                           "1",         AT(defaults.cpus_percent),
+     .help = "processors at once, fractions allowed"},
+    {"pids",             NUM(1, 1u << 22),                "64",        AT(defaults.pids),
+     .help = "processes and threads"},
+    {"disk_mb",          MB,                              "64",        AT(defaults.disk_mb),
+     .help = "size of /workspace, and of /tmp"},
+    {"open_files",       NUM(16, 1u << 20),               "256",       AT(defaults.open_files),
+     .help = "open files per process"},
+    {"output_bytes",     BYTES,                           "1000000",   AT(defaults.output_bytes),
+     SINCE("MAX_OUTPUT_BYTES"), .help = "kept of stdout, and as much of stderr"},
+
+    /* What it may ask for. */
+    {"max_timeout_ms",   NUM(1, UINT32_MAX),              "60000",     AT(maxima.timeout_ms),
+     SINCE("MAX_EXEC_TIMEOUT_MS"), .help = "the most that a program may ask for"},
+    {"max_memory_mb",    MB,                              "4096",      AT(maxima.memory_mb),
+     .help = "likewise"},
+    {"max_cpu_seconds",  NUM(1, UINT32_MAX),              "300",       AT(maxima.cpu_seconds),
+     .help = "likewise"},
+    {"max_cpus",         CORES,                           "64",        AT(maxima.cpus_percent),
+     .help = "likewise"},
+    {"max_pids",         NUM(1, 1u << 22),                "512",       AT(maxima.pids),
+     .help = "likewise"},
+    {"max_disk_mb",      MB,                              "1024",      AT(maxima.disk_mb),
+     .help = "likewise"},
+    {"max_open_files",   NUM(16, 1u << 20),               "4096",      AT(maxima.open_files),
+     .help = "likewise"},
+    {"max_output_bytes", BYTES,                           "67108864",  AT(maxima.output_bytes),
+     .help = "likewise"},
+};
+/* clang-format on */
+
+_Static_assert(sizeof settings / sizeof settings[0] == SETTINGS_, "settings.h says how many");
+
+size_t setting_find(const char *name) {
+    size_t i = 0;
+    while (i < SETTINGS_ && strcmp(settings[i].name, name) != 0)
+        i++;
+    return i;
+}

@@ -1,0 +1,37 @@
+#pragma once
+/* The one table of settings of the engine. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum setting_type {
+    SETTING_PATH, /* made absolute */
+    SETTING_TEXT,
+    SETTING_CHOICE, /* one of `words` */
+    SETTING_LEVEL,  /* of the log */
+    SETTING_NAMES,  /* profiles, with commas between */
+    SETTING_U32,
+    SETTING_AUTO, /* the same, or "auto" */
+    SETTING_U64,
+    SETTING_CORES, /* "1.5" is 150 percent */
+};
+
+#define SETTING_NOWHERE ((size_t)-1)
+
+struct setting {
+    const char *name;
+    enum setting_type type;
+    uint64_t min, max;    /* of numbers; of cores in thousandths */
+    const char *fallback; /* the default; NULL when it depends on the machine */
+    const char *words;
+    const char *dialect; /* another service's variable, or NULL */
+    size_t offset;       /* in struct config, or SETTING_NOWHERE */
+    const char *help;
+};
+
+/* SETTINGS_ is how many there are; settings.c checks it. */
+enum { SETTINGS_ = 30 };
+extern const struct setting settings[SETTINGS_];
+
+/* SETTINGS_ when there is none of that name. */
+size_t setting_find(const char *name);

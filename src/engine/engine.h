@@ -1,0 +1,106 @@
+#pragma once
+/* The engine: sandboxes kept ready, programs run in them, receipts. Lives in the server process,
+ * which has no privilege: it asks the warden for sandboxes and holds descriptors to the rest.
+ *
+ * A caller makes a struct run_request, hands it to run_new with its callbacks, and gets on_output
+ * as the program writes and on_done exactly once. run_cancel may come any time before that. */
+
+#include "engine/knobs.h"
+#include "loop/loop.h"
+#include "wire/chan.h"
+#include "wire/config.h"
+#include "wire/run.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
+struct run;
+struct sandbox;
+
+struct profile_pool {
+    struct engine *engine; /* borrowed */
+    const struct config_profile *config;
+    unsigned index;
+    enum profile_state state;
+    char what[2048];         /* version when ready, else the reason */
+    char modules[4096];      /* top-level modules it preloads, space separated */
+    struct sandbox *ready;   /* oldest first */
+    unsigned nready, making; /* `making`: asked for and not yet ready */
+    struct run *queue, **queue_end;
+    unsigned nqueue;
+    unsigned failures; /* in a row */
+    char last_failure[ERR_TEXT_MAX];
+    struct timer retry;
+};
+
+struct engine_counts {
+    uint64_t runs, warm, denied;
+    unsigned sandboxes; /* alive, in any state */
+};
+
+struct engine {
+    struct loop *loop; /* borrowed */
+    struct config config;
+    struct chan warden;
+    struct profile_pool pools[CONFIG_MAX_PROFILES];
+    struct sandbox *sandboxes; /* all that are not gone */
+    struct knobs *knobs;       /* by slot, config.max_sandboxes */
+    struct engine_counts counts;
+};
+
+/* Takes the warden's socket. */
+int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e);
+/* State for people and machines, as JSON. */
+struct buf;
+void engine_state(const struct engine *g, struct buf *to);
+
+struct run_input {
+    char *path; /* owned: relative to the workspace */
+    uint32_t mode;
+    int fd;            /* owned: what to copy in */
+    uint64_t ctime_ns; /* of the copy, when it was complete */
+    uint64_t size;
+};
+
+struct run_request {
+    uint32_t flags;              /* enum run_flag */
+    char *profile;               /* owned: a name, or auto */
+    struct config_limits limits; /* 0: the default; run_new fills them in */
+    char **args, **env;          /* owned */
+    unsigned nargs, nenv;
+    int code_fd; /* owned: -1 when the code is in `code` */
+    uint8_t *code;
+    size_t code_len;
+    struct run_input *inputs;
+    unsigned ninputs;
+};
+void run_request_done(struct run_request *q);
+
+struct run_callbacks {
+    void *arg;
+    void (*on_start)(void *arg, struct run *r);
+    void (*on_output)(void *arg, int stream, const void *data, size_t len);
+    /* A file that was made or changed (RUN_FILES); the descriptor is the engine's. */
+    void (*on_file)(void *arg, const char *path, uint64_t size, int fd);
+    /* Once. `why` is NULL when there is a result. The run is freed after it. */
+    void (*on_done)(void *arg, struct run *r, const struct err *why);
+};
+
+/* Checks the request and queues it; takes its contents. On failure nothing was taken. */
+int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
+            struct run **ret, struct err *e);
+/* The one who asked is gone: no more callbacks. */
+void run_cancel(struct run *r);
+/* More for the program's stdin; len 0 is its end. False: there is a backlog, wait for on_stdin. */
+void run_stdin(struct run *r, const void *data, size_t len);
+size_t run_stdin_backlog(const struct run *r);
+void run_signal(struct run *r, int sig);
+/* The consumer of the output is slow: stop, or go on, reading from the program. */
+void run_hold(struct run *r, bool hold);
+
+/* After on_done: what to tell a shell, and the result of api.md. */
+int run_exit_status(const struct run *r);
+void run_why(const struct run *r, char *out, size_t cap);
+void run_result_json(const struct run *r, struct buf *to);
+const char *run_id(const struct run *r);

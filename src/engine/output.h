@@ -1,0 +1,29 @@
+#pragma once
+/* What a program writes to one of its two streams: collected up to a cap, passed on as it comes. */
+
+#include "base/buf.h"
+#include "loop/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct output {
+    struct loop *loop; /* borrowed */
+    struct watch watch;
+    int fd; /* borrowed: the sandbox's */
+    struct buf kept;
+    uint64_t total, cap;
+    bool held;
+    void (*on_data)(struct output *o, const void *data, size_t len); /* within the cap only */
+    void *arg;
+};
+
+int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e);
+/* Takes what the pipe holds at this moment and no more: a writer that goes on for ever cannot hold
+ * the caller up. */
+void output_drain(struct output *o);
+/* Stop or go on reading; the program blocks on a full pipe meanwhile. */
+void output_hold(struct output *o, bool hold);
+void output_end(struct output *o);
+void output_free(struct output *o);
+bool output_truncated(const struct output *o);

@@ -1,0 +1,252 @@
+/* The engine's core: one pool of ready sandboxes and one queue of waiting runs per profile.
+ *
+ * A run takes the oldest ready sandbox; where none is ready it waits in order, and sandboxes are
+ * asked for: as many as the pool wants to hold plus one for each that waits, but never more than
+ * the operator allows to be alive. Refilling starts when a run is over (or when the pool is empty),
+ * so that making the next sandbox does not compete with the program that took the last. */
+
+#include "engine/sandbox.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_MAKING   16
+#define MAX_FAILURES 5
+#define RETRY_NS     (uint64_t)100000000
+
+static void ask(struct profile_pool *p) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_MAKE);
+    wire_put_u32(&o, p->index);
+    chan_send(&p->engine->warden, &o);
+    p->making++;
+}
+
+static unsigned room(const struct engine *g) {
+    unsigned asked = 0;
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        asked += g->pools[i].making;
+    for (const struct sandbox *s = g->sandboxes; s; s = s->next)
+        asked += s->state != SANDBOX_STARTING; /* those are counted as `making` */
+    return asked < g->config.max_sandboxes ? g->config.max_sandboxes - asked : 0;
+}
+
+static void want(struct profile_pool *p, unsigned total) {
+    if (p->state == PROFILE_BROKEN || p->retry.place)
+        return;
+    unsigned free_places = room(p->engine);
+    while (p->nready + p->making < total && p->making < MAX_MAKING && free_places-- > 0)
+        ask(p);
+}
+
+void pool_refill(struct profile_pool *p) {
+    want(p, p->config->pool + p->nqueue);
+}
+
+static struct sandbox *take(struct profile_pool *p) {
+    struct sandbox *s = p->ready;
+    p->ready = s->next_ready;
+    p->nready--;
+    return s;
+}
+
+void pool_forget(struct sandbox *s) {
+    struct profile_pool *p = s->pool;
+    for (struct sandbox **at = &p->ready; *at; at = &(*at)->next_ready) {
+        if (*at == s) {
+            *at = s->next_ready;
+            p->nready--;
+            return;
+        }
+    }
+}
+
+static struct run *next_waiting(struct profile_pool *p) {
+    struct run *r = p->queue;
+    struct run **next = run_queue_next(r);
+    p->queue = *next;
+    if (!p->queue)
+        p->queue_end = &p->queue;
+    *next = NULL;
+    p->nqueue--;
+    return r;
+}
+
+/* A place that another profile's ready sandbox holds is given up for a run that waits. */
+static void make_room(struct profile_pool *p) {
+    struct engine *g = p->engine;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        struct profile_pool *other = &g->pools[i];
+        if (other != p && other->ready && !other->queue) {
+            sandbox_end(other->ready);
+            return;
+        }
+    }
+}
+
+void pool_dispatch(struct profile_pool *p) {
+    while (p->queue && p->ready)
+        run_assign(next_waiting(p), take(p));
+    if (p->queue) {
+        want(p, p->nqueue);
+        if (p->making == 0 && room(p->engine) == 0)
+            make_room(p);
+    } else {
+        pool_refill(p);
+    }
+}
+
+void pool_ready(struct sandbox *s) {
+    struct profile_pool *p = s->pool;
+    if (p->making)
+        p->making--;
+    p->failures = 0;
+    struct sandbox **end = &p->ready;
+    while (*end)
+        end = &(*end)->next_ready;
+    s->next_ready = NULL;
+    *end = s;
+    p->nready++;
+    pool_dispatch(p);
+}
+
+static void refuse_all(struct profile_pool *p, const char *kind, const char *why) {
+    struct err e;
+    err_user(&e, kind, "profile %s: %s", p->config->name, why);
+    while (p->queue)
+        run_refuse(next_waiting(p), &e);
+}
+
+void pool_failed(struct profile_pool *p, const char *why) {
+    if (p->making)
+        p->making--;
+    snprintf(p->last_failure, sizeof p->last_failure, "%s", why);
+    unsigned n = ++p->failures;
+    if ((n & (n - 1)) == 0) /* the 1st, 2nd, 4th, 8th … */
+        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n, why);
+    if (n >= MAX_FAILURES && p->state == PROFILE_READY)
+        refuse_all(p, "no_sandbox", why);
+    if (!p->retry.place)
+        loop_timer(p->engine->loop, &p->retry,
+                   now_ns() + (RETRY_NS << (n / MAX_MAKING > 5 ? 5 : n / MAX_MAKING)));
+}
+
+static void on_retry(struct timer *t) {
+    pool_dispatch(t->arg);
+}
+
+static void on_profile(struct engine *g, struct wire_in *in) {
+    uint32_t index = wire_get_u32(in), state = wire_get_u32(in);
+    const char *what = wire_get_str(in, 2047), *modules = wire_get_str(in, 4095);
+    struct err e;
+    if (wire_end(in, &e) < 0 || index >= g->config.nprofiles || state > PROFILE_RESTARTING)
+        return;
+    struct profile_pool *p = &g->pools[index];
+    p->state = (enum profile_state)state;
+    snprintf(p->what, sizeof p->what, "%s", what);
+    if (*modules)
+        snprintf(p->modules, sizeof p->modules, "%s", modules);
+    if (p->state == PROFILE_BROKEN) {
+        p->making = 0;
+        refuse_all(p, "profile_broken", what);
+    } else {
+        pool_dispatch(p);
+    }
+}
+
+static void on_warden(struct chan *c, struct wire_in *in) {
+    struct engine *g = c->arg;
+    struct sandbox *s;
+    uint32_t index;
+    switch ((int)in->type) {
+    case WIRE_W_MADE:
+        sandbox_made(g, in);
+        break;
+    case WIRE_W_FAILED:
+        index = wire_get_u32(in);
+        if (index < g->config.nprofiles)
+            pool_failed(&g->pools[index], wire_get_str(in, ERR_TEXT_MAX));
+        break;
+    case WIRE_W_EXITED:
+        s = sandbox_find(g, wire_get_u64(in));
+        if (s && s->run)
+            run_exited(s->run, (int)wire_get_u32(in));
+        break;
+    case WIRE_W_GONE:
+        s = sandbox_find(g, wire_get_u64(in));
+        if (s)
+            sandbox_gone(s);
+        break;
+    case WIRE_W_PROFILE:
+        on_profile(g, in);
+        break;
+    default:
+        log_error("warden sent message=%s", wire_type_name(in->type));
+    }
+}
+
+/* Without the warden there is no engine. */
+static void on_warden_gone(struct chan *c, const struct err *why) {
+    struct engine *g = c->arg;
+    (void)why;
+    loop_stop(g->loop);
+}
+
+int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
+    *g = (struct engine){.loop = l};
+    if (config_unpack(config_fd, &g->config, e) < 0)
+        return -1;
+    g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
+    for (unsigned i = 0; i < g->config.max_sandboxes; i++)
+        knobs_init(&g->knobs[i]);
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        struct profile_pool *p = &g->pools[i];
+        p->engine = g;
+        p->config = &g->config.profiles[i];
+        p->index = i;
+        p->queue_end = &p->queue;
+        p->retry = (struct timer){.fn = on_retry, .arg = p};
+        AUTO_BUF names = BUF_INIT; /* until the zygote tells */
+        for (unsigned k = 0; k < p->config->preload.n; k++)
+            buf_addf(&names, "%s ", p->config->preload.items[k]);
+        snprintf(p->modules, sizeof p->modules, "%s", names.data);
+    }
+    g->warden = (struct chan){.fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g};
+    return chan_init(&g->warden, l, warden_fd, e);
+}
+
+static void profile_state(struct jw *j, const struct profile_pool *p) {
+    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
+    jw_object(j);
+    jw_key_str(j, "name", p->config->name);
+    jw_key_str(j, "state", states[p->state]);
+    jw_key_str(j, "what", p->what);
+    jw_key_str(j, "modules", p->modules);
+    jw_key_uint(j, "ready", p->nready);
+    jw_key_uint(j, "making", p->making);
+    jw_key_uint(j, "queued", p->nqueue);
+    jw_object_end(j);
+}
+
+void engine_state(const struct engine *g, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
+    jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
+    jw_key_uint(&j, "executions", g->counts.runs);
+    jw_key(&j, "profiles");
+    jw_array(&j);
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        profile_state(&j, &g->pools[i]);
+    jw_array_end(&j);
+    jw_object_end(&j);
+}

@@ -1,0 +1,171 @@
+/* The result of an execution: the object of the API, the exit status for a shell, and one line for
+ * people. Contract 1's fields come first. */
+
+#include "engine/run_state.h"
+
+#include "base/json.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRUNCATED "\n...[truncated]"
+
+static bool out_of_memory(const struct run *r) {
+    return r->end == END_MEMORY ||
+           (r->usage.out_of_memory && r->end == END_EXIT && r->signal == SIGKILL);
+}
+
+static bool timed_out(const struct run *r) {
+    return r->end == END_TIMEOUT;
+}
+
+static const char *status(const struct run *r) {
+    if (timed_out(r))
+        return "timeout";
+    if (out_of_memory(r))
+        return "memory_exceeded";
+    if (r->end != END_DONE)
+        return "killed";
+    if (r->how == DONE_INTERRUPTED)
+        return "interrupted";
+    return r->exit_code == 0 ? "ok" : "error";
+}
+
+static int exit_code(const struct run *r) {
+    if (r->end == END_MEMORY || r->end == END_CPU || r->end == END_SIGNAL)
+        return 128 + SIGKILL;
+    return r->exit_code;
+}
+
+int run_exit_status(const struct run *r) {
+    int code = exit_code(r);
+    return timed_out(r) ? 124 : code < 0 ? 128 + SIGKILL : code;
+}
+
+void run_why(const struct run *r, char *out, size_t cap) {
+    const struct config_limits *l = &r->req.limits;
+    out[0] = '\0';
+    if (timed_out(r))
+        snprintf(out, cap, "stopped: it ran longer than %u.%03u s (--timeout)",
+                 l->timeout_ms / 1000, l->timeout_ms % 1000);
+    else if (out_of_memory(r))
+        snprintf(out, cap, "killed: it needed more than %u MB of memory (--memory)", l->memory_mb);
+    else if (r->end == END_CPU)
+        snprintf(out, cap, "killed: it used more than %u s of CPU time (--cpu)", l->cpu_seconds);
+    else if (r->end == END_SIGNAL)
+        snprintf(out, cap, "killed on request");
+    else if (r->end == END_EXIT && r->signal > 0)
+        snprintf(out, cap, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
+}
+
+/* Contract 1: the first cap - 32 bytes and a mark. */
+static void put_stream(struct jw *j, const char *key, const struct output *o) {
+    jw_key(j, key);
+    if (!output_truncated(o)) {
+        jw_strn(j, o->kept.data, o->kept.len);
+        return;
+    }
+    struct buf b = BUF_INIT;
+    size_t keep = o->kept.len > 32 ? o->kept.len - 32 : 0;
+    buf_add(&b, o->kept.data, keep);
+    buf_adds(&b, TRUNCATED);
+    jw_strn(j, b.data, b.len);
+    buf_done(&b);
+}
+
+static void put_files(struct jw *j, const struct run *r) {
+    jw_key(j, "files");
+    jw_array(j);
+    for (unsigned i = 0; i < r->changes.n; i++) {
+        if (!r->is_change[i])
+            continue;
+        jw_object(j);
+        jw_key_str(j, "path", r->changes.items[i].path);
+        jw_key_str(j, "kind", "file");
+        jw_key_null(j, "file_id");
+        jw_key_uint(j, "size_bytes", r->changes.items[i].size);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+static void put_error(struct jw *j, const struct run *r) {
+    if (!r->error_name || r->exit_code == 0) {
+        jw_key_null(j, "error");
+        return;
+    }
+    jw_key(j, "error");
+    jw_object(j);
+    jw_key_str(j, "name", r->error_name);
+    jw_key_str(j, "value", r->error_value);
+    jw_key(j, "traceback");
+    jw_array(j);
+    for (unsigned i = 0; i < r->ntraceback; i++)
+        jw_str(j, r->traceback[i]);
+    jw_array_end(j);
+    jw_object_end(j);
+}
+
+static void put_denied(struct jw *j, const struct run *r) {
+    jw_key(j, "denied");
+    jw_array(j);
+    for (unsigned i = 0; i < r->ndenied; i++) {
+        jw_object(j);
+        jw_key_str(j, "op", r->denied[i].op);
+        jw_key_str(j, "detail", r->denied[i].detail);
+        jw_key_str(j, "rule", r->denied[i].rule);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+static void put_usage(struct jw *j, const struct run *r) {
+    jw_key(j, "usage");
+    jw_object(j);
+    jw_key_real(j, "wall_ms", (double)(r->ended_ns - r->started_ns) / 1e6);
+    jw_key_real(j, "queue_ms", (double)(r->assigned_ns - r->born_ns) / 1e6);
+    jw_key_real(j, "cpu_ms", (double)r->usage.cpu_us / 1e3);
+    jw_key_uint(j, "memory_peak_bytes", r->usage.memory_peak);
+    jw_key_uint(j, "output_bytes", r->out[0].total + r->out[1].total);
+    jw_object_end(j);
+}
+
+void run_result_json(const struct run *r, struct buf *to) {
+    static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
+    struct jw j = JW_INIT(to);
+    int code = exit_code(r);
+    jw_object(&j);
+    put_stream(&j, "stdout", &r->out[0]);
+    put_stream(&j, "stderr", &r->out[1]);
+    if (timed_out(r) || code < 0)
+        jw_key_null(&j, "exit_code");
+    else
+        jw_key_int(&j, "exit_code", code);
+    jw_key_bool(&j, "timed_out", timed_out(r));
+    jw_key_uint(&j, "duration_ms", (r->ended_ns - r->started_ns) / 1000000u);
+    put_files(&j, r);
+    jw_key_str(&j, "id", r->id);
+    jw_key_str(&j, "status", status(r));
+    if (r->signal > 0)
+        jw_key_int(&j, "signal", r->signal);
+    else
+        jw_key_null(&j, "signal");
+    jw_key_bool(&j, "stdout_truncated", output_truncated(&r->out[0]));
+    jw_key_bool(&j, "stderr_truncated", output_truncated(&r->out[1]));
+    jw_key_bool(&j, "files_truncated", r->files_cut);
+    jw_key_int(&j, "execution_count", 1);
+    jw_key(&j, "results");
+    jw_array(&j);
+    jw_array_end(&j);
+    jw_key_null(&j, "text");
+    put_error(&j, r);
+    jw_key_null(&j, "kernel_id");
+    jw_key_bool(&j, "kernel_restarted", false);
+    jw_key_str(&j, "limit_hit", limits[r->limit]);
+    put_denied(&j, r);
+    put_usage(&j, r);
+    jw_key_str(&j, "profile", r->pool->config->name);
+    jw_key_bool(&j, "warm", r->warm);
+    jw_object_end(&j);
+}

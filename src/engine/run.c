@@ -1,0 +1,571 @@
+/* One program, from request to receipt. The states and who may follow whom are in run_next[]; one
+ * function changes them.
+ *
+ * The hot path is: run_new → a ready sandbox → K_RUN → output → K_DONE → on_done, with no question
+ * to anyone else in between; limits that differ from the defaults, input files and changed files
+ * each cost a question to init. The reply (on_done) goes out before the sandbox is torn down.
+ *
+ * Order: before a control frame or an exit is handled, what the two pipes hold at that moment is
+ * taken, and init's notes are read: the program caused both before it ended. */
+
+#include "engine/run_state.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/imports.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_NS     2000000000u /* for I_KILL to be answered */
+#define STDIN_CHUNK  65536
+#define CPU_CHECK_NS 20000000u /* at least between two looks at the CPU time */
+
+static const uint8_t run_next[RUN_STATES_] = {
+    [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
+    [RUN_STAGING] = 1 << RUN_ACTIVE | 1 << RUN_DONE,
+    [RUN_ACTIVE] = 1 << RUN_KILLING | 1 << RUN_COLLECTING | 1 << RUN_DONE,
+    [RUN_KILLING] = 1 << RUN_COLLECTING | 1 << RUN_DONE,
+    [RUN_COLLECTING] = 1 << RUN_DONE,
+};
+
+void run_move(struct run *r, enum run_state to) {
+    if (!(run_next[r->state] & 1 << to)) {
+        log_error("run moved from state=%d to state=%d", r->state, to);
+        abort();
+    }
+    r->state = to;
+}
+
+struct run **run_queue_next(struct run *r) {
+    return &r->next;
+}
+
+const char *run_id(const struct run *r) {
+    return r->id;
+}
+
+void run_request_done(struct run_request *q) {
+    free(q->profile);
+    for (unsigned i = 0; i < q->nargs; i++)
+        free(q->args[i]);
+    for (unsigned i = 0; i < q->nenv; i++)
+        free(q->env[i]);
+    for (unsigned i = 0; i < q->ninputs; i++) {
+        free(q->inputs[i].path);
+        fd_close(&q->inputs[i].fd);
+    }
+    free(q->args);
+    free(q->env);
+    free(q->inputs);
+    free(q->code);
+    fd_close(&q->code_fd);
+    *q = (struct run_request){.code_fd = -1};
+}
+
+static void free_now(struct deferred *d) {
+    struct run *r = d->arg;
+    run_request_done(&r->req);
+    output_free(&r->out[0]);
+    output_free(&r->out[1]);
+    buf_done(&r->stdin_data);
+    changes_done(&r->changes);
+    free(r->is_change);
+    free(r->error_name);
+    free(r->error_value);
+    for (unsigned i = 0; i < r->ntraceback; i++)
+        free(r->traceback[i]);
+    free(r->traceback);
+    free(r);
+}
+
+/* The end of the run as far as the engine is concerned, with a result or with `why`. */
+static void close_run(struct run *r, const struct err *why) {
+    struct engine *g = r->engine;
+    run_move(r, RUN_DONE);
+    loop_timer_stop(g->loop, &r->timer);
+    loop_timer_stop(g->loop, &r->cpu_timer);
+    loop_unwatch(g->loop, &r->stdin_watch);
+    output_end(&r->out[0]);
+    output_end(&r->out[1]);
+    struct sandbox *s = r->sandbox;
+    r->sandbox = NULL;
+    if (s)
+        s->run = NULL;
+    if (!r->cancelled)
+        r->cb.on_done(r->cb.arg, r, why);
+    if (s) {
+        sandbox_end(s); /* only now: the reply is on its way */
+        pool_refill(s->pool);
+    }
+    loop_defer(g->loop, &r->free_later);
+}
+
+void run_finish(struct run *r) {
+    close_run(r, NULL);
+}
+
+void run_fail(struct run *r, const struct err *why) {
+    close_run(r, why);
+}
+
+void run_refuse(struct run *r, const struct err *why) {
+    close_run(r, why);
+}
+
+void run_lost(struct run *r) {
+    struct err e;
+    err_user(&e, "sandbox_lost",
+             "the sandbox died under the program: a process of ours was killed");
+    close_run(r, &e);
+}
+
+static void leave_queue(struct run *r) {
+    struct profile_pool *p = r->pool;
+    for (struct run **at = &p->queue; *at; at = &(*at)->next) {
+        if (*at != r)
+            continue;
+        *at = r->next;
+        if (!*at)
+            p->queue_end = at;
+        p->nqueue--;
+        return;
+    }
+}
+
+void run_cancel(struct run *r) {
+    if (r->state == RUN_DONE)
+        return;
+    r->cancelled = true;
+    if (r->state == RUN_QUEUED)
+        leave_queue(r);
+    close_run(r, NULL);
+}
+
+/* ---- the program runs ---- */
+
+static void on_data(struct output *o, const void *data, size_t len) {
+    struct run *r = o->arg;
+    if (!r->cancelled && !(r->req.flags & RUN_QUIET))
+        r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
+}
+
+static void catch_up(struct run *r) {
+    output_drain(&r->out[0]);
+    output_drain(&r->out[1]);
+    chan_pump(&r->sandbox->req);
+}
+
+/* The program is over; its descriptors tell what is left to know. */
+static void ended(struct run *r, enum run_end end) {
+    r->end = end;
+    r->ended_ns = now_ns();
+    loop_timer_stop(r->engine->loop, &r->timer);
+    loop_timer_stop(r->engine->loop, &r->cpu_timer);
+}
+
+static void kill_program(struct run *r, enum run_end end) {
+    struct wire_out o;
+    ended(r, end);
+    run_move(r, RUN_KILLING);
+    wire_begin(&o, WIRE_I_KILL);
+    loop_timer(r->engine->loop, &r->timer, now_ns() + GRACE_NS);
+    if (!sandbox_ask(r->sandbox, ASKED_KILL, &o)) {
+        run_collect(r);
+    }
+}
+
+static void on_timer(struct timer *t) {
+    struct run *r = t->arg;
+    struct err e;
+    switch (r->state) {
+    case RUN_QUEUED:
+        leave_queue(r);
+        err_user(&e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s",
+                 r->pool->config->name, r->engine->config.queue_ms,
+                 *r->pool->last_failure && r->pool->failures ? ": " : "",
+                 r->pool->failures ? r->pool->last_failure : "");
+        close_run(r, &e);
+        return;
+    case RUN_ACTIVE:
+        kill_program(r, END_TIMEOUT);
+        return;
+    case RUN_KILLING: /* init does not answer: end all of it and say what is known */
+        catch_up(r);
+        run_finish(r);
+        return;
+    case RUN_COLLECTING:
+    case RUN_STAGING:
+        err_user(&e, "sandbox_lost", "the sandbox did not answer");
+        run_fail(r, &e);
+        return;
+    case RUN_DONE:
+    case RUN_STATES_:
+        return;
+    }
+}
+
+/* The next look comes when the limit could be reached at the earliest. */
+static void on_cpu_timer(struct timer *t) {
+    struct run *r = t->arg;
+    uint64_t limit_us = (uint64_t)r->req.limits.cpu_seconds * 1000000u;
+    uint64_t used_us = knobs_cpu_us(r->sandbox->knobs);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (used_us >= limit_us) {
+        kill_program(r, END_CPU);
+        return;
+    }
+    uint32_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
+    uint64_t wait_ns = (limit_us - used_us) * 1000u * 100u / (percent < 100 ? 100 : percent);
+    loop_timer(r->engine->loop, t, now_ns() + (wait_ns < CPU_CHECK_NS ? CPU_CHECK_NS : wait_ns));
+}
+
+static void send_run(struct run *r) {
+    const struct config_limits *l = &r->req.limits;
+    struct run_msg m = {.flags = r->req.flags & (uint32_t)~RUN_CODE_FD,
+                        .profile = r->pool->config->name,
+                        .timeout_ms = l->timeout_ms,
+                        .memory_mb = l->memory_mb,
+                        .cpu_seconds = l->cpu_seconds,
+                        .cpus_percent = l->cpus_percent,
+                        .pids = l->pids,
+                        .disk_mb = l->disk_mb,
+                        .open_files = l->open_files,
+                        .output_bytes = l->output_bytes,
+                        .nargs = r->req.nargs,
+                        .nenv = r->req.nenv,
+                        .code = r->req.code,
+                        .code_len = r->req.code_len,
+                        .code_fd = r->req.code_fd};
+    memcpy(m.args, r->req.args, r->req.nargs * sizeof *m.args);
+    memcpy(m.env, r->req.env, r->req.nenv * sizeof *m.env);
+    if (m.code_fd >= 0)
+        m.flags |= RUN_CODE_FD;
+    struct wire_out o;
+    run_put(&o, WIRE_K_RUN, &m);
+    chan_send(&r->sandbox->ctl, &o);
+}
+
+static void pump_stdin(struct run *r);
+
+static void on_stdin(struct watch *w, uint32_t events) {
+    (void)events;
+    pump_stdin(w->arg);
+}
+
+void run_start(struct run *r) {
+    struct sandbox *s = r->sandbox;
+    struct err e;
+    run_move(r, RUN_ACTIVE);
+    for (int i = 0; i < 2; i++) {
+        r->out[i].arg = r;
+        r->out[i].on_data = on_data;
+        if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i],
+                         r->req.limits.output_bytes, &e) < 0) {
+            run_fail(r, &e);
+            return;
+        }
+    }
+    if (r->req.flags & RUN_STDIN)
+        pump_stdin(r);
+    else
+        fd_close(&s->fds[SANDBOX_STDIN]);
+    knobs_begin(s->knobs);
+    r->started_ns = now_ns();
+    send_run(r);
+    loop_timer(r->engine->loop, &r->timer,
+               r->started_ns + (uint64_t)r->req.limits.timeout_ms * 1000000u);
+    if (knobs_there(s->knobs))
+        loop_timer(r->engine->loop, &r->cpu_timer,
+                   r->started_ns +
+                       (uint64_t)r->req.limits.cpu_seconds * 1000000000u * 100u /
+                           (r->req.limits.cpus_percent > 100 ? r->req.limits.cpus_percent : 100));
+    if (r->cb.on_start)
+        r->cb.on_start(r->cb.arg, r);
+}
+
+void run_assign(struct run *r, struct sandbox *s) {
+    run_move(r, RUN_STAGING);
+    s->state = SANDBOX_BUSY;
+    s->run = r;
+    r->sandbox = s;
+    r->assigned_ns = now_ns();
+    r->engine->counts.runs++;
+    loop_timer(r->engine->loop, &r->timer,
+               r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
+    if (!run_stage(r) && r->state == RUN_STAGING)
+        run_start(r);
+}
+
+/* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
+void run_frame(struct run *r, struct wire_in *in) {
+    struct done_msg d;
+    struct err e;
+    if (r->state != RUN_ACTIVE)
+        return;
+    catch_up(r);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (in->type == WIRE_K_BROKEN) {
+        err_set(&e, EIO, "the kernel could not start: %s", wire_get_str(in, ERR_TEXT_MAX - 40));
+        run_fail(r, &e);
+        return;
+    }
+    if (in->type != WIRE_K_DONE || done_get(in, &d, &e) < 0) {
+        kill_program(r, END_EXIT); /* a forged frame: nothing it says counts */
+        r->signal = SIGKILL;
+        return;
+    }
+    r->how = d.how;
+    r->exit_code = (int)d.exit_code;
+    if (*d.name) {
+        r->error_name = xstrdup(d.name);
+        r->error_value = xstrdup(d.value);
+        r->traceback = xcalloc(d.nlines, sizeof *r->traceback);
+        for (; r->ntraceback < d.nlines; r->ntraceback++)
+            r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
+    }
+    ended(r, END_DONE);
+    run_collect(r);
+}
+
+/* The kernel process ended and K_DONE, if it sent one, is already here. */
+void run_exited(struct run *r, int status) {
+    if (r->state == RUN_ACTIVE)
+        chan_pump(&r->sandbox->ctl);
+    if (r->state != RUN_ACTIVE)
+        return;
+    catch_up(r);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (WIFSIGNALED(status)) {
+        r->signal = WTERMSIG(status);
+        r->exit_code = 128 + r->signal;
+    } else {
+        r->exit_code = WEXITSTATUS(status);
+    }
+    ended(r, END_EXIT);
+    run_collect(r);
+}
+
+void run_denied(struct run *r, const char *op, const char *detail, const char *rule) {
+    if (r->ndenied == MAX_DENIED)
+        return;
+    struct denial *d = &r->denied[r->ndenied++];
+    snprintf(d->op, sizeof d->op, "%s", op);
+    snprintf(d->detail, sizeof d->detail, "%s", detail);
+    snprintf(d->rule, sizeof d->rule, "%s", rule);
+}
+
+void run_limit(struct run *r, enum limit_kind kind) {
+    if (r->state == RUN_ACTIVE && (kind == LIMIT_MEMORY || kind == LIMIT_CPU))
+        kill_program(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
+}
+
+void run_answer(struct run *r, enum asked what, struct wire_in *in) {
+    switch (r->state) {
+    case RUN_STAGING:
+        run_stage_answer(r, what, in);
+        return;
+    case RUN_KILLING:
+        if (what != ASKED_KILL)
+            return;
+        catch_up(r);
+        run_collect(r);
+        return;
+    case RUN_COLLECTING:
+        run_collect_answer(r, what, in);
+        return;
+    case RUN_QUEUED:
+    case RUN_ACTIVE: /* a signal was delivered, or not */
+    case RUN_DONE:
+    case RUN_STATES_:
+        return;
+    }
+}
+
+/* ---- from the client ---- */
+
+static void pump_stdin(struct run *r) {
+    struct sandbox *s = r->sandbox;
+    struct err e;
+    int fd = s ? s->fds[SANDBOX_STDIN] : -1;
+    if (fd < 0 || r->state != RUN_ACTIVE)
+        return;
+    while (r->stdin_at < r->stdin_data.len) {
+        ssize_t n = write(fd, r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at);
+        if (n < 0 && errno == EAGAIN) {
+            if (r->stdin_watch.fd < 0)
+                loop_watch(r->engine->loop, &r->stdin_watch, fd, EPOLLOUT, &e);
+            return;
+        }
+        if (n < 0) { /* nobody reads any more */
+            r->stdin_closed = true;
+            break;
+        }
+        r->stdin_at += (size_t)n;
+    }
+    buf_clear(&r->stdin_data);
+    r->stdin_at = 0;
+    loop_unwatch(r->engine->loop, &r->stdin_watch);
+    if (r->stdin_closed)
+        fd_close(&s->fds[SANDBOX_STDIN]);
+}
+
+void run_stdin(struct run *r, const void *data, size_t len) {
+    if (r->stdin_closed)
+        return;
+    buf_add(&r->stdin_data, data, len);
+    r->stdin_closed = len == 0;
+    pump_stdin(r);
+}
+
+size_t run_stdin_backlog(const struct run *r) {
+    return r->stdin_data.len - r->stdin_at;
+}
+
+void run_signal(struct run *r, int sig) {
+    struct err e;
+    if (r->state == RUN_ACTIVE && sig == SIGKILL) {
+        r->signal = SIGKILL;
+        kill_program(r, END_SIGNAL);
+    } else if (r->state == RUN_ACTIVE) {
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_SIGNAL);
+        wire_put_u32(&o, (uint32_t)sig);
+        sandbox_ask(r->sandbox, ASKED_SIGNAL, &o);
+    } else if (r->state == RUN_QUEUED) {
+        leave_queue(r);
+        err_user(&e, "interrupted", "interrupted while it waited for a sandbox");
+        close_run(r, &e);
+    }
+}
+
+void run_hold(struct run *r, bool hold) {
+    if (r->state != RUN_ACTIVE)
+        return;
+    output_hold(&r->out[0], hold);
+    output_hold(&r->out[1], hold);
+}
+
+/* ---- admission ---- */
+
+struct bound {
+    const char *name, *unit;
+    size_t offset;
+};
+static const struct bound bounds[] = {
+    {"timeout", "ms", offsetof(struct config_limits, timeout_ms)},
+    {"memory", "MB", offsetof(struct config_limits, memory_mb)},
+    {"cpu", "seconds", offsetof(struct config_limits, cpu_seconds)},
+    {"cpus", "percent", offsetof(struct config_limits, cpus_percent)},
+    {"pids", "processes", offsetof(struct config_limits, pids)},
+    {"disk", "MB", offsetof(struct config_limits, disk_mb)},
+    {"open-files", "descriptors", offsetof(struct config_limits, open_files)},
+};
+
+static uint32_t *field(struct config_limits *l, size_t offset) {
+    return (uint32_t *)((char *)l + offset);
+}
+
+static int settle_limits(struct engine *g, struct config_limits *l, struct err *e) {
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        const struct bound *b = &bounds[i];
+        uint32_t *v = field(l, b->offset), most = *field(&g->config.maxima, b->offset);
+        if (*v == 0)
+            *v = *field(&g->config.defaults, b->offset);
+        if (most && *v > most)
+            return err_user(e, "limit_too_high",
+                            "%s of %u %s is above this engine's maximum of %u %s", b->name, *v,
+                            b->unit, most, b->unit);
+    }
+    if (l->output_bytes == 0)
+        l->output_bytes = g->config.defaults.output_bytes;
+    if (l->output_bytes > g->config.maxima.output_bytes)
+        return err_user(e, "limit_too_high",
+                        "output of %llu bytes is above this engine's maximum of %llu bytes",
+                        (unsigned long long)l->output_bytes,
+                        (unsigned long long)g->config.maxima.output_bytes);
+    return 0;
+}
+
+static struct profile_pool *choose_auto(struct engine *g, const struct run_request *q) {
+    const char *modules[CONFIG_MAX_PROFILES];
+    unsigned index[CONFIG_MAX_PROFILES], n = 0;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->pools[i].state != PROFILE_BROKEN) {
+            modules[n] = g->pools[i].modules;
+            index[n++] = i;
+        }
+    }
+    if (n == 0)
+        return &g->pools[0];
+    if (q->code_fd < 0)
+        return &g->pools[index[imports_choose(q->code, q->code_len, modules, n)]];
+    AUTO_FREE uint8_t *head = xmalloc(IMPORTS_MAX_BYTES);
+    ssize_t len = pread(q->code_fd, head, IMPORTS_MAX_BYTES, 0);
+    return &g->pools[index[imports_choose(head, len < 0 ? 0 : (size_t)len, modules, n)]];
+}
+
+static int choose_profile(struct engine *g, const struct run_request *q, struct profile_pool **ret,
+                          struct err *e) {
+    AUTO_BUF names = BUF_INIT;
+    *ret = NULL;
+    if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
+        *ret = choose_auto(g, q);
+    for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
+        if (strcmp(q->profile, g->config.profiles[i].name) == 0)
+            *ret = &g->pools[i];
+        buf_addf(&names, "%s, ", g->config.profiles[i].name);
+    }
+    if (!*ret)
+        return err_user(e, "unknown_profile", "there is no profile \"%.40s\"; there are %sand auto",
+                        q->profile, names.data);
+    if ((*ret)->state == PROFILE_BROKEN)
+        return err_user(e, "profile_broken", "profile %s cannot be used: %.300s",
+                        (*ret)->config->name, (*ret)->what);
+    return 0;
+}
+
+int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
+            struct run **ret, struct err *e) {
+    struct profile_pool *p;
+    if (choose_profile(g, q, &p, e) < 0 || settle_limits(g, &q->limits, e) < 0)
+        return -1;
+    if (!p->ready && p->nqueue >= g->config.queue_max)
+        return err_user(e, "queue_full", "%u programs wait already for profile %s", p->nqueue,
+                        p->config->name);
+    struct run *r = xcalloc(1, sizeof *r);
+    r->engine = g;
+    r->pool = p;
+    r->req = *q;
+    *q = (struct run_request){.code_fd = -1};
+    r->cb = *cb;
+    r->born_ns = now_ns();
+    r->signal = r->exit_code = -1;
+    r->timer = (struct timer){.fn = on_timer, .arg = r};
+    r->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = r};
+    r->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = r};
+    r->stdin_data = (struct buf)BUF_INIT;
+    r->out[0].kept = r->out[1].kept = (struct buf)BUF_INIT;
+    r->out[0].watch.fd = r->out[1].watch.fd = r->out[0].fd = r->out[1].fd = -1;
+    r->free_later = (struct deferred){.fn = free_now, .arg = r};
+    r->warm = p->ready != NULL;
+    id_make("exe_", r->id, sizeof r->id);
+    *ret = r;
+    *p->queue_end = r;
+    p->queue_end = &r->next;
+    p->nqueue++;
+    loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
+    pool_dispatch(p);
+    return 0;
+}

@@ -1,0 +1,211 @@
+/* What comes after a program ended: what it used, what was refused, which files it made.
+ *
+ * Whether there are any files is seen without a question: the workspace directory's change time
+ * tells whether a name was made, removed or renamed in it since the sandbox was ready (the empty
+ * program file was there already). Only a sandbox that is very young, or was given files, has to be
+ * looked into. */
+
+#include "engine/run_state.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define MAX_FILES 1000
+#define MAX_DEPTH 32
+#define YOUNG_NS  20000000u /* time stamps have the grain of the timer tick */
+#define MAX_LIST  (8u << 20)
+
+static bool disk_is_full(const struct sandbox *s) {
+    static const int places[] = {SANDBOX_WORKSPACE, SANDBOX_TMP, SANDBOX_SHM};
+    for (int i = 0; i < 3; i++) {
+        struct statfs f;
+        if (fstatfs(s->fds[places[i]], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0))
+            return true;
+    }
+    return false;
+}
+
+/* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names
+ * and a line of values that both begin with "Ip:", snmp6 a line per counter. */
+static uint64_t no_route(int fd, bool v6) {
+    char text[4096];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (v6) {
+        const char *at = strstr(text, "Ip6OutNoRoutes");
+        return at ? strtoull(at + strlen("Ip6OutNoRoutes"), NULL, 10) : 0;
+    }
+    const char *name = text, *values = strchr(text, '\n');
+    if (!values)
+        return 0;
+    for (values++; *name && *name != '\n'; name++) {
+        if (strncmp(name, "OutNoRoutes", 11) == 0)
+            return strtoull(values, NULL, 10);
+        if (*name == ' ')
+            values += strcspn(values, " ") + 1;
+    }
+    return 0;
+}
+
+static void note_network(struct run *r) {
+    const struct sandbox *s = r->sandbox;
+    uint64_t n = no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
+    if (n == 0)
+        return;
+    char detail[120];
+    snprintf(detail, sizeof detail,
+             "%llu attempt%s to reach an address outside the sandbox; it has no network",
+             (unsigned long long)n, n == 1 ? "" : "s");
+    run_denied(r, "connect to the network", detail, "network:none");
+}
+
+static enum limit_kind which_limit(const struct run *r) {
+    if (r->end == END_TIMEOUT)
+        return LIMIT_TIME;
+    if (r->end == END_MEMORY || r->usage.out_of_memory)
+        return LIMIT_MEMORY;
+    if (r->end == END_CPU)
+        return LIMIT_CPU;
+    if (r->usage.out_of_pids)
+        return LIMIT_PIDS;
+    if (disk_is_full(r->sandbox))
+        return LIMIT_DISK;
+    return output_truncated(&r->out[0]) || output_truncated(&r->out[1]) ? LIMIT_OUTPUT : LIMIT_NONE;
+}
+
+static bool may_have_files(const struct run *r) {
+    const struct sandbox *s = r->sandbox;
+    return r->req.ninputs > 0 || r->started_ns - s->ready_ns < YOUNG_NS ||
+           sandbox_workspace_ctime(s) != s->workspace_ctime_ns;
+}
+
+static void ask_changes(struct run *r) {
+    struct wire_out o;
+    if (r->end == END_DONE || r->end == END_EXIT) { /* whoever is left must not go on writing */
+        wire_begin(&o, WIRE_I_KILL);
+        sandbox_ask(r->sandbox, ASKED_KILL, &o);
+    }
+    wire_begin(&o, WIRE_I_CHANGES);
+    wire_put_u32(&o, MAX_FILES);
+    wire_put_u32(&o, MAX_DEPTH);
+    sandbox_ask(r->sandbox, ASKED_CHANGES, &o);
+    loop_timer(r->engine->loop, &r->timer,
+               now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
+}
+
+void run_collect(struct run *r) {
+    struct wire_out o;
+    run_move(r, RUN_COLLECTING);
+    loop_timer_stop(r->engine->loop, &r->timer);
+    r->usage = knobs_usage(r->sandbox->knobs);
+    note_network(r);
+    r->limit = which_limit(r);
+    if (!knobs_there(r->sandbox->knobs)) {
+        wire_begin(&o, WIRE_I_USAGE);
+        sandbox_ask(r->sandbox, ASKED_USAGE, &o);
+    }
+    if (may_have_files(r))
+        ask_changes(r);
+    if (r->sandbox->nasked == 0)
+        run_finish(r);
+}
+
+static bool same_bytes(int a, int b) {
+    char x[16384], y[16384];
+    for (off_t at = 0;;) {
+        ssize_t n = pread(a, x, sizeof x, at), m = pread(b, y, sizeof y, at);
+        if (n != m || n < 0 || memcmp(x, y, (size_t)n) != 0)
+            return false;
+        if (n == 0)
+            return true;
+        at += n;
+    }
+}
+
+static const struct run_input *find_input(const struct run *r, const char *path) {
+    for (unsigned i = 0; i < r->req.ninputs; i++) {
+        if (strcmp(r->req.inputs[i].path, path) == 0)
+            return &r->req.inputs[i];
+    }
+    return NULL;
+}
+
+/* By name and time stamp; a file that was written to again is compared when it has been opened. */
+static bool counts(const struct run *r, const struct change *c) {
+    const char *base = strrchr(c->path, '/');
+    if (strcmp(base ? base + 1 : c->path, "__main__.py") == 0)
+        return false;
+    const struct run_input *in = find_input(r, c->path);
+    return !in || in->size != c->size || in->ctime_ns != c->ctime_ns;
+}
+
+static void ask_next_file(struct run *r) {
+    for (; r->collected < r->changes.n; r->collected++) {
+        const struct change *c = &r->changes.items[r->collected];
+        bool look = r->req.flags & RUN_FILES || find_input(r, c->path);
+        if (!r->is_change[r->collected] || !look)
+            continue;
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_OPEN);
+        wire_put_u32(&o, O_RDONLY);
+        wire_put_u32(&o, 0);
+        wire_put_str(&o, c->path);
+        sandbox_ask(r->sandbox, ASKED_FILE, &o);
+        return;
+    }
+}
+
+static void take_file(struct run *r, struct wire_in *in) {
+    unsigned k = r->collected++;
+    const struct change *c = &r->changes.items[k];
+    const struct run_input *given = find_input(r, c->path);
+    AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
+    if (fd >= 0 && given && given->size == c->size && same_bytes(fd, given->fd))
+        r->is_change[k] = 0;
+    else if (fd >= 0 && r->req.flags & RUN_FILES && !r->cancelled)
+        r->cb.on_file(r->cb.arg, c->path, c->size, fd);
+}
+
+static void take_changes(struct run *r, struct wire_in *in) {
+    struct err e;
+    (void)wire_get_u32(in);
+    r->files_cut = wire_get_u32(in) != 0;
+    AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MAX_LIST)
+        return;
+    AUTO_FREE uint8_t *list = xmalloc((size_t)st.st_size);
+    ssize_t n = pread(fd, list, (size_t)st.st_size, 0);
+    if (n < 0 || changes_parse(list, (size_t)n, MAX_FILES, &r->changes, &e) < 0)
+        return;
+    r->is_change = xcalloc(r->changes.n, 1);
+    for (unsigned i = 0; i < r->changes.n; i++)
+        r->is_change[i] = counts(r, &r->changes.items[i]);
+}
+
+void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
+    if (what == ASKED_USAGE && in->type == WIRE_I_REPLY) {
+        r->usage.memory_peak = wire_get_u64(in);
+        r->usage.cpu_us = wire_get_u64(in);
+    } else if (what == ASKED_CHANGES) {
+        take_changes(r, in);
+        ask_next_file(r);
+    } else if (what == ASKED_FILE) {
+        take_file(r, in);
+        ask_next_file(r);
+    }
+    if (r->sandbox->nasked == 0)
+        run_finish(r);
+}

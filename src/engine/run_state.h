@@ -1,0 +1,78 @@
+#pragma once
+/* The inside of a run; for run*.c only. */
+
+#include "base/id.h"
+#include "engine/changes.h"
+#include "engine/output.h"
+#include "engine/sandbox.h"
+
+enum run_state {
+    RUN_QUEUED,     /* waits for a sandbox */
+    RUN_STAGING,    /* init sets limits and opens the input files */
+    RUN_ACTIVE,     /* the program runs */
+    RUN_KILLING,    /* its time is up: init kills all that is left */
+    RUN_COLLECTING, /* the files that it made */
+    RUN_DONE,
+    RUN_STATES_
+};
+
+enum run_end {
+    END_NONE,
+    END_DONE,    /* K_DONE: the program ended by itself */
+    END_EXIT,    /* the process ended without K_DONE */
+    END_TIMEOUT, /* killed by us */
+    END_CPU,
+    END_MEMORY, /* by the watchdog */
+    END_SIGNAL, /* killed because the client asked for it */
+};
+
+struct denial {
+    char op[100], detail[200], rule[64];
+};
+#define MAX_DENIED 16
+
+struct run {
+    struct run *next; /* in the queue */
+    struct engine *engine;
+    struct profile_pool *pool;
+    struct sandbox *sandbox; /* borrowed while it is ours */
+    enum run_state state;
+    enum run_end end;
+    struct run_request req;
+    struct run_callbacks cb;
+    bool cancelled, warm;
+    char id[ID_MAX];
+    struct timer timer, cpu_timer; /* `timer`: queue deadline, then wall clock */
+    uint64_t born_ns, assigned_ns, started_ns, ended_ns;
+    struct output out[2];
+    struct watch stdin_watch;
+    struct buf stdin_data;
+    size_t stdin_at;
+    bool stdin_closed;
+    unsigned staged, collected; /* inputs copied in; changed files opened */
+    struct changes changes;
+    unsigned char *is_change; /* owned: which of them count */
+    bool files_cut;
+    /* the outcome */
+    enum done_how how;
+    int exit_code, signal; /* -1 when there is none */
+    char *error_name, *error_value;
+    char **traceback;
+    unsigned ntraceback;
+    struct knobs_usage usage;
+    enum limit_kind limit;
+    struct denial denied[MAX_DENIED];
+    unsigned ndenied;
+    struct deferred free_later;
+};
+
+void run_move(struct run *r, enum run_state to);
+void run_finish(struct run *r);
+/* run_stage.c: what comes before the program starts; true when something has to be waited for. */
+bool run_stage(struct run *r);
+void run_stage_answer(struct run *r, enum asked what, struct wire_in *in);
+/* run_collect.c: what comes after it ended */
+void run_collect(struct run *r);
+void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
+void run_start(struct run *r);
+void run_fail(struct run *r, const struct err *why);

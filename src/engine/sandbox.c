@@ -1,0 +1,174 @@
+/* See sandbox.h. Two channels: to the kernel (hostile) and to init. Whatever a kernel sends beyond
+ * K_READY goes to the run that uses it; a kernel that talks without one is ended. */
+
+#include "engine/sandbox.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint64_t sandbox_workspace_ctime(const struct sandbox *s) {
+    struct stat st;
+    if (fstat(s->fds[SANDBOX_WORKSPACE], &st) < 0)
+        return 0;
+    return (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+}
+
+struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
+    for (struct sandbox *s = g->sandboxes; s; s = s->next) {
+        if (s->id == id)
+            return s;
+    }
+    return NULL;
+}
+
+static void on_ctl(struct chan *c, struct wire_in *in) {
+    struct sandbox *s = c->arg;
+    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
+        s->state = SANDBOX_READY;
+        s->ready_ns = now_ns();
+        s->workspace_ctime_ns = sandbox_workspace_ctime(s);
+        pool_ready(s);
+        return;
+    }
+    if (s->state == SANDBOX_BUSY && s->run) {
+        run_frame(s->run, in);
+        return;
+    }
+    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN)
+        pool_failed(s->pool, wire_get_str(in, ERR_TEXT_MAX));
+    sandbox_end(s);
+}
+
+/* A busy kernel may have closed its control socket and go on: its exit tells. Any other is useless.
+ */
+static void on_ctl_gone(struct chan *c, const struct err *why) {
+    struct sandbox *s = c->arg;
+    (void)why;
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(s->pool, "the kernel died before it was ready");
+    if (s->state != SANDBOX_BUSY)
+        sandbox_end(s);
+}
+
+static void on_req(struct chan *c, struct wire_in *in) {
+    struct sandbox *s = c->arg;
+    if (!s->run)
+        return;
+    if (in->type == WIRE_I_DENIED) {
+        const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
+        run_denied(s->run, op, detail, wire_get_str(in, 100));
+    } else if (in->type == WIRE_I_LIMIT) {
+        run_limit(s->run, (enum limit_kind)wire_get_u32(in));
+    } else if (s->nasked) {
+        enum asked what = (enum asked)s->asked[s->asked_at];
+        s->asked_at = (s->asked_at + 1) % SANDBOX_MAX_ASKED;
+        s->nasked--;
+        run_answer(s->run, what, in);
+    }
+}
+
+/* Init is gone, and with it everything in the sandbox; the warden's word follows. */
+static void on_req_gone(struct chan *c, const struct err *why) {
+    struct sandbox *s = c->arg;
+    (void)why;
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(s->pool, "init died before the kernel was ready");
+    if (s->state != SANDBOX_BUSY)
+        sandbox_end(s);
+}
+
+static void free_now(struct deferred *d) {
+    free(d->arg);
+}
+
+static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
+    if (n != KNOBS_)
+        return;
+    knobs_done(s->knobs);
+    for (uint32_t i = 0; i < n; i++)
+        s->knobs->fds[i] = wire_take_fd(in);
+    knobs_usage(s->knobs); /* counters of before are not ours */
+}
+
+void sandbox_made(struct engine *g, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    struct err e;
+    if (wire_end(in, &e) < 0 || profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
+        in->nfds != SANDBOX_FDS_ + nknobs) {
+        log_error("warden sent a sandbox that makes no sense");
+        return;
+    }
+    struct sandbox *s = xcalloc(1, sizeof *s);
+    s->engine = g;
+    s->pool = &g->pools[profile];
+    s->knobs = &g->knobs[slot];
+    s->id = id;
+    s->free_later = (struct deferred){.fn = free_now, .arg = s};
+    for (int i = 0; i < SANDBOX_FDS_; i++)
+        s->fds[i] = wire_take_fd(in);
+    take_knobs(s, in, nknobs);
+    s->ctl = (struct chan){.fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s};
+    s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
+    s->next = g->sandboxes;
+    g->sandboxes = s;
+    g->counts.sandboxes++;
+    for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
+        fd_set_nonblock(s->fds[i], &e);
+    if (chan_init(&s->ctl, g->loop, &s->fds[SANDBOX_CTL], &e) < 0 ||
+        chan_init(&s->req, g->loop, &s->fds[SANDBOX_REQ], &e) < 0) {
+        pool_failed(s->pool, e.text);
+        sandbox_end(s);
+    }
+}
+
+bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o) {
+    if (s->nasked == SANDBOX_MAX_ASKED)
+        return false;
+    s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = (uint8_t)what;
+    chan_send(&s->req, o);
+    return true;
+}
+
+void sandbox_end(struct sandbox *s) {
+    if (s->state == SANDBOX_ENDING)
+        return;
+    if (s->state == SANDBOX_READY)
+        pool_forget(s);
+    s->state = SANDBOX_ENDING;
+    s->run = NULL;
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_END);
+    wire_put_u64(&o, s->id);
+    chan_send(&s->engine->warden, &o);
+    /* No descriptor of ours keeps its memory alive. */
+    chan_done(&s->ctl);
+    chan_done(&s->req);
+    fd_close_all(s->fds, SANDBOX_FDS_);
+}
+
+void sandbox_gone(struct sandbox *s) {
+    struct engine *g = s->engine;
+    struct profile_pool *pool = s->pool;
+    if (s->run)
+        run_lost(s->run);
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(pool, "it died before it was ready");
+    sandbox_end(s);
+    for (struct sandbox **p = &g->sandboxes; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    g->counts.sandboxes--;
+    loop_defer(g->loop, &s->free_later);
+    pool_dispatch(pool);
+}

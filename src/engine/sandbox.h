@@ -1,0 +1,67 @@
+#pragma once
+/* A sandbox as the server holds it. */
+
+#include "engine/engine.h"
+
+enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
+
+#define SANDBOX_MAX_ASKED 64
+
+/* What an answer of init is the answer to. */
+enum asked {
+    ASKED_LIMITS,
+    ASKED_WATCH,
+    ASKED_INPUT,
+    ASKED_SIGNAL,
+    ASKED_KILL,
+    ASKED_CHANGES,
+    ASKED_FILE,
+    ASKED_USAGE
+};
+
+struct sandbox {
+    struct sandbox *next;       /* of all */
+    struct sandbox *next_ready; /* of the pool's ready ones */
+    struct engine *engine;      /* borrowed */
+    struct profile_pool *pool;  /* borrowed */
+    struct knobs *knobs;        /* borrowed: the slot's */
+    enum sandbox_state state;
+    uint64_t id, ready_ns, workspace_ctime_ns;
+    struct chan ctl, req;
+    int fds[SANDBOX_FDS_];            /* owned, but for the two that became channels */
+    struct run *run;                  /* borrowed: who uses it */
+    uint8_t asked[SANDBOX_MAX_ASKED]; /* questions to init without an answer yet, a ring */
+    unsigned asked_at, nasked;
+    struct deferred free_later;
+};
+
+/* From W_MADE. */
+void sandbox_made(struct engine *g, struct wire_in *in);
+/* Asks init; the answer reaches run_answer. False when too much is asked at once. */
+bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
+/* Kills it as a whole; the memory goes when the warden says that it is gone. */
+void sandbox_end(struct sandbox *s);
+/* The warden says that all of it is dead. */
+void sandbox_gone(struct sandbox *s);
+struct sandbox *sandbox_find(struct engine *g, uint64_t id);
+uint64_t sandbox_workspace_ctime(const struct sandbox *s);
+
+/* pool.c */
+void pool_ready(struct sandbox *s);
+/* A sandbox that was being made will not come. */
+void pool_failed(struct profile_pool *p, const char *why);
+/* Gives ready sandboxes to waiting runs and asks for more where they are missing. */
+void pool_dispatch(struct profile_pool *p);
+void pool_refill(struct profile_pool *p);
+void pool_forget(struct sandbox *s);
+
+/* run.c: what happens to the run that uses a sandbox */
+void run_assign(struct run *r, struct sandbox *s);
+void run_refuse(struct run *r, const struct err *why);
+void run_frame(struct run *r, struct wire_in *in);
+void run_answer(struct run *r, enum asked what, struct wire_in *in);
+void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
+void run_limit(struct run *r, enum limit_kind kind);
+void run_exited(struct run *r, int status);
+void run_lost(struct run *r);
+struct run **run_queue_next(struct run *r);

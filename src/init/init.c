@@ -1,0 +1,350 @@
+/* PID 1 of a sandbox: a few hundred lines between hostile code and everything else.
+ *
+ * Theory of operation. The nursery clones this process into fresh pid, mount, ipc and uts
+ * namespaces; it is root of the nursery's user namespace, the kernels below it are not. It mounts
+ * the private places, makes the pipes and sockets (whoever makes a pipe pays for its buffer), sends
+ * all ends to the nursery and goes on to serve three things, one message at a time, never blocking
+ * on any of them:
+ *   - the server's requests on the request socket (a table, see requests[]);
+ *   - the seccomp listener that the kernel hands over before any user code: refused calls are
+ * answered with their errno and told to the server once each; after MAX_NOTES answers the listener
+ * is closed, and the kernel itself answers ENOSYS from then on, so a flood costs nobody anything;
+ *   - children that it inherits: they are reaped.
+ * It is not dumpable, holds no capability that reaches outside the nursery, and dies with its
+ * parent. When the server's end of the request socket is gone, nobody wants this sandbox any more:
+ * it leaves, and the whole pid namespace with it. */
+
+#include "init/init.h"
+
+#include "base/fd.h"
+#include "init/files.h"
+#include "init/watch.h"
+#include "sandbox/landlock.h"
+#include "sandbox/root.h"
+#include "sandbox/seccomp.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_NOTES     256
+#define DISK_FILES    20000 /* inodes of each tmpfs */
+#define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
+
+struct box {
+    struct init_plan plan;
+    int req, hand, listener, signals, workspace;
+    pid_t kernel;
+    unsigned notes;
+    uint8_t noted[64]; /* bit set of system calls already told, by number */
+    struct watcher watcher;
+};
+
+static int make_pipes(int ours[3], int theirs[3], struct err *e) {
+    for (int i = 0; i < 3; i++) {
+        int p[2];
+        if (pipe2(p, O_CLOEXEC) < 0)
+            return err_sys(e, "pipe");
+        ours[i] = i == 0 ? p[1] : p[0];
+        theirs[i] = i == 0 ? p[0] : p[1];
+    }
+    return 0;
+}
+
+/* The empty program file is here from the start, so that a later look at the directory's time stamp
+ * tells whether anything was made in it. */
+static int open_places(struct box *b, int ret[5], struct err *e) {
+    static const char *const paths[] = {"/workspace", "/tmp", "/dev/shm"};
+    AUTO_FD file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0)
+        return err_sys(e, "/workspace/__main__.py");
+    for (int i = 0; i < 3; i++) {
+        ret[i] = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (ret[i] < 0)
+            return err_sys(e, "open %s", paths[i]);
+    }
+    ret[3] = open("/proc/self/net/snmp", O_RDONLY | O_CLOEXEC);
+    ret[4] = open("/proc/self/net/snmp6", O_RDONLY | O_CLOEXEC);
+    if (ret[4] < 0) /* a kernel without IPv6 */
+        ret[4] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    b->workspace = open("/workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return ret[3] < 0 || ret[4] < 0 || b->workspace < 0 ? err_sys(e, "open /proc/self/net") : 0;
+}
+
+static int set_up(struct box *b, struct wire_out *o, struct err *e) {
+    struct root_private places = {.uid = b->plan.uid,
+                                  .disk_mb = b->plan.disk_mb,
+                                  .tmp_mb = b->plan.tmp_mb,
+                                  .disk_files = DISK_FILES};
+    if (root_private(&places, e) < 0)
+        return -1;
+    int ctl[2], req[2], hand[2], ours[3], theirs[3], at[5], ruleset = -1;
+    if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 || wire_pair(hand, e) < 0 ||
+        make_pipes(ours, theirs, e) < 0 || open_places(b, at, e) < 0 ||
+        landlock_ruleset(&ruleset, e) < 0)
+        return -1; /* the process ends: nothing leaks */
+    if (ruleset < 0)
+        ruleset = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int all[] = {/* SANDBOX_… */ ctl[0],
+                       req[0],
+                       ours[0],
+                       ours[1],
+                       ours[2],
+                       at[0],
+                       at[1],
+                       at[2],
+                       at[3],
+                       at[4],
+                       /* KERNEL_…, less the pidfd */ ctl[1],
+                       theirs[0],
+                       theirs[1],
+                       theirs[2],
+                       hand[1],
+                       ruleset};
+    _Static_assert(sizeof all / sizeof *all == SANDBOX_FDS_ + KERNEL_FDS_ - 1, "one of each");
+    wire_begin(o, WIRE_I_READY);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        wire_put_fd(o, all[i]);
+    b->req = req[1];
+    b->hand = hand[0];
+    return 0;
+}
+
+static void tell(struct box *b, const struct seccomp_refusal *r) {
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_I_DENIED);
+    wire_put_str(&o, r->op);
+    wire_put_str(&o, r->detail);
+    wire_put_str(&o, r->rule);
+    wire_send(b->req, &o, &e); /* a full socket loses the note, not the answer */
+}
+
+static void serve_listener(struct box *b) {
+    struct seccomp_notif n;
+    memset(&n, 0, sizeof n);
+    if (ioctl(b->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
+        if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
+            fd_close(&b->listener);
+        return;
+    }
+    struct seccomp_refusal scratch;
+    uint64_t args[6];
+    for (int i = 0; i < 6; i++)
+        args[i] = n.data.args[i];
+    const struct seccomp_refusal *r = seccomp_refusal(n.data.nr, args, &scratch);
+    unsigned bit = (unsigned)n.data.nr % (8 * sizeof b->noted);
+    if (!(b->noted[bit / 8] & 1 << bit % 8)) {
+        b->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
+        tell(b, r); /* before the answer, so that the note is there when the program goes on */
+    }
+    struct seccomp_notif_resp resp = {.id = n.id, .error = -r->errnum};
+    ioctl(b->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+    if (++b->notes == MAX_NOTES)
+        fd_close(&b->listener);
+}
+
+static void serve_hand(struct box *b) {
+    struct err e;
+    struct wire_in in;
+    in.nfds = in.fd_at = 0;
+    enum wire_got got = wire_recv(b->hand, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got == WIRE_GOT && in.type == WIRE_K_HAND) {
+        b->kernel = (pid_t)wire_get_u32(&in);
+        b->listener = wire_take_fd(&in);
+    }
+    if (got == WIRE_GOT)
+        wire_in_done(&in);
+    fd_close(&b->hand); /* it comes once, before any user code */
+}
+
+static void reap(void) {
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+/* Every process but ourselves; the zygote reaps the kernel, we the rest. There is no event for
+ * "nobody else is left", hence the short naps. */
+static int kill_all(void) {
+    const struct timespec nap = {.tv_nsec = 200000};
+    for (int i = 0; i < KILL_PATIENCE; i++) {
+        if (kill(-1, SIGKILL) < 0 && errno == ESRCH)
+            return 0;
+        reap();
+        nanosleep(&nap, NULL);
+    }
+    return ETIMEDOUT;
+}
+
+static void done(struct wire_out *o, int errnum, const char *what) {
+    if (errnum)
+        files_error(o, errnum, what);
+    else
+        wire_begin(o, WIRE_I_REPLY);
+}
+
+static void do_open(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    files_open(in, b->workspace, b->plan.uid, o, fd);
+}
+
+static void do_changes(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    files_changes(in, b->workspace, o, fd);
+}
+
+static void do_kill(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)b, (void)in, (void)fd;
+    done(o, kill_all(), "kill");
+}
+
+static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)fd;
+    uint32_t sig = wire_get_u32(in);
+    bool bad = in->bad || sig == 0 || sig > 31 || b->kernel <= 1;
+    done(o, bad ? EINVAL : kill(b->kernel, (int)sig) < 0 ? errno : 0, "signal");
+}
+
+static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)fd;
+    b->plan.disk_mb = wire_get_u32(in);
+    b->plan.tmp_mb = wire_get_u32(in);
+    struct root_private places = {
+        .disk_mb = b->plan.disk_mb, .tmp_mb = b->plan.tmp_mb, .disk_files = DISK_FILES};
+    struct err e;
+    done(o, in->bad ? EINVAL : root_resize(&places, &e) < 0 ? e.code : 0, "resize");
+}
+
+static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)fd;
+    uint32_t memory_mb = wire_get_u32(in), cpu_seconds = wire_get_u32(in);
+    watch_limits(&b->watcher, memory_mb, cpu_seconds);
+    done(o, in->bad ? EINVAL : 0, "watch");
+}
+
+static void do_usage(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)in, (void)fd;
+    struct watch_usage u = watch_usage(&b->watcher);
+    wire_begin(o, WIRE_I_REPLY);
+    wire_put_u64(o, u.memory_peak);
+    wire_put_u64(o, u.cpu_us);
+}
+
+static const struct {
+    enum wire_type type;
+    void (*fn)(struct box *, struct wire_in *, struct wire_out *, int *fd);
+} requests[] = {
+    {WIRE_I_OPEN, do_open},     {WIRE_I_CHANGES, do_changes}, {WIRE_I_KILL, do_kill},
+    {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},   {WIRE_I_WATCH, do_watch},
+    {WIRE_I_USAGE, do_usage},
+};
+
+static void serve_request(struct box *b) {
+    struct err e;
+    struct wire_in in;
+    in.nfds = in.fd_at = 0;
+    enum wire_got got = wire_recv(b->req, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got != WIRE_GOT)
+        _exit(0);
+    struct wire_out o;
+    int fd = -1;
+    files_error(&o, ENOSYS, "no such request");
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (requests[i].type == in.type) {
+            requests[i].fn(b, &in, &o, &fd);
+            break;
+        }
+    }
+    wire_in_done(&in);
+    wire_send(b->req, &o, &e);
+    fd_close(&fd);
+}
+
+static void serve_watch(struct box *b) {
+    enum limit_kind hit = watch_tick(&b->watcher);
+    if (hit == LIMIT_NONE)
+        return;
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_I_LIMIT);
+    wire_put_u32(&o, hit);
+    wire_send(b->req, &o, &e);
+    kill_all();
+}
+
+static _Noreturn void serve(struct box *b) {
+    for (;;) {
+        struct pollfd p[] = {{.fd = b->req, .events = POLLIN},
+                             {.fd = b->signals, .events = POLLIN},
+                             {.fd = b->hand, .events = POLLIN},
+                             {.fd = b->listener, .events = POLLIN},
+                             {.fd = b->watcher.timer, .events = POLLIN}};
+        if (poll(p, sizeof p / sizeof *p, -1) < 0 && errno != EINTR)
+            _exit(1);
+        if (p[3].revents & POLLIN)
+            serve_listener(b);
+        else if (p[3].revents)
+            fd_close(&b->listener);
+        if (p[2].revents)
+            serve_hand(b);
+        if (p[0].revents)
+            serve_request(b);
+        if (p[4].revents)
+            serve_watch(b);
+        if (p[1].revents) {
+            struct signalfd_siginfo info;
+            (void)!read(b->signals, &info, sizeof info);
+            reap();
+        }
+    }
+}
+
+_Noreturn void init_main(const struct init_plan *plan, int sock) {
+    struct box b = {.plan = *plan, .req = -1, .hand = -1, .listener = -1, .signals = -1};
+    b.watcher.timer = -1;
+    struct err e;
+    struct wire_out o;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_NAME, "cloche-init");
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    b.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (set_up(&b, &o, &e) < 0) {
+        wire_begin(&o, WIRE_I_BROKEN);
+        wire_put_str(&o, e.text);
+        wire_send(sock, &o, &e);
+        _exit(1);
+    }
+    if (wire_send(sock, &o, &e) != WIRE_SENT)
+        _exit(1);
+    /* Only what we serve stays open; the other ends now belong to others. */
+    int keep[] = {b.req, b.hand, b.signals, b.workspace};
+    for (int i = 0; i < 4; i++)
+        keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 100 + 10 * i);
+    close_range(3, 99, 0);
+    b.req = keep[0], b.hand = keep[1], b.signals = keep[2], b.workspace = keep[3];
+    int size = 1 << 20; /* room for notes and replies; best effort */
+    setsockopt(b.req, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    struct err ignored;
+    fd_set_nonblock(b.req, &ignored);
+    prctl(PR_SET_DUMPABLE, 0);
+    serve(&b);
+}

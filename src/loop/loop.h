@@ -1,0 +1,55 @@
+#pragma once
+/* The event loop: descriptors, timers, things to do at the end of a batch. One per process, single
+ * threaded. Watches, timers and deferred calls are embedded in their owners, who outlive them or
+ * take them out first; a callback may take out any watch, its own included, and frees its own
+ * object only through loop_defer. */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+
+struct watch {
+    int fd; /* borrowed; -1 when not watched */
+    uint32_t events;
+    void (*fn)(struct watch *w, uint32_t events);
+    void *arg;
+};
+#define WATCH_INIT                                                                                 \
+    { .fd = -1 }
+
+struct timer {
+    uint64_t at_ns;
+    size_t place; /* in the heap, 1-based; 0 when not set */
+    void (*fn)(struct timer *t);
+    void *arg;
+};
+
+struct deferred {
+    struct deferred *next;
+    bool queued;
+    void (*fn)(struct deferred *d);
+    void *arg;
+};
+
+int loop_new(struct loop **ret, struct err *e);
+void loop_free(struct loop *l);
+
+int loop_watch(struct loop *l, struct watch *w, int fd, uint32_t events, struct err *e);
+int loop_rewatch(struct loop *l, struct watch *w, uint32_t events, struct err *e);
+void loop_unwatch(struct loop *l, struct watch *w);
+
+/* Sets or moves the timer to an absolute monotonic time. */
+void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns);
+void loop_timer_stop(struct loop *l, struct timer *t);
+void loop_defer(struct loop *l, struct deferred *d);
+
+/* Runs until loop_stop. */
+int loop_run(struct loop *l, struct err *e);
+void loop_stop(struct loop *l);
+
+/* Blocks the signals and returns a signalfd for them. */
+int loop_signals(const int *signals, size_t n, int *ret_fd, struct err *e);

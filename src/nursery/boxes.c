@@ -1,0 +1,198 @@
+/* The sandboxes of a nursery. Life of a box: N_MAKE → a clone becomes its init (init/init.c), which
+ * sends its descriptors (I_READY) → a zygote forks a kernel into it (Z_FORK) → N_MADE to the
+ * warden, and the nursery holds nothing of it but init's pidfd. N_END kills init, and with it all
+ * that is in the pid namespace; when init can be reaped, all of it is gone (N_GONE). */
+
+#include "nursery/nursery.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "init/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void tell(struct nursery *n, enum wire_type type, uint64_t id) {
+    struct wire_out o;
+    wire_begin(&o, type);
+    wire_put_u64(&o, id);
+    chan_send(&n->warden, &o);
+}
+
+struct box *boxes_find(struct nursery *n, uint64_t id) {
+    for (struct box *b = n->boxes; b; b = b->next) {
+        if (b->id == id)
+            return b;
+    }
+    return NULL;
+}
+
+static void close_transit(struct box *b) {
+    loop_unwatch(b->nursery->loop, &b->watch);
+    fd_close(&b->sock);
+    fd_close_all(b->fds, sizeof b->fds / sizeof *b->fds);
+    fd_close_all(b->procs, b->nprocs);
+    b->nprocs = 0;
+}
+
+static void box_kill(struct box *b) {
+    close_transit(b);
+    if (b->state == BOX_DYING)
+        return;
+    b->state = BOX_DYING;
+    syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+}
+
+void boxes_failed(struct nursery *n, struct box *b, const char *why) {
+    if (!b->told) {
+        struct wire_out o;
+        wire_begin(&o, WIRE_N_FAILED);
+        wire_put_u64(&o, b->id);
+        wire_put_str(&o, why);
+        chan_send(&n->warden, &o);
+        b->told = true;
+    }
+    box_kill(b);
+}
+
+static void on_init(struct watch *w, uint32_t events) {
+    struct box *b = w->arg;
+    struct err e;
+    struct wire_in in;
+    (void)events;
+    in.nfds = in.fd_at = 0;
+    enum wire_got got = wire_recv(b->sock, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got == WIRE_GOT && in.type == WIRE_I_READY && in.nfds == sizeof b->fds / sizeof *b->fds) {
+        for (unsigned i = 0; i < in.nfds; i++)
+            b->fds[i] = wire_take_fd(&in);
+        loop_unwatch(b->nursery->loop, &b->watch);
+        fd_close(&b->sock);
+        b->state = BOX_WAITING;
+        zygotes_dispatch(b->nursery);
+        return;
+    }
+    const char *why = "init ended before it was ready";
+    if (got == WIRE_GOT && in.type == WIRE_I_BROKEN)
+        why = wire_get_str(&in, ERR_TEXT_MAX);
+    boxes_failed(b->nursery, b, why);
+    if (got == WIRE_GOT)
+        wire_in_done(&in);
+}
+
+/* In the child: nothing of the nursery stays open. */
+static _Noreturn void become_init(const struct init_plan *plan, int sock) {
+    if (sock != 3 && dup3(sock, 3, O_CLOEXEC) < 0)
+        _exit(1);
+    close_range(4, ~0u, 0);
+    init_main(plan, 3);
+}
+
+static int box_start(struct nursery *n, struct box *b, struct err *e) {
+    int pair[2];
+    if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
+        return -1;
+    struct init_plan plan = {
+        .uid = b->uid, .disk_mb = n->config.defaults.disk_mb, .tmp_mb = n->config.defaults.disk_mb};
+    unsigned long flags =
+        SIGCHLD | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);
+    if (pid == 0)
+        become_init(&plan, pair[1]);
+    close(pair[1]);
+    b->sock = pair[0];
+    if (pid < 0)
+        return err_sys(e, "make a sandbox's namespaces");
+    b->init = pid;
+    return loop_watch(n->loop, &b->watch, b->sock, EPOLLIN, e);
+}
+
+static void box_free(struct nursery *n, struct box *b) {
+    for (struct box **p = &n->boxes; *p; p = &(*p)->next) {
+        if (*p == b) {
+            *p = b->next;
+            break;
+        }
+    }
+    close_transit(b);
+    fd_close(&b->pidfd);
+    netpool_give_back(&n->nets, &b->net);
+    free(b);
+}
+
+void boxes_make(struct nursery *n, struct wire_in *in) {
+    struct box *b = xcalloc(1, sizeof *b);
+    *b = (struct box){.nursery = n, .pidfd = -1, .net = -1, .sock = -1, .next = n->boxes};
+    memset(b->fds, 0xff, sizeof b->fds);
+    b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
+    b->id = wire_get_u64(in);
+    uint32_t slot = wire_get_u32(in);
+    b->uid = n->single ? 0 : slot + 1;
+    while (in->fd_at < in->nfds && b->nprocs < MAX_PROCS)
+        b->procs[b->nprocs++] = wire_take_fd(in);
+    n->boxes = b;
+    struct err e;
+    if (box_start(n, b, &e) == 0)
+        return;
+    boxes_failed(n, b, e.text);
+    if (b->init <= 0) {
+        tell(n, WIRE_N_GONE, b->id);
+        box_free(n, b);
+    }
+}
+
+void boxes_end(struct nursery *n, uint64_t id) {
+    struct box *b = boxes_find(n, id);
+    if (b)
+        box_kill(b);
+}
+
+void boxes_forked(struct nursery *n, struct box *b, pid_t kernel) {
+    b->kernel = kernel;
+    if (b->state != BOX_FORKING)
+        return;
+    b->state = BOX_LIVE;
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_MADE);
+    wire_put_u64(&o, b->id);
+    for (int i = 0; i < SANDBOX_FDS_; i++)
+        wire_put_fd(&o, b->fds[i]);
+    chan_send(&n->warden, &o);
+    b->told = true;
+    close_transit(b);
+}
+
+void boxes_exited(struct nursery *n, uint64_t id, int status) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_EXITED);
+    wire_put_u64(&o, id);
+    wire_put_u32(&o, (uint32_t)status);
+    chan_send(&n->warden, &o);
+}
+
+bool boxes_reaped(struct nursery *n, pid_t pid, int status) {
+    for (struct box *b = n->boxes; b; b = b->next) {
+        if (b->kernel == pid) { /* its zygote is gone, so it is our child now */
+            b->kernel = 0;
+            boxes_exited(n, b->id, status);
+            return true;
+        }
+        if (b->init == pid) {
+            if (!b->told)
+                boxes_failed(n, b, "init died");
+            tell(n, WIRE_N_GONE, b->id);
+            box_free(n, b);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,120 @@
+/* See nursery.h. One loop: the warden's requests, the zygotes' answers, and SIGCHLD. This process
+ * is root of its user namespace, which maps only ids that mean nothing to the host; it is PID 1 of
+ * its pid namespace, so that when it dies (with the warden, at the latest) everything below dies
+ * too. */
+
+#include "nursery/nursery.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "nursery/birth.h"
+#include "sandbox/mount.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void on_warden(struct chan *c, struct wire_in *in) {
+    struct nursery *n = c->arg;
+    if (in->type == WIRE_N_MAKE)
+        boxes_make(n, in);
+    else if (in->type == WIRE_N_END)
+        boxes_end(n, wire_get_u64(in));
+    else
+        log_error("warden sent message=%s", wire_type_name(in->type));
+}
+
+/* Leaving ends every process of the namespace. */
+static void on_warden_gone(struct chan *c, const struct err *why) {
+    (void)c, (void)why;
+    _exit(0);
+}
+
+static void on_signal(struct watch *w, uint32_t events) {
+    struct nursery *n = w->arg;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(n->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        ;
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (!boxes_reaped(n, pid, status))
+            zygotes_reaped(n, pid, status);
+    }
+}
+
+static void on_restart(struct timer *t) {
+    struct nursery *n = t->arg;
+    struct err e;
+    if (zygotes_start(n, &e) < 0) {
+        log_error("start zygote error=%s", e.text);
+        nursery_state(n, PROFILE_BROKEN, e.text, "");
+    }
+}
+
+static int set_up(struct nursery *n, unsigned profile, struct err *e) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    umask(022);
+    if (loop_new(&n->loop, e) < 0)
+        return -1;
+    int chan = NURSERY_CHAN;
+    n->warden = (struct chan){.on_msg = on_warden, .on_gone = on_warden_gone, .arg = n};
+    if (fd_set_cloexec(chan, 1, e) < 0 || chan_init(&n->warden, n->loop, &chan, e) < 0 ||
+        config_unpack(NURSERY_CONFIG, &n->config, e) < 0)
+        return -1;
+    close(NURSERY_CONFIG);
+    log_init("nursery", (enum log_level)n->config.log_level);
+    if (profile >= n->config.nprofiles)
+        return err_set(e, EINVAL, "no profile %u", profile);
+    n->profile = &n->config.profiles[profile];
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (mount_fs("proc", "/proc", MOUNT_NODEV | MOUNT_NOEXEC, NULL, e) < 0 ||
+        mount_fs("tmpfs", "/tmp", MOUNT_NODEV, "mode=1777,size=64m", e) < 0)
+        return -1;
+    if (sethostname("sandbox", 7) < 0)
+        return err_sys(e, "sethostname");
+    n->single = setresuid(1, 0, 0) < 0; /* is there a second id to be had? */
+    if (!n->single && setresuid(0, 0, 0) < 0)
+        return err_sys(e, "setresuid");
+    prctl(PR_SET_DUMPABLE, 1); /* zygotes enter inits, which are copies of us */
+    return 0;
+}
+
+_Noreturn void nurse(unsigned profile) {
+    static struct nursery n;
+    struct err e;
+    log_init("nursery", LOG_INFO);
+    n.filter = n.setup = n.signals = n.warden.fd = -1;
+    n.restart = (struct timer){.fn = on_restart, .arg = &n};
+    n.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &n};
+    const int signals[] = {SIGCHLD};
+    int r = set_up(&n, profile, &e);
+    if (r == 0)
+        r = loop_signals(signals, 1, &n.signals, &e);
+    if (r == 0)
+        r = loop_watch(n.loop, &n.signal_watch, n.signals, EPOLLIN, &e);
+    if (r == 0)
+        r = zygotes_init(&n, &e);
+    if (r == 0)
+        r = zygotes_start(&n, &e);
+    if (r == 0) /* while Python starts */
+        r = netpool_init(&n.nets, &e);
+    if (r == 0)
+        r = loop_run(n.loop, &e);
+    log_error("nursery failed error=%s", e.text);
+    if (n.warden.fd >= 0)
+        nursery_state(&n, PROFILE_BROKEN, e.text, "");
+    _exit(1);
+}

@@ -1,0 +1,323 @@
+/* The zygotes of a nursery: one or more Python processes that fork kernels. Each is watched,
+ * replaced after a number of forks or an age (so that address layout and hash seed do not stay for
+ * ever), and restarted when it dies. Kernels do not notice: they are re-parented to the nursery,
+ * which reaps them. While none is ready, boxes wait. */
+
+#include "nursery/nursery.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "sandbox/root.h"
+#include "sandbox/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_PENDING 2 /* forks in flight per zygote: it does one at a time anyway */
+#define FAIL_MAX    5 /* deaths in a row before the profile counts as broken */
+
+void nursery_state(struct nursery *n, enum profile_state state, const char *what,
+                   const char *modules) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_STATE);
+    wire_put_u32(&o, state);
+    wire_put_str(&o, what);
+    wire_put_str(&o, modules);
+    chan_send(&n->warden, &o);
+}
+
+int zygotes_init(struct nursery *n, struct err *e) {
+    if (seccomp_compile(&n->filter, e) < 0)
+        return -1;
+    AUTO_BUF b = BUF_INIT;
+    for (unsigned i = 0; i < n->profile->sites.n; i++)
+        buf_addf(&b, "site %s\n", n->profile->sites.items[i]);
+    for (unsigned i = 0; i < n->profile->preload.n; i++)
+        buf_addf(&b, "preload %s\n", n->profile->preload.items[i]);
+    return memfd_of("setup", b.data, b.len, &n->setup, e);
+}
+
+/* In the child. The environment is all that Python's start-up depends on; cell/zygote.py takes out
+ * what is only for it. One thread each for the libraries that would start more. */
+static _Noreturn void become_zygote(struct nursery *n, int chan) {
+    static char *const envp[] = {
+        (char *)"PATH=/usr/local/bin:/usr/bin:/bin",
+        (char *)"HOME=/tmp",
+        (char *)"USER=user",
+        (char *)"LANG=C.UTF-8",
+        (char *)"PYTHONUNBUFFERED=1",
+        (char *)"PYTHONDONTWRITEBYTECODE=1",
+        (char *)"PYTHONIOENCODING=utf-8",
+        (char *)"MPLCONFIGDIR=/tmp/matplotlib",
+        (char *)"MPLBACKEND=Agg",
+        (char *)"OPENBLAS_NUM_THREADS=1",
+        (char *)"OMP_NUM_THREADS=1",
+        (char *)"MKL_NUM_THREADS=1",
+        NULL,
+    };
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int null = open("/dev/null", O_RDWR);
+    int fds[3] = {fcntl(chan, F_DUPFD, 20), fcntl(n->filter, F_DUPFD, 20),
+                  fcntl(n->setup, F_DUPFD, 20)};
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+        _exit(127);
+    for (int i = 0; i < 3; i++) {
+        if (fds[i] < 0 || dup2(fds[i], 3 + i) < 0)
+            _exit(127);
+    }
+    close_range(6, ~0u, 0);
+    if (chdir("/tmp") < 0)
+        _exit(127);
+    char *const argv[] = {n->profile->python, (char *)ROOT_PYLIB "/cell/zygote.py", NULL};
+    execve(n->profile->python, argv, envp);
+    dprintf(2, "cloche: %s: %s\n", n->profile->python, strerror(errno));
+    _exit(127);
+}
+
+static void zygote_free(struct deferred *d) {
+    struct zygote *z = d->arg;
+    free(z);
+}
+
+static unsigned usable(struct nursery *n) {
+    unsigned k = 0;
+    for (struct zygote *z = n->zygotes; z; z = z->next)
+        k += z->state != ZYGOTE_GONE && !z->retiring;
+    return k;
+}
+
+static void on_gone(struct chan *c, const struct err *why) {
+    struct zygote *z = c->arg;
+    struct nursery *n = z->nursery;
+    (void)why;
+    if (z->state == ZYGOTE_READY && !z->retiring)
+        log_warn("zygote gone pid=%d", (int)z->pid);
+    bool young = z->state == ZYGOTE_STARTING;
+    z->state = ZYGOTE_GONE;
+    loop_timer_stop(n->loop, &z->age);
+    kill(z->pid, SIGKILL);
+    for (struct box *b = n->boxes; b; b = b->next) {
+        if (b->zygote != z)
+            continue;
+        b->zygote = NULL;
+        if (b->state == BOX_FORKING)
+            boxes_failed(n, b, "the zygote died");
+    }
+    if (z->retiring)
+        return;
+    n->failures = young ? n->failures + 1 : 0;
+    if (z->said_why || n->failures >= FAIL_MAX) {
+        if (!z->said_why)
+            nursery_state(n, PROFILE_BROKEN, "its interpreter dies while it starts", "");
+        return;
+    }
+    nursery_state(n, PROFILE_RESTARTING, "the zygote died", "");
+    loop_timer(n->loop, &n->restart, now_ns() + (young ? 200000000u << n->failures : 0));
+}
+
+static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    pid_t pid = (pid_t)wire_get_u32(in);
+    if (z->pending)
+        z->pending--;
+    struct box *b = boxes_find(n, id);
+    if (b)
+        boxes_forked(n, b, pid);
+    zygotes_dispatch(n);
+}
+
+static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    const char *why = wire_get_str(in, ERR_TEXT_MAX);
+    if (z->pending)
+        z->pending--;
+    struct box *b = boxes_find(n, id);
+    if (b)
+        boxes_failed(n, b, why);
+    zygotes_dispatch(n);
+}
+
+static void exited(struct nursery *n, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    (void)wire_get_u32(in);
+    int status = (int)wire_get_u32(in);
+    struct box *b = boxes_find(n, id);
+    if (b)
+        b->kernel = 0;
+    boxes_exited(n, id, status);
+}
+
+/* The young one is ready: the others that have had their time go once they owe nothing. */
+static void retire_old(struct nursery *n, const struct zygote *young) {
+    for (struct zygote *z = n->zygotes; z; z = z->next) {
+        if (z == young || !z->retiring || z->state != ZYGOTE_READY || z->pending)
+            continue;
+        log_info("zygote replaced pid=%d forks=%lu", (int)z->pid, z->forks);
+        kill(z->pid, SIGKILL);
+    }
+}
+
+static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
+    const char *version = wire_get_str(in, 64);
+    const char *modules = wire_get_str(in, 4096);
+    z->state = ZYGOTE_READY;
+    n->failures = 0;
+    loop_timer(n->loop, &z->age, now_ns() + (uint64_t)n->config.zygote_age_s * 1000000000u);
+    nursery_state(n, PROFILE_READY, version, modules);
+    retire_old(n, z);
+    zygotes_dispatch(n);
+}
+
+static void on_msg(struct chan *c, struct wire_in *in) {
+    struct zygote *z = c->arg;
+    struct nursery *n = z->nursery;
+    switch ((int)in->type) {
+    case WIRE_Z_READY:
+        ready(n, z, in);
+        break;
+    case WIRE_Z_BROKEN:
+        z->said_why = true;
+        nursery_state(n, PROFILE_BROKEN, wire_get_str(in, 2048), "");
+        break;
+    case WIRE_Z_FORKED:
+        forked(n, z, in);
+        break;
+    case WIRE_Z_FAILED:
+        refused(n, z, in);
+        break;
+    case WIRE_Z_EXITED:
+        exited(n, in);
+        break;
+    default:
+        log_error("zygote sent message=%s", wire_type_name(in->type));
+        kill(z->pid, SIGKILL);
+    }
+}
+
+static void replace(struct zygote *z) {
+    struct err e;
+    struct nursery *n = z->nursery;
+    if (z->retiring || z->state != ZYGOTE_READY)
+        return;
+    z->retiring = true; /* it goes on working until the new one is ready */
+    if (zygotes_start(n, &e) < 0)
+        log_error("start zygote error=%s", e.text);
+}
+
+static void on_age(struct timer *t) {
+    replace(t->arg);
+}
+
+static int start_one(struct nursery *n, struct err *e) {
+    int pair[2];
+    if (wire_pair(pair, e) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid < 0) {
+        fd_close_all(pair, 2);
+        return err_sys(e, "fork a zygote");
+    }
+    if (pid == 0)
+        become_zygote(n, pair[1]);
+    close(pair[1]);
+    struct zygote *z = xcalloc(1, sizeof *z);
+    z->nursery = n;
+    z->pid = pid;
+    z->chan = (struct chan){.on_msg = on_msg, .on_gone = on_gone, .arg = z};
+    z->age = (struct timer){.fn = on_age, .arg = z};
+    z->free_later = (struct deferred){.fn = zygote_free, .arg = z};
+    z->next = n->zygotes;
+    n->zygotes = z;
+    return chan_init(&z->chan, n->loop, &pair[0], e);
+}
+
+int zygotes_start(struct nursery *n, struct err *e) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned want = n->profile->zygotes ? n->profile->zygotes : cores > 16 ? 4 : cores > 4 ? 2 : 1;
+    for (unsigned have = usable(n); have < want; have++) {
+        if (start_one(n, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The ready zygote with the least to do; one that is retiring only while there is no other. */
+static struct zygote *choose(struct nursery *n) {
+    struct zygote *best = NULL;
+    for (struct zygote *z = n->zygotes; z; z = z->next) {
+        if (z->state != ZYGOTE_READY || z->pending >= MAX_PENDING)
+            continue;
+        if (!best || (best->retiring && !z->retiring) ||
+            (best->retiring == z->retiring && z->pending < best->pending))
+            best = z;
+    }
+    return best;
+}
+
+static void give(struct zygote *z, struct box *b) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_Z_FORK);
+    wire_put_u64(&o, b->id);
+    wire_put_u32(&o, b->uid);
+    wire_put_u32(&o, b->nprocs);
+    wire_put_fd(&o, b->pidfd);
+    for (int i = 0; i < KERNEL_FDS_ - 1; i++)
+        wire_put_fd(&o, b->fds[SANDBOX_FDS_ + i]);
+    for (unsigned i = 0; i < b->nprocs; i++)
+        wire_put_fd(&o, b->procs[i]);
+    b->state = BOX_FORKING;
+    b->zygote = z;
+    z->pending++;
+    chan_send(&z->chan, &o);
+    if (++z->forks >= z->nursery->config.zygote_forks)
+        replace(z);
+}
+
+void zygotes_dispatch(struct nursery *n) {
+    for (;;) {
+        struct zygote *z = choose(n);
+        struct box *oldest = NULL;
+        for (struct box *b = n->boxes; b; b = b->next) {
+            if (b->state == BOX_WAITING)
+                oldest = b; /* the list is newest first */
+        }
+        if (!z || !oldest)
+            return;
+        give(z, oldest);
+    }
+}
+
+bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
+    for (struct zygote **p = &n->zygotes; *p; p = &(*p)->next) {
+        struct zygote *z = *p;
+        if (z->pid != pid)
+            continue;
+        if (z->state != ZYGOTE_GONE) {
+            chan_pump(&z->chan); /* what it said before it died */
+            struct err e = {0};
+            if (z->state != ZYGOTE_GONE)
+                on_gone(&z->chan, &e);
+        }
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+            log_error("zygote could not be started python=%s", n->profile->python);
+        chan_done(&z->chan);
+        for (p = &n->zygotes; *p != z; p = &(*p)->next)
+            ;
+        *p = z->next;
+        loop_defer(n->loop, &z->free_later);
+        return true;
+    }
+    return false;
+}

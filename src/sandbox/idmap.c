@@ -1,0 +1,354 @@
+/* See idmap.h.
+ *
+ * Theory of operation: finding and writing are apart. Finding reads two small files, picks the
+ * largest range that each gives to our identity, and checks what writing will need (the helper
+ * programs, the ids being there at all in the namespace we live in). What is merely absent is no
+ * error: the map is then single and `why` says how to do better. Writing happens once per nursery,
+ * from the parent of a process that sits in a new user namespace.
+ *
+ * SECURITY: a range that holds id 0 is refused: root inside must be nobody outside. */
+
+#include "sandbox/idmap.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    FILE_MAX = 1 << 20,
+    NOBODY = 65534,
+    RANGE_IDS = 65536,    /* how many ids we advise to give */
+    RANGE_FIRST = 100000, /* where Debian, Fedora and their kin begin (SUB_UID_MIN) */
+    PART_MIN = 2,         /* root inside, and one sandbox */
+};
+
+struct range {
+    uint32_t first, count;
+};
+
+struct identity {
+    const char *name; /* "": the uid alone */
+    uid_t uid;        /* (uid_t)-1: the name alone */
+};
+
+/* A decimal id that ends at `end`; no sign, no space, no more than 32 bits. */
+static int parse_id(const char *s, const char *end, uint32_t *ret) {
+    uint64_t v = 0;
+    if (s == end)
+        return -1;
+    for (; s < end; s++) {
+        if (*s < '0' || *s > '9')
+            return -1;
+        v = v * 10 + (uint64_t)(*s - '0');
+        if (v > UINT32_MAX)
+            return -1;
+    }
+    *ret = (uint32_t)v;
+    return 0;
+}
+
+static bool is_identity(const char *s, size_t len, const struct identity *who) {
+    if (len > 0 && strlen(who->name) == len && memcmp(s, who->name, len) == 0)
+        return true;
+    uint32_t uid;
+    return who->uid != (uid_t)-1 && parse_id(s, s + len, &uid) == 0 && uid == who->uid;
+}
+
+/* "FIRST:COUNT", up to the end of the line. */
+static int parse_range(const char *s, const char *end, struct range *ret) {
+    const char *colon = memchr(s, ':', (size_t)(end - s));
+    if (!colon || parse_id(s, colon, &ret->first) < 0 || parse_id(colon + 1, end, &ret->count) < 0)
+        return -1;
+    /* The id 2^32-1 means "no id" to the kernel. */
+    return ret->first > 0 && ret->count <= UINT32_MAX - ret->first ? 0 : -1;
+}
+
+/* The largest range of `who`; count 0 when there is none. Lines of others are not looked at. */
+static int find_range(const char *file, const char *text, const struct identity *who,
+                      struct range *ret, struct err *e) {
+    *ret = (struct range){0};
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = strchrnul(line, '\n');
+        const char *colon = memchr(line, ':', (size_t)(end - line));
+        if (!colon || !is_identity(line, (size_t)(colon - line), who))
+            continue;
+        struct range r;
+        if (parse_range(colon + 1, end, &r) < 0)
+            return err_set(e, EINVAL,
+                           "%s: \"%.*s\" is no range of ids (name:first:count, first > 0)", file,
+                           (int)(end - line > 80 ? 80 : end - line), line);
+        if (r.count > ret->count)
+            *ret = r;
+    }
+    return 0;
+}
+
+/* The first id after every range in the text, on a multiple of RANGE_IDS after RANGE_FIRST. */
+static uint64_t first_free(const char *text) {
+    uint64_t first = RANGE_FIRST;
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = strchrnul(line, '\n');
+        const char *colon = memchr(line, ':', (size_t)(end - line));
+        struct range r;
+        if (!colon || parse_range(colon + 1, end, &r) < 0)
+            continue;
+        while (first < (uint64_t)r.first + r.count)
+            first += RANGE_IDS;
+    }
+    return first;
+}
+
+static void advise_range(const char *subuid, const char *subgid, const char *user, char *out,
+                         size_t cap) {
+    uint64_t u = first_free(subuid), g = first_free(subgid);
+    uint64_t first = u > g ? u : g, last = first + RANGE_IDS - 1;
+    snprintf(out, cap,
+             "no ids for %.32s in /etc/subuid and /etc/subgid; as root: usermod --add-subuids "
+             "%llu-%llu --add-subgids %llu-%llu %.32s",
+             user, (unsigned long long)first, (unsigned long long)last, (unsigned long long)first,
+             (unsigned long long)last, user);
+}
+
+/* True when our own user namespace has all of these ids (in one extent, as the kernel asks for). */
+static bool ids_exist(const char *map_file, uint32_t first, uint32_t count) {
+    char text[4096];
+    struct err ignored;
+    if (file_read_at(AT_FDCWD, map_file, text, sizeof text, &ignored) < 0)
+        return true; /* no /proc: writing the map will tell */
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = strchrnul(line, '\n');
+        char *s;
+        uint64_t inside = strtoull(line, &s, 10);
+        strtoull(s, &s, 10);
+        uint64_t n = strtoull(s, &s, 10);
+        if (first >= inside && (uint64_t)first + count <= inside + n)
+            return true;
+    }
+    return false;
+}
+
+static void make_single(struct idmap *m, uid_t uid) {
+    bool nobody = uid == 0 && ids_exist("/proc/self/uid_map", NOBODY, 1) &&
+                  ids_exist("/proc/self/gid_map", NOBODY, 1);
+    m->single = true;
+    m->helper = false;
+    m->count = 1;
+    m->uid = nobody ? NOBODY : geteuid();
+    m->gid = nobody ? NOBODY : getegid();
+}
+
+int idmap_find_in(const char *subuid, const char *subgid, const char *name, uid_t uid,
+                  struct idmap *ret, struct err *e) {
+    struct identity who = {name, uid};
+    struct range u, g;
+    if (find_range("/etc/subuid", subuid, &who, &u, e) < 0 ||
+        find_range("/etc/subgid", subgid, &who, &g, e) < 0)
+        return -1;
+    struct idmap m = {
+        .uid = u.first, .gid = g.first, .count = u.count < g.count ? u.count : g.count};
+    if (m.count < PART_MIN) {
+        make_single(&m, uid);
+        advise_range(subuid, subgid, name, m.why, sizeof m.why);
+    }
+    *ret = m;
+    return 0;
+}
+
+static const char *find_program(const char *name, char *out, size_t cap) {
+    static const char *const dirs[] = {"/usr/bin", "/bin"};
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        snprintf(out, cap, "%s/%s", dirs[i], name);
+        if (access(out, X_OK) == 0)
+            return out;
+    }
+    return NULL;
+}
+
+/* Why this process cannot have a range written by the helpers, or NULL. `own` tells our own range
+ * from another user's. */
+static const char *helper_obstacle(bool own) {
+    char path[64];
+    if (!own)
+        return "only root can use the ids of another user";
+    if (!find_program("newuidmap", path, sizeof path) ||
+        !find_program("newgidmap", path, sizeof path))
+        return "newuidmap and newgidmap are not there; as root: apt install uidmap";
+    if (!getpwuid(geteuid()))
+        return "our uid has no line in /etc/passwd, which newuidmap needs; add one";
+    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return "no_new_privs is set on this process, so newuidmap can do nothing; start without "
+               "it (systemd: NoNewPrivileges=no)";
+    return NULL;
+}
+
+/* Turns a range that cannot be used into a single id that says why. */
+static void check_usable(struct idmap *m, bool own) {
+    if (m->single)
+        return;
+    const char *why = NULL;
+    if (geteuid() != 0) {
+        m->helper = true;
+        why = helper_obstacle(own);
+    } else if (!ids_exist("/proc/self/uid_map", m->uid, m->count) ||
+               !ids_exist("/proc/self/gid_map", m->gid, m->count)) {
+        why = "the ids of /etc/subuid and /etc/subgid do not exist in this container; give it a "
+              "larger id map, or lines with ids below its own limit (/proc/self/uid_map)";
+    }
+    if (why) {
+        make_single(m, geteuid());
+        snprintf(m->why, sizeof m->why, "%s", why);
+    }
+}
+
+/* The whole text, owned by the caller; a missing file is an empty one. */
+static int read_text(const char *path, char **ret, struct err *e) {
+    AUTO_FREE char *text = xmalloc(FILE_MAX);
+    text[0] = '\0';
+    if (file_read_at(AT_FDCWD, path, text, FILE_MAX, e) < 0 && e->code != ENOENT)
+        return -1;
+    *ret = text;
+    text = NULL;
+    return 0;
+}
+
+int idmap_find(const char *user, struct idmap *ret, struct err *e) {
+    AUTO_FREE char *subuid = NULL;
+    AUTO_FREE char *subgid = NULL;
+    if (read_text("/etc/subuid", &subuid, e) < 0 || read_text("/etc/subgid", &subgid, e) < 0)
+        return -1;
+    struct passwd *pw = *user ? getpwnam(user) : getpwuid(geteuid());
+    char name[64], number[16];
+    snprintf(number, sizeof number, "%u", (unsigned)geteuid());
+    snprintf(name, sizeof name, "%s", *user ? user : pw ? pw->pw_name : number);
+    uid_t uid = pw ? pw->pw_uid : *user ? (uid_t)-1 : geteuid();
+
+    struct idmap m;
+    if (idmap_find_in(subuid, subgid, name, uid, &m, e) < 0)
+        return -1;
+    if (m.single && !*user && geteuid() == 0) {
+        struct idmap other;
+        if (idmap_find_in(subuid, subgid, "cloche", (uid_t)-1, &other, e) < 0)
+            return -1;
+        if (!other.single)
+            m = other;
+    }
+    if (m.single)
+        make_single(&m, geteuid()); /* `user` need not be the one we run as */
+    check_usable(&m, !*user || (pw && pw->pw_uid == geteuid()));
+    *ret = m;
+    return 0;
+}
+
+struct idmap idmap_part(const struct idmap *m, unsigned k, unsigned n) {
+    struct idmap part = *m;
+    if (m->single)
+        return part;
+    part.count = n > 0 ? m->count / n : 0;
+    if (part.count >= PART_MIN && k < n) {
+        part.uid += k * part.count;
+        part.gid += k * part.count;
+        return part;
+    }
+    make_single(&part, geteuid());
+    snprintf(part.why, sizeof part.why,
+             "%u ids are too few for %u profiles; give more in /etc/subuid and /etc/subgid (%d is "
+             "usual)",
+             m->count, n, RANGE_IDS);
+    return part;
+}
+
+/* Runs the program and waits; what it says on stderr becomes the reason. */
+static int run_program(char *const argv[], struct err *e) {
+    AUTO_FD rd = -1;
+    AUTO_FD wr = -1;
+    int pipefd[2];
+    if (pipe2(pipefd, O_CLOEXEC) < 0)
+        return err_sys(e, "pipe");
+    rd = pipefd[0];
+    wr = pipefd[1];
+
+    static char *const env[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&files, wr, 2);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attr, &none);
+    pid_t pid;
+    int code = posix_spawn(&pid, argv[0], &files, &attr, argv, env);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    if (code)
+        return err_set(e, code, "start %s: %s", argv[0], strerror(code));
+    fd_close(&wr);
+
+    char said[256] = "";
+    struct err ignored;
+    if (fd_read_all(rd, said, sizeof said, NULL, &ignored) < 0)
+        said[sizeof said - 1] = '\0';
+    fd_close(&rd);
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return err_sys(e, "wait for %s", argv[0]);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    said[strcspn(said, "\n")] = '\0';
+    return err_set(e, EPERM, "%s failed: %s", argv[0], *said ? said : "it gave no reason");
+}
+
+static int write_by_helper(const char *program, pid_t pid, uint32_t first, uint32_t count,
+                           struct err *e) {
+    char path[64], id[3][16];
+    if (!find_program(program, path, sizeof path))
+        return err_set(e, ENOENT, "%s is not there; apt install uidmap", program);
+    snprintf(id[0], sizeof id[0], "%d", (int)pid);
+    snprintf(id[1], sizeof id[1], "%u", first);
+    snprintf(id[2], sizeof id[2], "%u", count);
+    char zero[] = "0";
+    char *argv[] = {path, id[0], zero, id[1], id[2], NULL};
+    return run_program(argv, e);
+}
+
+static int write_proc(pid_t pid, const char *file, const char *text, struct err *e) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    return file_write_at(AT_FDCWD, path, text, e);
+}
+
+static int write_directly(const char *file, pid_t pid, uint32_t first, uint32_t count,
+                          struct err *e) {
+    char text[48];
+    snprintf(text, sizeof text, "0 %u %u\n", first, count);
+    return write_proc(pid, file, text, e);
+}
+
+int idmap_write(const struct idmap *m, pid_t pid, struct err *e) {
+    if (m->helper) {
+        if (write_by_helper("newuidmap", pid, m->uid, m->count, e) < 0)
+            return -1;
+        return write_by_helper("newgidmap", pid, m->gid, m->count, e);
+    }
+    /* Without privilege the kernel takes a group map only once setgroups is given up. */
+    if (geteuid() != 0 && write_proc(pid, "setgroups", "deny", e) < 0)
+        return -1;
+    if (write_directly("uid_map", pid, m->uid, m->count, e) < 0)
+        return -1;
+    return write_directly("gid_map", pid, m->gid, m->count, e);
+}

@@ -1,0 +1,355 @@
+/* See root.h. Theory of operation: every host path that is to be seen is first cloned as a detached
+ * mount (so that covering a directory of the host does not matter), then a tmpfs is mounted, filled
+ * with directories, links, a few made files of /etc and the detached mounts, and pivoted to. The
+ * children of this mount namespace (the sandboxes') get it locked, since they live in a user
+ * namespace below: not even root in there can unmount or remount a part of it.
+ *
+ * No host path but those of the plan, /usr and a few of /etc is in it. Our own files are copied,
+ * not bound, so that mountinfo inside does not tell where cloche is installed. */
+
+#include "sandbox/root.h"
+
+#include "base/fd.h"
+#include "sandbox/mount.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STAGE  "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
+#define MAX_IN 96
+#define SMALL  (1u << 20) /* a file up to this size is copied */
+
+struct bind {
+    char path[256];
+    int fd;
+    bool dir;
+};
+
+struct builder {
+    struct bind binds[MAX_IN];
+    unsigned nbinds;
+};
+
+static void builder_done(struct builder *b) {
+    for (unsigned i = 0; i < b->nbinds; i++)
+        fd_close(&b->binds[i].fd);
+}
+
+static int want(struct builder *b, const char *path, unsigned flags, struct err *e) {
+    if (b->nbinds == MAX_IN)
+        return err_set(e, E2BIG, "more than %d paths in a profile", MAX_IN);
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return err_sys(e, "%s", path);
+    struct bind *in = &b->binds[b->nbinds];
+    if (mount_clone(path, flags, &in->fd, e) < 0)
+        return -1;
+    snprintf(in->path, sizeof in->path, "%s", path);
+    in->dir = S_ISDIR(st.st_mode);
+    b->nbinds++;
+    return 0;
+}
+
+static int want_if_there(struct builder *b, const char *path, struct err *e) {
+    struct stat st;
+    return stat(path, &st) < 0 ? 0 : want(b, path, MOUNT_RO | MOUNT_NODEV, e);
+}
+
+/* Directories whose content libraries need; small files of /etc are copied later. */
+static const char *const etc_dirs[] = {"/etc/alternatives", "/etc/fonts", "/etc/ssl"};
+static const char *const etc_files[] = {"ld.so.cache",    "localtime", "timezone", "mime.types",
+                                        "services",       "protocols", "rpc",      "matplotlibrc",
+                                        "debian_version", "os-release"};
+static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+/* Top-level directories of the host that are links into /usr on merged systems. */
+static const char *const usr_links[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+/* /etc/python3.11 and its like hold Debian's sitecustomize. */
+static int want_python_etc(struct builder *b, struct err *e) {
+    DIR *d = opendir("/etc");
+    if (!d)
+        return 0;
+    int r = 0;
+    for (struct dirent *ent; r == 0 && (ent = readdir(d));) {
+        char path[300];
+        snprintf(path, sizeof path, "/etc/%s", ent->d_name);
+        if (strncmp(ent->d_name, "python3", 7) == 0)
+            r = want_if_there(b, path, e);
+    }
+    closedir(d);
+    return r;
+}
+
+static int collect(struct builder *b, const struct root_plan *p, struct err *e) {
+    if (want(b, "/usr", MOUNT_RO | MOUNT_NODEV, e) < 0 || want(b, "/proc", 0, e) < 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof usr_links / sizeof *usr_links; i++) {
+        char path[16];
+        struct stat st;
+        snprintf(path, sizeof path, "/%s", usr_links[i]);
+        if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && want_if_there(b, path, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof etc_dirs / sizeof *etc_dirs; i++) {
+        if (want_if_there(b, etc_dirs[i], e) < 0)
+            return -1;
+    }
+    if (want_python_etc(b, e) < 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof devices / sizeof *devices; i++) {
+        char path[32];
+        snprintf(path, sizeof path, "/dev/%s", devices[i]);
+        if (want(b, path, MOUNT_NOEXEC, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < p->nbinds; i++) {
+        if (want(b, p->binds[i], MOUNT_RO | MOUNT_NODEV, e) < 0)
+            return err_wrap(e, "read-only path");
+    }
+    return 0;
+}
+
+/* Makes the directories above `path` (relative to root), and the last one too if `dir`. */
+static int make_way(int root, const char *path, bool dir, struct err *e) {
+    char part[256];
+    for (const char *p = path; *p; p++) {
+        bool last = p[1] == '\0';
+        if (p[1] != '/' && !(last && dir))
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)(p + 1 - path), path);
+        if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+            return err_sys(e, "mkdir %s", part);
+    }
+    return 0;
+}
+
+static int put_file(int root, const char *path, const void *data, size_t len, struct err *e) {
+    if (make_way(root, path, false, e) < 0)
+        return -1;
+    AUTO_FD fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return err_sys(e, "create %s", path);
+    if (fchmod(fd, 0644) < 0)
+        return err_sys(e, "chmod %s", path);
+    return len ? fd_write_all(fd, data, len, e) : 0;
+}
+
+static int put_text(int root, const char *path, const char *text, struct err *e) {
+    return put_file(root, path, text, strlen(text), e);
+}
+
+static char copy_space[SMALL];
+
+/* `from` is an open descriptor of a host file. */
+static int copy_fd(int root, const char *to, int from, struct err *e) {
+    size_t len;
+    if (fd_read_all(from, copy_space, sizeof copy_space, &len, e) < 0)
+        return err_wrap(e, "%s", to);
+    return put_file(root, to, copy_space, len, e);
+}
+
+struct own_files {
+    int dir[2]; /* libexec and the cell package */
+    int etc;
+};
+
+static int copy_own(int root, const struct own_files *own, struct err *e) {
+    AUTO_FD so = openat(own->dir[0], "cloche_zygote.abi3.so", O_RDONLY | O_CLOEXEC);
+    if (so < 0)
+        return err_sys(e, "cloche_zygote.abi3.so");
+    if (copy_fd(root, "run/cloche/cloche_zygote.abi3.so", so, e) < 0)
+        return -1;
+    int listing = dup(own->dir[1]);
+    DIR *d = listing < 0 ? NULL : fdopendir(listing);
+    if (!d)
+        return err_sys(e, "list the cell package");
+    int r = 0;
+    for (struct dirent *ent; r == 0 && (ent = readdir(d));) {
+        size_t n = strlen(ent->d_name);
+        if (n < 4 || strcmp(ent->d_name + n - 3, ".py") != 0)
+            continue;
+        char to[300];
+        snprintf(to, sizeof to, "run/cloche/cell/%s", ent->d_name);
+        AUTO_FD fd = openat(own->dir[1], ent->d_name, O_RDONLY | O_CLOEXEC);
+        r = fd < 0 ? err_sys(e, "%s", ent->d_name) : copy_fd(root, to, fd, e);
+    }
+    closedir(d);
+    return r;
+}
+
+static int fill_etc(int root, const struct own_files *own, struct err *e) {
+    /* The name server is an address that has no route inside: a look-up fails at once, and counts.
+     */
+    static const struct {
+        const char *path, *text;
+    } made[] = {
+        {"etc/passwd", "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+                       "user:x:1000:1000:user:/tmp:/bin/bash\n"
+                       "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+        {"etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
+        {"etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n"},
+        {"etc/hostname", "sandbox\n"},
+        {"etc/resolv.conf", "nameserver 192.0.2.1\noptions attempts:1 timeout:1\n"},
+        {"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nnetworks: files\n"
+                              "services: files\nprotocols: files\n"},
+        {"etc/host.conf", "multi on\n"},
+    };
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        if (put_text(root, made[i].path, made[i].text, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof etc_files / sizeof *etc_files; i++) {
+        AUTO_FD fd = openat(own->etc, etc_files[i], O_RDONLY | O_CLOEXEC);
+        char to[64];
+        snprintf(to, sizeof to, "etc/%s", etc_files[i]);
+        if (fd >= 0 && copy_fd(root, to, fd, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_links(int root, struct err *e) {
+    static const char *const links[][2] = {
+        {"/proc/self/fd", "dev/fd"},
+        {"/proc/self/fd/0", "dev/stdin"},
+        {"/proc/self/fd/1", "dev/stdout"},
+        {"/proc/self/fd/2", "dev/stderr"},
+        {"pts/ptmx", "dev/ptmx"},
+        {"/proc/self/mounts", "etc/mtab"},
+        {"/tmp", "var/tmp"},
+    };
+    for (unsigned i = 0; i < sizeof links / sizeof *links; i++) {
+        if (make_way(root, links[i][1], false, e) < 0)
+            return -1;
+        if (symlinkat(links[i][0], root, links[i][1]) < 0)
+            return err_sys(e, "link %s", links[i][1]);
+    }
+    for (unsigned i = 0; i < sizeof usr_links / sizeof *usr_links; i++) {
+        char host[16], to[256];
+        snprintf(host, sizeof host, "/%s", usr_links[i]);
+        ssize_t n = readlink(host, to, sizeof to - 1);
+        if (n <= 0)
+            continue;
+        to[n] = '\0';
+        if (symlinkat(to, root, usr_links[i]) < 0)
+            return err_sys(e, "link %s", usr_links[i]);
+    }
+    return 0;
+}
+
+static int attach_binds(struct builder *b, int root, struct err *e) {
+    for (unsigned i = 0; i < b->nbinds; i++) {
+        struct bind *in = &b->binds[i];
+        const char *path = in->path + 1; /* relative to the root */
+        if (make_way(root, path, in->dir, e) < 0)
+            return -1;
+        if (!in->dir) {
+            AUTO_FD fd = openat(root, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+            if (fd < 0)
+                return err_sys(e, "create %s", path);
+        }
+        if (mount_attach(in->fd, root, path, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill(struct builder *b, int root, const struct own_files *own, struct err *e) {
+    static const char *const dirs[] = {"workspace", "tmp",  "proc", "dev/pts",
+                                       "dev/shm",   "root", "sys"};
+    for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        if (make_way(root, dirs[i], true, e) < 0)
+            return -1;
+    }
+    if (fill_links(root, e) < 0 || fill_etc(root, own, e) < 0 || copy_own(root, own, e) < 0)
+        return -1;
+    return attach_binds(b, root, e);
+}
+
+static int enter(struct err *e) {
+    if (chdir(STAGE) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+        return err_sys(e, "pivot_root");
+    if (umount2(".", MNT_DETACH) < 0)
+        return err_sys(e, "drop the old root");
+    if (chdir("/") < 0)
+        return err_sys(e, "chdir /");
+    return mount_set("/", MOUNT_RO | MOUNT_NODEV, false, e);
+}
+
+int root_build(const struct root_plan *p, struct err *e) {
+    struct builder b = {.nbinds = 0};
+    AUTO_FD libexec = open(p->libexec, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FD pylib = open(p->pylib, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FD etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (libexec < 0 || pylib < 0 || etc < 0)
+        return err_sys(e, "open %s", libexec < 0 ? p->libexec : pylib < 0 ? p->pylib : "/etc");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return err_sys(e, "make mounts private");
+    struct own_files own = {.dir = {libexec, pylib}, .etc = etc};
+    int r = collect(&b, p, e);
+    /* What follows is made by the root of our user namespace: an ordinary user could read its own
+     * files above, but has no id there to own new ones with. */
+    if (r == 0 && (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0))
+        r = err_sys(e, "become root of the user namespace");
+    if (r == 0)
+        r = mount_fs("tmpfs", STAGE, 0, "mode=0755,size=64m", e);
+    AUTO_FD root = r < 0 ? -1 : open(STAGE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0)
+        r = root < 0 ? err_sys(e, "open the new root") : fill(&b, root, &own, e);
+    builder_done(&b);
+    return r < 0 ? r : enter(e);
+}
+
+static int mount_tmpfs(const char *path, const struct root_private *p, uint32_t mb,
+                       const char *mode, struct err *e) {
+    char data[160];
+    snprintf(data, sizeof data, "size=%um,nr_inodes=%u,mode=%s,uid=%u,gid=%u", mb, p->disk_files,
+             mode, p->uid, p->uid);
+    return mount_fs("tmpfs", path, MOUNT_NODEV, data, e);
+}
+
+/* Nobody inside is the host's root, so most of these are out of reach anyway; what a reader could
+ * still learn from them is about the host or its other users. */
+static const char *const masked[] = {
+    "/proc/kcore",      "/proc/kmsg",          "/proc/kallsyms", "/proc/keys",  "/proc/key-users",
+    "/proc/timer_list", "/proc/sysrq-trigger", "/proc/cmdline",  "/proc/swaps", "/proc/modules",
+};
+
+int root_private(const struct root_private *p, struct err *e) {
+    if (mount_tmpfs("/workspace", p, p->disk_mb, "0755", e) < 0 ||
+        mount_tmpfs("/tmp", p, p->tmp_mb, "1777", e) < 0 ||
+        mount_tmpfs("/dev/shm", p, p->tmp_mb, "1777", e) < 0 ||
+        mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, "newinstance,ptmxmode=0666,mode=0620", e) < 0)
+        return -1;
+    /* SECURITY: read-only, so that nothing in /proc/sys or of another process can be written, and
+     * hidepid, so that init (whose uid may be ours in single-id mode) is not even visible. */
+    if (mount_fs("proc", "/proc", MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC, "hidepid=2", e) < 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof masked / sizeof *masked; i++) {
+        if (mount_mask(masked[i], e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int resize(const char *path, uint32_t mb, uint32_t files, struct err *e) {
+    char data[64];
+    snprintf(data, sizeof data, "size=%um,nr_inodes=%u", mb, files);
+    if (mount(NULL, path, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, data) < 0)
+        return err_sys(e, "resize %s", path);
+    return 0;
+}
+
+int root_resize(const struct root_private *p, struct err *e) {
+    if (resize("/workspace", p->disk_mb, p->disk_files, e) < 0 ||
+        resize("/tmp", p->tmp_mb, p->disk_files, e) < 0)
+        return -1;
+    return resize("/dev/shm", p->tmp_mb, p->disk_files, e);
+}

@@ -1,0 +1,31 @@
+#pragma once
+/* The file system that sandboxes of one profile see: built once per nursery, shared read-only by
+ * all its sandboxes, each of which adds private mounts of its own (root_private). */
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define ROOT_PYLIB "/run/cloche" /* where the cell and the zygote module are, inside */
+
+struct root_plan {
+    const char *const *binds; /* host paths shown read-only at the same place */
+    unsigned nbinds;
+    const char *libexec; /* host directory of cloche_zygote.abi3.so */
+    const char *pylib;   /* host directory of the cell package */
+};
+
+/* In a fresh mount namespace that is ours alone: builds the tree, makes it "/" and drops the old
+ * one. /proc is still the host's (a new /proc can only be mounted where a full one is visible). */
+int root_build(const struct root_plan *p, struct err *e);
+
+struct root_private {
+    uint32_t uid;             /* owner of the writable places, as the mounter counts */
+    uint32_t disk_mb, tmp_mb; /* sizes of /workspace, and of /tmp and /dev/shm each */
+    uint32_t disk_files;      /* inodes of each */
+};
+/* In a sandbox's own mount, pid and network namespaces: /workspace, /tmp, /dev/shm, /dev/pts,
+ * /proc. */
+int root_private(const struct root_private *p, struct err *e);
+/* Other sizes for the tmpfs of a live sandbox. */
+int root_resize(const struct root_private *p, struct err *e);

@@ -1,0 +1,32 @@
+#pragma once
+/* The system call filter of everything that runs in a sandbox.
+ *
+ * A deny-list on top of the namespaces that answers with an errno and never kills: the rules are a
+ * table in seccomp.c. It is compiled once per nursery (libseccomp, as a binary tree) into a sealed
+ * memfd and loaded by each kernel as plain bytes, since building it takes a millisecond.
+ * Refusals that a user should hear of are notifications: init answers them (see
+ * seccomp_refusal) and remembers. */
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The compiled filter as a memfd of struct sock_filter. */
+int seccomp_compile(int *ret_fd, struct err *e);
+
+/* After fork, no_new_privs set, one thread: loads the filter. *ret_listener is the notification
+ * descriptor, CLOEXEC. Async-signal-safe, needs libc only (seccomp_load.c); libseccomp has taken
+ * the name seccomp_load. */
+int seccomp_enter(const void *filter, size_t bytes, int *ret_listener, struct err *e);
+
+struct seccomp_refusal {
+    int errnum;         /* what the caller gets */
+    const char *op;     /* "mount a file system" */
+    const char *detail; /* "mount() is not available in a sandbox" */
+    const char *rule;   /* "seccomp:mount" */
+};
+/* How a notified call is answered; never NULL (a call that is not in the table gets EPERM). `args`
+ * are the raw registers; the answer is in `scratch`, its strings are constants. */
+const struct seccomp_refusal *seccomp_refusal(int nr, const uint64_t args[6],
+                                              struct seccomp_refusal *scratch);

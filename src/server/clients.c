@@ -1,0 +1,331 @@
+/* See clients.h. A connection sends C_INPUT messages and a C_RUN, gets C_STARTED, C_OUTPUT…,
+ * C_FILE… and C_RESULT or C_ERROR, and may then run the next program. What it sends is checked like
+ * anything from outside; a message that makes no sense ends the connection. A client that does not
+ * read slows its own program down and nothing else. */
+
+#include "server/clients.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_CLIENTS 1024
+#define HIGH_WATER  (512u << 10) /* bytes waiting for a slow client */
+#define STDIN_HIGH  (256u << 10)
+#define INLINE_MAX  32768u
+
+struct clients {
+    struct engine *engine; /* borrowed */
+    int listen_fd;         /* borrowed */
+    struct watch watch;
+    unsigned n;
+};
+
+struct client {
+    struct clients *all;
+    struct chan chan;
+    struct run *run; /* borrowed while it runs */
+    struct run_input *inputs;
+    unsigned ninputs;
+    struct deferred free_later;
+};
+
+static void free_inputs(struct client *c) {
+    struct run_request q = {.code_fd = -1, .inputs = c->inputs, .ninputs = c->ninputs};
+    run_request_done(&q);
+    c->inputs = NULL;
+    c->ninputs = 0;
+}
+
+static void free_now(struct deferred *d) {
+    struct client *c = d->arg;
+    free_inputs(c);
+    free(c);
+}
+
+static void client_close(struct client *c) {
+    if (c->chan.fd < 0)
+        return;
+    if (c->run)
+        run_cancel(c->run);
+    c->run = NULL;
+    chan_done(&c->chan);
+    c->all->n--;
+    loop_defer(c->all->engine->loop, &c->free_later);
+}
+
+static const char *remedy(const char *kind) {
+    static const struct {
+        const char *kind, *text;
+    } known[] = {
+        {"unknown_profile", "choose one of the profiles, or leave the choice to auto"},
+        {"profile_broken", "see the engine's log; choose another profile or repair this one"},
+        {"limit_too_high", "ask for less, or raise the maximum in the engine's configuration"},
+        {"queue_full", "try again later, or raise queue_max"},
+        {"queue_timeout", "try again later, or allow more sandboxes (max_sandboxes)"},
+        {"no_sandbox", "see the engine's log and `cloche doctor`"},
+        {"sandbox_lost", "run it again"},
+        {"disk_full", "give the sandbox more disk, or fewer files"},
+        {"bad_path", "use a relative path without \"..\" that is not taken"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(kind, known[i].kind) == 0)
+            return known[i].text;
+    }
+    return "see the engine's log";
+}
+
+static void send_error(struct client *c, const struct err *why) {
+    static const char *const again[] = {"queue_full", "queue_timeout", "no_sandbox",
+                                        "sandbox_lost"};
+    const char *kind = *why->kind ? why->kind : "internal";
+    uint32_t retryable = 0;
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++)
+        retryable |= strcmp(kind, again[i]) == 0;
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_ERROR);
+    wire_put_u32(&o, retryable);
+    wire_put_str(&o, kind);
+    wire_put_str(&o, why->text);
+    wire_put_str(&o, remedy(kind));
+    chan_send(&c->chan, &o);
+}
+
+/* ---- from the run ---- */
+
+static void on_start(void *arg, struct run *r) {
+    struct client *c = arg;
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_STARTED);
+    wire_put_str(&o, run_id(r));
+    chan_send(&c->chan, &o);
+}
+
+static void on_output(void *arg, int stream, const void *data, size_t len) {
+    struct client *c = arg;
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_OUTPUT);
+    wire_put_u32(&o, (uint32_t)stream);
+    wire_put_bytes(&o, data, len);
+    chan_send(&c->chan, &o);
+    if (c->run && c->chan.queued > HIGH_WATER)
+        run_hold(c->run, true);
+}
+
+static void on_file(void *arg, const char *path, uint64_t size, int fd) {
+    struct client *c = arg;
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_FILE);
+    wire_put_str(&o, path);
+    wire_put_u64(&o, size);
+    wire_put_fd(&o, fd);
+    chan_send(&c->chan, &o);
+}
+
+static void on_done(void *arg, struct run *r, const struct err *why) {
+    struct client *c = arg;
+    c->run = NULL;
+    if (why) {
+        send_error(c, why);
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    char text[200];
+    struct err e;
+    run_result_json(r, &json);
+    run_why(r, text, sizeof text);
+    AUTO_FD fd = -1;
+    if (json.len > INLINE_MAX && memfd_of("result", json.data, json.len, &fd, &e) < 0) {
+        send_error(c, &e);
+        return;
+    }
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_RESULT);
+    wire_put_u32(&o, (uint32_t)run_exit_status(r));
+    wire_put_str(&o, text);
+    wire_put_bytes(&o, json.data, fd < 0 ? json.len : 0);
+    if (fd >= 0)
+        wire_put_fd(&o, fd);
+    chan_send(&c->chan, &o);
+}
+
+static void on_drain(struct chan *chan) {
+    struct client *c = chan->arg;
+    if (c->run)
+        run_hold(c->run, false);
+}
+
+/* ---- from the client ---- */
+
+/* A descriptor from outside is read like a file only if it is one: anything else could block us. */
+static bool is_file(int fd) {
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_PATH) &&
+           fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool do_input(struct client *c, struct wire_in *in) {
+    const char *path = wire_get_str(in, 4095);
+    uint32_t mode = wire_get_u32(in);
+    struct err e;
+    AUTO_FD fd = wire_end(in, &e) < 0 ? -1 : wire_take_fd(in);
+    if (fd < 0 || !is_file(fd) || c->ninputs == RUN_MAX_FILES || c->run)
+        return false;
+    c->inputs = xrealloc(c->inputs, (c->ninputs + 1) * sizeof *c->inputs);
+    c->inputs[c->ninputs++] =
+        (struct run_input){.path = xstrdup(path), .mode = mode, .fd = fd_take(&fd)};
+    return true;
+}
+
+static char **copy_strings(const char *const *items, uint32_t n) {
+    char **copy = xcalloc(n, sizeof *copy);
+    for (uint32_t i = 0; i < n; i++)
+        copy[i] = xstrdup(items[i]);
+    return copy;
+}
+
+static bool do_run(struct client *c, struct wire_in *in) {
+    struct run_msg m;
+    struct err e;
+    if (c->run || run_get(in, &m, &e) < 0)
+        return false;
+    struct run_request q = {
+        .flags = m.flags,
+        .profile = xstrdup(m.profile),
+        .limits = {.timeout_ms = m.timeout_ms,
+                   .memory_mb = m.memory_mb,
+                   .cpu_seconds = m.cpu_seconds,
+                   .cpus_percent = m.cpus_percent,
+                   .pids = m.pids,
+                   .disk_mb = m.disk_mb,
+                   .open_files = m.open_files,
+                   .output_bytes = m.output_bytes},
+        .args = copy_strings(m.args, m.nargs),
+        .nargs = m.nargs,
+        .env = copy_strings(m.env, m.nenv),
+        .nenv = m.nenv,
+        .code_fd = m.code_fd,
+        .code = xmalloc(m.code_len),
+        .code_len = m.code_len,
+        .inputs = c->inputs,
+        .ninputs = c->ninputs,
+    };
+    if (m.code_len)
+        memcpy(q.code, m.code, m.code_len);
+    c->inputs = NULL;
+    c->ninputs = 0;
+    struct stat st;
+    bool good = q.code_fd < 0 || (is_file(q.code_fd) && fstat(q.code_fd, &st) == 0);
+    if (good && q.code_fd >= 0 && st.st_size > RUN_MAX_CODE) {
+        err_user(&e, "code_too_long", "the program has %lld bytes; the most is %u",
+                 (long long)st.st_size, RUN_MAX_CODE);
+        send_error(c, &e);
+        run_request_done(&q);
+        return true;
+    }
+    const struct run_callbacks cb = {c, on_start, on_output, on_file, on_done};
+    if (good && run_new(c->all->engine, &q, &cb, &c->run, &e) < 0)
+        send_error(c, &e);
+    run_request_done(&q); /* empty when it was taken */
+    return good;
+}
+
+static bool do_stdin(struct client *c, struct wire_in *in) {
+    size_t len;
+    struct err e;
+    const uint8_t *data = wire_get_bytes(in, &len);
+    if (wire_end(in, &e) < 0)
+        return false;
+    if (c->run && run_stdin_backlog(c->run) > STDIN_HIGH + WIRE_MAX)
+        return false; /* it does not listen to the flow control */
+    if (c->run)
+        run_stdin(c->run, data, len);
+    return true;
+}
+
+static bool do_signal(struct client *c, struct wire_in *in) {
+    struct err e;
+    uint32_t sig = wire_get_u32(in);
+    if (wire_end(in, &e) < 0 || sig == 0 || sig > 31)
+        return false;
+    if (c->run)
+        run_signal(c->run, (int)sig);
+    return true;
+}
+
+static bool do_info(struct client *c, struct wire_in *in) {
+    AUTO_BUF json = BUF_INIT;
+    AUTO_FD fd = -1;
+    struct wire_out o;
+    struct err e;
+    engine_state(c->all->engine, &json);
+    if (wire_end(in, &e) < 0 || memfd_of("state", json.data, json.len, &fd, &e) < 0)
+        return false;
+    wire_begin(&o, WIRE_C_STATE);
+    wire_put_fd(&o, fd);
+    chan_send(&c->chan, &o);
+    return true;
+}
+
+static const struct {
+    enum wire_type type;
+    bool (*fn)(struct client *, struct wire_in *);
+} requests[] = {
+    {WIRE_C_INPUT, do_input},   {WIRE_C_RUN, do_run},   {WIRE_C_STDIN, do_stdin},
+    {WIRE_C_SIGNAL, do_signal}, {WIRE_C_INFO, do_info},
+};
+
+static void on_msg(struct chan *chan, struct wire_in *in) {
+    struct client *c = chan->arg;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (requests[i].type == in->type && requests[i].fn(c, in))
+            return;
+    }
+    log_warn("client sent what makes no sense message=%s", wire_type_name(in->type));
+    client_close(c);
+}
+
+static void on_gone(struct chan *chan, const struct err *why) {
+    (void)why;
+    client_close(chan->arg);
+}
+
+static void on_connect(struct watch *w, uint32_t events) {
+    struct clients *all = w->arg;
+    struct err e;
+    (void)events;
+    AUTO_FD fd = accept4(all->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 || all->n >= MAX_CLIENTS)
+        return;
+    struct client *c = xcalloc(1, sizeof *c);
+    c->all = all;
+    c->free_later = (struct deferred){.fn = free_now, .arg = c};
+    c->chan = (struct chan){
+        .fd = -1, .on_msg = on_msg, .on_gone = on_gone, .on_drain = on_drain, .arg = c};
+    if (chan_init(&c->chan, all->engine->loop, &fd, &e) < 0) {
+        free(c);
+        return;
+    }
+    all->n++;
+}
+
+int clients_new(struct engine *g, int listen_fd, struct clients **ret, struct err *e) {
+    struct clients *all = xcalloc(1, sizeof *all);
+    all->engine = g;
+    all->listen_fd = listen_fd;
+    all->watch = (struct watch){.fd = -1, .fn = on_connect, .arg = all};
+    *ret = all;
+    if (fd_set_nonblock(listen_fd, e) < 0)
+        return -1;
+    return loop_watch(g->loop, &all->watch, listen_fd, EPOLLIN, e);
+}

@@ -1,0 +1,193 @@
+/* cloche-warden: started by `cloche serve` or `cloche run`, never by hand. Descriptors: 3 the
+ * packed configuration, 4 the listening socket, 5 the life line (its end of file is our end), 6
+ * where to say that we are ready. Exit status 3 means that this machine or configuration cannot do.
+ */
+
+#include "warden/warden.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "sandbox/probe.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_CANNOT 3
+
+void warden_say(struct warden *w, const char *fmt, ...) {
+    char line[2200];
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(line, sizeof line - 1, fmt, ap);
+    va_end(ap);
+    size_t len = n < 0 ? 0 : (size_t)n >= sizeof line - 1 ? sizeof line - 2 : (size_t)n;
+    for (size_t i = 0; i < len; i++) {
+        if (line[i] == '\n')
+            line[i] = ' ';
+    }
+    line[len] = '\n';
+    (void)!write(w->ready_fd, line, len + 1);
+}
+
+static void stop(struct warden *w) {
+    w->stopping = true;
+    loop_stop(w->loop);
+}
+
+static void on_life(struct watch *watch, uint32_t events) {
+    (void)events;
+    stop(watch->arg);
+}
+
+static void on_server_restart(struct timer *t) {
+    struct warden *w = t->arg;
+    struct err e;
+    if (server_start(w, &e) < 0) {
+        log_error("start server error=%s", e.text);
+        loop_timer(w->loop, t, now_ns() + 1000000000u);
+    }
+}
+
+static void on_signal(struct watch *watch, uint32_t events) {
+    struct warden *w = watch->arg;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGCHLD)
+            stop(w);
+    }
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (pid == w->server)
+            server_reaped(w, status);
+        else
+            nurseries_reaped(w, pid, status);
+    }
+}
+
+static enum cgroup_kind wanted_cgroup(const char *word) {
+    return strcmp(word, "v1") == 0 ? CGROUP_V1 : strcmp(word, "v2") == 0 ? CGROUP_V2 : CGROUP_NONE;
+}
+
+/* What the machine gives, against what the operator demands. */
+static int check_machine(struct warden *w, struct err *e) {
+    struct probe p;
+    uint32_t need;
+    enum cgroup_kind want = wanted_cgroup(w->config.cgroup);
+    if (probe_minimum(w->config.minimum, &need, e) < 0 ||
+        idmap_find(w->config.id_user, &w->ids, e) < 0)
+        return -1;
+    probe_run(&w->ids, want, &p);
+    if (probe_check(&p, need, e) < 0)
+        return -1;
+    if (strcmp(w->config.cgroup, "none") == 0)
+        w->cgroups = (struct cgroup_root){.kind = CGROUP_NONE, .why = "switched off (cgroup=none)"};
+    else if (cgroup_root_open(&w->cgroups, want, e) < 0)
+        return -1;
+    else
+        cgroup_sweep(&w->cgroups);
+    if (w->cgroups.kind == CGROUP_NONE) {
+        log_warn("no control groups: %s", w->cgroups.why);
+        log_warn("memory, CPU and process limits are watched, not enforced; see `cloche doctor`");
+    }
+    if (w->ids.single)
+        log_warn("no id range: all sandboxes share one uid; see `cloche doctor`");
+    return 0;
+}
+
+static int set_up(struct warden *w, struct err *e) {
+    const int signals[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
+    if (loop_new(&w->loop, e) < 0 || loop_signals(signals, 4, &w->signals, e) < 0 ||
+        loop_watch(w->loop, &w->signal_watch, w->signals, EPOLLIN, e) < 0 ||
+        loop_watch(w->loop, &w->life_watch, w->life_fd, EPOLLIN, e) < 0)
+        return -1;
+    const struct config_limits *d = &w->config.defaults;
+    /* tmpfs is memory: a full disk is ENOSPC before it is out of memory. */
+    w->limits = (struct cgroup_limits){
+        .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
+    w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    for (unsigned i = 0; i < w->config.nprofiles; i++) {
+        if (nurseries_start(w, i, e) < 0)
+            return -1;
+    }
+    if (server_start(w, e) < 0)
+        return -1;
+    warden_say(w, "listening");
+    return 0;
+}
+
+/* Kills the server and the nurseries and waits for them: with a nursery everything in it is dead.
+ */
+static void tear_down(struct warden *w) {
+    w->stopping = true;
+    if (w->server > 0)
+        kill(w->server, SIGKILL);
+    for (unsigned i = 0; i < w->config.nprofiles; i++) {
+        struct nursery_child *n = &w->nurseries[i];
+        chan_pump(&n->chan); /* one that was just born */
+        if (n->pid > 0)
+            kill(n->pid, SIGKILL);
+        if (n->birth > 0)
+            kill(n->birth, SIGKILL);
+        chan_done(&n->chan);
+    }
+    chan_done(&w->server_chan);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        ;
+    for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
+        if (w->slots[i].made)
+            cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);
+    }
+    cgroup_root_close(&w->cgroups);
+    free(w->slots);
+    loop_free(w->loop);
+    config_done(&w->config);
+}
+
+int main(void) {
+    static struct warden w;
+    struct err e = {0};
+    log_init("warden", LOG_INFO);
+    w.config_fd = 3, w.listen_fd = 4, w.life_fd = 5, w.ready_fd = 6, w.signals = -1;
+    w.life_watch = (struct watch){.fd = -1, .fn = on_life, .arg = &w};
+    w.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &w};
+    w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};
+    w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
+    w.server_chan = (struct chan){.fd = -1, .gone = true};
+    for (unsigned i = 0; i < CONFIG_MAX_PROFILES; i++)
+        w.nurseries[i].chan = (struct chan){.fd = -1, .gone = true};
+    for (int fd = 3; fd <= 6; fd++) {
+        if (fd_set_cloexec(fd, 1, &e) < 0) {
+            log_error("cloche-warden is started by `cloche serve`");
+            return 125;
+        }
+    }
+    if (config_unpack(w.config_fd, &w.config, &e) < 0 || check_machine(&w, &e) < 0) {
+        warden_say(&w, "problem %s", e.text);
+        return EXIT_CANNOT;
+    }
+    log_init("warden", (enum log_level)w.config.log_level);
+    int r = set_up(&w, &e);
+    if (r == 0)
+        r = loop_run(w.loop, &e);
+    if (r < 0)
+        warden_say(&w, "problem %s", e.text);
+    tear_down(&w);
+    return r < 0 ? 1 : 0;
+}

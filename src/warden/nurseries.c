@@ -1,0 +1,221 @@
+/* The nurseries, one per profile: started, watched, restarted. When one dies, the kernel has
+ * already killed all that was in its pid namespace by the time we can reap it. */
+
+#include "warden/warden.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define YOUNG_NS 2000000000u
+#define FAIL_MAX 5
+
+static void tell_gone(struct warden *w, uint64_t sandbox) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_GONE);
+    wire_put_u64(&o, sandbox);
+    chan_send(&w->server_chan, &o);
+}
+
+static void tell_failed(struct warden *w, struct slot *s, const char *why) {
+    struct wire_out o;
+    if (s->failed)
+        return;
+    s->failed = true;
+    wire_begin(&o, WIRE_W_FAILED);
+    wire_put_u32(&o, s->nursery);
+    wire_put_str(&o, why);
+    chan_send(&w->server_chan, &o);
+}
+
+static void on_made(struct nursery_child *n, struct wire_in *in) {
+    struct warden *w = n->warden;
+    struct slot *s = slots_find(w, wire_get_u64(in));
+    if (!s || s->nursery != n->profile || in->nfds != SANDBOX_FDS_)
+        return;
+    struct wire_out o;
+    unsigned knobs = s->known ? 0 : s->cgroup.nknobs;
+    wire_begin(&o, WIRE_W_MADE);
+    wire_put_u64(&o, s->sandbox);
+    wire_put_u32(&o, n->profile);
+    wire_put_u32(&o, (uint32_t)(s - w->slots));
+    wire_put_u32(&o, knobs);
+    for (unsigned i = 0; i < in->nfds; i++)
+        wire_put_fd(&o, in->fds[i]);
+    for (unsigned i = 0; i < knobs; i++)
+        wire_put_fd(&o, s->cgroup.knobs[i]);
+    chan_send(&w->server_chan, &o);
+    s->known = s->failed = true;
+}
+
+static void on_exited(struct nursery_child *n, struct wire_in *in) {
+    struct wire_out o;
+    uint64_t sandbox = wire_get_u64(in);
+    wire_begin(&o, WIRE_W_EXITED);
+    wire_put_u64(&o, sandbox);
+    wire_put_u32(&o, wire_get_u32(in));
+    if (!in->bad)
+        chan_send(&n->warden->server_chan, &o);
+}
+
+static void on_state(struct nursery_child *n, struct wire_in *in) {
+    struct warden *w = n->warden;
+    const char *name = w->config.profiles[n->profile].name;
+    uint32_t state = wire_get_u32(in);
+    const char *what = wire_get_str(in, sizeof n->what - 1);
+    const char *modules = wire_get_str(in, sizeof n->modules - 1);
+    struct err e;
+    if (wire_end(in, &e) < 0 || state > PROFILE_RESTARTING)
+        return;
+    enum profile_state before = n->state;
+    n->state = (enum profile_state)state;
+    snprintf(n->what, sizeof n->what, "%s", what);
+    snprintf(n->modules, sizeof n->modules, "%s", modules);
+    if (n->state == PROFILE_READY) {
+        n->failures = 0;
+        if (before != PROFILE_READY)
+            warden_say(w, "profile %s ready (%s)", name, what);
+    } else if (n->state == PROFILE_BROKEN) {
+        log_error("profile broken profile=%s why=%s", name, what);
+        warden_say(w, "profile %s broken: %s", name, what);
+    }
+    server_tell_profile(w, n);
+}
+
+static void on_msg(struct chan *c, struct wire_in *in) {
+    struct nursery_child *n = c->arg;
+    struct warden *w = n->warden;
+    struct slot *s;
+    switch ((int)in->type) {
+    case WIRE_N_BORN:
+        n->pid = (pid_t)wire_get_u32(in);
+        break;
+    case WIRE_N_MADE:
+        on_made(n, in);
+        break;
+    case WIRE_N_FAILED:
+        s = slots_find(w, wire_get_u64(in));
+        if (s)
+            tell_failed(w, s, wire_get_str(in, ERR_TEXT_MAX));
+        break;
+    case WIRE_N_EXITED:
+        on_exited(n, in);
+        break;
+    case WIRE_N_GONE:
+        s = slots_find(w, wire_get_u64(in));
+        if (s) {
+            tell_gone(w, s->sandbox);
+            slots_release(w, s);
+        }
+        break;
+    case WIRE_N_STATE:
+        on_state(n, in);
+        break;
+    default:
+        log_error("nursery sent message=%s", wire_type_name(in->type));
+    }
+}
+
+/* It will be reaped; what is left to do is done then. */
+static void on_gone(struct chan *c, const struct err *why) {
+    struct nursery_child *n = c->arg;
+    (void)why;
+    if (n->pid > 0)
+        kill(n->pid, SIGKILL);
+}
+
+static void on_restart(struct timer *t) {
+    struct nursery_child *n = t->arg;
+    struct err e;
+    if (nurseries_start(n->warden, n->profile, &e) < 0)
+        log_error("start nursery error=%s", e.text);
+}
+
+int nurseries_start(struct warden *w, unsigned profile, struct err *e) {
+    struct nursery_child *n = &w->nurseries[profile];
+    struct idmap part = idmap_part(&w->ids, profile, w->config.nprofiles);
+    char index[12], uid[12], gid[12], count[12], flags[12];
+    snprintf(index, sizeof index, "%u", profile);
+    snprintf(uid, sizeof uid, "%u", part.uid);
+    snprintf(gid, sizeof gid, "%u", part.gid);
+    snprintf(count, sizeof count, "%u", part.count);
+    snprintf(flags, sizeof flags, "%d", (part.single ? 1 : 0) | (part.helper ? 2 : 0));
+    int pair[2];
+    if (wire_pair(pair, e) < 0)
+        return -1;
+    const char *argv[] = {"cloche-nursery", "birth", index, uid, gid, count, flags, NULL};
+    const int fds[] = {pair[1], w->config_fd};
+    const struct spawn s = {.program = argv[0], .argv = argv, .fds = fds, .nfds = 2};
+    chan_done(&n->chan);
+    n->warden = w;
+    n->profile = profile;
+    n->birth = n->pid = 0;
+    n->started_ns = now_ns();
+    n->chan = (struct chan){.fd = -1, .on_msg = on_msg, .on_gone = on_gone, .arg = n};
+    n->restart = (struct timer){.fn = on_restart, .arg = n};
+    int r = spawn(w, &s, &n->birth, e);
+    close(pair[1]);
+    if (r < 0 || chan_init(&n->chan, w->loop, &pair[0], e) < 0) {
+        fd_close(&pair[0]);
+        return -1;
+    }
+    return 0;
+}
+
+/* All its sandboxes are dead. */
+static void all_gone(struct nursery_child *n) {
+    struct warden *w = n->warden;
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+        struct slot *s = &w->slots[i];
+        if (s->state != SLOT_USED || s->nursery != n->profile)
+            continue;
+        tell_failed(w, s, "the nursery died");
+        tell_gone(w, s->sandbox);
+        slots_release(w, s);
+    }
+}
+
+static void restart_later(struct nursery_child *n) {
+    struct warden *w = n->warden;
+    bool young = now_ns() - n->started_ns < YOUNG_NS;
+    n->failures = young ? n->failures + 1 : 0;
+    if (n->state == PROFILE_BROKEN && young && n->failures > FAIL_MAX)
+        return; /* it said why; starting it again and again would not help */
+    if (n->state != PROFILE_BROKEN) {
+        n->state = PROFILE_RESTARTING;
+        server_tell_profile(w, n);
+    }
+    uint64_t wait_ms = n->failures ? 50u << (n->failures > 6 ? 6 : n->failures) : 0;
+    loop_timer(w->loop, &n->restart, now_ns() + wait_ms * 1000000u);
+}
+
+bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
+    for (unsigned i = 0; i < w->config.nprofiles; i++) {
+        struct nursery_child *n = &w->nurseries[i];
+        bool birth = n->birth == pid, proper = n->pid == pid;
+        if (!birth && !proper)
+            continue;
+        chan_pump(&n->chan); /* N_BORN, or why there is none */
+        if (birth) {
+            n->birth = 0;
+            if (n->pid > 0)
+                return true;
+        }
+        n->pid = 0;
+        if (w->stopping)
+            return true;
+        log_warn("nursery ended profile=%s status=%d", w->config.profiles[i].name, status);
+        chan_done(&n->chan);
+        all_gone(n);
+        restart_later(n);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,138 @@
+/* The server as seen by the warden: unprivileged, and trusted with nothing but the requests below.
+ * It can die at any time; the listening socket is ours, so clients wait in its backlog meanwhile.
+ */
+
+#include "warden/warden.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static void fail(struct warden *w, uint32_t profile, const char *why) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_FAILED);
+    wire_put_u32(&o, profile);
+    wire_put_str(&o, why);
+    chan_send(&w->server_chan, &o);
+}
+
+static bool do_make(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint32_t profile = wire_get_u32(in);
+    if (wire_end(in, &e) < 0 || profile >= w->config.nprofiles)
+        return false;
+    struct nursery_child *n = &w->nurseries[profile];
+    if (n->chan.gone || n->state == PROFILE_BROKEN) {
+        fail(w, profile, n->state == PROFILE_BROKEN ? n->what : "the nursery is restarting");
+        return true;
+    }
+    struct slot *s = slots_take(w, profile, &e);
+    if (!s) {
+        fail(w, profile, e.text);
+        return true;
+    }
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_MAKE);
+    wire_put_u64(&o, s->sandbox);
+    wire_put_u32(&o, (uint32_t)(s - w->slots));
+    for (unsigned i = 0; i < s->cgroup.nprocs; i++)
+        wire_put_fd(&o, s->cgroup.procs[i]);
+    chan_send(&n->chan, &o);
+    return true;
+}
+
+static void end_sandbox(struct warden *w, const struct slot *s) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_END);
+    wire_put_u64(&o, s->sandbox);
+    chan_send(&w->nurseries[s->nursery].chan, &o);
+}
+
+static bool do_end(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint64_t id = wire_get_u64(in);
+    if (wire_end(in, &e) < 0)
+        return false;
+    struct slot *s = slots_find(w, id);
+    if (s) /* it may just have ended by itself */
+        end_sandbox(w, s);
+    return true;
+}
+
+/* All that a server may ask for. */
+static const struct {
+    enum wire_type type;
+    bool (*fn)(struct warden *, struct wire_in *);
+} requests[] = {
+    {WIRE_W_MAKE, do_make},
+    {WIRE_W_END, do_end},
+};
+
+static void on_msg(struct chan *c, struct wire_in *in) {
+    struct warden *w = c->arg;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (requests[i].type == in->type && in->nfds == 0 && requests[i].fn(w, in))
+            return;
+    }
+    log_error("server sent what it may not message=%s: ending it", wire_type_name(in->type));
+    kill(w->server, SIGKILL);
+}
+
+static void on_gone(struct chan *c, const struct err *why) {
+    struct warden *w = c->arg;
+    (void)why;
+    if (w->server > 0)
+        kill(w->server, SIGKILL);
+}
+
+void server_tell_profile(struct warden *w, const struct nursery_child *n) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_PROFILE);
+    wire_put_u32(&o, n->profile);
+    wire_put_u32(&o, n->state);
+    wire_put_str(&o, n->what);
+    wire_put_str(&o, n->modules);
+    chan_send(&w->server_chan, &o);
+}
+
+int server_start(struct warden *w, struct err *e) {
+    int pair[2];
+    if (wire_pair(pair, e) < 0)
+        return -1;
+    const char *argv[] = {"cloche-server", NULL};
+    const int fds[] = {w->config_fd, w->listen_fd, pair[1]};
+    const struct spawn s = {
+        .program = argv[0], .argv = argv, .fds = fds, .nfds = 3, .unprivileged = true};
+    chan_done(&w->server_chan);
+    w->server_chan = (struct chan){.fd = -1, .on_msg = on_msg, .on_gone = on_gone, .arg = w};
+    w->server_started_ns = now_ns();
+    int r = spawn(w, &s, &w->server, e);
+    close(pair[1]);
+    if (r < 0 || chan_init(&w->server_chan, w->loop, &pair[0], e) < 0) {
+        fd_close(&pair[0]);
+        return -1;
+    }
+    for (unsigned i = 0; i < w->config.nprofiles; i++)
+        server_tell_profile(w, &w->nurseries[i]);
+    return 0;
+}
+
+/* What it had is nobody's now. */
+void server_reaped(struct warden *w, int status) {
+    w->server = 0;
+    chan_done(&w->server_chan);
+    if (w->stopping)
+        return;
+    log_error("server ended status=%d", status);
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+        w->slots[i].known = false;
+        if (w->slots[i].state == SLOT_USED)
+            end_sandbox(w, &w->slots[i]);
+    }
+    bool young = now_ns() - w->server_started_ns < 1000000000u;
+    loop_timer(w->loop, &w->server_restart, now_ns() + (young ? 200000000u : 0));
+}

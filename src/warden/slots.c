@@ -1,0 +1,96 @@
+/* Slots: the places for sandboxes. Each has a control group and stands for a uid of the nursery's
+ * range; both serve again when, and only when, nothing of the last sandbox is left. */
+
+#include "warden/warden.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+
+#define RECHECK_NS 20000000u
+#define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
+
+struct slot *slots_find(struct warden *w, uint64_t sandbox) {
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+        if (w->slots[i].state == SLOT_USED && w->slots[i].sandbox == sandbox)
+            return &w->slots[i];
+    }
+    return NULL;
+}
+
+static int prepare(struct warden *w, struct slot *s, struct err *e) {
+    if (!s->made) {
+        unsigned index = (unsigned)(s - w->slots);
+        if (cgroup_slot_make(&w->cgroups, index, &w->limits, &s->cgroup, e) < 0)
+            return -1;
+        s->made = true;
+        s->known = false;
+        return 0;
+    }
+    if (cgroup_slot_reset(&w->cgroups, &s->cgroup, &w->limits, e) < 0) {
+        cgroup_slot_done(&w->cgroups, &s->cgroup, true);
+        s->made = false;
+        return -1;
+    }
+    if (s->cgroup.renewed)
+        s->known = false;
+    return 0;
+}
+
+struct slot *slots_take(struct warden *w, unsigned profile, struct err *e) {
+    struct slot *s = NULL;
+    for (unsigned i = 0; i < w->config.max_sandboxes && !s; i++) {
+        if (w->slots[i].state == SLOT_FREE)
+            s = &w->slots[i];
+    }
+    if (!s) {
+        err_set(e, EAGAIN, "all %u sandboxes are in use", w->config.max_sandboxes);
+        return NULL;
+    }
+    if (prepare(w, s, e) < 0) {
+        err_wrap(e, "control group");
+        return NULL;
+    }
+    s->state = SLOT_USED;
+    s->failed = false;
+    s->nursery = profile;
+    s->sandbox = ++w->last_sandbox;
+    return s;
+}
+
+void slots_release(struct warden *w, struct slot *s) {
+    s->state = SLOT_FREE;
+    if (s->made && !cgroup_slot_is_clean(&w->cgroups, &s->cgroup)) {
+        s->state = SLOT_DIRTY;
+        s->looks = 0;
+        if (!w->dirty_timer.place)
+            loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+    }
+}
+
+static void give_up(struct warden *w, struct slot *s) {
+    log_warn("control group not empty slot=%u: making a new one", (unsigned)(s - w->slots));
+    cgroup_slot_kill(&w->cgroups, &s->cgroup);
+    cgroup_slot_done(&w->cgroups, &s->cgroup, true);
+    s->made = false;
+    s->state = SLOT_FREE;
+}
+
+void slots_recheck(struct timer *t) {
+    struct warden *w = t->arg;
+    bool more = false;
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+        struct slot *s = &w->slots[i];
+        if (s->state != SLOT_DIRTY)
+            continue;
+        if (cgroup_slot_is_clean(&w->cgroups, &s->cgroup))
+            s->state = SLOT_FREE;
+        else if (++s->looks >= PATIENCE)
+            give_up(w, s);
+        else
+            more = true;
+    }
+    if (more)
+        loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+}

@@ -1,0 +1,76 @@
+/* See warden.h. */
+
+#include "warden/warden.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define MAX_FDS 8
+#define NOBODY  65534
+
+struct identity {
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Whom the server runs as: the user that was made for it, else nobody. Looked up before the fork.
+ */
+static struct identity service_identity(void) {
+    struct passwd *pw = getpwnam("cloche");
+    return pw && pw->pw_uid ? (struct identity){pw->pw_uid, pw->pw_gid}
+                            : (struct identity){NOBODY, NOBODY};
+}
+
+static int drop(const struct identity *id) {
+    if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
+        setresuid(id->uid, id->uid, id->uid) < 0)
+        return -1;
+    return 0;
+}
+
+static _Noreturn void child(const struct spawn *s, const char *path, const struct identity *id) {
+    int moved[MAX_FDS];
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (unsigned i = 0; i < s->nfds; i++)
+        moved[i] = fcntl(s->fds[i], F_DUPFD, 3 + MAX_FDS);
+    for (unsigned i = 0; i < s->nfds; i++) {
+        if (moved[i] < 0 || dup2(moved[i], 3 + (int)i) < 0)
+            _exit(126);
+    }
+    close_range(3 + s->nfds, ~0u, 0);
+    if (s->unprivileged && geteuid() == 0 && drop(id) < 0)
+        _exit(126);
+    if (s->unprivileged && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of ids, which clears it */
+    static char *const envp[] = {(char *)"PATH=/usr/bin:/bin:/usr/sbin:/sbin",
+                                 (char *)"LANG=C.UTF-8", NULL};
+    execve(path, (char *const *)s->argv, envp);
+    _exit(127);
+}
+
+int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err *e) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", w->config.libexec, s->program);
+    if (s->nfds > MAX_FDS || access(path, X_OK) < 0)
+        return err_sys(e, "%s", path);
+    struct identity id = service_identity();
+    pid_t pid = fork();
+    if (pid < 0)
+        return err_sys(e, "fork %s", s->program);
+    if (pid == 0)
+        child(s, path, &id);
+    *ret = pid;
+    return 0;
+}

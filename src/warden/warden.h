@@ -1,0 +1,91 @@
+#pragma once
+/* The privileged process. Small on purpose: it starts the others, owns the slots (a control group
+ * and an id each), relays sandboxes from nurseries to the server, and cleans up. It never sees
+ * code, JSON or HTTP, and what it accepts is a table. */
+
+#include "loop/loop.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/idmap.h"
+#include "wire/chan.h"
+#include "wire/config.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum slot_state {
+    SLOT_FREE,  /* clean: may be given out */
+    SLOT_USED,  /* a sandbox is in it, or on its way */
+    SLOT_DIRTY, /* the sandbox is gone, its memory is not: waits until it is */
+};
+
+struct slot {
+    enum slot_state state;
+    bool made;   /* its control group exists */
+    bool known;  /* the server has its knobs */
+    bool failed; /* the server was told that this sandbox is not to be had */
+    struct cgroup_slot cgroup;
+    uint64_t sandbox;
+    unsigned nursery; /* index: whose sandbox it is */
+    unsigned looks;   /* how often a dirty one was looked at */
+};
+
+struct warden;
+
+struct nursery_child {
+    struct warden *warden; /* borrowed */
+    unsigned profile;
+    pid_t birth, pid; /* first stage; the nursery proper, 0 when there is none */
+    struct chan chan;
+    enum profile_state state;
+    char what[2048], modules[4096]; /* of the last N_STATE */
+    struct timer restart;
+    unsigned failures;
+    uint64_t started_ns;
+};
+
+struct warden {
+    struct loop *loop;
+    struct config config;
+    int config_fd, listen_fd, life_fd, ready_fd, signals;
+    struct watch life_watch, signal_watch;
+    struct idmap ids;
+    struct cgroup_root cgroups;
+    struct cgroup_limits limits;
+    struct slot *slots; /* config.max_sandboxes of them */
+    uint64_t last_sandbox;
+    struct nursery_child nurseries[CONFIG_MAX_PROFILES];
+    pid_t server;
+    struct chan server_chan;
+    uint64_t server_started_ns;
+    struct timer server_restart, dirty_timer;
+    bool stopping;
+};
+
+/* nurseries.c */
+int nurseries_start(struct warden *w, unsigned profile, struct err *e);
+bool nurseries_reaped(struct warden *w, pid_t pid, int status);
+
+/* server.c */
+int server_start(struct warden *w, struct err *e);
+void server_reaped(struct warden *w, int status);
+void server_tell_profile(struct warden *w, const struct nursery_child *n);
+
+/* slots.c */
+struct slot *slots_take(struct warden *w, unsigned profile, struct err *e);
+struct slot *slots_find(struct warden *w, uint64_t sandbox);
+/* The sandbox is gone. */
+void slots_release(struct warden *w, struct slot *s);
+void slots_recheck(struct timer *t);
+
+/* spawn.c: the one place that forks. The descriptors become 3, 4, … of the new program. */
+struct spawn {
+    const char *program; /* name in libexec */
+    const char *const *argv;
+    const int *fds;
+    unsigned nfds;
+    bool unprivileged; /* give up root, if we have it */
+};
+int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err *e);
+
+/* A line for the one who started us. */
+void warden_say(struct warden *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

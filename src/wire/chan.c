@@ -1,0 +1,196 @@
+/* See chan.h. At most MAX_PER_WAKE messages are handled per wake-up, so that one busy peer does not
+ * starve the others. */
+
+#include "wire/chan.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define MAX_PER_WAKE 32
+
+struct chan_packet {
+    struct chan_packet *next;
+    size_t len;
+    unsigned nfds;
+    int fds[WIRE_MAX_FDS]; /* owned */
+    uint8_t data[];
+};
+
+static void packet_free(struct chan_packet *p) {
+    fd_close_all(p->fds, p->nfds);
+    free(p);
+}
+
+static void update(struct chan *c) {
+    struct err e;
+    uint32_t events = (c->paused ? 0u : EPOLLIN) | (c->head ? EPOLLOUT : 0u);
+    if (c->watch.fd >= 0)
+        loop_rewatch(c->loop, &c->watch, events, &e);
+}
+
+static void gone(struct chan *c, const struct err *why) {
+    if (c->gone)
+        return;
+    c->gone = true;
+    loop_unwatch(c->loop, &c->watch);
+    c->on_gone(c, why);
+}
+
+/* False when there is nothing more to read for now. */
+static bool read_one(struct chan *c) {
+    struct err e = {0};
+    struct wire_in in;
+    in.nfds = in.fd_at = 0;
+    switch (wire_recv(c->fd, &in, &e)) {
+    case WIRE_GOT:
+        c->on_msg(c, &in);
+        wire_in_done(&in);
+        return !c->gone && !c->paused && c->fd >= 0;
+    case WIRE_NONE:
+        return false;
+    case WIRE_EOF:
+        err_set(&e, EPIPE, "the other end is gone");
+        gone(c, &e);
+        return false;
+    case WIRE_BAD:
+        gone(c, &e);
+        return false;
+    }
+    return false;
+}
+
+void chan_pump(struct chan *c) {
+    for (int i = 0; i < MAX_PER_WAKE && !c->gone && c->fd >= 0 && !c->paused; i++) {
+        if (!read_one(c))
+            return;
+    }
+}
+
+static enum wire_sent send_packet(struct chan *c, const struct chan_packet *p, struct err *e) {
+    struct wire_out o;
+    memcpy(o.data, p->data, p->len);
+    o.len = p->len;
+    o.bad = false;
+    memcpy(o.fds, p->fds, p->nfds * sizeof(int));
+    o.nfds = p->nfds;
+    return wire_send(c->fd, &o, e);
+}
+
+static void flush(struct chan *c) {
+    struct err e;
+    while (c->head) {
+        struct chan_packet *p = c->head;
+        enum wire_sent sent = send_packet(c, p, &e);
+        if (sent == WIRE_AGAIN)
+            break;
+        if (sent == WIRE_FAILED) {
+            gone(c, &e);
+            return;
+        }
+        c->head = p->next;
+        if (!c->head)
+            c->tail = NULL;
+        c->queued -= p->len;
+        packet_free(p);
+    }
+    update(c);
+    if (!c->head && c->on_drain)
+        c->on_drain(c);
+}
+
+static void on_event(struct watch *w, uint32_t events) {
+    struct chan *c = w->arg;
+    if (events & EPOLLOUT)
+        flush(c);
+    if (c->fd >= 0 && !c->gone && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+        if (c->paused) { /* a hang-up cannot be masked; the message loop would not see it */
+            struct err e;
+            err_set(&e, EPIPE, "the other end is gone");
+            gone(c, &e);
+        } else {
+            chan_pump(c);
+        }
+    }
+}
+
+int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
+    if (fd_set_nonblock(*fd, e) < 0)
+        return -1;
+    c->loop = l;
+    c->fd = -1;
+    c->head = c->tail = NULL;
+    c->queued = 0;
+    c->paused = c->gone = false;
+    c->watch = (struct watch){.fd = -1, .fn = on_event, .arg = c};
+    if (loop_watch(l, &c->watch, *fd, EPOLLIN, e) < 0)
+        return -1;
+    c->fd = fd_take(fd);
+    return 0;
+}
+
+void chan_done(struct chan *c) {
+    if (c->loop)
+        loop_unwatch(c->loop, &c->watch);
+    fd_close(&c->fd);
+    c->gone = true;
+    while (c->head) {
+        struct chan_packet *p = c->head;
+        c->head = p->next;
+        packet_free(p);
+    }
+    c->tail = NULL;
+    c->queued = 0;
+}
+
+static void enqueue(struct chan *c, const struct wire_out *o) {
+    struct chan_packet *p = xmalloc(sizeof *p + o->len);
+    p->next = NULL;
+    p->len = o->len;
+    p->nfds = 0;
+    memcpy(p->data, o->data, o->len);
+    for (unsigned k = 0; k < o->nfds; k++) {
+        int fd = fcntl(o->fds[k], F_DUPFD_CLOEXEC, 3);
+        if (fd < 0) {
+            struct err e;
+            err_sys(&e, "duplicate a descriptor to send");
+            packet_free(p);
+            gone(c, &e);
+            return;
+        }
+        p->fds[p->nfds++] = fd;
+    }
+    if (c->tail)
+        c->tail->next = p;
+    else
+        c->head = p;
+    c->tail = p;
+    c->queued += p->len;
+    update(c);
+}
+
+void chan_send(struct chan *c, const struct wire_out *o) {
+    if (c->gone || c->fd < 0)
+        return;
+    struct err e;
+    enum wire_sent sent = c->head ? WIRE_AGAIN : wire_send(c->fd, o, &e);
+    if (sent == WIRE_AGAIN)
+        enqueue(c, o);
+    else if (sent == WIRE_FAILED && !o->bad)
+        update(c); /* a dead peer shows as a hang-up in its own turn */
+}
+
+void chan_pause(struct chan *c) {
+    c->paused = true;
+    update(c);
+}
+
+void chan_resume(struct chan *c) {
+    c->paused = false;
+    update(c);
+}

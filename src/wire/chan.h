@@ -1,0 +1,35 @@
+#pragma once
+/* A SEQPACKET socket on the event loop: whole messages in, a queue of messages out.
+ *
+ * The owner embeds it. chan_send never blocks: what the socket does not take is kept (descriptors
+ * duplicated) and sent when there is room; `queued` tells a sender of bulk when to hold back, and
+ * on_drain when to go on. on_gone comes once, when the peer is gone or sent nonsense; after it, and
+ * in any callback, the owner may call chan_done, but frees the memory only through loop_defer. */
+
+#include "loop/loop.h"
+#include "wire/wire.h"
+
+struct chan_packet;
+
+struct chan {
+    struct loop *loop; /* borrowed */
+    int fd;            /* owned */
+    struct watch watch;
+    struct chan_packet *head, *tail;
+    size_t queued; /* bytes that wait */
+    bool paused, gone;
+    void (*on_msg)(struct chan *c, struct wire_in *in);
+    void (*on_gone)(struct chan *c, const struct err *why);
+    void (*on_drain)(struct chan *c); /* may be NULL: the queue is empty again */
+    void *arg;
+};
+
+/* Takes *fd and makes it non-blocking. The callbacks and arg are set by the caller before. */
+int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e);
+void chan_done(struct chan *c);
+void chan_send(struct chan *c, const struct wire_out *o);
+/* No more messages are read until chan_resume. */
+void chan_pause(struct chan *c);
+void chan_resume(struct chan *c);
+/* Handles what has arrived by now and returns; for keeping order between two channels. */
+void chan_pump(struct chan *c);

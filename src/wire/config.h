@@ -1,0 +1,70 @@
+#pragma once
+/* What the operator wants, fully resolved: the command line parses flags, environment and file and
+ * hands this to the warden and the server, neither of which reads JSON for it. Packed into a sealed
+ * memfd (config_pack / config_unpack). */
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONFIG_MAX_PROFILES 16
+#define CONFIG_MAX_LIST     64
+#define CONFIG_MAX_STRING   4096
+#define CONFIG_MAX_BYTES    (1u << 20) /* of the packed form */
+
+struct config_list {
+    char **items; /* owned, as the strings are */
+    unsigned n;
+};
+
+struct config_profile {
+    char *name;                 /* [a-z0-9_-]{1,32} */
+    char *python;               /* absolute path of the interpreter */
+    struct config_list sites;   /* directories put on sys.path, and bound read-only */
+    struct config_list preload; /* modules imported in the zygote */
+    struct config_list binds;   /* extra read-only paths */
+    uint32_t pool;              /* ready sandboxes to keep */
+    uint32_t zygotes;           /* 0: as many as the cores want */
+};
+
+struct config_limits {
+    uint32_t timeout_ms, memory_mb, cpu_seconds, cpus_percent, pids, disk_mb, open_files;
+    uint64_t output_bytes;
+};
+
+struct config {
+    char *socket;  /* path of the engine's socket */
+    char *libexec; /* where our other programs are */
+    char *pylib;   /* py/cell and the zygote module, copied into each root */
+    char *id_user; /* whose line of /etc/subuid to use; "" is root's or cloche's, as found */
+    char *minimum; /* layers without which nothing runs, space separated; see sandbox/probe.h */
+    char *cgroup;  /* auto, v2, v1, none */
+    uint32_t log_level;
+    uint32_t max_sandboxes;              /* alive at once, ready ones included */
+    uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
+    uint32_t zygote_forks, zygote_age_s; /* a zygote is replaced after so many forks or seconds */
+    struct config_limits defaults, maxima;
+    struct config_profile profiles[CONFIG_MAX_PROFILES];
+    unsigned nprofiles;
+    bool exit_with_parent; /* a private engine: gone when the one who started it is */
+};
+
+/* What a sandbox's control group may hold: tmpfs is memory, and a full disk is to be ENOSPC before
+ * it is out of memory, so the quotas of /workspace, /tmp and /dev/shm come on top. */
+static inline uint64_t config_group_bytes(const struct config_limits *l) {
+    return ((uint64_t)l->memory_mb + 3 * (uint64_t)l->disk_mb) << 20;
+}
+
+void config_done(struct config *c);
+int config_pack(const struct config *c, int *ret_fd, struct err *e);
+/* Reads from the start whatever the descriptor's position, so that several processes can share it.
+ * On failure *ret is empty. */
+int config_unpack(int fd, struct config *ret, struct err *e);
+
+/* The same on bytes in memory; for config_unpack and the fuzzer. */
+void config_encode(const struct config *c, struct buf *to);
+int config_decode(const void *data, size_t len, struct config *ret, struct err *e);
+
+bool config_name_is_good(const char *profile_name);

@@ -1,0 +1,125 @@
+#pragma once
+/* The one list of messages. A line names the message, who sends it to whom, and its payload; fds
+ * are listed in their order. `wire_type_name` is for logs.
+ *
+ *   S server   W warden   N nursery   Z zygote   I init   K kernel   C client (the command line) */
+
+#define WIRE_MESSAGES(X)                                                                           \
+    /* S→W */                                                                                    \
+    X(W_MAKE) /* u32 profile                                      a sandbox, please */             \
+    X(W_END)  /* u64 sandbox                                      kill it, whatever it does */     \
+    /* W→S */                                                                                    \
+    X(W_MADE)    /* u64 sandbox, u32 profile, u32 slot, u32 knobs;                                 \
+                    fds: SANDBOX_FDS_ in their order, then `knobs` cgroup knobs (first use of a    \
+                    slot only; later sandboxes in it have the same) */                             \
+    X(W_FAILED)  /* u32 profile, str why                             no sandbox this time */       \
+    X(W_EXITED)  /* u64 sandbox, u32 wait status                     its kernel process ended */   \
+    X(W_GONE)    /* u64 sandbox                                      all of it is dead */          \
+    X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */     \
+    /* W→N */                                                                                    \
+    X(N_MAKE) /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                 \
+    X(N_END)  /* u64 sandbox */                                                                    \
+    /* N→W */                                                                                    \
+    X(N_MADE)   /* u64 sandbox; fds: SANDBOX_FDS_ */                                               \
+    X(N_FAILED) /* u64 sandbox, str why */                                                         \
+    X(N_EXITED) /* u64 sandbox, u32 wait status */                                                 \
+    X(N_GONE)   /* u64 sandbox */                                                                  \
+    X(N_BORN)   /* u32 pid                          the nursery proper, a child of the warden */   \
+    X(N_STATE)  /* u32 profile_state, str what, str modules */                                     \
+    /* N→Z */                                                                                    \
+    X(Z_FORK) /* u64 sandbox, u32 uid, u32 procs;                                                  \
+                 fds: KERNEL_FDS_ in their order, then `procs` cgroup.procs files */               \
+    /* Z→N */                                                                                    \
+    X(Z_READY)  /* str version, str modules */                                                     \
+    X(Z_BROKEN) /* str why                       the profile cannot be loaded; it exits */         \
+    X(Z_FORKED) /* u64 sandbox, u32 pid */                                                         \
+    X(Z_FAILED) /* u64 sandbox, str why */                                                         \
+    X(Z_EXITED) /* u64 sandbox, u32 pid, u32 wait status */                                        \
+    /* I→N */                                                                                    \
+    X(I_READY)  /* fds: SANDBOX_FDS_, then the kernel's ends: KERNEL_FDS_ less the pidfd */        \
+    X(I_BROKEN) /* str why */                                                                      \
+    /* S→I, each answered by I_REPLY or I_ERROR in order */                                      \
+    X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */       \
+    X(I_CHANGES) /* u32 most, u32 depth           regular files below the workspace */             \
+    X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */   \
+    X(I_SIGNAL)  /* u32 signal                    to the kernel process */                         \
+    X(I_LIMITS)  /* u32 disk_mb, u32 tmp_mb       new sizes of the tmpfs */                        \
+    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */         \
+    X(I_USAGE)   /* -                             no cgroups here: what was used */                \
+    /* I→S */                                                                                    \
+    X(I_REPLY)  /* I_OPEN: one fd; I_CHANGES: u32 count, u32 cut, fd with records                  \
+                   (see init/files.c); I_USAGE: u64 peak bytes, u64 cpu us */                      \
+    X(I_ERROR)  /* u32 errno, str why */                                                           \
+    X(I_DENIED) /* str op, str detail, str rule  unasked: a refusal the user should hear of */     \
+    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */    \
+    /* K→I */                                                                                    \
+    X(K_HAND) /* u32 pid; fd: seccomp listener once, before any user code */                       \
+    /* K→S */                                                                                    \
+    X(K_READY)  /* -                             waiting for code */                               \
+    X(K_BROKEN) /* str why                       could not enter its sandbox */                    \
+    X(K_DONE)   /* see wire/run.h                the execution's end, from a hostile process */    \
+    /* S→K */                                                                                    \
+    X(K_RUN) /* see wire/run.h; fd: the code when it is not inline */                              \
+    /* C→S */                                                                                    \
+    X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */   \
+    X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                           \
+    X(C_STDIN)  /* bytes; empty means end of file */                                               \
+    X(C_SIGNAL) /* u32 signal                    Ctrl-C at the client */                           \
+    X(C_INFO)   /* -                             ask for the engine's state */                     \
+    /* S→C */                                                                                    \
+    X(C_STARTED) /* str execution id */                                                            \
+    X(C_OUTPUT)  /* u32 stream (1 or 2), bytes */                                                  \
+    X(C_FILE)    /* str path, u64 size; fd: the file, read only */                                 \
+    X(C_RESULT)  /* u32 exit status for a shell, str why ("" when the program just ended),         \
+                    bytes the result as JSON (empty when it is in the descriptor);                 \
+                    fd: memfd with the JSON when it does not fit */                                \
+    X(C_ERROR)   /* u32 retryable, str kind, str message, str remediation */                       \
+    X(C_STATE)   /* fd: memfd with JSON */
+
+enum wire_type {
+    WIRE_TYPE_NONE = 0,
+#define X(name) WIRE_##name,
+    WIRE_MESSAGES(X)
+#undef X
+        WIRE_TYPES_
+};
+
+const char *wire_type_name(enum wire_type type);
+
+/* What the owner of a sandbox holds. */
+enum sandbox_fd {
+    SANDBOX_CTL,    /* SEQPACKET to the kernel */
+    SANDBOX_REQ,    /* SEQPACKET to init */
+    SANDBOX_STDIN,  /* write end */
+    SANDBOX_STDOUT, /* read ends */
+    SANDBOX_STDERR,
+    SANDBOX_WORKSPACE, /* O_PATH: only for fstat and fstatfs, without a question to init */
+    SANDBOX_TMP,
+    SANDBOX_SHM,
+    SANDBOX_SNMP, /* /proc/net/snmp and snmp6 of the network namespace: what had no route */
+    SANDBOX_SNMP6,
+    SANDBOX_FDS_
+};
+
+/* What the zygote's child needs to become the kernel of a sandbox. */
+enum kernel_fd {
+    KERNEL_INIT, /* pidfd of the sandbox's init */
+    KERNEL_CTL,
+    KERNEL_STDIN,
+    KERNEL_STDOUT,
+    KERNEL_STDERR,
+    KERNEL_HAND,     /* SEQPACKET to init: takes the seccomp listener */
+    KERNEL_LANDLOCK, /* ruleset, or absent (then it is the null device) */
+    KERNEL_FDS_
+};
+
+enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RESTARTING };
+enum limit_kind {
+    LIMIT_NONE,
+    LIMIT_MEMORY,
+    LIMIT_TIME,
+    LIMIT_CPU,
+    LIMIT_PIDS,
+    LIMIT_DISK,
+    LIMIT_OUTPUT
+};

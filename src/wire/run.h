@@ -1,0 +1,55 @@
+#pragma once
+/* A program to run, as it travels from the client to the server (C_RUN) and on to the kernel
+ * (K_RUN), and what a kernel says when it is done (K_DONE). One encoding for both legs.
+ *
+ *   C_RUN, K_RUN: u32 flags, str profile, u32 timeout_ms, u32 memory_mb, u32 cpu_seconds,
+ *                 u32 cpus_percent, u32 pids, u32 disk_mb, u32 open_files, u64 output_bytes,
+ *                 u32 nargs, str…, u32 nenv, str "K=V"…, bytes code; fd: code, if RUN_CODE_FD
+ *   K_DONE:       u32 how, u32 exit_code, str name, str value, u32 nlines, str traceback lines…  */
+
+#include "wire/wire.h"
+
+#define RUN_MAX_ARGS  256
+#define RUN_MAX_ENV   256
+#define RUN_MAX_CODE  (16u << 20)
+#define RUN_MAX_FILES 1000
+
+enum run_flag {
+    RUN_LAST_LINE = 1, /* print the value of a last expression */
+    RUN_STDIN = 2,     /* the client sends C_STDIN; otherwise stdin is at its end at once */
+    RUN_FILES = 4,     /* the client wants the files that were made or changed */
+    RUN_CODE_FD = 8,   /* the code is in the message's descriptor */
+    RUN_QUIET = 16,    /* no C_OUTPUT: the output is only in the result */
+};
+
+struct run_msg {
+    uint32_t flags;
+    const char *profile;
+    /* Limits: 0 means the default of the engine. */
+    uint32_t timeout_ms, memory_mb, cpu_seconds, cpus_percent, pids, disk_mb, open_files;
+    uint64_t output_bytes;
+    uint32_t nargs, nenv;
+    const char *args[RUN_MAX_ARGS]; /* borrowed from the message */
+    const char *env[RUN_MAX_ENV];
+    const uint8_t *code;
+    size_t code_len;
+    int code_fd; /* owned, -1 unless RUN_CODE_FD */
+};
+
+void run_put(struct wire_out *o, enum wire_type type, const struct run_msg *r);
+/* Reads all of it and checks that nothing is left over. */
+int run_get(struct wire_in *i, struct run_msg *ret, struct err *e);
+
+enum done_how { DONE_RETURNED, DONE_EXIT, DONE_EXCEPTION, DONE_INTERRUPTED };
+#define DONE_MAX_LINES 256
+
+struct done_msg {
+    enum done_how how;
+    uint32_t exit_code;
+    const char *name, *value; /* of the exception; borrowed */
+    uint32_t nlines;
+    const char *lines[DONE_MAX_LINES];
+};
+
+void done_put(struct wire_out *o, const struct done_msg *d);
+int done_get(struct wire_in *i, struct done_msg *ret, struct err *e);

@@ -1,0 +1,28 @@
+#pragma once
+/* The way of a zygote's child into its sandbox. */
+
+#include "base/err.h"
+#include "wire/wire.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNEL_CTL_FD 1000 /* where the control socket stays: out of the way of user code */
+
+struct kernel_entry {
+    uint64_t sandbox;
+    uint32_t uid;
+    int fds[KERNEL_FDS_];
+    int procs[8];
+    unsigned nprocs;
+    int proc_dir; /* O_PATH of the nursery's /proc: the sandbox's is read-only */
+    const void *filter;
+    size_t filter_len;
+};
+
+/* After fork, in the child. On success the process is confined: its descriptors are 0, 1, 2 and
+ * KERNEL_CTL_FD. On failure the caller says so on fds[KERNEL_CTL] and leaves. */
+int kernel_enter(struct kernel_entry *k, struct err *e);
+
+/* Per-run limits that a process can only set on itself; cgroups do the rest. */
+int kernel_limit(uint32_t open_files, uint32_t cpu_seconds, uint32_t pids, struct err *e);

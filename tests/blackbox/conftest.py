@@ -1,0 +1,60 @@
+"""Fixtures: an engine for the whole session, one for a single test, and the leak check that follows
+every test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import Engine, cloche_bin
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not cloche_bin().exists():
+        raise pytest.UsageError(f"no {cloche_bin()}: build first, or set CLOCHE_BIN")
+
+
+@pytest.fixture(scope="session")
+def engine_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = Engine(tmp_path_factory.mktemp("engine"))
+    try:
+        engine.execute("pass", profile="base", timeout_ms=60000)  # what is made once is made now
+        engine.settle()
+        yield engine
+        engine.stop()
+    finally:
+        engine.kill()
+
+
+@pytest.fixture
+def engine(engine_session: Engine) -> Iterator[Engine]:
+    """The session's engine. After the test it is healthy and has let go of everything."""
+    yield engine_session
+    engine_session.check_health()
+    engine_session.check_no_leak()
+
+
+@pytest.fixture
+def start_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Engine]]:
+    """Starts engines with options of the test's own; each is stopped and must leave nothing."""
+    engines: list[Engine] = []
+
+    def start(*options: str) -> Engine:
+        engines.append(Engine(tmp_path_factory.mktemp("engine"), *options))
+        return engines[-1]
+
+    try:
+        yield start
+        for engine in engines:
+            engine.check_health()
+            engine.stop()
+    finally:
+        for engine in engines:
+            engine.kill()
+
+
+@pytest.fixture
+def own_engine(start_engine: Callable[..., Engine]) -> Engine:
+    """An engine for this test alone, which it may mistreat."""
+    return start_engine()

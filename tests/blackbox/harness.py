@@ -1,0 +1,380 @@
+"""What the black-box tests stand on: a real engine, its command line, a raw client, a leak check.
+
+The engine is started as a user would start it (`cloche serve --socket PATH`) and nothing in it is
+replaced. `Engine.run` and `Engine.cli` go through the command line; `Engine.execute` and
+`Engine.raw` speak the socket's protocol (client.py), for speed and for clients that misbehave.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from client import DEADLINE_S, ROOT, Client, Outcome
+from host import Process, cgroup_dirs, descendants, descriptors, is_alive, mounts
+
+PYTHON = "/usr/bin/python3"  # the yardstick; python3 in PATH may be a wrapper
+START_DEADLINE_S = 300.0  # the data profile imports much, and the machine may be busy
+LONG: dict[str, Any] = {
+    "timeout": 60,
+    "cpu": 60,
+}  # options for what takes its time on a busy machine
+
+
+def cloche_bin() -> Path:
+    return Path(os.environ.get("CLOCHE_BIN") or ROOT / "build" / "gcc" / "cloche")
+
+
+# ---------------------------------------------------------------------------- waiting
+
+
+class Deadline:
+    def __init__(self, seconds: float = DEADLINE_S) -> None:
+        self.end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.end - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+
+def eventually(check: Callable[[], Any], seconds: float = DEADLINE_S, step_s: float = 0.01) -> Any:
+    """Polls what has no event to wait for (a process list, a file system) until it is true."""
+    deadline = Deadline(seconds)
+    while True:
+        value = check()
+        if value or deadline.over:
+            return value
+        select.select([], [], [], step_s)
+
+
+# ---------------------------------------------------------------------------- the command line
+
+
+@dataclasses.dataclass
+class Result:
+    """What `cloche run --json` gave."""
+
+    exit_status: int
+    json: dict[str, Any]
+    cli_stderr: str
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.json[name]
+        except KeyError:
+            raise AttributeError(f"no {name} in {str(self.json)[:2000]}") from None
+
+
+def flags(options: dict[str, Any]) -> list[str]:
+    """timeout=3, env=["A=1"], interactive_last_line=True → what the command line calls them."""
+    words: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is None or value is False:
+            continue
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                words += [flag, str(item)]
+        else:
+            words += [flag, str(value)]
+    return words
+
+
+def clean_env(**more: str) -> dict[str, str]:
+    """The environment for the command line, without what would lead it elsewhere."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CLOCHE_", "PYTHON"))}
+    env.update(more)
+    return env
+
+
+def run_cli(
+    *words: str | bytes | os.PathLike[str],
+    stdin: bytes | None = None,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [cloche_bin(), *words],
+        input=b"" if stdin is None else stdin,
+        capture_output=True,
+        timeout=DEADLINE_S,
+        env=env if env is not None else clean_env(),
+        cwd=cwd,
+        check=False,
+    )
+
+
+def failed(done: subprocess.CompletedProcess[bytes], *words: str) -> str:
+    """cloche's own failure: 125, one line that says what, nothing ran."""
+    message = done.stderr.decode()
+    assert done.returncode == 125, (done.returncode, message)
+    assert done.stdout == b""
+    assert message.startswith("cloche: ") and message.count("\n") == 1 and message.endswith("\n")
+    for word in words:
+        assert word.lower() in message.lower(), message
+    return message
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+# ---------------------------------------------------------------------------- plain python3
+
+
+def plain(code: str | bytes, directory: Path) -> subprocess.CompletedProcess[bytes]:
+    """The same program under the yardstick, in a fresh directory, as contract 1 runs it."""
+    program = directory / "__main__.py"
+    program.write_bytes(code.encode() if isinstance(code, str) else code)
+    env = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(directory),
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "MPLCONFIGDIR": "/tmp/matplotlib",
+    }
+    return subprocess.run(
+        [PYTHON, program],
+        input=b"",
+        capture_output=True,
+        cwd=directory,
+        env=env,
+        timeout=DEADLINE_S,
+        check=False,
+        umask=0o022,
+    )
+
+
+def normal(data: bytes, directory: Path | None = None) -> str:
+    """Output with the fresh directory's name and with addresses replaced."""
+    lines = data.decode("utf-8", "backslashreplace")
+    if directory is not None:
+        lines = lines.replace(str(directory), "/workspace")
+    return re.sub(r"0x[0-9a-f]{6,}", "0x…", lines)
+
+
+# ---------------------------------------------------------------------------- the engine
+
+
+class Engine:
+    """One engine of our own, on a socket of its own."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.socket = directory / "engine.sock"
+        self.log = b""
+        self.cgroups_before = cgroup_dirs()
+        self.mounts_before = mounts()
+        self.process = subprocess.Popen(
+            [cloche_bin(), "serve", "--socket", self.socket, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=clean_env(),
+            cwd=directory,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.output = self.process.stdout.fileno()
+        os.set_blocking(self.output, False)
+        self.known: set[Process] = set()
+        self.settled: dict[str, Any] = {}
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    # -- life
+
+    def drain(self, wait_s: float = 0.0) -> bool:
+        """Takes what the engine logged, so that it never blocks on us; False at its end."""
+        if not select.select([self.output], [], [], wait_s)[0]:
+            return True
+        data = os.read(self.output, 1 << 16)
+        self.log += data
+        return bool(data)
+
+    def _wait_ready(self) -> None:
+        deadline = Deadline(START_DEADLINE_S)
+        while not self._is_ready():
+            alive = self.drain(min(0.2, deadline.left))
+            if not alive or deadline.over:
+                raise AssertionError(f"the engine did not start:\n{self.text()}")
+
+    def _is_ready(self) -> bool:
+        if not self.socket.exists():
+            return False
+        try:
+            profiles = self.info()["profiles"]
+        except (ConnectionError, FileNotFoundError):
+            return False
+        return all(profile["state"] in ("ready", "broken") for profile in profiles)
+
+    def text(self) -> str:
+        return self.log.decode(errors="replace")
+
+    def remember(self) -> list[Process]:
+        found = descendants(self.process.pid)
+        self.known.update(found)
+        return found
+
+    def stop(self, sig: int = signal.SIGTERM) -> int:
+        """Ends it as an operator would, and checks that nothing is left."""
+        self.remember()
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        status = self._reap()
+        self.check_gone()
+        return status
+
+    def _reap(self) -> int:
+        deadline = Deadline()
+        while self.drain(min(0.2, deadline.left)):  # its end is the end of all who hold the pipe
+            assert not deadline.over, f"the engine did not stop:\n{self.text()}"
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def kill(self) -> None:
+        """For a fixture that must not fail a second time."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def check_gone(self) -> None:
+        def left() -> dict[str, Any]:
+            found = {
+                "processes": [process for process in self.known if is_alive(process)],
+                "cgroups": sorted(cgroup_dirs() - self.cgroups_before),
+                "mounts": sorted((mounts() - self.mounts_before).elements()),
+                "socket": self.socket.exists(),
+            }
+            return {name: value for name, value in found.items() if value}
+
+        assert eventually(lambda: not left()), f"left behind: {left()}\n{self.text()[-4000:]}"
+
+    # -- use
+
+    def raw(self) -> Client:
+        return Client(self.socket)
+
+    def info(self) -> dict[str, Any]:
+        with self.raw() as client:
+            return client.info()
+
+    def execute(self, code: str | bytes, **options: Any) -> Outcome:
+        """A whole run through the raw client."""
+        with self.raw() as client:
+            client.start(code, **options)
+            return client.finish()
+
+    def cli(
+        self, *words: str | os.PathLike[str], **options: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        """`cloche run --socket …` with these words."""
+        return run_cli("run", "--socket", self.socket, *words, **options)
+
+    def popen(self, *words: str | os.PathLike[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [cloche_bin(), "run", "--socket", self.socket, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=clean_env(),
+            process_group=0,
+        )
+
+    def run(
+        self,
+        code: str,
+        *args: str,
+        stdin: bytes | str | None = None,
+        **options: Any,
+    ) -> Result:
+        """`cloche run --json -c CODE -- ARGS` → the parsed result."""
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        words = [*flags(options), *(["--stdin"] if data is not None else []), "--json", "-c", code]
+        done = self.cli(*words, *(["--", *args] if args else []), stdin=data)
+        try:
+            parsed = json.loads(done.stdout)
+        except ValueError:
+            raise AssertionError(f"not JSON: {done.stdout!r}\n{done.stderr!r}") from None
+        return Result(done.returncode, parsed, done.stderr.decode())
+
+    # -- leaks
+
+    def footprint(self) -> dict[str, Any]:
+        """What must come back to where it was once a program has ended."""
+        family = self.remember()
+        own = [p for p in family if p.role.startswith("cloche")]
+        held: Counter[str] = Counter()
+        inside: Counter[str] = Counter()
+        for process in own:
+            if process.role in ("cloche-warden", "cloche-server"):
+                kinds = descriptors(process.pid)
+                held.update({f"{process.role} {kind}": n for kind, n in kinds.items()})
+            if process.role == "cloche-warden":
+                inside.update(mounts(process.pid))
+        return {
+            "processes": dict(Counter(process.role for process in family)),
+            "descriptors": dict(held),
+            "cgroups": sorted(cgroup_dirs()),
+            "mounts": dict(mounts()),
+            "warden mounts": dict(inside),
+        }
+
+    def settle(self) -> None:
+        """Remembers the footprint at rest: the pool is full and nothing is being taken down."""
+        last: dict[str, Any] = {}
+        same = 0
+
+        def quiet() -> bool:
+            nonlocal last, same
+            self.drain()
+            now = self.footprint()
+            same = same + 1 if now == last else 0
+            last = now
+            return same >= 10
+
+        assert eventually(quiet, step_s=0.02), f"the engine does not come to rest: {last}"
+        self.settled = last
+
+    def check_no_leak(self) -> None:
+        before = self.settled
+        now: dict[str, Any] = {}
+
+        def same() -> bool:
+            nonlocal now
+            self.drain()
+            now = self.footprint()
+            return now == before
+
+        if not eventually(same, seconds=30.0):
+            changed = {k: (before[k], now[k]) for k in before if before[k] != now[k]}
+            raise AssertionError(f"leak (before, now): {changed}\n{self.text()[-2000:]}")
+
+    def check_health(self) -> None:
+        """Answers at once: a deadline for a hang, not a measure of speed."""
+        with self.raw() as client:
+            client.sock.settimeout(10.0)
+            client.info()

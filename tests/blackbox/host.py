@@ -1,0 +1,100 @@
+"""What an engine holds, as the host sees it: processes, descriptors, cgroups, mounts."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Process:
+    pid: int
+    ppid: int
+    started: int  # with the pid it names a process for ever
+    state: str
+    comm: str
+
+    @property
+    def role(self) -> str:
+        if self.state in "ZX":
+            return "zombie"
+        try:
+            return os.path.basename(os.readlink(f"/proc/{self.pid}/exe"))
+        except OSError:
+            return self.comm
+
+
+def read_process(pid: int) -> Process | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    comm, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+    return Process(pid, int(rest[1]), int(rest[19]), rest[0], comm)
+
+
+def processes() -> list[Process]:
+    found = (read_process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def descendants(pid: int) -> list[Process]:
+    """The process and all below it."""
+    everyone = processes()
+    children: dict[int, list[Process]] = {}
+    for process in everyone:
+        children.setdefault(process.ppid, []).append(process)
+    found = [process for process in everyone if process.pid == pid]
+    for process in found:  # grows while it is walked
+        found.extend(children.get(process.pid, []))
+    return found
+
+
+def is_alive(process: Process) -> bool:
+    now = read_process(process.pid)
+    return now is not None and now.started == process.started and now.state not in "ZX"
+
+
+def cgroup_dirs(prefix: str = "cloche-") -> set[str]:
+    """Our directories in every cgroup hierarchy: those of engines, not what is below them."""
+    found: set[str] = set()
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if fields[fields.index("-") + 1] not in ("cgroup", "cgroup2"):
+            continue
+        for directory, names, _ in os.walk(fields[4]):
+            ours = [name for name in names if name.startswith(prefix)]
+            found.update(os.path.join(directory, name) for name in ours)
+            names[:] = [name for name in names if name not in ours]
+    return found
+
+
+def mounts(pid: int | str = "self") -> Counter[str]:
+    try:
+        lines = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
+    except OSError:
+        return Counter()
+    return Counter(" ".join(line.split()[3:5]) for line in lines)  # root and mount point
+
+
+def descriptors(pid: int) -> Counter[str]:
+    """Open files by kind; the knobs of a cgroup stay open once its slot was used, so they do not
+    count."""
+    kinds: Counter[str] = Counter()
+    directory = f"/proc/{pid}/fd"
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return kinds
+    for name in names:
+        try:
+            target = os.readlink(f"{directory}/{name}")
+        except OSError:
+            continue
+        if "/cgroup" in target or "cloche-" in target:
+            continue
+        kinds[re.sub(r"\d+", "N", target)] += 1
+    return kinds

@@ -1,0 +1,14 @@
+import atexit
+
+
+@atexit.register
+def bye():
+    raise ValueError("at exit")
+
+
+@atexit.register
+def exit_in_exit():
+    print("runs first")
+
+
+print("body")

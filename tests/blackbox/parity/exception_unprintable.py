@@ -1,0 +1,6 @@
+class E(Exception):
+    def __str__(self):
+        raise TypeError("no text")
+
+
+raise E

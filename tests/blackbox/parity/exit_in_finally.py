@@ -1,0 +1,6 @@
+import sys
+
+try:
+    raise ValueError("lost")
+finally:
+    sys.exit(4)

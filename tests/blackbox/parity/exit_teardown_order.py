@@ -1,0 +1,14 @@
+import sys
+
+
+class Noisy:
+    def __init__(self, name):
+        self.name = name
+
+    def __del__(self):
+        print("del", self.name, sys.is_finalizing())
+
+
+a = Noisy("global a")
+_b = Noisy("global _b")
+print("body done")

@@ -1,0 +1,5 @@
+import faulthandler
+
+faulthandler.enable(all_threads=False)
+print("before", flush=True)
+faulthandler._sigsegv()

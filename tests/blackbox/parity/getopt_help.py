@@ -1,0 +1,4 @@
+import sys
+
+help(len)
+print(sys.stdout.isatty())

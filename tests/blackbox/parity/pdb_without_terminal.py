@@ -1,0 +1,5 @@
+import sys
+
+print("before")
+breakpoint()
+print("after")

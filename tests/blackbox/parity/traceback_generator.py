@@ -1,0 +1,7 @@
+def gen():
+    yield 1
+    raise StopAsyncIteration("inside")
+
+
+for x in gen():
+    print(x)

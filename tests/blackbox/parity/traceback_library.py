@@ -1,0 +1,5 @@
+import json
+import textwrap
+
+print(textwrap.dedent("  x"))
+json.loads('{"a": nope}')

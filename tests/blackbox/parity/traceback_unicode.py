@@ -1,0 +1,2 @@
+größe = "ü€🌱"
+raise ValueError(größe, "a\udc80b")

@@ -1,0 +1,41 @@
+"""Programs that must not notice where they run: the same under plain python3 and in a sandbox.
+
+Each file of parity/ runs both ways; stdout, stderr and the exit status must be equal, the fresh
+directory's name and memory addresses apart. A program prints what is the same for every process of
+this Python, never what differs between any two (pids, times, hashes of strings).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness import Engine, normal, plain
+
+PROGRAMS = sorted((Path(__file__).parent / "parity").glob("*.py"))
+
+
+def shell_status(returncode: int) -> int:
+    return 128 - returncode if returncode < 0 else returncode
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
+    code = program.read_bytes()
+    expected = plain(code, tmp_path)
+    outcome = engine.execute(
+        code,
+        profile="base",
+        timeout_ms=60000,
+        cpu_seconds=60,
+        memory_mb=512,
+    )
+    assert outcome.error is None
+    assert normal(outcome.stderr) == normal(expected.stderr, tmp_path)
+    assert normal(outcome.stdout) == normal(expected.stdout, tmp_path)
+    assert outcome.exit_status == shell_status(expected.returncode)
+
+
+def test_there_is_a_broad_sample() -> None:
+    assert len(PROGRAMS) >= 60
