@@ -59,6 +59,8 @@ def prepare() -> None:
     except ValueError as exc:
         traceback.format_exception(type(exc), exc, exc.__traceback__)
     linecache.clearcache()
+    if "ssl" in sys.modules:  # OpenSSL sets itself up at its first use
+        sys.modules["ssl"].RAND_bytes(1)  # type: ignore[attr-defined]
 
 
 def _reseed(generator: Any) -> None:
@@ -154,8 +156,8 @@ def _exit_code(exc: SystemExit) -> int:
 def _show(exc: BaseException) -> Generator[Step, Tuple[Any, Optional[BaseException]], None]:
     """What plain Python does with an exception that nobody caught."""
     sys.last_type, sys.last_value, sys.last_traceback = type(exc), exc, exc.__traceback__
-    if hasattr(sys, "last_exc") or sys.version_info >= (3, 12):
-        sys.last_exc = exc
+    if sys.version_info >= (3, 12):
+        setattr(sys, "last_exc", exc)
     hook = getattr(sys, "excepthook", None)
     if hook is None:
         print("sys.excepthook is missing", file=sys.stderr)

@@ -16,9 +16,11 @@
 #define Py_LIMITED_API 0x03070000
 #include <Python.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "wire/run.h"
 #include "zygote/kernel.h"
+#include "zygote/memory.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -160,12 +162,17 @@ static const char *text_of(PyObject *outcome, Py_ssize_t at) {
     return s ? s : "";
 }
 
+static uint64_t cpu_us(void) {
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000u;
+}
+
 /* outcome: (None, how, exit_code, name, value, [lines]); the texts are bytes without NUL. */
-static long report(PyObject *outcome) {
+static long report(PyObject *outcome, uint64_t before_us) {
     long how = PyLong_AsLong(PyTuple_GetItem(outcome, 1));
     long code = PyLong_AsLong(PyTuple_GetItem(outcome, 2));
     struct done_msg d = {.how = (enum done_how)how,
                          .exit_code = (uint32_t)code,
+                         .cpu_us = cpu_us() - before_us,
                          .name = text_of(outcome, 3),
                          .value = text_of(outcome, 4)};
     PyObject *lines = PyTuple_GetItem(outcome, 5);
@@ -186,6 +193,7 @@ static _Noreturn void kernel_run(struct wire_in *in, bool cgroups) {
     struct err e;
     struct run_msg r;
     pid_t self = getpid();
+    uint64_t before_us = cpu_us();
     if (run_get(in, &r, &e) < 0 ||
         kernel_limit(r.open_files, r.cpu_seconds, cgroups ? 0 : r.pids, &e) < 0) {
         send_text(KERNEL_CTL_FD, WIRE_K_BROKEN, e.text, NULL);
@@ -203,7 +211,8 @@ static _Noreturn void kernel_run(struct wire_in *in, bool cgroups) {
         _exit(1);
     }
     /* A fork of the program that came back here is not the program. */
-    long code_out = getpid() == self ? report(outcome) : PyLong_AsLong(PyTuple_GetItem(outcome, 2));
+    long code_out =
+        getpid() == self ? report(outcome, before_us) : PyLong_AsLong(PyTuple_GetItem(outcome, 2));
     _exit((int)code_out);
 }
 
@@ -392,6 +401,7 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
         return PyErr_SetFromErrno(PyExc_OSError);
     close(filter);
     fd_set_cloexec(zygote.chan, 1, &e);
+    memory_settle();
     send_text(zygote.chan, WIRE_Z_READY, version, modules);
     loop();
 }
@@ -418,5 +428,6 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit_cloche_zygote(void);
 PyMODINIT_FUNC PyInit_cloche_zygote(void) {
+    memory_begin();
     return PyModule_Create(&module);
 }

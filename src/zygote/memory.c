@@ -1,0 +1,155 @@
+/* See memory.h. Two costs are fought, and both grow with what a profile preloads:
+ *
+ *   - A fork copies the page tables of private memory entry by entry. On huge pages there are 512
+ * times fewer entries; a child's write still copies only 4 KiB. pymalloc takes its arenas one by
+ * one from mmap, where they come to lie between libraries; here they come from one reserved range,
+ * which can be made of huge pages and is one mapping.
+ *   - A child that allocates from the holes of the zygote's heap copies a page for nearly every
+ *     allocation. So the holes are filled once and for good, and children allocate from the end of
+ * the heap, where pages are new and used to the full.
+ *
+ * What cannot be had (an older kernel, another libc) is left out: nothing depends on it. */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03070000
+#include <Python.h>
+
+#include "zygote/memory.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_BYTES  (2ul << 20)
+#define RANGE_BYTES (512ul << 20) /* address space, not memory */
+#define POOL_BYTES  16384         /* pymalloc's, from 3.10 on */
+#define SMALL_MAX   512           /* its largest size class */
+#define MAX_FREED   4096
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* kernel 6.1 */
+#endif
+
+/* CPython's PyObjectArenaAllocator, the same since 3.4; not part of the limited API. */
+struct arena_allocator {
+    void *ctx;
+    void *(*alloc)(void *ctx, size_t size);
+    void (*free)(void *ctx, void *at, size_t size);
+};
+
+static struct {
+    char *begin, *next, *end;
+    size_t size; /* of an arena: they are all the same */
+    void *freed[MAX_FREED];
+    unsigned nfreed;
+} range;
+
+static void *arena_alloc(void *ctx, size_t size) {
+    (void)ctx;
+    if (range.size == 0)
+        range.size = size;
+    if (size == range.size && range.nfreed)
+        return range.freed[--range.nfreed];
+    if (size == range.size && size <= (size_t)(range.end - range.next)) {
+        char *at = range.next;
+        range.next += size;
+        return at;
+    }
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void arena_free(void *ctx, void *at, size_t size) {
+    (void)ctx;
+    bool ours = (char *)at >= range.begin && (char *)at < range.end;
+    if (ours && range.nfreed < MAX_FREED) {
+        madvise(at, size, MADV_DONTNEED);
+        range.freed[range.nfreed++] = at;
+    } else if (ours) {
+        madvise(at, size, MADV_DONTNEED);
+    } else {
+        munmap(at, size);
+    }
+}
+
+void memory_begin(void) {
+    void (*set)(struct arena_allocator *) = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
+    char *at = mmap(NULL, RANGE_BYTES + HUGE_BYTES, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!set || at == MAP_FAILED)
+        return;
+    at += HUGE_BYTES - (uintptr_t)at % HUGE_BYTES;
+    range.begin = range.next = at;
+    range.end = at + RANGE_BYTES;
+    struct arena_allocator ours = {NULL, arena_alloc, arena_free};
+    set(&ours);
+}
+
+/* SECURITY: nothing is written to what is taken here: a hole holds what the zygote once had, no
+ * more. */
+static void fill_malloc(void) {
+    struct mallinfo2 info = mallinfo2();
+    const char *top = (const char *)sbrk(0) - info.keepcost;
+    for (size_t size = 65536; size >= 24; size = size > 1040 ? size - size / 8 : size - 16) {
+        for (;;) {
+            char *p = malloc(size);
+            if (!p || (p >= top && p < (const char *)sbrk(0))) {
+                free(p);
+                break;
+            }
+        }
+    }
+}
+
+static void fill_pymalloc(void) {
+    for (size_t size = 16; size <= SMALL_MAX; size += 16) {
+        size_t whole = (POOL_BYTES - 64) / size, run = 0;
+        char *last = NULL;
+        for (unsigned n = 0; n < 1000000 && run + 1 < whole; n++) {
+            char *p = PyObject_Malloc(size);
+            run = p && p == last + size ? run + 1 : 0;
+            last = p;
+        }
+        for (; last && run > 0; run--, last -= size) /* the new pool is for the children */
+            PyObject_Free(last);
+    }
+}
+
+/* Only what is in use: a huge page where there was nothing would be memory for nothing. */
+static void collapse(char *from, char *to) {
+    from += (HUGE_BYTES - (uintptr_t)from % HUGE_BYTES) % HUGE_BYTES;
+    to -= (uintptr_t)to % HUGE_BYTES;
+    if (to > from)
+        madvise(from, (size_t)(to - from), MADV_COLLAPSE);
+}
+
+static void use_huge_pages(void) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    while (maps && fgets(line, sizeof line, maps)) {
+        void *from, *to;
+        unsigned long inode;
+        char mode[8], name[8] = "";
+        if (sscanf(line, "%p-%p %7s %*x %*s %lu %7s", &from, &to, mode, &inode, name) < 4)
+            continue;
+        bool heap = name[0] == '\0' || strncmp(name, "[heap]", 6) == 0;
+        bool arenas = (char *)from >= range.begin && (char *)from < range.end;
+        if (strcmp(mode, "rw-p") == 0 && inode == 0 && heap && !arenas)
+            collapse(from, to);
+    }
+    if (maps)
+        fclose(maps);
+    collapse(range.begin, range.next + HUGE_BYTES - 1);
+}
+
+void memory_settle(void) {
+    fill_pymalloc();
+    fill_malloc();
+    use_huge_pages();
+}
