@@ -20,6 +20,28 @@
 /* Packets over loopback, protocol counters, sockets that still wait to die. */
 static const char *const tables[] = {"dev", "snmp", "snmp6", "netstat", "sockstat", "sockstat6"};
 
+/* Of a sockstat table only "inuse N" and "tw N" are of this namespace alone; the rest counts for
+ * the whole machine, or counts unix sockets that the server may not have closed yet. In place. */
+static size_t keep_inuse(char *text) {
+    static const char *const words[] = {"inuse ", "tw "};
+    char *to = text;
+    for (char *line = text, *next; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next == '\n';
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+            char *at = strstr(line, words[i]);
+            if (!at || at >= next)
+                continue;
+            size_t n = strlen(words[i]);
+            n += strspn(at + n, "0123456789");
+            memmove(to, at, n);
+            to += n;
+        }
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 static int read_tables(char *out, struct err *e) {
     size_t len = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
@@ -31,7 +53,7 @@ static int read_tables(char *out, struct err *e) {
             continue; /* no IPv6 */
         if (fd_read_all(fd, out + len, TEXT_MAX - len, &n, e) < 0)
             return err_wrap(e, "%s", path);
-        len += n;
+        len += strncmp(tables[i], "sock", 4) == 0 ? keep_inuse(out + len) : n;
     }
     return 0;
 }
