@@ -58,8 +58,7 @@ void engine_state(const struct engine *g, struct buf *to);
 struct run_input {
     char *path; /* owned: relative to the workspace */
     uint32_t mode;
-    int fd;            /* owned: what to copy in */
-    uint64_t ctime_ns; /* of the copy, when it was complete */
+    int fd; /* owned: what to copy in */
     uint64_t size;
 };
 

@@ -42,8 +42,9 @@ static bool find_number(const char *text, const char *key, uint64_t *ret) {
         size_t n = strlen(key);
         while (strncmp(p, key, n) != 0 || p[n] != ' ') {
             p = strchr(p, '\n');
-            if (!p++)
+            if (!p)
                 return false;
+            p++;
         }
         p += n + 1;
     }

@@ -129,14 +129,15 @@ void pool_failed(struct profile_pool *p, const char *why) {
     if (p->making)
         p->making--;
     snprintf(p->last_failure, sizeof p->last_failure, "%s", why);
+    if (p->retry.place)
+        return; /* one death takes all in the making with it: that is one failure, not many */
     unsigned n = ++p->failures;
     if ((n & (n - 1)) == 0) /* the 1st, 2nd, 4th, 8th … */
         log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n, why);
     if (n >= MAX_FAILURES && p->state == PROFILE_READY)
         refuse_all(p, "no_sandbox", why);
-    if (!p->retry.place)
-        loop_timer(p->engine->loop, &p->retry,
-                   now_ns() + (RETRY_NS << (n / MAX_MAKING > 5 ? 5 : n / MAX_MAKING)));
+    loop_timer(p->engine->loop, &p->retry,
+               now_ns() + (RETRY_NS << (n / MAX_FAILURES > 5 ? 5 : n / MAX_FAILURES)));
 }
 
 static void on_retry(struct timer *t) {

@@ -327,6 +327,7 @@ void run_frame(struct run *r, struct wire_in *in) {
     }
     r->how = d.how;
     r->exit_code = (int)d.exit_code;
+    r->said_cpu_us = d.cpu_us;
     if (*d.name) {
         r->error_name = xstrdup(d.name);
         r->error_value = xstrdup(d.value);

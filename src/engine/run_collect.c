@@ -22,7 +22,6 @@
 
 #define MAX_FILES 1000
 #define MAX_DEPTH 32
-#define YOUNG_NS  20000000u /* time stamps have the grain of the timer tick */
 #define MAX_LIST  (8u << 20)
 
 static bool disk_is_full(const struct sandbox *s) {
@@ -87,8 +86,7 @@ static enum limit_kind which_limit(const struct run *r) {
 
 static bool may_have_files(const struct run *r) {
     const struct sandbox *s = r->sandbox;
-    return r->req.ninputs > 0 || r->started_ns - s->ready_ns < YOUNG_NS ||
-           sandbox_workspace_ctime(s) != s->workspace_ctime_ns;
+    return r->req.ninputs > 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
 }
 
 static void ask_changes(struct run *r) {
@@ -110,6 +108,10 @@ void run_collect(struct run *r) {
     run_move(r, RUN_COLLECTING);
     loop_timer_stop(r->engine->loop, &r->timer);
     r->usage = knobs_usage(r->sandbox->knobs);
+    uint64_t wall_us = (r->ended_ns - r->started_ns) / 1000u;
+    uint64_t said_us = r->said_cpu_us < wall_us ? r->said_cpu_us : wall_us;
+    if (r->usage.cpu_us < said_us)
+        r->usage.cpu_us = said_us;
     note_network(r);
     r->limit = which_limit(r);
     if (!knobs_there(r->sandbox->knobs)) {
@@ -142,13 +144,10 @@ static const struct run_input *find_input(const struct run *r, const char *path)
     return NULL;
 }
 
-/* By name and time stamp; a file that was written to again is compared when it has been opened. */
-static bool counts(const struct run *r, const struct change *c) {
+/* By name; an input file of the same size is compared when it has been opened. */
+static bool counts(const struct change *c) {
     const char *base = strrchr(c->path, '/');
-    if (strcmp(base ? base + 1 : c->path, "__main__.py") == 0)
-        return false;
-    const struct run_input *in = find_input(r, c->path);
-    return !in || in->size != c->size || in->ctime_ns != c->ctime_ns;
+    return strcmp(base ? base + 1 : c->path, "__main__.py") != 0;
 }
 
 static void ask_next_file(struct run *r) {
@@ -192,7 +191,7 @@ static void take_changes(struct run *r, struct wire_in *in) {
         return;
     r->is_change = xcalloc(r->changes.n, 1);
     for (unsigned i = 0; i < r->changes.n; i++)
-        r->is_change[i] = counts(r, &r->changes.items[i]);
+        r->is_change[i] = counts(&r->changes.items[i]);
 }
 
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {

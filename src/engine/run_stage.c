@@ -92,7 +92,6 @@ static int take_input(struct run *r, struct wire_in *in, struct err *e) {
     if (fstat(fd, &st) < 0)
         return err_sys(e, "fstat");
     input->size = (uint64_t)st.st_size;
-    input->ctime_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
     return 0;
 }
 

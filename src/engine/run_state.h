@@ -60,6 +60,7 @@ struct run {
     char **traceback;
     unsigned ntraceback;
     struct knobs_usage usage;
+    uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     enum limit_kind limit;
     struct denial denied[MAX_DENIED];
     unsigned ndenied;

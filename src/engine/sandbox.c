@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-uint64_t sandbox_workspace_ctime(const struct sandbox *s) {
+uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
     struct stat st;
     if (fstat(s->fds[SANDBOX_WORKSPACE], &st) < 0)
         return 0;
-    return (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+    return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
 struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
@@ -32,8 +32,7 @@ static void on_ctl(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
         s->state = SANDBOX_READY;
-        s->ready_ns = now_ns();
-        s->workspace_ctime_ns = sandbox_workspace_ctime(s);
+        s->workspace_mtime_ns = sandbox_workspace_mtime(s);
         pool_ready(s);
         return;
     }

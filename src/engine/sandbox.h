@@ -26,7 +26,7 @@ struct sandbox {
     struct profile_pool *pool;  /* borrowed */
     struct knobs *knobs;        /* borrowed: the slot's */
     enum sandbox_state state;
-    uint64_t id, ready_ns, workspace_ctime_ns;
+    uint64_t id, workspace_mtime_ns;
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];            /* owned, but for the two that became channels */
     struct run *run;                  /* borrowed: who uses it */
@@ -44,7 +44,7 @@ void sandbox_end(struct sandbox *s);
 /* The warden says that all of it is dead. */
 void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);
-uint64_t sandbox_workspace_ctime(const struct sandbox *s);
+uint64_t sandbox_workspace_mtime(const struct sandbox *s);
 
 /* pool.c */
 void pool_ready(struct sandbox *s);

@@ -65,13 +65,19 @@ static int make_pipes(int ours[3], int theirs[3], struct err *e) {
     return 0;
 }
 
-/* The empty program file is here from the start, so that a later look at the directory's time stamp
- * tells whether anything was made in it. */
+/* The empty program file is here from the start, and the directory's time of modification is set a
+ * second back, so that a later look at it tells whether a name was made, removed or renamed in it,
+ * however coarse the kernel's clock. */
 static int open_places(struct box *b, int ret[5], struct err *e) {
     static const char *const paths[] = {"/workspace", "/tmp", "/dev/shm"};
     AUTO_FD file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0)
         return err_sys(e, "/workspace/__main__.py");
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {0}};
+    clock_gettime(CLOCK_REALTIME, &times[1]);
+    times[1].tv_sec--;
+    if (utimensat(AT_FDCWD, "/workspace", times, 0) < 0)
+        return err_sys(e, "set the time of /workspace");
     for (int i = 0; i < 3; i++) {
         ret[i] = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (ret[i] < 0)

@@ -68,6 +68,7 @@ void done_put(struct wire_out *o, const struct done_msg *d) {
     wire_begin(o, WIRE_K_DONE);
     wire_put_u32(o, d->how);
     wire_put_u32(o, d->exit_code);
+    wire_put_u64(o, d->cpu_us);
     wire_put_str(o, d->name);
     wire_put_str(o, d->value);
     put_strings(o, d->lines, d->nlines);
@@ -77,6 +78,7 @@ int done_get(struct wire_in *i, struct done_msg *ret, struct err *e) {
     *ret = (struct done_msg){0};
     uint32_t how = wire_get_u32(i);
     ret->exit_code = wire_get_u32(i);
+    ret->cpu_us = wire_get_u64(i);
     ret->name = wire_get_str(i, WIRE_MAX);
     ret->value = wire_get_str(i, WIRE_MAX);
     ret->nlines = get_strings(i, ret->lines, DONE_MAX_LINES);

@@ -5,7 +5,8 @@
  *   C_RUN, K_RUN: u32 flags, str profile, u32 timeout_ms, u32 memory_mb, u32 cpu_seconds,
  *                 u32 cpus_percent, u32 pids, u32 disk_mb, u32 open_files, u64 output_bytes,
  *                 u32 nargs, str…, u32 nenv, str "K=V"…, bytes code; fd: code, if RUN_CODE_FD
- *   K_DONE:       u32 how, u32 exit_code, str name, str value, u32 nlines, str traceback lines…  */
+ *   K_DONE:       u32 how, u32 exit_code, u64 cpu_us, str name, str value, u32 nlines, str
+ * traceback lines…  */
 
 #include "wire/wire.h"
 
@@ -46,6 +47,7 @@ enum done_how { DONE_RETURNED, DONE_EXIT, DONE_EXCEPTION, DONE_INTERRUPTED };
 struct done_msg {
     enum done_how how;
     uint32_t exit_code;
+    uint64_t cpu_us;          /* what the process says it used: the group's clock lags by a tick */
     const char *name, *value; /* of the exception; borrowed */
     uint32_t nlines;
     const char *lines[DONE_MAX_LINES];

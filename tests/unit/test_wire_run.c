@@ -126,6 +126,7 @@ static void the_end_of_a_program_arrives_whole(void **state) {
     done = (struct done_msg){
         .how = DONE_EXCEPTION,
         .exit_code = 255,
+        .cpu_us = 1234567,
         .name = "ValueError",
         .value = "no: 'x'",
         .nlines = 2,
@@ -136,6 +137,7 @@ static void the_end_of_a_program_arrives_whole(void **state) {
     assert_int_equal(done_get(&in, &got_done, &e), 0);
     assert_int_equal(got_done.how, DONE_EXCEPTION);
     assert_int_equal(got_done.exit_code, 255);
+    assert_int_equal(got_done.cpu_us, 1234567);
     assert_string_equal(got_done.name, "ValueError");
     assert_string_equal(got_done.value, "no: 'x'");
     assert_int_equal(got_done.nlines, 2);
@@ -160,6 +162,7 @@ static int forged_done(uint32_t how, uint32_t exit_code, uint32_t nlines, uint32
     wire_begin(&out, WIRE_K_DONE);
     wire_put_u32(&out, how);
     wire_put_u32(&out, exit_code);
+    wire_put_u64(&out, 0); /* cpu_us */
     wire_put_str(&out, "");
     wire_put_str(&out, "");
     wire_put_u32(&out, nlines);
