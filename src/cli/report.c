@@ -28,6 +28,7 @@ static const struct remedy {
     {"no_engine", "start one with `cloche serve`", true},
     {"engine_running", "stop that one first, or name another socket with --socket", false},
     {"engine_gone", "run it again; its log says more", true},
+    {"below_minimum", "`cloche doctor` says how to get it; `--minimum` says what must be there", false},
     {"engine_failed", "`cloche doctor` checks this machine", false},
     {"no_privilege", "run as the user who started the engine, or start one of your own", false},
     {"output_failed", "make room, or name another place", false},
