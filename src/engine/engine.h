@@ -46,6 +46,7 @@ struct engine {
     struct profile_pool pools[CONFIG_MAX_PROFILES];
     struct sandbox *sandboxes; /* all that are not gone */
     struct knobs *knobs;       /* by slot, config.max_sandboxes */
+    unsigned max_making;       /* sandboxes of one profile being made at a time */
     struct engine_counts counts;
 };
 

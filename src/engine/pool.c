@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define MAX_MAKING   16
 #define MAX_FAILURES 5
 #define RETRY_NS     (uint64_t)100000000
 
@@ -39,11 +39,14 @@ static unsigned room(const struct engine *g) {
     return asked < g->config.max_sandboxes ? g->config.max_sandboxes - asked : 0;
 }
 
+/* Two per core at a time: more would only get in each other's way. While the interpreter starts,
+ * one is made ready for its first fork, and the cores are left to it. */
 static void want(struct profile_pool *p, unsigned total) {
     if (p->state == PROFILE_BROKEN || p->retry.place)
         return;
+    unsigned most = p->state == PROFILE_READY ? p->engine->max_making : 1;
     unsigned free_places = room(p->engine);
-    while (p->nready + p->making < total && p->making < MAX_MAKING && free_places-- > 0)
+    while (p->nready + p->making < total && p->making < most && free_places-- > 0)
         ask(p);
 }
 
@@ -202,7 +205,8 @@ static void on_warden_gone(struct chan *c, const struct err *why) {
 }
 
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
-    *g = (struct engine){.loop = l};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;
     g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);

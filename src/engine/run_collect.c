@@ -190,8 +190,12 @@ static void take_changes(struct run *r, struct wire_in *in) {
     if (n < 0 || changes_parse(list, (size_t)n, MAX_FILES, &r->changes, &e) < 0)
         return;
     r->is_change = xcalloc(r->changes.n, 1);
-    for (unsigned i = 0; i < r->changes.n; i++)
-        r->is_change[i] = counts(&r->changes.items[i]);
+    uint64_t most = (uint64_t)r->req.limits.disk_mb << 20;
+    for (unsigned i = 0; i < r->changes.n; i++) {
+        bool holes = r->changes.items[i].size > most; /* more than the disk: nobody's data */
+        r->is_change[i] = !holes && counts(&r->changes.items[i]);
+        r->files_cut |= holes;
+    }
 }
 
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {

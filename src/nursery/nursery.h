@@ -41,7 +41,12 @@ struct box {
     bool told;             /* the warden knows of it, or was told that it failed */
 };
 
-enum zygote_state { ZYGOTE_STARTING, ZYGOTE_READY, ZYGOTE_GONE };
+enum zygote_state {
+    ZYGOTE_STARTING,
+    ZYGOTE_READY,
+    ZYGOTE_LEAVING, /* replaced and killed; what it said before is still read */
+    ZYGOTE_GONE
+};
 
 struct zygote {
     struct zygote *next;

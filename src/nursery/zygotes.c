@@ -127,6 +127,20 @@ static void on_gone(struct chan *c, const struct err *why) {
     loop_timer(n->loop, &n->restart, now_ns() + (young ? 200000000u << n->failures : 0));
 }
 
+/* Those that have had their time go once another is ready and they owe nothing. */
+static void retire_old(struct nursery *n) {
+    bool young = false;
+    for (struct zygote *z = n->zygotes; z; z = z->next)
+        young = young || (z->state == ZYGOTE_READY && !z->retiring);
+    for (struct zygote *z = n->zygotes; young && z; z = z->next) {
+        if (!z->retiring || z->state != ZYGOTE_READY || z->pending)
+            continue;
+        log_info("zygote replaced pid=%d forks=%lu", (int)z->pid, z->forks);
+        z->state = ZYGOTE_LEAVING;
+        kill(z->pid, SIGKILL);
+    }
+}
+
 static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
     pid_t pid = (pid_t)wire_get_u32(in);
@@ -136,6 +150,7 @@ static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
     if (b)
         boxes_forked(n, b, pid);
     zygotes_dispatch(n);
+    retire_old(n);
 }
 
 static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
@@ -147,6 +162,7 @@ static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
     if (b)
         boxes_failed(n, b, why);
     zygotes_dispatch(n);
+    retire_old(n);
 }
 
 static void exited(struct nursery *n, struct wire_in *in) {
@@ -159,16 +175,6 @@ static void exited(struct nursery *n, struct wire_in *in) {
     boxes_exited(n, id, status);
 }
 
-/* The young one is ready: the others that have had their time go once they owe nothing. */
-static void retire_old(struct nursery *n, const struct zygote *young) {
-    for (struct zygote *z = n->zygotes; z; z = z->next) {
-        if (z == young || !z->retiring || z->state != ZYGOTE_READY || z->pending)
-            continue;
-        log_info("zygote replaced pid=%d forks=%lu", (int)z->pid, z->forks);
-        kill(z->pid, SIGKILL);
-    }
-}
-
 static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
     const char *version = wire_get_str(in, 64);
     const char *modules = wire_get_str(in, 4096);
@@ -176,7 +182,7 @@ static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
     n->failures = 0;
     loop_timer(n->loop, &z->age, now_ns() + (uint64_t)n->config.zygote_age_s * 1000000000u);
     nursery_state(n, PROFILE_READY, version, modules);
-    retire_old(n, z);
+    retire_old(n);
     zygotes_dispatch(n);
 }
 

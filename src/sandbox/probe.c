@@ -227,26 +227,31 @@ static void walls_main(struct trials *t, const struct idmap *ids, int sock) {
     _exit(0);
 }
 
+static void tell_groups(struct trials *t, const struct cgroup_root *root) {
+    struct probe_result r = {.state = root->kind == CGROUP_NONE ? PROBE_WEAK : PROBE_OK};
+    if (root->kind == CGROUP_NONE) {
+        snprintf(r.how, sizeof r.how, "none usable: limits are watched, not enforced");
+        snprintf(r.fix, sizeof r.fix, "%s", root->why);
+    } else {
+        snprintf(r.how, sizeof r.how, "%s, at %.140s", root->kind == CGROUP_V2 ? "v2" : "v1",
+                 root->where);
+    }
+    t->cgroup = r;
+    t->layers[PROBE_cgroup].tried = true;
+}
+
 static void groups_main(struct trials *t, enum cgroup_kind want) {
     die_with_parent();
     struct cgroup_root root;
     struct err e;
-    struct probe_result r = {.state = PROBE_WEAK};
     if (cgroup_root_open(&root, want, &e) < 0) {
         diagnose(&e, DIAGNOSE_CGROUP_WRITE);
-        snprintf(r.how, sizeof r.how, "none usable: the watchdog guards memory alone");
-        snprintf(r.fix, sizeof r.fix, "%.*s", (int)sizeof r.fix - 1, e.text);
-    } else if (root.kind == CGROUP_NONE) {
-        snprintf(r.how, sizeof r.how, "none usable: the watchdog guards memory alone");
-        snprintf(r.fix, sizeof r.fix, "%s", root.why);
-    } else {
-        r.state = PROBE_OK;
-        snprintf(r.how, sizeof r.how, "%s, at %.140s", root.kind == CGROUP_V2 ? "v2" : "v1",
-                 root.where);
-        cgroup_root_close(&root);
+        root = (struct cgroup_root){.kind = CGROUP_NONE};
+        snprintf(root.why, sizeof root.why, "%.*s", (int)sizeof root.why - 1, e.text);
     }
-    t->cgroup = r;
-    t->layers[PROBE_cgroup].tried = true;
+    tell_groups(t, &root);
+    if (root.kind != CGROUP_NONE)
+        cgroup_root_close(&root);
     _exit(0);
 }
 
@@ -284,8 +289,9 @@ static void serve_walls(pid_t pid, int sock, const struct idmap *ids, struct err
     reap(pid, quiet);
 }
 
+/* `have` are groups that are open already: there is nothing to try then. */
 static void run_children(struct trials *t, const struct idmap *ids, enum cgroup_kind want,
-                         struct err *map_err) {
+                         const struct cgroup_root *have, struct err *map_err) {
     int walls[2], groups[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, walls) < 0)
         return;
@@ -303,9 +309,11 @@ static void run_children(struct trials *t, const struct idmap *ids, enum cgroup_
         walls_main(t, ids, walls_theirs);
     }
     fd_close(&walls_theirs);
-    pid_t groups_pid = fork();
-    if (groups_pid == 0)
+    pid_t groups_pid = have ? 0 : fork();
+    if (groups_pid == 0 && !have)
         groups_main(t, want);
+    if (have)
+        tell_groups(t, have);
     fd_close(&groups_theirs);
     if (walls_pid > 0)
         serve_walls(walls_pid, walls_ours, ids, map_err);
@@ -439,18 +447,27 @@ static void tell_all(struct probe *p, const struct trials *t, const struct idmap
         memcpy(groups->fix, d.fix, sizeof groups->fix); /* they are found through /proc */
 }
 
-void probe_run(const struct idmap *ids, enum cgroup_kind want_cgroup, struct probe *ret) {
+static void run(const struct idmap *ids, enum cgroup_kind want, const struct cgroup_root *have,
+                struct probe *ret) {
     struct probe p = {0};
     struct err map_err = {0};
     struct trials none = {0};
     struct trials *t =
         mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t != MAP_FAILED)
-        run_children(t, ids, want_cgroup, &map_err);
+        run_children(t, ids, want, have, &map_err);
     tell_all(&p, t != MAP_FAILED ? t : &none, ids, &map_err);
     if (t != MAP_FAILED)
         munmap(t, sizeof *t);
     *ret = p;
+}
+
+void probe_run(const struct idmap *ids, enum cgroup_kind want_cgroup, struct probe *ret) {
+    run(ids, want_cgroup, NULL, ret);
+}
+
+void probe_run_with(const struct idmap *ids, const struct cgroup_root *groups, struct probe *ret) {
+    run(ids, groups->kind, groups, ret);
 }
 
 int probe_check(const struct probe *p, uint32_t need, struct err *e) {

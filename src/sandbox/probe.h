@@ -55,6 +55,8 @@ int probe_minimum(const char *minimum, uint32_t *ret_layers, struct err *e);
 
 /* Never fails: what cannot be found out is PROBE_MISSING with the reason. */
 void probe_run(const struct idmap *ids, enum cgroup_kind want_cgroup, struct probe *ret);
+/* The same where the control groups are open already (or known not to be had). */
+void probe_run_with(const struct idmap *ids, const struct cgroup_root *groups, struct probe *ret);
 
 /* The layers of `need` that are missing or weak, as one sentence with what to do; 0 if none is.
  * Whoever names a layer wants all of it: "strict,cgroup" is not met by a watchdog. */

@@ -20,6 +20,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,8 +48,36 @@ static void stop(struct warden *w) {
     loop_stop(w->loop);
 }
 
+static int socket_stat(const struct warden *w, struct sockaddr_un *a, struct stat *st) {
+    socklen_t len = sizeof *a;
+    memset(a, 0, sizeof *a);
+    if (getsockname(w->listen_fd, (struct sockaddr *)a, &len) < 0 || a->sun_path[0] != '/')
+        return -1;
+    return lstat(a->sun_path, st);
+}
+
+static void socket_note(struct warden *w) {
+    struct sockaddr_un a;
+    struct stat st;
+    if (socket_stat(w, &a, &st) == 0 && S_ISSOCK(st.st_mode)) {
+        w->socket_dev = st.st_dev;
+        w->socket_ino = st.st_ino;
+    }
+}
+
+/* The supervisor is gone or about to be: a name that nobody listens behind must not stay, and if it
+ * was killed nobody else removes it. Another engine may have taken the name since. */
+static void socket_remove(const struct warden *w) {
+    struct sockaddr_un a;
+    struct stat st;
+    if (socket_stat(w, &a, &st) == 0 && w->socket_ino && st.st_dev == w->socket_dev &&
+        st.st_ino == w->socket_ino)
+        unlink(a.sun_path);
+}
+
 static void on_life(struct watch *watch, uint32_t events) {
     (void)events;
+    socket_remove(watch->arg);
     stop(watch->arg);
 }
 
@@ -80,17 +111,8 @@ static enum cgroup_kind wanted_cgroup(const char *word) {
     return strcmp(word, "v1") == 0 ? CGROUP_V1 : strcmp(word, "v2") == 0 ? CGROUP_V2 : CGROUP_NONE;
 }
 
-/* What the machine gives, against what the operator demands. */
-static int check_machine(struct warden *w, struct err *e) {
-    struct probe p;
-    uint32_t need;
+static int find_groups(struct warden *w, struct err *e) {
     enum cgroup_kind want = wanted_cgroup(w->config.cgroup);
-    if (probe_minimum(w->config.minimum, &need, e) < 0 ||
-        idmap_find(w->config.id_user, &w->ids, e) < 0)
-        return -1;
-    probe_run(&w->ids, want, &p);
-    if (probe_check(&p, need, e) < 0)
-        return -1;
     if (strcmp(w->config.cgroup, "none") == 0)
         w->cgroups = (struct cgroup_root){.kind = CGROUP_NONE, .why = "switched off (cgroup=none)"};
     else if (cgroup_root_open(&w->cgroups, want, e) < 0)
@@ -101,9 +123,17 @@ static int check_machine(struct warden *w, struct err *e) {
         log_warn("no control groups: %s", w->cgroups.why);
         log_warn("memory, CPU and process limits are watched, not enforced; see `cloche doctor`");
     }
-    if (w->ids.single)
-        log_warn("no id range: all sandboxes share one uid; see `cloche doctor`");
     return 0;
+}
+
+/* What the machine gives, against what the operator demands. */
+static int check_machine(struct warden *w, struct err *e) {
+    struct probe p;
+    uint32_t need;
+    if (probe_minimum(w->config.minimum, &need, e) < 0)
+        return -1;
+    probe_run_with(&w->ids, &w->cgroups, &p);
+    return probe_check(&p, need, e);
 }
 
 static int set_up(struct warden *w, struct err *e) {
@@ -122,10 +152,14 @@ static int set_up(struct warden *w, struct err *e) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
+    /* The interpreters start while the machine is checked; nobody can ask for a sandbox before the
+     * server is there. */
     for (unsigned i = 0; i < w->config.nprofiles; i++) {
         if (nurseries_start(w, i, e) < 0)
             return -1;
     }
+    if (check_machine(w, e) < 0)
+        return -1;
     if (server_start(w, e) < 0)
         return -1;
     warden_say(w, "listening");
@@ -178,16 +212,21 @@ int main(void) {
             return 125;
         }
     }
-    if (config_unpack(w.config_fd, &w.config, &e) < 0 || check_machine(&w, &e) < 0) {
+    if (config_unpack(w.config_fd, &w.config, &e) < 0 ||
+        idmap_find(w.config.id_user, &w.ids, &e) < 0 || find_groups(&w, &e) < 0) {
         warden_say(&w, "problem %s", e.text);
         return EXIT_CANNOT;
     }
+    if (w.ids.single)
+        log_warn("no id range: all sandboxes share one uid; see `cloche doctor`");
     log_init("warden", (enum log_level)w.config.log_level);
+    socket_note(&w);
     int r = set_up(&w, &e);
     if (r == 0)
         r = loop_run(w.loop, &e);
     if (r < 0)
         warden_say(&w, "problem %s", e.text);
+    bool began = w.server_started_ns != 0;
     tear_down(&w);
-    return r < 0 ? 1 : 0;
+    return r == 0 ? 0 : began ? 1 : EXIT_CANNOT;
 }

@@ -26,7 +26,7 @@ static void tell_gone(struct warden *w, uint64_t sandbox) {
 
 static void tell_failed(struct warden *w, struct slot *s, const char *why) {
     struct wire_out o;
-    if (s->failed)
+    if (s->failed || s->orphan)
         return;
     s->failed = true;
     wire_begin(&o, WIRE_W_FAILED);
@@ -38,7 +38,7 @@ static void tell_failed(struct warden *w, struct slot *s, const char *why) {
 static void on_made(struct nursery_child *n, struct wire_in *in) {
     struct warden *w = n->warden;
     struct slot *s = slots_find(w, wire_get_u64(in));
-    if (!s || s->nursery != n->profile || in->nfds != SANDBOX_FDS_)
+    if (!s || s->orphan || s->nursery != n->profile || in->nfds != SANDBOX_FDS_)
         return;
     struct wire_out o;
     unsigned knobs = s->known ? 0 : s->cgroup.nknobs;
@@ -134,8 +134,10 @@ static void on_gone(struct chan *c, const struct err *why) {
 static void on_restart(struct timer *t) {
     struct nursery_child *n = t->arg;
     struct err e;
-    if (nurseries_start(n->warden, n->profile, &e) < 0)
+    if (nurseries_start(n->warden, n->profile, &e) < 0) {
         log_error("start nursery error=%s", e.text);
+        loop_timer(n->warden->loop, t, now_ns() + 1000000000u);
+    }
 }
 
 int nurseries_start(struct warden *w, unsigned profile, struct err *e) {

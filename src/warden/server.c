@@ -130,8 +130,10 @@ void server_reaped(struct warden *w, int status) {
     log_error("server ended status=%d", status);
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;
-        if (w->slots[i].state == SLOT_USED)
-            end_sandbox(w, &w->slots[i]);
+        if (w->slots[i].state != SLOT_USED)
+            continue;
+        w->slots[i].orphan = true;
+        end_sandbox(w, &w->slots[i]);
     }
     bool young = now_ns() - w->server_started_ns < 1000000000u;
     loop_timer(w->loop, &w->server_restart, now_ns() + (young ? 200000000u : 0));

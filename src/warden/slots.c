@@ -53,7 +53,7 @@ struct slot *slots_take(struct warden *w, unsigned profile, struct err *e) {
         return NULL;
     }
     s->state = SLOT_USED;
-    s->failed = false;
+    s->failed = s->orphan = false;
     s->nursery = profile;
     s->sandbox = ++w->last_sandbox;
     return s;

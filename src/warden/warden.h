@@ -23,6 +23,7 @@ struct slot {
     bool made;   /* its control group exists */
     bool known;  /* the server has its knobs */
     bool failed; /* the server was told that this sandbox is not to be had */
+    bool orphan; /* whose server died: the next one never hears of it */
     struct cgroup_slot cgroup;
     uint64_t sandbox;
     unsigned nursery; /* index: whose sandbox it is */
@@ -58,6 +59,8 @@ struct warden {
     struct chan server_chan;
     uint64_t server_started_ns;
     struct timer server_restart, dirty_timer;
+    dev_t socket_dev;
+    ino_t socket_ino; /* of the socket's name; 0 when it has none that we can reach */
     bool stopping;
 };
 
