@@ -122,18 +122,23 @@ static int open_parent(int root, char *name, int *ret_dir, const char **ret_last
     return -1;
 }
 
+/* Holes stay holes: a program can make many of them that are each as large as its disk. */
 static int copy(int from, int to, uint64_t size) {
     char chunk[65536];
-    off_t at = 0;
-    while ((uint64_t)at < size) {
-        uint64_t left = size - (uint64_t)at;
-        ssize_t n = pread(from, chunk, left < sizeof chunk ? (size_t)left : sizeof chunk, at);
+    off_t at = 0, end = (off_t)size;
+    while (at < end) {
+        off_t data = lseek(from, at, SEEK_DATA);
+        if (data >= end || (data < 0 && errno == ENXIO))
+            break;
+        at = data > at ? data : at;
+        size_t left = (size_t)(end - at);
+        ssize_t n = pread(from, chunk, left < sizeof chunk ? left : sizeof chunk, at);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n < 0 || lseek(to, at, SEEK_SET) < 0)
             return -1;
         if (n == 0)
-            return 0;
+            break;
         struct err e;
         if (fd_write_all(to, chunk, (size_t)n, &e) < 0) {
             errno = e.code;
@@ -141,7 +146,7 @@ static int copy(int from, int to, uint64_t size) {
         }
         at += n;
     }
-    return 0;
+    return ftruncate(to, end);
 }
 
 /* New files have 0600; what umask would have given a new file comes before the rename. */

@@ -54,10 +54,11 @@ struct box {
     struct watcher watcher;
 };
 
-static int make_pipes(int ours[3], int theirs[3], struct err *e) {
+/* They belong to the sandbox's user, or /dev/stdout and its like could not be opened. */
+static int make_pipes(uint32_t uid, int ours[3], int theirs[3], struct err *e) {
     for (int i = 0; i < 3; i++) {
         int p[2];
-        if (pipe2(p, O_CLOEXEC) < 0)
+        if (pipe2(p, O_CLOEXEC) < 0 || fchown(p[0], uid, uid) < 0)
             return err_sys(e, "pipe");
         ours[i] = i == 0 ? p[1] : p[0];
         theirs[i] = i == 0 ? p[0] : p[1];
@@ -100,7 +101,7 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
         return -1;
     int ctl[2], req[2], hand[2], ours[3], theirs[3], at[5], ruleset = -1;
     if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 || wire_pair(hand, e) < 0 ||
-        make_pipes(ours, theirs, e) < 0 || open_places(b, at, e) < 0 ||
+        make_pipes(b->plan.uid, ours, theirs, e) < 0 || open_places(b, at, e) < 0 ||
         landlock_ruleset(&ruleset, e) < 0)
         return -1; /* the process ends: nothing leaks */
     if (ruleset < 0)
@@ -238,7 +239,7 @@ static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     uint32_t memory_mb = wire_get_u32(in), cpu_seconds = wire_get_u32(in);
-    watch_limits(&b->watcher, memory_mb, cpu_seconds);
+    watch_limits(&b->watcher, b->kernel, memory_mb, cpu_seconds);
     done(o, in->bad ? EINVAL : 0, "watch");
 }
 

@@ -2,8 +2,8 @@
 /* Limits without control groups: watching, in place of enforcing.
  *
  * Where no cgroup can be used, init looks at the sandbox's processes every WATCH_MS while a limit
- * is set: their private memory above what the kernel process had when it was ready, and their CPU
- * time. A program can overshoot between two looks; doctor and the start-up message say so. */
+ * is set: the memory that is theirs alone, not what they still share with their zygote, and their
+ * CPU time. A program can overshoot between two looks; doctor and the start-up message say so. */
 
 #include "wire/messages.h"
 
@@ -12,11 +12,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* What one look at all processes found, in bytes. */
+struct watch_look {
+    uint64_t resident; /* anonymous and shared memory, mapped, counted by each process that does */
+    uint64_t file;     /* mapped files, likewise */
+    uint64_t highest;  /* the most that the kernel process ever had of all these */
+    uint64_t own;      /* anonymous memory that no other process has */
+    uint64_t anon;     /* anonymous memory, each page divided among those who have it */
+    uint64_t shared;   /* shared memory, likewise */
+    uint64_t cpu_us;
+};
+
 struct watcher {
-    int timer;         /* timerfd, -1 while nothing is watched */
-    uint64_t baseline; /* private bytes of the kernel process when it was ready */
+    int timer; /* timerfd, -1 while nothing is watched */
+    pid_t kernel;
+    struct watch_look start, last; /* when the program began; the last look at all details */
+    uint64_t baseline;             /* what of `own` was there before the program */
+    uint64_t forgivable;           /* by how much the baseline may still rise */
+    uint64_t resident_seen, loose; /* see watch.c */
     uint64_t memory_max, cpu_max_us;
-    uint64_t memory_peak, cpu_us, cpu_base_us;
+    uint64_t memory_peak, cpu_us;
+    unsigned ticks;
 };
 
 struct watch_usage {
@@ -24,7 +40,7 @@ struct watch_usage {
 };
 
 /* Starts watching, before any user code runs; 0 is no limit. */
-void watch_limits(struct watcher *w, uint32_t memory_mb, uint32_t cpu_seconds);
+void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds);
 /* The timer fired: which limit is exceeded, if any. */
 enum limit_kind watch_tick(struct watcher *w);
 struct watch_usage watch_usage(struct watcher *w);

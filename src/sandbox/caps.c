@@ -63,10 +63,13 @@ static int check_none(struct err *e) {
     for (int i = 0; i < 2; i++)
         if (sets[i].effective | sets[i].permitted | sets[i].inheritable)
             return err_set(e, EPERM, "capabilities are left after dropping them");
-    for (unsigned long cap = 0; cap < CAP_NUMBERS; cap++)
-        if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 ||
-            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) > 0)
+    for (unsigned long cap = 0; cap < CAP_NUMBERS; cap++) {
+        int in = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
+        if (in < 0)
+            break;
+        if (in > 0 || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) > 0)
             return err_set(e, EPERM, "capability %lu is left after dropping it", cap);
+    }
     return 0;
 }
 

@@ -245,10 +245,17 @@ static void sweep_name(const struct cgroup_root *r, const char *name) {
     fd_close_all(dirs, r->ndirs);
 }
 
+/* A zombie has no program any more; whoever inherited it may take a while to reap it. */
+static bool is_dead(pid_t pid) {
+    char path[32], program[2];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return readlink(path, program, sizeof program) < 0 && (errno == ENOENT || errno == ESRCH);
+}
+
 static void sweep_dead(int dir, const char *name, struct walk *w) {
     (void)dir;
     pid_t pid = cgroup_name_pid(name, strlen(name));
-    if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+    if (pid > 0 && is_dead(pid))
         sweep_name(w->r, name);
 }
 

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SOCKET_BYTES  "33554432"
 #define CPU_PERIOD_US 100000u /* the kernel's default, which we leave */
 
 static int v1_find(const struct cgroup_places *p, struct cgroup_root *r, struct err *e) {
@@ -59,10 +60,16 @@ static void v1_inherit(const struct cgroup_root *r, int dead) {
     (void)r, (void)dead;
 }
 
+/* Socket buffers are not part of v1's memory limit: without a limit of their own they are not
+ * counted at all (seen: 747 MB of them in a sandbox of 32 MB). Later kernels may drop the file. */
 static int v1_prepare(const struct cgroup_slot *s, struct err *e) {
-    for (unsigned i = 0; i < s->nprocs; i++)
+    for (unsigned i = 0; i < s->nprocs; i++) {
         if (file_write_at(s->dirs[i], "memory.swappiness", "0", e) < 0 && e->code != ENOENT)
             return -1;
+        if (file_write_at(s->dirs[i], "memory.kmem.tcp.limit_in_bytes", SOCKET_BYTES, e) < 0 &&
+            e->code != ENOENT && e->code != EOPNOTSUPP)
+            return -1;
+    }
     return 0;
 }
 

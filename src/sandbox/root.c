@@ -24,7 +24,9 @@
 
 #define STAGE  "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
 #define MAX_IN 96
-#define SMALL  (1u << 20) /* a file up to this size is copied */
+/* At most 64 terminals each: the machine has a few thousand for all. */
+#define DEVPTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=64"
+#define SMALL          (1u << 20) /* a file up to this size is copied */
 
 struct bind {
     char path[256];
@@ -46,9 +48,11 @@ static int want(struct builder *b, const char *path, unsigned flags, struct err 
     if (b->nbinds == MAX_IN)
         return err_set(e, E2BIG, "more than %d paths in a profile", MAX_IN);
     struct stat st;
+    struct bind *in = &b->binds[b->nbinds];
+    if (strlen(path) >= sizeof in->path)
+        return err_set(e, ENAMETOOLONG, "%.60s…: longer than %zu bytes", path, sizeof in->path - 1);
     if (stat(path, &st) < 0)
         return err_sys(e, "%s", path);
-    struct bind *in = &b->binds[b->nbinds];
     if (mount_clone(path, flags, &in->fd, e) < 0)
         return -1;
     snprintf(in->path, sizeof in->path, "%s", path);
@@ -70,6 +74,20 @@ static const char *const etc_files[] = {"ld.so.cache",    "localtime", "timezone
 static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 /* Top-level directories of the host that are links into /usr on merged systems. */
 static const char *const usr_links[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+/* Every sandbox has these for itself, or as links: what a profile names there would not be seen. */
+static const char *const own_places[] = {"/tmp", "/var/tmp",   "/proc",      "/dev",
+                                         "/sys", "/workspace", "/run/cloche"};
+
+static int check_place(const char *path, struct err *e) {
+    for (unsigned i = 0; i < sizeof own_places / sizeof *own_places; i++) {
+        size_t n = strlen(own_places[i]);
+        if (strncmp(path, own_places[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
+            return err_set(e, EINVAL, "%s: a sandbox has a %s of its own; use another place", path,
+                           own_places[i]);
+    }
+    return 0;
+}
 
 /* /etc/python3.11 and its like hold Debian's sitecustomize. */
 static int want_python_etc(struct builder *b, struct err *e) {
@@ -110,7 +128,7 @@ static int collect(struct builder *b, const struct root_plan *p, struct err *e) 
             return -1;
     }
     for (unsigned i = 0; i < p->nbinds; i++) {
-        if (want(b, p->binds[i], MOUNT_RO | MOUNT_NODEV, e) < 0)
+        if (check_place(p->binds[i], e) < 0 || want(b, p->binds[i], MOUNT_RO | MOUNT_NODEV, e) < 0)
             return err_wrap(e, "read-only path");
     }
     return 0;
@@ -326,7 +344,7 @@ int root_private(const struct root_private *p, struct err *e) {
     if (mount_tmpfs("/workspace", p, p->disk_mb, "0755", e) < 0 ||
         mount_tmpfs("/tmp", p, p->tmp_mb, "1777", e) < 0 ||
         mount_tmpfs("/dev/shm", p, p->tmp_mb, "1777", e) < 0 ||
-        mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, "newinstance,ptmxmode=0666,mode=0620", e) < 0)
+        mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, DEVPTS_OPTIONS, e) < 0)
         return -1;
     /* SECURITY: read-only, so that nothing in /proc/sys or of another process can be written, and
      * hidepid, so that init (whose uid may be ours in single-id mode) is not even visible. */

@@ -34,6 +34,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -72,7 +73,7 @@ enum { GAP_FIRST = 295, GAP_LAST = 423 };
 #ifndef SO_ATTACH_REUSEPORT_CBPF
 #define SO_ATTACH_REUSEPORT_CBPF 51
 #endif
-enum { SOL_TCP_ = 6, TCP_ULP_ = 31, F_SETDELEG_ = 1040 };
+enum { SOL_TCP_ = 6, TCP_ULP_ = 31, SOL_IPV6_ = 41, IPV6_FLOWLABEL_MGR_ = 32, F_SETDELEG_ = 1040 };
 
 #define INT_BITS UINT32_MAX
 
@@ -175,6 +176,15 @@ static const struct rule rules[] = {
      * stranger's request would stall everyone. */
     QUIET(sync, 0),
     QUIET(syncfs, 0),
+    QUIET(fsync, 0),
+    QUIET(fdatasync, 0),
+    QUIET(sync_file_range, 0),
+    QUIET_IF(msync, 0, BIT(2, MS_SYNC)),
+    QUIET_IF(fadvise64, 0, IS(3, POSIX_FADV_DONTNEED)), /* would empty everyone's page cache */
+    /* Watches on /usr tell what the host and the neighbours open there, and each instance counts
+     * against the 128 of the user who started us, the host's root. */
+    TELL(inotify_init1, ENOSYS, "watch files for changes"),
+    QUIET_IF(fcntl, EINVAL, IS(1, F_NOTIFY)),
 
     /* Other processes. With a single id init has the caller's uid, hence the pid 1. */
     PTRACE(PTRACE_TRACEME, "run under a debugger"),
@@ -222,6 +232,11 @@ static const struct rule rules[] = {
     QUIET(set_mempolicy_home_node, EPERM),
     QUIET(migrate_pages, EPERM),
     QUIET(move_pages, EPERM),
+    /* Huge pages come out of the operator's pool, and no memory limit counts them. */
+    QUIET_IF(mmap, ENOMEM, BIT(3, MAP_HUGETLB)),
+    QUIET_IF(memfd_create, ENOMEM, BIT(1, MFD_HUGETLB)),
+    QUIET_IF(shmget, ENOMEM, BIT(2, SHM_HUGETLB)),
+    QUIET_IF(madvise, EINVAL, IS(2, MADV_MERGEABLE)), /* equal pages of neighbours can be felt */
     /* Compiled filters come out of one pool for the whole machine (net.core.bpf_jit_limit): when it
      * is empty no new sandbox can load its own. EINVAL is a kernel without filters. */
     QUIET_IF(seccomp, EINVAL, IS(0, SECCOMP_SET_MODE_FILTER)),
@@ -229,6 +244,11 @@ static const struct rule rules[] = {
     QUIET_IF(setsockopt, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_FILTER)),
     QUIET_IF(setsockopt, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_CBPF)),
     QUIET_IF(setsockopt, ENOPROTOOPT, IS(1, SOL_TCP_), IS(2, TCP_ULP_)),
+    /* Flow labels outlive their socket, and so the sandbox, in a namespace that is used again. */
+    QUIET_IF(setsockopt, ENOPROTOOPT, IS(1, SOL_IPV6_), IS(2, IPV6_FLOWLABEL_MGR_)),
+    /* Whoever drops the last reference to a lingering socket waits: that can be the server, which
+     * was passed it, or the kernel's one worker that closes files for everybody. */
+    QUIET_IF(setsockopt, 0, IS(1, SOL_SOCKET), IS(2, SO_LINGER)),
     QUIET_IF(prctl, EINVAL, IS(0, PR_SCHED_CORE)), /* idles the core's other hyperthread */
     QUIET_IF(prctl, EPERM, IS(0, PR_SET_MM)),
 
@@ -240,6 +260,9 @@ static const struct rule rules[] = {
     TELL_IF(fcntl, EPERM, "resize a pipe", "fcntl(F_SETPIPE_SZ)", IS(1, F_SETPIPE_SZ)),
     QUIET_IF(fcntl, EPERM, IS(1, F_SETLEASE)),
     QUIET_IF(fcntl, EPERM, IS(1, F_SETDELEG_)),
+
+    /* 1 keeps core dumps away from a piped core_pattern; 0 would not (see kernel.c). */
+    QUIET_IF(setrlimit, 0, IS(0, RLIMIT_CORE)),
 
     /* The machine. */
     TELL(init_module, EPERM, "load a kernel module"),
@@ -262,6 +285,7 @@ static const struct rule rules[] = {
     QUIET(nfsservctl, ENOSYS),
     QUIET(lookup_dcookie, ENOSYS),
 #if defined __x86_64__
+    TELL(inotify_init, ENOSYS, "watch files for changes"),
     TELL_IF(mknod, EPERM, "make a device node", "mknod(S_IFCHR)", {1, S_IFMT, S_IFCHR}),
     TELL_IF(mknod, EPERM, "make a device node", "mknod(S_IFBLK)", {1, S_IFMT, S_IFBLK}),
     TELL(iopl, EPERM, "use I/O ports"),
@@ -306,7 +330,9 @@ static const struct rule rules[] = {
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 /* The low half: both architectures are little-endian. */
-#define LOAD_ARG(n)          LOAD(args[n])
+#define LOAD_ARG(n) LOAD(args[n])
+#define LOAD_ARG_HIGH(n)                                                                           \
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[n]) + 4)
 #define IF_EQ(v, then, els)  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, v, then, els)
 #define IF_GT(v, then, els)  BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, v, then, els)
 #define ANSWER(action)       BPF_STMT(BPF_RET | BPF_K, action)
@@ -355,10 +381,19 @@ static const struct sock_filter judge_personality[] = {
     ANSWER(SECCOMP_RET_ALLOW),
     ANSWER_ERRNO(EPERM),
 };
+/* Oneself only, and RLIMIT_CORE only to ask: a new limit is answered as setrlimit is, in the table.
+ */
 static const struct sock_filter judge_prlimit64[] = {
     LOAD_ARG(0),
-    IF_EQ(0, 0, 1), /* oneself */
+    IF_EQ(0, 0, 8),
+    LOAD_ARG(1),
+    IF_EQ(RLIMIT_CORE, 0, 4),
+    LOAD_ARG(2),
+    IF_EQ(0, 0, 3),
+    LOAD_ARG_HIGH(2),
+    IF_EQ(0, 0, 1),
     ANSWER(SECCOMP_RET_ALLOW),
+    ANSWER_ERRNO(0),
     ANSWER_ERRNO(EPERM),
 };
 

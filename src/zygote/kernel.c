@@ -77,10 +77,16 @@ static int step_descriptors(struct kernel_entry *k, struct err *e) {
  * what the kernel takes as "none at all" for pipes, and it is too small for files. */
 static int step_rlimits(struct err *e) {
     const struct rlimit core = {1, 1}, memlock = {8 << 20, 8 << 20}, queue = {256 << 10, 256 << 10};
+    const struct rlimit signals = {256, 256}, none = {0, 0};
     if (setrlimit(RLIMIT_CORE, &core) < 0)
         return err_sys(e, "setrlimit core");
     setrlimit(RLIMIT_MEMLOCK, &memlock);
     setrlimit(RLIMIT_MSGQUEUE, &queue);
+    /* These are counted for everyone above in the tree of user namespaces too: what a sandbox holds
+     * is missing to the host's root, whose timers need queued signals. */
+    setrlimit(RLIMIT_SIGPENDING, &signals);
+    setrlimit(RLIMIT_RTPRIO, &none);
+    setrlimit(RLIMIT_NICE, &none);
     return 0;
 }
 

@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,6 +214,10 @@ static _Noreturn void kernel_run(struct wire_in *in, bool cgroups) {
     /* A fork of the program that came back here is not the program. */
     long code_out =
         getpid() == self ? report(outcome, before_us) : PyLong_AsLong(PyTuple_GetItem(outcome, 2));
+    /* Without control groups it is /proc that tells init what we used: stay until we are ended. */
+    char c;
+    while (!cgroups && getpid() == self && recv(KERNEL_CTL_FD, &c, 1, 0) > 0)
+        ;
     _exit((int)code_out);
 }
 
@@ -393,6 +398,9 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
+    /* A kernel that is stopped and continued for ever must not keep us busy. */
+    const struct sigaction quiet = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
+    sigaction(SIGCHLD, &quiet, NULL);
     struct err e;
     zygote.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     zygote.tasks = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -103,18 +103,37 @@ def clean_env(**more: str) -> dict[str, str]:
     return env
 
 
+@dataclasses.dataclass(frozen=True)
+class Caller:
+    """Who starts cloche: by default we ourselves, the program that was built."""
+
+    program: Path | None = None
+    before: tuple[str, ...] = ()  # words that start the program as somebody else
+    env: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def command(self, *words: str | bytes | os.PathLike[str]) -> list[Any]:
+        return [*self.before, self.program or cloche_bin(), *words]
+
+    def environment(self) -> dict[str, str]:
+        return clean_env(**self.env)
+
+
+OURSELVES = Caller()
+
+
 def run_cli(
     *words: str | bytes | os.PathLike[str],
     stdin: bytes | None = None,
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
+    caller: Caller = OURSELVES,
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [cloche_bin(), *words],
+        caller.command(*words),
         input=b"" if stdin is None else stdin,
         capture_output=True,
         timeout=DEADLINE_S,
-        env=env if env is not None else clean_env(),
+        env=env if env is not None else caller.environment(),
         cwd=cwd,
         check=False,
     )
@@ -181,17 +200,17 @@ def normal(data: bytes, directory: Path | None = None) -> str:
 class Engine:
     """One engine of our own, on a socket of its own."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str, caller: Caller = OURSELVES) -> None:
         self.socket = directory / "engine.sock"
+        self.caller = caller
         self.log = b""
-        self.cgroups_before = cgroup_dirs()
         self.mounts_before = mounts()
         self.process = subprocess.Popen(
-            [cloche_bin(), "serve", "--socket", self.socket, *options],
+            caller.command("serve", "--socket", self.socket, *options),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=clean_env(),
+            env=caller.environment(),
             cwd=directory,
             start_new_session=True,
         )
@@ -261,17 +280,23 @@ class Engine:
             self.process.kill()
         self.process.wait()
 
+    def own_cgroups(self) -> list[str]:
+        """Control groups are named after their warden; other engines may come and go meanwhile."""
+        wardens = {str(process.pid) for process in self.known}
+        return sorted(path for path in cgroup_dirs() if path.rpartition("-")[2] in wardens)
+
     def check_gone(self) -> None:
         def left() -> dict[str, Any]:
             found = {
                 "processes": [process for process in self.known if is_alive(process)],
-                "cgroups": sorted(cgroup_dirs() - self.cgroups_before),
+                "cgroups": self.own_cgroups(),
                 "mounts": sorted((mounts() - self.mounts_before).elements()),
                 "socket": self.socket.exists(),
             }
             return {name: value for name, value in found.items() if value}
 
         assert eventually(lambda: not left()), f"left behind: {left()}\n{self.text()[-4000:]}"
+        assert not re.search(r"Sanitizer|runtime error:", self.text()), self.text()[-8000:]
 
     # -- use
 
@@ -292,15 +317,15 @@ class Engine:
         self, *words: str | os.PathLike[str], **options: Any
     ) -> subprocess.CompletedProcess[bytes]:
         """`cloche run --socket …` with these words."""
-        return run_cli("run", "--socket", self.socket, *words, **options)
+        return run_cli("run", "--socket", self.socket, *words, caller=self.caller, **options)
 
     def popen(self, *words: str | os.PathLike[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [cloche_bin(), "run", "--socket", self.socket, *words],
+            self.caller.command("run", "--socket", self.socket, *words),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=clean_env(),
+            env=self.caller.environment(),
             process_group=0,
         )
 
@@ -338,7 +363,7 @@ class Engine:
         return {
             "processes": dict(Counter(process.role for process in family)),
             "descriptors": dict(held),
-            "cgroups": sorted(cgroup_dirs()),
+            "cgroups": self.own_cgroups(),
             "mounts": dict(mounts()),
             "warden mounts": dict(inside),
         }

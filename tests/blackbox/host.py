@@ -53,31 +53,40 @@ def descendants(pid: int) -> list[Process]:
     return found
 
 
+def environment(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def is_alive(process: Process) -> bool:
     now = read_process(process.pid)
     return now is not None and now.started == process.started and now.state not in "ZX"
 
 
-def cgroup_dirs(prefix: str = "cloche-") -> set[str]:
-    """Our directories in every cgroup hierarchy: those of engines, not what is below them."""
+def cgroup_dirs() -> set[str]:
+    """The directories of engines in every cgroup hierarchy, not what is below them."""
     found: set[str] = set()
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[fields.index("-") + 1] not in ("cgroup", "cgroup2"):
             continue
         for directory, names, _ in os.walk(fields[4]):
-            ours = [name for name in names if name.startswith(prefix)]
+            ours = [name for name in names if name.startswith("cloche-")]
             found.update(os.path.join(directory, name) for name in ours)
             names[:] = [name for name in names if name not in ours]
     return found
 
 
 def mounts(pid: int | str = "self") -> Counter[str]:
+    """Mount points, without those that others on this machine make (containers, benches)."""
     try:
         lines = Path(f"/proc/{pid}/mountinfo").read_text().splitlines()
     except OSError:
         return Counter()
-    return Counter(" ".join(line.split()[3:5]) for line in lines)  # root and mount point
+    points = (line.split()[4] for line in lines)
+    return Counter(p for p in points if not p.startswith(("/tmp/", "/var/", "/run/")))
 
 
 def descriptors(pid: int) -> Counter[str]:

@@ -46,11 +46,11 @@ def test_a_seed_still_decides(engine: Engine) -> None:
 
 
 POISON = """
-import atexit, builtins, locale, os, random, signal, sys, tempfile, threading, types
+import atexit, builtins, locale, os, random, signal, subprocess, sys, tempfile, types
 builtins.print_canary = 'CANARY-1'
 sys.modules['canary'] = types.ModuleType('canary')
 sys.path.insert(0, '/canary')
-sys.meta_path.insert(0, None)
+sys.meta_path.append(None)
 os.environ['CANARY'] = 'CANARY-2'
 os.umask(0)
 sys.setrecursionlimit(77)
@@ -60,7 +60,6 @@ for where in ('/workspace', '/tmp', '/dev/shm'):
     open(where + '/canary', 'w').write('CANARY-3')
 os.mkdir('/tmp/matplotlib-canary')
 held = ['CANARY-4' * 1000 for _ in range(1000)]
-import subprocess
 subprocess.Popen(['sleep', '1000'], start_new_session=True)
 os._exit(0)
 """

@@ -46,7 +46,7 @@ def test_ignoring_signals_does_not_help_against_a_timeout(engine: Engine) -> Non
 
 def test_memory_is_137(engine: Engine) -> None:
     done = engine.cli(
-        "--memory", "64", "--timeout", "60", "-c", "x = b'x' * (200 << 20)\nprint('no')"
+        "--memory", "64", "--timeout", "60", "-c", "x = b'x' * (900 << 20)\nprint('no')"
     )
     assert done.returncode == 137
     assert done.stdout == b""

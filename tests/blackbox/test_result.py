@@ -18,6 +18,7 @@ FIELDS: dict[str, Any] = {
     "timed_out": bool,
     "duration_ms": int,
     "files": list,
+    "files_truncated": bool,
     "id": str,
     "status": str,
     "signal": (int, type(None)),
@@ -101,7 +102,7 @@ def test_a_large_program_file(engine: Engine, tmp_path: Path) -> None:
 def test_a_program_that_is_too_large(engine: Engine, tmp_path: Path) -> None:
     program = tmp_path / "big.py"
     program.write_bytes(b"#" * ((16 << 20) + 1))
-    failed(engine.cli(program), "large")
+    failed(engine.cli(program), "at most")
 
 
 def test_a_program_in_latin_1(engine: Engine, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
-/* sandbox/cgroup: where our groups are found, and what the real ones of this machine do. The second
- * part is the same for v1 and v2; it is skipped where there are no control groups for us.
- * script/test-cgroup-v2 runs it under a kernel with v2. */
+/* sandbox/cgroup: what the real control groups of this machine do, the same for v1 and v2. Skipped
+ * where there are none for us. script/test-cgroup-v2 runs it under kernels with v2. */
 
 #include "base/fd.h"
 #include "sandbox/cgroup_internal.h"
@@ -27,103 +26,6 @@
 #include <cmocka.h>
 
 #define MIB (1u << 20)
-
-/* Finding them */
-
-static const struct {
-    const char *name, *mountinfo, *self;
-    const char *v2;
-    const char *v1[CGROUP_MAX_PROCS + 1]; /* ROLES at PATH, in order */
-} place_cases[] = {
-    {.name = "pure v2, in a user's session",
-     .mountinfo =
-         "24 1 0:22 / /sys rw - sysfs sysfs rw\n"
-         "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
-     .self = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/a.scope\n",
-     .v2 = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/a.scope"},
-    {.name = "pure v2, at the root",
-     .mountinfo = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-     .self = "0::/\n",
-     .v2 = "/sys/fs/cgroup"},
-    {.name = "hybrid: both are reported",
-     .mountinfo = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
-                  "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
-                  "33 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-                  "34 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
-                  "35 31 0:37 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,name=systemd\n"
-                  "36 31 0:38 / /sys/fs/cgroup/unified rw shared:9 master:1 - cgroup2 c rw\n",
-     .self = "9:name=systemd:/x.service\n4:memory:/x.service\n3:pids:/\n1:cpu,cpuacct:/\n"
-             "0::/x.service\n",
-     .v2 = "/sys/fs/cgroup/unified/x.service",
-     .v1 = {"memory at /sys/fs/cgroup/memory/x.service", "pids at /sys/fs/cgroup/pids",
-            "cpu, cpuacct at /sys/fs/cgroup/cpu,cpuacct"}},
-    {.name = "v1, one hierarchy a controller",
-     .mountinfo = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
-                  "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n"
-                  "34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-                  "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-                  "37 31 0:34 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n"
-                  "39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n",
-     .self = "8:pids:/\n6:freezer:/\n4:memory:/api/57\n3:cpuset:/\n2:cpuacct:/\n1:cpu:/\n",
-     .v1 = {"pids at /sys/fs/cgroup/pids", "freezer at /sys/fs/cgroup/freezer",
-            "memory at /sys/fs/cgroup/memory/api/57", "cpuacct at /sys/fs/cgroup/cpuacct",
-            "cpu at /sys/fs/cgroup/cpu"}},
-    {.name = "v1 in a container: the mounts show the container's own group as their root",
-     .mountinfo = "40 39 0:29 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
-                  "41 39 0:30 /docker/ab /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n",
-     .self = "3:memory:/docker/ab\n2:pids:/docker/ab/sub\n",
-     .v1 = {"memory at /sys/fs/cgroup/memory", "pids at /sys/fs/cgroup/pids/sub"}},
-    {.name = "a group that no mount shows is left out",
-     .mountinfo = "40 39 0:29 /docker/ab /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
-                  "41 39 0:30 /../.. /sys/fs/cgroup/unified ro - cgroup2 cgroup2 rw\n",
-     .self = "3:memory:/docker/abc\n0::/a\n"},
-    {.name = "the second mount is taken when the first does not show it",
-     .mountinfo = "40 39 0:29 /other /mnt/a rw - cgroup2 none rw\n"
-                  "41 39 0:29 / /mnt/b rw - cgroup2 none rw\n",
-     .self = "0::/mine\n",
-     .v2 = "/mnt/b/mine"},
-    {.name = "escaped blanks in a mount point",
-     .mountinfo = "40 39 0:29 /a\\134b /mnt/my\\040groups rw - cgroup2 none rw\n",
-     .self = "0::/a\\b/c\n",
-     .v2 = "/mnt/my groups/c"},
-    {.name = "nothing mounted",
-     .mountinfo = "24 1 0:22 / /sys rw - sysfs sysfs rw\n",
-     .self = "0::/\n"},
-    {.name = "nothing at all", .mountinfo = "", .self = ""},
-    {.name = "lines that make no sense are passed over",
-     .mountinfo = "\n \n1\n1 2 3\n1 2 3 / /m\n1 2 3 / /m rw - cgroup2\n- - - - - - - - -\n",
-     .self = "\n:\n::\n0::\n0::x\n9:memory\n:memory:/\n"},
-};
-
-static void finds_our_own_groups(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof place_cases / sizeof place_cases[0]; i++) {
-        struct cgroup_places p;
-        cgroup_places_parse(place_cases[i].mountinfo, place_cases[i].self, &p);
-        print_message("# %s\n", place_cases[i].name);
-        assert_string_equal(p.v2, place_cases[i].v2 ? place_cases[i].v2 : "");
-        for (unsigned k = 0; k < p.nv1; k++) {
-            char roles[64], got[PATH_MAX + 80];
-            snprintf(got, sizeof got, "%s at %s",
-                     cgroup_roles_format(p.v1[k].roles, roles, sizeof roles), p.v1[k].path);
-            assert_non_null(place_cases[i].v1[k]);
-            assert_string_equal(got, place_cases[i].v1[k]);
-        }
-        assert_null(place_cases[i].v1[p.nv1]);
-    }
-}
-
-static void knows_its_directories_by_name(void **state) {
-    (void)state;
-    static const struct {
-        const char *name;
-        int pid;
-    } cases[] = {{"cloche-1", 1},  {"cloche-4194304", 4194304}, {"cloche-", 0}, {"cloche-x", 0},
-                 {"cloche-1x", 0}, {"cloche-9999999999", 0},    {"cloche", 0},  {"cloche--1", 0},
-                 {"xcloche-1", 0}, {"cloche-1.a", 0},           {"", 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(cgroup_name_pid(cases[i].name, strlen(cases[i].name)), cases[i].pid);
-}
 
 static void without_groups_every_call_succeeds(void **state) {
     (void)state;
@@ -476,12 +378,14 @@ static void page_cache_is_left_behind_with_the_old_groups(void **state) {
     assert_int_equal(child_end(child_start(&x->slot, work_fork_many, NULL)), limits.pids - 1);
 }
 
-/* Another warden, with a process in a slot; that one outlives it. */
+/* Another warden, with a process in a slot. It closes properly when `leash` is closed; killed, it
+ * leaves that process behind. */
 struct warden {
     pid_t pid, inmate;
+    int leash;
 };
 
-static void warden_live(int out, bool freeze) {
+static _Noreturn void warden_live(int in, int out, bool freeze) {
     static struct real w;
     struct err e;
     int joined[2];
@@ -504,22 +408,37 @@ static void warden_live(int out, bool freeze) {
     if (freeze)
         freeze_and_wait(&w);
     (void)!write(out, &inmate, sizeof inmate);
-    work_wait(NULL);
+    (void)!read(in, &c, 1);
+    cgroup_root_close(&w.root);
+    _exit(waitpid(inmate, NULL, 0) == inmate ? 0 : 1);
 }
 
 static struct warden warden_start(bool freeze) {
-    int out[2];
+    int out[2], in[2];
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    struct warden w = {.pid = fork()};
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    struct warden w = {.pid = fork(), .leash = in[1]};
     if (w.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        warden_live(out[1], freeze);
-        _exit(1);
+        close(in[1]);
+        warden_live(in[0], out[1], freeze);
     }
+    close(in[0]);
     close(out[1]);
     assert_int_equal(read(out[0], &w.inmate, sizeof w.inmate), sizeof w.inmate);
     close(out[0]);
     return w;
+}
+
+static void warden_kill(struct warden *w) {
+    kill(w->pid, SIGKILL);
+    assert_int_equal(child_end(w->pid), 128 + SIGKILL);
+    close(w->leash);
+}
+
+static void warden_close(struct warden *w) {
+    close(w->leash);
+    assert_int_equal(child_end(w->pid), 0);
 }
 
 static bool warden_has_directory(const struct cgroup_root *r, pid_t pid) {
@@ -535,19 +454,65 @@ static void sweeps_a_dead_wardens_groups_and_spares_a_living_ones(void **state) 
     struct real *x = real_or_skip(state);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* the inmates come to us */
     struct warden dead = warden_start(true), alive = warden_start(false);
-    kill(dead.pid, SIGKILL);
-    assert_int_equal(child_end(dead.pid), 128 + SIGKILL);
+    warden_kill(&dead);
     cgroup_sweep(&x->root);
     assert_int_equal(child_end(dead.inmate), 128 + SIGKILL);
     assert_false(warden_has_directory(&x->root, dead.pid));
     assert_true(warden_has_directory(&x->root, alive.pid));
     assert_int_equal(waitpid(alive.inmate, NULL, WNOHANG), -1); /* still its warden's child */
 
-    kill(alive.pid, SIGKILL);
-    assert_int_equal(child_end(alive.pid), 128 + SIGKILL);
+    warden_kill(&alive);
     cgroup_sweep(&x->root);
     assert_int_equal(child_end(alive.inmate), 128 + SIGKILL);
     assert_false(warden_has_directory(&x->root, alive.pid));
+}
+
+/* v2: the first warden of a group moves all processes of that group into a leaf of its own. */
+static void the_next_warden_puts_right_what_a_dead_one_left(void **state) {
+    (void)state;
+    char before[4096], after[4096];
+    struct cgroup_root r;
+    struct err e;
+    read_own_groups(before, sizeof before);
+    assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
+    bool none = r.kind == CGROUP_NONE;
+    cgroup_root_close(&r);
+    if (none)
+        skip();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    struct warden dead = warden_start(false);
+    warden_kill(&dead);
+    assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
+    cgroup_sweep(&r);
+    assert_int_equal(child_end(dead.inmate), 128 + SIGKILL);
+    assert_false(warden_has_directory(&r, dead.pid));
+    cgroup_root_close(&r);
+    read_own_groups(after, sizeof after);
+    assert_string_equal(after, before);
+}
+
+static void wardens_side_by_side_close_in_any_order(void **state) {
+    (void)state;
+    char before[4096], after[4096];
+    struct cgroup_root r;
+    struct err e;
+    read_own_groups(before, sizeof before);
+    for (int first = 0; first < 2; first++) {
+        assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
+        bool none = r.kind == CGROUP_NONE;
+        if (none || first == 0)
+            cgroup_root_close(&r);
+        if (none)
+            skip();
+        struct warden other = warden_start(false);
+        if (first == 0)
+            assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
+        warden_close(&other);
+        assert_false(warden_has_directory(&r, other.pid));
+        cgroup_root_close(&r);
+        read_own_groups(after, sizeof after);
+        assert_string_equal(after, before);
+    }
 }
 
 static void a_second_root_of_the_same_process_is_refused(void **state) {
@@ -590,8 +555,6 @@ static void close_kills_and_removes_everything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_our_own_groups),
-        cmocka_unit_test(knows_its_directories_by_name),
         cmocka_unit_test(without_groups_every_call_succeeds),
         REAL(a_child_joins_in_every_hierarchy),
         REAL(a_child_without_privilege_joins_through_the_descriptors),
@@ -606,6 +569,8 @@ int main(void) {
         REAL(page_cache_is_left_behind_with_the_old_groups),
         REAL(sweeps_a_dead_wardens_groups_and_spares_a_living_ones),
         REAL(a_second_root_of_the_same_process_is_refused),
+        cmocka_unit_test(the_next_warden_puts_right_what_a_dead_one_left),
+        cmocka_unit_test(wardens_side_by_side_close_in_any_order),
         cmocka_unit_test(close_kills_and_removes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,324 @@
+"""Limits where control groups cannot be used: init watches, and it is said that it only watches.
+
+Run as root with control groups switched off; test_unprivileged.py has the users who never had any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import LONG, Engine, Result, failed, run_cli
+from host import cgroup_dirs, descendants
+
+MB = 1 << 20
+LARGE = "data"  # its kernels are born with hundreds of megabytes that they share
+
+
+@pytest.fixture(scope="module")
+def engine_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = Engine(tmp_path_factory.mktemp("engine"), "--cgroup", "none")
+    try:
+        engine.execute("pass", profile="base", timeout_ms=60000)
+        engine.settle()
+        yield engine
+        engine.stop()
+    finally:
+        engine.kill()
+
+
+@pytest.fixture
+def engine(engine_here: Engine) -> Iterator[Engine]:
+    yield engine_here
+    engine_here.check_health()
+    engine_here.check_no_leak()
+
+
+def is_out_of_memory(result: Result) -> bool:
+    found = (result.status, result.limit_hit, result.exit_code, result.exit_status)
+    return found == ("memory_exceeded", "memory", 137, 137)
+
+
+# ---------------------------------------------------------------------------- memory
+
+# Each holds more than 200 MB, in its own way, and then waits to be ended.
+GREEDY = {
+    "at once": "x = b'x' * (250 << 20)\n",
+    "bit by bit": "x = []\nfor _ in range(250): x.append(bytearray(1 << 20))\n",
+    "in a child": (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'x = b\"x\" * (250 << 20); input()'], "
+        "stdin=subprocess.PIPE)\n"
+    ),
+    "in many children": (
+        "import os\n"
+        "for _ in range(10):\n"
+        "    if os.fork() == 0:\n"
+        "        x = b'x' * (25 << 20)\n"
+        "        time.sleep(1000)\n"
+    ),
+    "shared by a chain of children": (
+        "import os\n"
+        "held = []\n"
+        "for _ in range(12):\n"
+        "    held.append(b'x' * (20 << 20))\n"
+        "    if os.fork():\n"
+        "        time.sleep(1000)\n"
+    ),
+    "in a shared mapping": (
+        "import mmap\n"
+        "m = mmap.mmap(-1, 250 << 20)\n"
+        "for at in range(0, len(m), 4096): m[at] = 1\n"
+    ),
+    "in a file without a name": (
+        "import os\n"
+        "fd = os.memfd_create('x')\n"
+        "for _ in range(250): os.write(fd, bytes(1 << 20))\n"
+    ),
+    "in a System V segment": (
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.shmat.restype = ctypes.c_void_p\n"
+        "at = libc.shmat(libc.shmget(0, 250 << 20, 0o1600), None, 0)\n"
+        "ctypes.memset(at, 1, 250 << 20)\n"
+        "libc.shmdt(ctypes.c_void_p(at))\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", GREEDY.values(), ids=GREEDY.keys())
+def test_too_much_memory(engine: Engine, code: str) -> None:
+    result = engine.run(f"import time\n{code}time.sleep(1000)\n", memory=100, **LONG)
+    assert is_out_of_memory(result), result.json
+    assert result.usage["memory_peak_bytes"] > 100 * MB
+
+
+def test_too_much_memory_on_the_command_line(engine: Engine) -> None:
+    code = "print('begun', flush=True)\nx = b'x' * (250 << 20)\nimport time; time.sleep(1000)"
+    done = engine.cli("--memory", "64", "--timeout", "60", "-c", code)
+    assert (done.returncode, done.stdout) == (137, b"begun\n")
+    assert b"64 MB" in done.stderr
+
+
+def test_memory_of_a_large_profile(engine: Engine) -> None:
+    code = "import numpy, time\nx = numpy.ones(25 << 20)\ntime.sleep(1000)"
+    assert is_out_of_memory(engine.run(code, profile=LARGE, memory=100, **LONG))
+
+
+# None of these holds as much as 200 MB that is not shared with the zygote or bounded elsewhere.
+MODEST = {
+    "at once": "x = b'x' * (150 << 20)\n",
+    "in children": (
+        "import os\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        x = b'x' * (15 << 20)\n"
+        "        time.sleep(0.5)\n"
+        "        os._exit(0)\n"
+        "for _ in range(8): os.wait()\n"
+    ),
+    "shared with children": (
+        "import os\n"
+        "x = b'x' * (120 << 20)\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(0.5)\n"
+        "        os._exit(0)\n"
+        "for _ in range(8): os.wait()\n"
+    ),
+    "in files": (
+        "import mmap\n"
+        "for path in ('/workspace/f', '/tmp/f', '/dev/shm/f'):\n"
+        "    with open(path, 'wb') as f: f.write(bytes(60 << 20))\n"
+        "maps = [mmap.mmap(open(p, 'r+b').fileno(), 0) for p in "
+        "('/workspace/f', '/tmp/f', '/dev/shm/f')]\n"
+        "for m in maps:\n"
+        "    for at in range(0, len(m), 4096): m[at] = 1\n"
+        "x = b'x' * (100 << 20)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("profile", ["base", LARGE])
+@pytest.mark.parametrize("code", MODEST.values(), ids=MODEST.keys())
+def test_enough_memory(engine: Engine, code: str, profile: str) -> None:
+    # Long enough for many looks.
+    code = f"import time\n{code}time.sleep(0.5)\nprint('ended')\n"
+    result = engine.run(code, profile=profile, memory=200, disk=64, **LONG)
+    assert (result.status, result.limit_hit, result.stdout) == ("ok", None, "ended\n"), result.json
+
+
+def test_a_pandas_job_within_its_limit(engine: Engine) -> None:
+    code = (
+        "import numpy as np, pandas as pd\n"
+        "total = 0\n"
+        "for seed in range(8):\n"
+        "    r = np.random.default_rng(seed)\n"
+        "    d = pd.DataFrame({'k': r.integers(0, 100, 200_000), 'v': r.random(200_000)})\n"
+        "    total += len(d.groupby('k').v.agg(['sum', 'mean', 'std']))\n"
+        "print(total)\n"
+    )
+    result = engine.run(code, profile=LARGE, memory=256, **LONG)
+    assert (result.status, result.stdout) == ("ok", "800\n"), result.json
+    assert 0 < result.usage["memory_peak_bytes"] < 256 * MB
+
+
+def test_inherited_memory_does_not_count_when_nobody_else_has_it(
+    start_engine: Callable[..., Engine],
+) -> None:
+    """With the zygote and its other children gone, every page is the program's own."""
+    engine = start_engine("--cgroup", "none", "--profiles", LARGE, "--pool", "1")
+    code = "print('up', flush=True)\ninput()\nimport time; time.sleep(0.5)\nprint('ended')"
+    words = ["--stdin", "--memory", "64", "--timeout", "60", "-c", code]
+    with engine.popen("--profile", LARGE, *words) as cli:
+        assert cli.stdin is not None and cli.stdout is not None and cli.stderr is not None
+        assert cli.stdout.readline() == b"up\n"
+        family = [p for p in descendants(engine.process.pid) if p.comm.startswith("python3")]
+        young = max(p.started for p in family)
+        (zygote,) = (p for p in family if any(p.pid == other.ppid for other in family))
+        kernels = sorted((p for p in family if p.ppid == zygote.pid), key=lambda p: p.started)
+        assert kernels and kernels[-1].started == young
+        os.kill(zygote.pid, signal.SIGKILL)
+        for idle in kernels[1:]:
+            os.kill(idle.pid, signal.SIGKILL)
+        cli.stdin.write(b"\n")
+        cli.stdin.close()
+        assert cli.stdout.read() == b"ended\n", cli.stderr.read()
+        assert cli.wait() == 0
+
+
+def test_disk_is_bounded_by_its_own_quota(engine: Engine) -> None:
+    code = (
+        "for path in ('/workspace/f', '/tmp/f', '/dev/shm/f'):\n"
+        "    try: open(path, 'wb').write(bytes(40 << 20))\n"
+        "    except OSError as e: print(e.strerror)\n"
+    )
+    result = engine.run(code, disk=16, memory=100, **LONG)
+    assert result.stdout == "No space left on device\n" * 3
+    assert (result.status, result.limit_hit) == ("ok", "disk")
+
+
+# ---------------------------------------------------------------------------- CPU, processes
+
+SPINS = {
+    "alone": "while True: pass\n",
+    "in a thread": (
+        "import threading\n"
+        "def spin():\n    while True: pass\n"
+        "threading.Thread(target=spin).start()\n"
+    ),
+    "in children": (
+        "import os\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0:\n"
+        "        while True: pass\n"
+        "os.wait()\n"
+    ),
+    "in short-lived orphans": (
+        "import os\n"
+        "while True:\n"
+        "    if os.fork() == 0:\n"
+        "        if os.fork() == 0:\n"
+        "            for _ in range(2_000_000): pass\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", SPINS.values(), ids=SPINS.keys())
+def test_cpu_seconds(engine: Engine, code: str) -> None:
+    result = engine.run(code, cpu=1, timeout=60)
+    assert (result.status, result.limit_hit) == ("killed", "cpu"), result.json
+    assert result.usage["cpu_ms"] >= 900
+
+
+def test_pids(engine: Engine) -> None:
+    code = (
+        "import os, time\n"
+        "made = 0\n"
+        "try:\n"
+        "    while made < 100:\n"
+        "        if os.fork() == 0: time.sleep(1000)\n"
+        "        made += 1\n"
+        "except BlockingIOError: print(made)\n"
+    )
+    assert engine.run(code, pids=16, **LONG).stdout == "15\n"
+
+
+def test_a_timeout_kills_all_of_it(engine: Engine) -> None:
+    code = (
+        "import os, time\n"
+        "for _ in range(5):\n"
+        "    if os.fork() == 0: os.setsid(); time.sleep(1000)\n"
+        "time.sleep(1000)\n"
+    )
+    assert engine.run(code, timeout=0.5).status == "timeout"
+
+
+# ---------------------------------------------------------------------------- usage
+
+
+def test_usage_of_a_small_program(engine: Engine) -> None:
+    usage = engine.run("print('hello')").usage
+    assert 0 < usage["cpu_ms"] <= 1000
+    assert 0 < usage["memory_peak_bytes"] < 8 * MB
+
+
+def test_usage_of_a_large_profile_is_not_what_it_inherited(engine: Engine) -> None:
+    usage = engine.run("print('hello')", profile=LARGE, **LONG).usage
+    assert 0 < usage["memory_peak_bytes"] < 32 * MB
+
+
+def test_a_peak_is_seen_however_short(engine: Engine) -> None:
+    usage = engine.run("x = bytes(80 << 20); x = bytearray(x); del x", **LONG).usage
+    assert 80 * MB <= usage["memory_peak_bytes"] <= 200 * MB
+
+
+def test_cpu_time_is_counted_with_that_of_children(engine: Engine) -> None:
+    code = (
+        "import os, time\n"
+        "def burn():\n"
+        "    while time.process_time() < 0.3: pass\n"
+        "if os.fork() == 0:\n"
+        "    burn(); os._exit(0)\n"
+        "os.wait(); burn()\n"
+    )
+    usage = engine.run(code, **LONG).usage
+    assert 550 <= usage["cpu_ms"] <= 5000
+
+
+# ---------------------------------------------------------------------------- what is said
+
+
+def test_it_is_said_at_the_start(engine: Engine) -> None:
+    assert "warn " in engine.text()
+    assert "no control groups: switched off (cgroup=none)" in engine.text()
+    assert "watched, not enforced" in engine.text()
+
+
+def test_no_control_group_is_made(start_engine: Callable[..., Engine]) -> None:
+    engine = start_engine("--cgroup", "none", "--profiles", "base")
+    assert engine.run("print(1)").stdout == "1\n"
+    mine = str(next(p.pid for p in descendants(engine.process.pid) if p.comm == "cloche-warden"))
+    assert not [path for path in cgroup_dirs() if path.endswith("-" + mine)]
+
+
+def test_doctor_says_it() -> None:
+    done = run_cli("doctor", "--json", "--cgroup", "none")
+    layer = {found["name"]: found for found in json.loads(done.stdout)["layers"]}["cgroup"]
+    assert (layer["state"], done.returncode) == ("weak", 0)
+    assert "watched, not enforced" in layer["cost"]
+    assert b"watched, not enforced" in run_cli("doctor", "--cgroup", "none").stdout
+
+
+@pytest.mark.parametrize("minimum", ["cgroup", "strict,cgroup"])
+def test_switched_off_is_below_a_minimum_that_names_it(minimum: str) -> None:
+    doctor = run_cli("doctor", "--json", "--cgroup", "none", "--minimum", minimum)
+    assert doctor.returncode == 1
+    assert json.loads(doctor.stdout)["minimum"]["unmet"] == ["cgroup"]
+    failed(run_cli("serve", "--cgroup", "none", "--minimum", minimum), "cgroup")
