@@ -40,6 +40,7 @@ struct session {
     uint32_t signal; /* to be sent, or 0 */
     unsigned interrupts;
     bool started, stdin_open;
+    size_t stdin_room; /* bytes that the engine still takes */
 
     struct wire_in in;
     const uint8_t *output; /* into `in`: what is not written yet */
@@ -104,13 +105,15 @@ static int send_some(struct session *s, struct err *e) {
 
 static void read_stdin(struct session *s) {
     char chunk[STDIN_CHUNK];
-    ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
+    size_t most = s->stdin_room < sizeof chunk ? s->stdin_room : sizeof chunk;
+    ssize_t n = read(STDIN_FILENO, chunk, most);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
         n = 0;
         s->stdin_open = false;
     }
+    s->stdin_room -= (size_t)n;
     wire_begin(&s->out, WIRE_C_STDIN);
     wire_put_bytes(&s->out, chunk, (size_t)n);
     s->out_waits = true;
@@ -205,6 +208,10 @@ static int handle(struct session *s, struct err *e) {
         return on_file(s, e);
     if (type == WIRE_C_STARTED)
         return on_started(s, e);
+    if (type == WIRE_C_WANT) {
+        s->stdin_room += wire_get_u32(&s->in);
+        return wire_end(&s->in, e);
+    }
     if (type == WIRE_C_RESULT)
         return on_result(s, e);
     if (type == WIRE_C_ERROR)
@@ -258,7 +265,8 @@ static int step(struct session *s, struct err *e) {
         return -1;
     bool sending = s->out_waits && !s->mute;
     short want = (short)((s->output_len ? 0 : POLLIN) | (sending ? POLLOUT : 0));
-    bool reads_stdin = s->stdin_open && s->phase == PHASE_OPEN && !s->out_waits && !s->mute;
+    bool reads_stdin =
+        s->stdin_open && s->stdin_room && s->phase == PHASE_OPEN && !s->out_waits && !s->mute;
     struct pollfd p[] = {
         {.fd = want ? s->job->sock : -1, .events = want},
         {.fd = s->job->signals, .events = POLLIN},
@@ -285,6 +293,7 @@ int client_run(const struct client_job *job, struct client_outcome *ret, struct 
     s->job = job;
     s->outcome = ret;
     s->stdin_open = (job->run->flags & RUN_STDIN) != 0;
+    s->stdin_room = RUN_STDIN_WINDOW;
     int rc = 0;
     while (rc == 0 && !s->over)
         rc = step(s, e);

@@ -81,6 +81,8 @@ struct run_callbacks {
     void *arg;
     void (*on_start)(void *arg, struct run *r);
     void (*on_output)(void *arg, int stream, const void *data, size_t len);
+    /* The program took so much of its stdin (RUN_STDIN). */
+    void (*on_stdin)(void *arg, size_t taken);
     /* A file that was made or changed (RUN_FILES); the descriptor is the engine's. */
     void (*on_file)(void *arg, const char *path, uint64_t size, int fd);
     /* Once. `why` is NULL when there is a result. The run is freed after it. */
@@ -92,7 +94,7 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
             struct run **ret, struct err *e);
 /* The one who asked is gone: no more callbacks. */
 void run_cancel(struct run *r);
-/* More for the program's stdin; len 0 is its end. False: there is a backlog, wait for on_stdin. */
+/* More for the program's stdin; len 0 is its end. */
 void run_stdin(struct run *r, const void *data, size_t len);
 size_t run_stdin_backlog(const struct run *r);
 void run_signal(struct run *r, int sig);

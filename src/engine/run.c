@@ -396,9 +396,15 @@ void run_answer(struct run *r, enum asked what, struct wire_in *in) {
 
 /* ---- from the client ---- */
 
+static void stdin_taken(struct run *r, size_t taken) {
+    if (taken && !r->cancelled)
+        r->cb.on_stdin(r->cb.arg, taken);
+}
+
 static void pump_stdin(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
+    size_t before = r->stdin_at;
     int fd = s ? s->fds[SANDBOX_STDIN] : -1;
     if (fd < 0 || r->state != RUN_ACTIVE)
         return;
@@ -407,6 +413,7 @@ static void pump_stdin(struct run *r) {
         if (n < 0 && errno == EAGAIN) {
             if (r->stdin_watch.fd < 0)
                 loop_watch(r->engine->loop, &r->stdin_watch, fd, EPOLLOUT, &e);
+            stdin_taken(r, r->stdin_at - before);
             return;
         }
         if (n < 0) { /* nobody reads any more */
@@ -415,11 +422,13 @@ static void pump_stdin(struct run *r) {
         }
         r->stdin_at += (size_t)n;
     }
+    size_t taken = r->stdin_at - before;
     buf_clear(&r->stdin_data);
     r->stdin_at = 0;
     loop_unwatch(r->engine->loop, &r->stdin_watch);
     if (r->stdin_closed)
         fd_close(&s->fds[SANDBOX_STDIN]);
+    stdin_taken(r, taken);
 }
 
 void run_stdin(struct run *r, const void *data, size_t len) {

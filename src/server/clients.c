@@ -20,7 +20,6 @@
 
 #define MAX_CLIENTS 1024
 #define HIGH_WATER  (512u << 10) /* bytes waiting for a slow client */
-#define STDIN_HIGH  (256u << 10)
 #define INLINE_MAX  32768u
 
 struct clients {
@@ -119,6 +118,14 @@ static void on_output(void *arg, int stream, const void *data, size_t len) {
     chan_send(&c->chan, &o);
     if (c->run && c->chan.queued > HIGH_WATER)
         run_hold(c->run, true);
+}
+
+static void on_stdin(void *arg, size_t taken) {
+    struct client *c = arg;
+    struct wire_out o;
+    wire_begin(&o, WIRE_C_WANT);
+    wire_put_u32(&o, (uint32_t)taken);
+    chan_send(&c->chan, &o);
 }
 
 static void on_file(void *arg, const char *path, uint64_t size, int fd) {
@@ -233,7 +240,12 @@ static bool do_run(struct client *c, struct wire_in *in) {
         run_request_done(&q);
         return true;
     }
-    const struct run_callbacks cb = {c, on_start, on_output, on_file, on_done};
+    const struct run_callbacks cb = {.arg = c,
+                                     .on_start = on_start,
+                                     .on_output = on_output,
+                                     .on_stdin = on_stdin,
+                                     .on_file = on_file,
+                                     .on_done = on_done};
     if (good && run_new(c->all->engine, &q, &cb, &c->run, &e) < 0)
         send_error(c, &e);
     run_request_done(&q); /* empty when it was taken */
@@ -246,8 +258,8 @@ static bool do_stdin(struct client *c, struct wire_in *in) {
     const uint8_t *data = wire_get_bytes(in, &len);
     if (wire_end(in, &e) < 0)
         return false;
-    if (c->run && run_stdin_backlog(c->run) > STDIN_HIGH + WIRE_MAX)
-        return false; /* it does not listen to the flow control */
+    if (c->run && run_stdin_backlog(c->run) + len > RUN_STDIN_WINDOW)
+        return false;
     if (c->run)
         run_stdin(c->run, data, len);
     return true;

@@ -14,6 +14,10 @@
 #define RUN_MAX_ENV   256
 #define RUN_MAX_CODE  (16u << 20)
 #define RUN_MAX_FILES 1000
+/* Bytes of stdin that a client may have sent without the program having taken them; C_WANT gives
+ * more. A program that does not read thus holds up its stdin and nothing else, signals least of
+ * all. */
+#define RUN_STDIN_WINDOW (256u << 10)
 
 enum run_flag {
     RUN_LAST_LINE = 1, /* print the value of a last expression */
