@@ -42,9 +42,8 @@ extern char **environ;
 
 struct program {
     const char *expect;
-    const char *socket; /* NULL: a command */
-    const char *profile, *code;
-    char **argv;
+    char **argv;                         /* a command; or, if NULL, */
+    const char *socket, *profile, *code; /* what an engine is asked for */
 };
 
 struct work {
@@ -66,6 +65,7 @@ struct job {
 
 static struct wire_in in;
 static struct wire_out out;
+static pid_t engine; /* started by us: it ends with us, however that happens */
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
     va_list args;
@@ -74,6 +74,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
+    if (engine > 0)
+        kill(engine, SIGTERM);
     exit(1);
 }
 
@@ -121,7 +123,7 @@ static void job_start(struct job *j, const struct program *p) {
     j->len = 0;
     j->warm = false;
     j->start_ns = now_ns();
-    if (p->socket) {
+    if (!p->argv) {
         j->fd = connect_to(p->socket);
         if (j->fd < 0)
             fail("cannot connect: %s", strerror(errno));
@@ -235,7 +237,7 @@ static void run_all(struct work *w) {
             fail("poll: %s", strerror(errno));
         for (uint32_t i = 0; i < w->clients; i++) {
             struct job *j = &jobs[i];
-            if (!polls[i].revents || !(w->program.socket ? step_socket(j) : step_exec(j)))
+            if (!polls[i].revents || !(w->program.argv ? step_exec(j) : step_socket(j)))
                 continue;
             job_end(j, w);
             if (may_begin(w))
@@ -257,7 +259,7 @@ static uint32_t number(const char *flag, const char *text, uint64_t max) {
     return v;
 }
 
-static void usage(void) {
+static _Noreturn void usage(void) {
     fail("see the top of bench/client.c");
 }
 
@@ -297,7 +299,7 @@ static void main_start(int argc, char **argv) {
     struct work w = {
         .program = {.expect = argv[1], .socket = argv[2], .profile = argv[3], .code = argv[4]}};
     struct job j = {.start_ns = now_ns()};
-    pid_t engine = spawn(argv + 5, -1);
+    engine = spawn(argv + 5, -1);
     while ((j.fd = connect_to(argv[2])) < 0) {
         if (waitpid(engine, NULL, WNOHANG) != 0)
             fail("the engine did not start");

@@ -78,6 +78,11 @@ def begin() -> None:
     """
     for generator in _generators:
         _reseed(generator)
+    # The main thread has a new thread state, so the lock that stands for it (up to 3.12) is new too;
+    # without it nobody waits for other threads at the end.
+    main: Any = threading.main_thread()
+    if hasattr(main, "_set_tstate_lock"):
+        main._set_tstate_lock()
     modules = sys.modules
     if "ssl" in modules:
         modules["ssl"].RAND_add(os.urandom(48), 48.0)  # type: ignore[attr-defined]

@@ -16,8 +16,10 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def read_setup() -> tuple[list[str], list[str]]:
-    with os.fdopen(SETUP, "r", encoding="utf-8") as setup:
-        pairs = [line.rstrip("\n").split(" ", 1) for line in setup]
+    # From the beginning, wherever another zygote left the position that all of them share.
+    setup = os.pread(SETUP, os.fstat(SETUP).st_size, 0).decode("utf-8")
+    os.close(SETUP)
+    pairs = [line.split(" ", 1) for line in setup.split("\n") if line]
     return ([v for k, v in pairs if k == "site"], [v for k, v in pairs if k == "preload"])
 
 
@@ -34,7 +36,7 @@ def main() -> None:
     for name in preload:
         try:
             importlib.import_module(name)
-        except Exception as exc:
+        except BaseException as exc:  # SystemExit too: nobody else would say why
             why = f"module {name} cannot be imported: {type(exc).__name__}: {exc}"
             cloche_zygote.broken(CHAN, why.replace("\0", "?")[:1500])
             sys.exit(1)

@@ -132,6 +132,8 @@ void pool_failed(struct profile_pool *p, const char *why) {
     if (p->making)
         p->making--;
     snprintf(p->last_failure, sizeof p->last_failure, "%s", why);
+    if (p->state == PROFILE_BROKEN)
+        return; /* it was said why */
     if (p->retry.place)
         return; /* one death takes all in the making with it: that is one failure, not many */
     unsigned n = ++p->failures;

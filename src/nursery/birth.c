@@ -44,26 +44,34 @@ static _Noreturn void fail(int chan, const struct err *why) {
     _exit(1);
 }
 
+/* In the helper: waits until the namespace is there. Its failure is a struct err on `why`, never a
+ * word on stderr: it may outlive a birth that was called off. */
+static _Noreturn void write_map_for(const struct idmap *ids, pid_t pid, int go, int why) {
+    struct err e;
+    char c;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(go, &c, 1) != 1)
+        _exit(1);
+    if (idmap_write(ids, pid, &e) == 0)
+        _exit(0);
+    (void)!write(why, &e, sizeof e);
+    _exit(1);
+}
+
 /* Enters a user namespace whose map a forked helper writes from outside. */
 static int enter_user_ns(const struct idmap *ids, struct err *e) {
-    int go[2];
-    if (pipe2(go, O_CLOEXEC) < 0)
+    int go[2], why[2];
+    if (pipe2(go, O_CLOEXEC) < 0 || pipe2(why, O_CLOEXEC) < 0)
         return err_sys(e, "pipe");
     pid_t self = getpid(), helper = fork();
     if (helper < 0)
         return err_sys(e, "fork");
     if (helper == 0) {
-        char c;
         close(go[1]);
-        if (read(go[0], &c, 1) != 1)
-            _exit(1);
-        if (idmap_write(ids, self, e) < 0) {
-            dprintf(STDERR_FILENO, "cloche: %s\n", e->text);
-            _exit(1);
-        }
-        _exit(0);
+        write_map_for(ids, self, go[0], why[1]);
     }
     close(go[0]);
+    close(why[1]);
     int r = unshare(CLONE_NEWUSER) < 0 ? err_sys(e, "make a user namespace") : 0;
     if (r == 0 && write(go[1], "x", 1) != 1)
         r = err_sys(e, "pipe");
@@ -71,8 +79,12 @@ static int enter_user_ns(const struct idmap *ids, struct err *e) {
     int status = 0;
     while (waitpid(helper, &status, 0) < 0 && errno == EINTR)
         ;
-    if (r == 0 && status != 0)
-        r = err_set(e, EPERM, "the id map of the user namespace could not be written");
+    if (r == 0 && status != 0) {
+        if (read(why[0], e, sizeof *e) != (ssize_t)sizeof *e)
+            err_set(e, EPERM, "its writer ended with status %d", status);
+        r = err_wrap(e, "the id map of the user namespace");
+    }
+    close(why[0]);
     return r;
 }
 

@@ -119,11 +119,17 @@ static int find_groups(struct warden *w, struct err *e) {
         return -1;
     else
         cgroup_sweep(&w->cgroups);
+    return 0;
+}
+
+/* Loudly: what is good enough to start, and less than it could be. */
+static void warn_of_weakness(const struct warden *w) {
     if (w->cgroups.kind == CGROUP_NONE) {
         log_warn("no control groups: %s", w->cgroups.why);
         log_warn("memory, CPU and process limits are watched, not enforced; see `cloche doctor`");
     }
-    return 0;
+    if (w->ids.single)
+        log_warn("no id range: all sandboxes share one uid; see `cloche doctor`");
 }
 
 /* What the machine gives, against what the operator demands. */
@@ -160,6 +166,7 @@ static int set_up(struct warden *w, struct err *e) {
     }
     if (check_machine(w, e) < 0)
         return -1;
+    warn_of_weakness(w);
     if (server_start(w, e) < 0)
         return -1;
     warden_say(w, "listening");
@@ -217,8 +224,6 @@ int main(void) {
         warden_say(&w, "problem %s", e.text);
         return EXIT_CANNOT;
     }
-    if (w.ids.single)
-        log_warn("no id range: all sandboxes share one uid; see `cloche doctor`");
     log_init("warden", (enum log_level)w.config.log_level);
     socket_note(&w);
     int r = set_up(&w, &e);

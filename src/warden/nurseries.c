@@ -75,6 +75,7 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
     if (wire_end(in, &e) < 0 || state > PROFILE_RESTARTING)
         return;
     enum profile_state before = n->state;
+    bool news = before != (enum profile_state)state || strcmp(n->what, what) != 0;
     n->state = (enum profile_state)state;
     snprintf(n->what, sizeof n->what, "%s", what);
     snprintf(n->modules, sizeof n->modules, "%s", modules);
@@ -82,8 +83,7 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
         n->failures = 0;
         if (before != PROFILE_READY)
             warden_say(w, "profile %s ready (%s)", name, what);
-    } else if (n->state == PROFILE_BROKEN) {
-        log_error("profile broken profile=%s why=%s", name, what);
+    } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
         warden_say(w, "profile %s broken: %s", name, what);
     }
     server_tell_profile(w, n);
@@ -213,7 +213,8 @@ bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
         n->pid = 0;
         if (w->stopping)
             return true;
-        log_warn("nursery ended profile=%s status=%d", w->config.profiles[i].name, status);
+        if (n->state != PROFILE_BROKEN) /* then it said why */
+            log_warn("nursery ended profile=%s status=%d", w->config.profiles[i].name, status);
         chan_done(&n->chan);
         all_gone(n);
         restart_later(n);

@@ -28,8 +28,8 @@
 
 #define HUGE_BYTES  (2ul << 20)
 #define RANGE_BYTES (512ul << 20) /* address space, not memory */
-#define POOL_BYTES  16384         /* pymalloc's, from 3.10 on */
 #define SMALL_MAX   512           /* its largest size class */
+#define MAX_HOLES   (64ul << 20)  /* bytes: whoever gives more has no pools (no pymalloc) */
 #define MAX_FREED   4096
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* kernel 6.1 */
@@ -107,11 +107,20 @@ static void fill_malloc(void) {
     }
 }
 
+/* Of pymalloc's pools: 16 KiB from 3.10 on. */
+static size_t pool_bytes(void) {
+    unsigned minor = 0;
+    return sscanf(Py_GetVersion(), "3.%u", &minor) == 1 && minor < 10 ? 4096 : 16384;
+}
+
 static void fill_pymalloc(void) {
+    size_t pool = pool_bytes();
     for (size_t size = 16; size <= SMALL_MAX; size += 16) {
-        size_t whole = (POOL_BYTES - 64) / size, run = 0;
+        size_t whole = (pool - 64) / size, run = 0;
         char *last = NULL;
-        for (unsigned n = 0; n < 1000000 && run + 1 < whole; n++) {
+        for (size_t taken = 0; run + 1 < whole; taken += size) {
+            if (taken > MAX_HOLES)
+                return;
             char *p = PyObject_Malloc(size);
             run = p && p == last + size ? run + 1 : 0;
             last = p;

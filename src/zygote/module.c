@@ -53,6 +53,8 @@ struct zygote {
 };
 
 static struct zygote zygote;
+static const char one_thread[] =
+    "a preloaded module has started a thread: a zygote forks only with one";
 
 static void send_text(int sock, enum wire_type type, const char *a, const char *b) {
     struct wire_out o;
@@ -324,7 +326,7 @@ static void do_fork(struct wire_in *in) {
     if (read_fork(in, &k) < 0)
         _exit(1);
     if (threads() != 1) {
-        refuse(k.sandbox, "a preloaded module has started a thread: a zygote forks only with one");
+        refuse(k.sandbox, one_thread);
     } else if (setns(k.fds[KERNEL_INIT], CLONE_NEWPID) < 0) {
         refuse(k.sandbox, strerror(errno));
     } else {
@@ -410,6 +412,10 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     close(filter);
     fd_set_cloexec(zygote.chan, 1, &e);
     memory_settle();
+    if (threads() != 1) {
+        send_text(zygote.chan, WIRE_Z_BROKEN, one_thread, NULL);
+        _exit(1);
+    }
     send_text(zygote.chan, WIRE_Z_READY, version, modules);
     loop();
 }

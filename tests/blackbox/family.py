@@ -22,7 +22,7 @@ from host import Process, descendants, read_process
 QUICK: dict[str, Any] = {
     "data": None,
     "base": {"preload": ["json"], "pool": 2},
-    "tiny": {"preload": ["string"], "pool": 2},
+    "tiny": {"preload": ["colorsys"], "pool": 2},
 }
 PROFILES = ("base", "tiny")  # in the order in which the engine numbers them
 

@@ -45,11 +45,6 @@ def test_an_input_that_is_a_directory(engine: Engine, tmp_path: Path) -> None:
     failed(engine.cli("--file", tmp_path, "-c", "print(1)"), "directory")
 
 
-def test_an_input_that_is_a_fifo_does_not_block(engine: Engine, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo")
-    failed(engine.cli("--file", tmp_path / "fifo", "-c", "print(1)"), "fifo")
-
-
 def test_a_program_that_is_a_device(engine: Engine) -> None:
     failed(engine.cli("/dev/zero"), "/dev/zero")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,16 @@ def test_a_file_in_under_another_name(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\0\xff")
     code = "print(open('sub/dir/y.bin', 'rb').read())"
     assert engine.run(code, file=f"{tmp_path}/x:sub/dir/y.bin").stdout == "b'\\x00\\xff'\n"
+
+
+def test_a_fifo_in(engine: Engine, tmp_path: Path) -> None:
+    """As a shell's <(command) gives it."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=(b"x" * 100_000,))
+    writer.start()
+    assert engine.run("print(len(open('data').read()))", file=f"{fifo}:data").stdout == "100000\n"
+    writer.join()
 
 
 def test_names_with_spaces_and_unicode(engine: Engine, tmp_path: Path) -> None:

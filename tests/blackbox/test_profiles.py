@@ -3,7 +3,6 @@ and the choice that `auto` makes."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from family import write_config
-from harness import PYTHON, Engine, failed
+from harness import PYTHON, Engine, clean_env, failed, run_cli
 
 Starter = Callable[..., Engine]
 
@@ -66,8 +65,8 @@ def test_a_virtual_environment(with_profiles: Callable[..., Engine], place: Path
     code = "import sys, only_in_venv; print(sys.prefix, sys.base_prefix, only_in_venv.ANSWER)"
     assert output(engine, "venv", code) == f"{venv} /usr 42\n"
     # A child finds the same environment, and base does not have it.
-    child = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import only_in_venv'], check=True)"
-    assert output(engine, "venv", child) == ""
+    child = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', {!r}], check=True)"
+    assert output(engine, "venv", child.format("import only_in_venv")) == ""
     assert engine.execute("import only_in_venv", profile="base").exit_status == 1
 
 
@@ -79,7 +78,8 @@ def other_pythons() -> list[str]:
 
 
 EVERYDAY = """
-import asyncio, atexit, ctypes, gc, multiprocessing, os, signal, subprocess, sys, threading, traceback
+import asyncio, atexit, ctypes, gc, multiprocessing, os, signal, subprocess, sys, threading
+import traceback
 
 print("%d.%d" % sys.version_info[:2])
 print(threading.current_thread() is threading.main_thread(), len(traceback.extract_stack()))
@@ -161,13 +161,14 @@ def test_site_directories_and_modules_of_ones_own(
 ) -> None:
     package = place / "site" / "mine"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("import os\nLOADED_BY = os.getpid()\n")
+    (package / "__init__.py").write_text("import time\nLOADED_AT = time.time_ns()\n")
     (package / "part.py").write_text("WORD = 'part'\n")
     engine = with_profiles(mine={"sites": [str(place / "site")], "preload": ["mine.part"]})
     code = "import sys; print('mine' in sys.modules, 'mine.part' in sys.modules)"
     assert output(engine, "mine", code) == "True True\n"
-    code = "import mine.part, os; print(mine.part.WORD, mine.LOADED_BY != os.getpid())"
-    assert output(engine, "mine", code) == "part True\n"
+    code = "import mine.part; print(mine.part.WORD, mine.LOADED_AT)"
+    first, second = output(engine, "mine", code), output(engine, "mine", code)
+    assert first.startswith("part ") and first == second, "it was imported again"
     found = next(p for p in engine.info()["profiles"] if p["name"] == "mine")
     assert found["modules"] == "mine"
     # A program's own module of the same name is shadowed by one that is loaded; others are not.
@@ -242,26 +243,20 @@ def test_what_cannot_work_is_said_and_takes_nobody_else_down(
         lines = [line for line in engine.text().splitlines() if f"profile {name} broken" in line]
         assert len(lines) == 1, (name, engine.text())
         done = engine.cli("--profile", name, "-c", "print(1)")
-        message = failed(done, name, *said)
+        failed(done, name, *said)
         for word in said:
             assert word in what and word in lines[0], (name, what, lines)
-        assert message.count(name) == 1 or "profile" in message
         done = engine.cli("--profile", name, "--json", "-c", "print(1)")
         assert done.returncode == 125
         assert json.loads(done.stdout)["error"]["code"] == "profile_broken"
     assert output(engine, "base", "print(1)") == "1\n"
-    assert output(engine, "auto", "import no_such_module_2 as m" and "print(2)") == "2\n"
+    assert output(engine, "auto", "print(2)") == "2\n"
 
 
-def test_a_private_engine_says_it_too(place: Path, tmp_path: Path) -> None:
+def test_a_private_engine_says_it_too(tmp_path: Path) -> None:
     """Without an engine, `cloche run` starts its own: the same words, and no waiting."""
-    from harness import clean_env, run_cli
-
     config = write_config(tmp_path, {"odd": {"python": "/usr/bin/python-of-nobody"}})
-    env = clean_env(XDG_RUNTIME_DIR=str(tmp_path), CLOCHE_SOCKET="")
-    env.pop("CLOCHE_SOCKET")
-    with contextlib.suppress(KeyError):
-        env.pop("HOME")
+    env = clean_env(XDG_RUNTIME_DIR=str(tmp_path))
     done = run_cli("run", "--config", config, "--profile", "odd", "-c", "print(1)", env=env)
     failed(done, "odd", "/usr/bin/python-of-nobody")
 

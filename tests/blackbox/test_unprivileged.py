@@ -27,8 +27,8 @@ pytestmark = [
 ]
 
 RANGE = 65536
-NOBODY_S_UID = 31337  # has no line in passwd
-PREFIX = "/opt/cloche"
+NAMELESS = 31337  # has no line in passwd
+NOBODY = 65534
 
 
 # ---------------------------------------------------------------------------- users and places
@@ -48,7 +48,16 @@ def installed(place: Path) -> Path:
     build = cloche_bin().resolve().parent
     if not (build / "build.ninja").exists():
         pytest.skip(f"{build} is no build directory")
-    words = ["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", place / "at"]
+    words: list[str | Path] = [
+        "meson",
+        "install",
+        "-C",
+        build,
+        "--no-rebuild",
+        "--quiet",
+        "--destdir",
+        place / "at",
+    ]
     subprocess.run(words, check=True, capture_output=True, umask=0o022)
     (program,) = place.glob("at/**/bin/cloche")
     assert (program.parents[1] / "libexec" / "cloche" / "cloche-warden").exists()
@@ -99,7 +108,7 @@ def with_range(installed: Path, place: Path) -> Iterator[Caller]:
 
 @pytest.fixture(scope="session")
 def with_one_id(installed: Path, place: Path) -> Caller:
-    return make_caller(installed, place, NOBODY_S_UID, NOBODY_S_UID)
+    return make_caller(installed, place, NAMELESS, NAMELESS)
 
 
 @pytest.fixture(scope="session", params=["range", "one id"])
@@ -159,8 +168,15 @@ def private(caller: Caller, code: str, *args: str, **options: Any) -> dict[str, 
     return result | {"exit_status": done.returncode}
 
 
-def ours() -> set[int]:
-    return {process.pid for process in processes() if process.role.startswith("cloche")}
+def supervisors(caller: Caller) -> set[int]:
+    """The command lines, wardens and servers that run as this user; all else dies with them."""
+    uid = int(caller.before[1].split("=")[1])
+    return {
+        process.pid
+        for process in processes()
+        if process.role in ("cloche", "cloche-warden", "cloche-server")
+        and Path(f"/proc/{process.pid}").stat().st_uid == uid
+    }
 
 
 # ---------------------------------------------------------------------------- running programs
@@ -319,13 +335,13 @@ def test_no_network(engine: Engine) -> None:
 
 
 def test_a_private_engine(caller: Caller) -> None:
-    before = ours()
+    before = supervisors(caller)
     result = private(caller, "import sys; print(sys.argv[1:]); sys.exit(3)", "--", "a", "b")
     assert (result["exit_status"], result["stdout"]) == (3, "['a', 'b']\n")
     assert private(caller, "import time; time.sleep(60)", timeout=0.5)["exit_status"] == 124
     memory = private(caller, "x = b'x' * (300 << 20)", memory=64, **LONG)
     assert (memory["status"], memory["exit_status"]) == ("memory_exceeded", 137)
-    assert eventually(lambda: not ours() - before)
+    assert eventually(lambda: not supervisors(caller) - before)
     left = {path.name for path in home_of(caller).iterdir()}
     assert left <= {"engine.sock", "given.txt", "secret"}
 
@@ -512,6 +528,81 @@ def test_neighbours_of_one_id_do_not_see_each_other(one_id_engine: Engine) -> No
         assert cli.wait() == 0
 
 
+# ---------------------------------------------------------------------------- root without a range
+
+
+@pytest.fixture(scope="module")
+def rangeless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Started by root, with the ids of a user that has none: one id for all, and not root's."""
+    engine = Engine(tmp_path_factory.mktemp("engine"), "--profiles", "base", "--id-user", "nobody")
+    try:
+        engine.execute("pass", timeout_ms=60000)
+        engine.settle()
+        yield engine
+        engine.stop()
+    finally:
+        engine.kill()
+
+
+def outside_uids(engine: Engine) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for process in descendants(engine.process.pid):
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        uids = status.split("\nUid:")[1].split("\n")[0].split()
+        name = "sandbox" if process.comm.startswith(("python3", "cloche-init")) else process.comm
+        found.setdefault(name, set()).update(map(int, uids))
+    return found
+
+
+def test_root_without_a_range_uses_nobody(rangeless: Engine) -> None:
+    assert "no id range" in rangeless.text()
+    uids = outside_uids(rangeless)
+    assert uids["sandbox"] == {NOBODY}
+    assert 0 not in uids["cloche-server"]
+    assert rangeless.run("import os; print(os.getuid())").stdout == "1000\n"
+    rangeless.check_no_leak()
+
+
+def test_init_of_nobody_is_out_of_reach(rangeless: Engine) -> None:
+    found = json.loads(rangeless.run(HOSTILE, timeout=60).stdout)
+    assert found.pop("proc") == []
+    done = {name for name, result in found.items() if result == "done"}
+    assert not {name for name in done if not name.startswith(MAY_BE_DONE)}
+    rangeless.check_no_leak()
+
+
+REACH = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+reached = []
+for pid in map(int, sys.argv[1:]):
+    for name in ("mem", "environ", "maps", "fd/0", "root/workspace", "ns/user"):
+        path = f"/proc/{pid}/{name}"
+        try:
+            if name in ("ns/user", "fd/0"): os.readlink(path)
+            elif name == "root/workspace": os.listdir(path)
+            else: open(path, "rb").read(1)
+            reached.append(path)
+        except OSError:
+            pass
+    if libc.ptrace(0x4206, pid, None, None) == 0: reached.append(f"ptrace {pid}")
+print(reached)
+"""
+
+
+def test_nobody_outside_does_not_reach_into_sandboxes(rangeless: Engine) -> None:
+    """The server is nobody too where no user cloche exists, and so are other services."""
+    family = descendants(rangeless.process.pid)
+    inside = [str(p.pid) for p in family if p.comm.startswith(("python3", "cloche-init"))]
+    assert len(inside) > 2
+    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
+    done = subprocess.run(
+        [*words, "/usr/bin/python3", "-c", REACH, *inside], capture_output=True, text=True, cwd="/"
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+    rangeless.check_no_leak()
+
+
 # ---------------------------------------------------------------------------- what is said
 
 
@@ -519,14 +610,14 @@ def test_what_is_missing_is_said_at_the_start(engine: Engine, caller: Caller) ->
     text = engine.text()
     assert "no control groups: " in text
     assert "watched, not enforced" in text
-    assert ("no id range" in text) == (str(NOBODY_S_UID) in caller.before[1])
+    assert ("no id range" in text) == (str(NAMELESS) in caller.before[1])
 
 
 def test_doctor_says_the_same(caller: Caller) -> None:
     done = run_cli("doctor", "--json", caller=caller, cwd=Path("/"))
     found = json.loads(done.stdout)
     states = {layer["name"]: layer["state"] for layer in found["layers"]}
-    single = str(NOBODY_S_UID) in caller.before[1]
+    single = str(NAMELESS) in caller.before[1]
     assert done.returncode == 0 and found["minimum"]["met"] is True
     assert states["cgroup"] == "weak"
     assert states["ids"] == ("weak" if single else "ok")

@@ -1,12 +1,9 @@
-import sys
-
-
 class Noisy:
     def __init__(self, name):
         self.name = name
 
     def __del__(self):
-        print("del", self.name, sys.is_finalizing())
+        print("del", self.name)
 
 
 a = Noisy("global a")

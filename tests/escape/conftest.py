@@ -1,0 +1,59 @@
+"""The fixtures of the black-box tests, and around every test a neighbour that must not notice."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BLACKBOX = Path(__file__).resolve().parent.parent / "blackbox"
+sys.path.insert(0, str(BLACKBOX))
+
+from harness import Engine  # noqa: E402
+
+_spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
+assert _spec is not None and _spec.loader is not None
+_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_fixtures)
+
+pytest_configure = _fixtures.pytest_configure
+start_engine = _fixtures.start_engine
+
+SERVER_CANARY = "CANARY-" + secrets.token_hex(16)  # in the environment of the engine's processes
+NEIGHBOUR = """
+import sys
+mine = []
+for line in sys.stdin:
+    mine.append(line)
+    print(len(mine), *map(str.strip, mine), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def engine_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    os.environ["ESCAPE_CANARY"] = SERVER_CANARY
+    yield from _fixtures.engine_session.__wrapped__(tmp_path_factory)
+
+
+@pytest.fixture
+def engine(engine_session: Engine) -> Iterator[Engine]:
+    """A program of somebody else runs through the whole test. Afterwards the engine is healthy and
+    has let go of everything."""
+    with Held(engine_session, NEIGHBOUR) as neighbour:
+        neighbour.send("before\n")
+        assert neighbour.line() == "1 before"
+        yield engine_session
+        engine_session.check_health()
+        neighbour.send("after\n")
+        assert neighbour.line() == "2 before after"
+        assert neighbour.end().result["status"] == "ok"
+    engine_session.check_health()
+    engine_session.check_no_leak()
+
+
+from held import Held  # noqa: E402

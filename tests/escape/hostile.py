@@ -1,0 +1,84 @@
+"""The programs of programs/: what each needs and what must come of it stands in its docstring.
+
+    #! name=value …   options of the run (those of client.start)
+    #= line           a line that it prints, in this order; `a|b` at the end: one of these
+    #? name=value …   fields of the result
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from client import Outcome
+from harness import Engine
+from held import PATIENT
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+HELPER = (PROGRAMS / "attempt.py").read_bytes()
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+@dataclasses.dataclass
+class Program:
+    code: str
+    options: dict[str, Any]
+    lines: list[str]
+    fields: dict[str, Any]
+
+    @classmethod
+    def read(cls, name: str) -> Program:
+        code = (PROGRAMS / f"{name}.py").read_text()
+        found: dict[str, list[str]] = {"#!": [], "#=": [], "#?": []}
+        for line in (ast.get_docstring(ast.parse(code)) or "").splitlines():
+            if line[:2] in found:
+                found[line[:2]].append(line[3:])
+        pairs = {
+            mark: dict(pair.split("=", 1) for line in found[mark] for pair in line.split())
+            for mark in ("#!", "#?")
+        }
+        return cls(
+            code,
+            {key: _value(value) for key, value in pairs["#!"].items()},
+            found["#="],
+            {key: _value(value) for key, value in pairs["#?"].items()},
+        )
+
+
+def fits(line: str, expected: str) -> bool:
+    head, _, last = expected.rpartition(" ")
+    return any(line == f"{head} {choice}".lstrip() for choice in last.split("|"))
+
+
+def execute(engine: Engine, name: str, *args: str, **more: Any) -> Outcome:
+    program = Program.read(name)
+    inputs = {"attempt.py": HELPER, **more.pop("inputs", {})}
+    options = {**PATIENT, **program.options, **more}
+    return engine.execute(program.code, args=list(args), inputs=inputs, **options)
+
+
+def check(engine: Engine, name: str, *args: str, **more: Any) -> Outcome:
+    """Runs it and holds what came of it against what it promises."""
+    program = Program.read(name)
+    outcome = execute(engine, name, *args, **more)
+    shown = f"{outcome.stdout[:8000].decode(errors='replace')}\n{outcome.stderr[:4000]!r}\n{outcome}"[
+        :16000
+    ]
+    assert outcome.error is None, shown
+    if program.lines:
+        lines = outcome.stdout.decode().splitlines()
+        wrong = [
+            pair for pair in zip(lines, program.lines) if not fits(*pair)
+        ]  # what it printed, what it should have
+        assert not wrong and len(lines) == len(program.lines), f"{wrong}\n{shown}"
+    for key, value in program.fields.items():
+        assert outcome.result[key] == value, f"{key}={outcome.result[key]!r}\n{shown}"
+    return outcome
