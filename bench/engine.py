@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,5 +64,8 @@ def running(build: Path, socket: Path, *options: str, pool: int | None = None) -
     try:
         engine.wait_full(pool)
         yield engine
+    except BaseException:
+        print(engine.log.read_text(), file=sys.stderr)
+        raise
     finally:
         engine.stop()

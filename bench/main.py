@@ -87,23 +87,24 @@ def say(line: str) -> None:
     print(f"bench: {line}", file=sys.stderr, flush=True)
 
 
-def measure(options: argparse.Namespace, directory: Path) -> dict[str, Any]:
+def measure(options: argparse.Namespace, directory: Path, data: dict[str, Any]) -> None:
+    """Fills `data` section by section, so that what was measured before a failure is not lost."""
     build: Path = options.build.resolve()
     size = QUICK if options.quick else FULL
     sections = options.sections.split(",")
     only = {name for name in options.contenders.split(",") if name}
     m = Measure(build, directory, size, say)
-    data: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
-        "quick": options.quick,
-        "machine": machine(),
-    }
+    data["date"] = datetime.date.today().isoformat()
+    data["quick"] = options.quick
+    data["machine"] = machine()
     if {"latency", "throughput"} & set(sections):
         with running(build, directory / "engine.sock") as engine:
             with gather(build, directory, engine, only) as (contenders, missing):
                 data["missing"] = missing
                 if "latency" in sections:
-                    data["latency"] = {p.name: m.latency(contenders, p) for p in (HELLO, PANDAS)}
+                    data["latency"] = {}
+                    for program in (HELLO, PANDAS):
+                        data["latency"][program.name] = m.latency(contenders, program)
                 if "throughput" in sections:
                     data["throughput"] = m.throughput(contenders)
     if "memory" in sections:
@@ -111,7 +112,6 @@ def measure(options: argparse.Namespace, directory: Path) -> dict[str, Any]:
     if "start" in sections:
         data["start"] = m.start(modules(build))
     data["verdicts"] = [vars(v) for v in report.verdicts(data)]
-    return data
 
 
 def save(data: dict[str, Any]) -> None:
@@ -131,9 +131,13 @@ def main(words: list[str]) -> int:
     if not (options.build / "bench_client").exists():
         print(f"bench/run: {options.build} holds no build; script/build makes it", file=sys.stderr)
         return 2
-    with workplace() as directory:
-        data = measure(options, directory)
-    print(report.text(data))
+    data: dict[str, Any] = {}
+    try:
+        with workplace() as directory:
+            measure(options, directory, data)
+    finally:
+        if data:
+            print(report.text(data))
     if not options.no_save:
         save(data)
     return 0

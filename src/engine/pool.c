@@ -50,8 +50,17 @@ static void want(struct profile_pool *p, unsigned total) {
         ask(p);
 }
 
+/* Ready sandboxes must not take the places that a program of another profile waits for. */
+static bool others_wait(const struct profile_pool *p) {
+    for (unsigned i = 0; i < p->engine->config.nprofiles; i++) {
+        if (&p->engine->pools[i] != p && p->engine->pools[i].queue)
+            return true;
+    }
+    return false;
+}
+
 void pool_refill(struct profile_pool *p) {
-    want(p, p->config->pool + p->nqueue);
+    want(p, p->nqueue + (others_wait(p) ? 0 : p->config->pool));
 }
 
 static struct sandbox *take(struct profile_pool *p) {
@@ -104,6 +113,15 @@ void pool_dispatch(struct profile_pool *p) {
             make_room(p);
     } else {
         pool_refill(p);
+    }
+}
+
+void pool_freed(struct engine *g) {
+    for (int waiting = 1; waiting >= 0; waiting--) {
+        for (unsigned i = 0; i < g->config.nprofiles; i++) {
+            if ((g->pools[i].queue != NULL) == waiting)
+                pool_dispatch(&g->pools[i]);
+        }
     }
 }
 

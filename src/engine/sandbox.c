@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
+
 uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
     struct stat st;
     if (fstat(s->fds[SANDBOX_WORKSPACE], &st) < 0)
@@ -32,6 +34,7 @@ static void on_ctl(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
         s->state = SANDBOX_READY;
+        loop_timer_stop(s->engine->loop, &s->deadline);
         s->workspace_mtime_ns = sandbox_workspace_mtime(s);
         pool_ready(s);
         return;
@@ -83,6 +86,14 @@ static void on_req_gone(struct chan *c, const struct err *why) {
         sandbox_end(s);
 }
 
+static void on_deadline(struct timer *t) {
+    struct sandbox *s = t->arg;
+    if (s->state == SANDBOX_STARTING) {
+        pool_failed(s->pool, "the kernel was not ready in time");
+        sandbox_end(s);
+    }
+}
+
 static void free_now(struct deferred *d) {
     free(d->arg);
 }
@@ -119,6 +130,8 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
     s->next = g->sandboxes;
     g->sandboxes = s;
     g->counts.sandboxes++;
+    s->deadline = (struct timer){.fn = on_deadline, .arg = s};
+    loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);
     for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
         fd_set_nonblock(s->fds[i], &e);
     if (chan_init(&s->ctl, g->loop, &s->fds[SANDBOX_CTL], &e) < 0 ||
@@ -142,6 +155,7 @@ void sandbox_end(struct sandbox *s) {
     if (s->state == SANDBOX_READY)
         pool_forget(s);
     s->state = SANDBOX_ENDING;
+    loop_timer_stop(s->engine->loop, &s->deadline);
     s->run = NULL;
     struct wire_out o;
     wire_begin(&o, WIRE_W_END);
@@ -169,5 +183,5 @@ void sandbox_gone(struct sandbox *s) {
     }
     g->counts.sandboxes--;
     loop_defer(g->loop, &s->free_later);
-    pool_dispatch(pool);
+    pool_freed(g);
 }

@@ -32,6 +32,7 @@ struct sandbox {
     struct run *run;                  /* borrowed: who uses it */
     uint8_t asked[SANDBOX_MAX_ASKED]; /* questions to init without an answer yet, a ring */
     unsigned asked_at, nasked;
+    struct timer deadline; /* for becoming ready */
     struct deferred free_later;
 };
 
@@ -53,6 +54,8 @@ void pool_failed(struct profile_pool *p, const char *why);
 /* Gives ready sandboxes to waiting runs and asks for more where they are missing. */
 void pool_dispatch(struct profile_pool *p);
 void pool_refill(struct profile_pool *p);
+/* A place is free again: first come those for whom a program waits. */
+void pool_freed(struct engine *g);
 void pool_forget(struct sandbox *s);
 
 /* run.c: what happens to the run that uses a sandbox */

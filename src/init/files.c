@@ -101,12 +101,13 @@ struct walk {
     struct buf out; /* records: u64 size, u64 ctime in ns, u32 length of the path, the path */
     char path[4096];
     uint32_t most, count, depth;
-    bool cut;
+    bool cut;  /* not all is in the list */
+    bool full; /* and no more goes in; a tree that is too deep does not hide its neighbours */
 };
 
 static void walk_file(struct walk *w, const struct stat *st, size_t len) {
     if (w->count == w->most || w->out.len > MAX_BYTES) {
-        w->cut = true;
+        w->cut = w->full = true;
         return;
     }
     uint64_t nums[2] = {(uint64_t)st->st_size,
@@ -125,7 +126,7 @@ static void walk_dir(struct walk *w, int dir, size_t len, uint32_t depth) {
         fd_close(&dir);
         return;
     }
-    for (struct dirent *ent; !w->cut && (ent = readdir(d));) {
+    for (struct dirent *ent; !w->full && (ent = readdir(d));) {
         size_t n = strlen(ent->d_name), sep = len ? 1 : 0;
         if (strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0)
             continue;

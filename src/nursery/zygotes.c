@@ -22,8 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_PENDING 2 /* forks in flight per zygote: it does one at a time anyway */
-#define FAIL_MAX    5 /* deaths in a row before the profile counts as broken */
+#define MAX_PENDING 2   /* forks in flight per zygote: it does one at a time anyway */
+#define LAST_WORDS  128 /* times 32 messages: more than a zygote has kernels */
+#define FAIL_MAX    5   /* deaths in a row before the profile counts as broken */
 
 void nursery_state(struct nursery *n, enum profile_state state, const char *what,
                    const char *modules) {
@@ -311,7 +312,8 @@ bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
         if (z->pid != pid)
             continue;
         if (z->state != ZYGOTE_GONE) {
-            chan_pump(&z->chan); /* what it said before it died */
+            for (int i = 0; i < LAST_WORDS && !z->chan.gone; i++)
+                chan_pump(&z->chan); /* what it said before it died */
             struct err e = {0};
             if (z->state != ZYGOTE_GONE)
                 on_gone(&z->chan, &e);

@@ -228,6 +228,7 @@ static void slots_clear(const struct cgroup_root *r, const int *dirs) {
 
 static void sweep_name(const struct cgroup_root *r, const char *name) {
     int dirs[CGROUP_MAX_PROCS];
+    memset(dirs, -1, sizeof dirs);
     bool dead = true;
     for (unsigned i = 0; i < r->ndirs; i++) {
         dirs[i] = openat(r->parents[i], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -96,13 +96,15 @@ void memory_begin(void) {
 static void fill_malloc(void) {
     struct mallinfo2 info = mallinfo2();
     const char *top = (const char *)sbrk(0) - info.keepcost;
+    size_t holes = info.fordblks + info.fsmblks - info.keepcost, taken = 0;
     for (size_t size = 65536; size >= 24; size = size > 1040 ? size - size / 8 : size - 16) {
-        for (;;) {
+        while (taken <= holes) {
             char *p = malloc(size);
             if (!p || (p >= top && p < (const char *)sbrk(0))) {
                 free(p);
                 break;
             }
+            taken += size;
         }
     }
 }

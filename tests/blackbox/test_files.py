@@ -133,7 +133,7 @@ def test_many_files_out(engine: Engine, tmp_path: Path) -> None:
     assert tree(tmp_path / "out") == {f"f{k}": str(k).encode() for k in range(300)}
 
 
-@pytest.mark.parametrize("target", ["/etc/x", "../x", "a/../../x", "__main__.py"])
+@pytest.mark.parametrize("target", ["/etc/x", "../x", "a/../../x", "__main__.py", "./__main__.py"])
 def test_input_paths_stay_below_the_workspace(engine: Engine, tmp_path: Path, target: str) -> None:
     (tmp_path / "x").write_text("x")
     failed(engine.cli("--file", f"{tmp_path}/x:{target}", "-c", "print('ran')"))

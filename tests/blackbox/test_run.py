@@ -316,13 +316,14 @@ def test_a_private_engine_goes_away_after(tmp_path: Path) -> None:
         return [path for path in cgroup_dirs() if path.rpartition("-")[2] in seen]
 
     before = mounts()
-    with subprocess.Popen([cloche_bin(), "run", "-"], env=env, stdin=-1, stdout=-1) as cli:
+    words = [str(cloche_bin()), "run", "--timeout", "60", "--stdin", "-c", "print('x'); input()"]
+    with subprocess.Popen(words, env=env, stdin=-1, stdout=-1) as cli:
         assert cli.stdin is not None and cli.stdout is not None
-        cli.stdin.write(b"print('x', flush=True)\nimport time\ntime.sleep(0.5)\n")
-        cli.stdin.close()
         assert cli.stdout.readline() == b"x\n"
         seen = [str(process.pid) for process in ours()]
         assert len(seen) > 1, "an engine was there"
+        cli.stdin.write(b"go on\n")
+        cli.stdin.close()
         assert cli.wait() == 0
     assert eventually(lambda: not ours() and not groups() and not mounts() - before)
     assert list(tmp_path.rglob("*")) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ BLACKBOX = Path(__file__).resolve().parent.parent / "blackbox"
 sys.path.insert(0, str(BLACKBOX))
 
 from harness import Engine  # noqa: E402
+from held import SERVER_CANARY, Held  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -24,7 +24,6 @@ _spec.loader.exec_module(_fixtures)
 pytest_configure = _fixtures.pytest_configure
 start_engine = _fixtures.start_engine
 
-SERVER_CANARY = "CANARY-" + secrets.token_hex(16)  # in the environment of the engine's processes
 NEIGHBOUR = """
 import sys
 mine = []
@@ -54,6 +53,3 @@ def engine(engine_session: Engine) -> Iterator[Engine]:
         assert neighbour.end().result["status"] == "ok"
     engine_session.check_health()
     engine_session.check_no_leak()
-
-
-from held import Held  # noqa: E402

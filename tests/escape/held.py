@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from client import Client, Outcome, blob
 from harness import Engine
 
+SERVER_CANARY = "CANARY-" + secrets.token_hex(16)  # in the environment of the engine's processes
 PATIENT: dict[str, Any] = {"timeout_ms": 60_000, "cpu_seconds": 60}
 
 

@@ -69,9 +69,11 @@ def check(engine: Engine, name: str, *args: str, **more: Any) -> Outcome:
     """Runs it and holds what came of it against what it promises."""
     program = Program.read(name)
     outcome = execute(engine, name, *args, **more)
-    shown = f"{outcome.stdout[:8000].decode(errors='replace')}\n{outcome.stderr[:4000]!r}\n{outcome}"[
-        :16000
-    ]
+    shown = (
+        f"{outcome.stdout[:8000].decode(errors='replace')}\n{outcome.stderr[:4000]!r}\n{outcome}"[
+            :16000
+        ]
+    )
     assert outcome.error is None, shown
     if program.lines:
         lines = outcome.stdout.decode().splitlines()

@@ -1,5 +1,6 @@
 /* Uploaded by test_escape.py as a static binary: the same attempts as the Python programs make. */
 
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

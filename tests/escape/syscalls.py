@@ -1,14 +1,15 @@
 """Which system calls does a sandbox let through?
 
-Runs inside a sandbox (x86_64) and prints a line `NR NAME RESULT` for every number from 0 to 600 and for
-some calls with telling arguments: RESULT is `allowed` or the errno of the refusal. The output must be
-equal to syscalls.expected.
+Runs inside a sandbox (x86_64) and prints a line `NR NAME RESULT` for every number from 0 to 600
+and for some calls with telling arguments: RESULT is `allowed` or the errno of the refusal. The
+output must be equal to syscalls.expected.
 
-Each call is made in a child of its own, with arguments that make it harmless (-1 is no descriptor, no
-address and no size; the exceptions are in ARGUMENTS) and such that the kernel's own answer is another
-errno than a filter's wherever that is possible. A call that succeeds, fails in another way, ends the
-child or blocks it has reached the kernel: allowed. Death by SIGSYS is a filter that kills: `killed`.
-KERNEL_MAY_LACK names calls that are let through and that not every kernel has: ENOSYS is its answer.
+Each call is made in a child of its own, with arguments that make it harmless (-1 is no
+descriptor, no address and no size; the exceptions are in ARGUMENTS) and such that the kernel's
+own answer is another errno than a filter's wherever that is possible. A call that succeeds, fails
+in another way, ends the child or blocks it has reached the kernel: allowed. Death by SIGSYS is a
+filter that kills: `killed`. KERNEL_MAY_LACK names calls that are let through and that not every
+kernel has: ENOSYS is its answer.
 """
 
 import ctypes

@@ -25,6 +25,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -157,6 +158,18 @@ static const struct decision {
     {"personality without randomisation", SYS_personality, {0x0040000}, ERR(EPERM)},
     {"own limits", SYS_prlimit64, {0}, ALLOW},
     {"limits of init", SYS_prlimit64, {1}, ERR(EPERM)},
+    {"the limit of core dumps, asked", SYS_prlimit64, {0, RLIMIT_CORE, 0, 4096}, ALLOW},
+    {"the limit of core dumps, set", SYS_prlimit64, {0, RLIMIT_CORE, 4096}, ERR(0)},
+    {"the limit of core dumps, set from high up", SYS_prlimit64, {0, RLIMIT_CORE, HIGH}, ERR(0)},
+    {"the limit of core dumps, the old way", SYS_setrlimit, {RLIMIT_CORE}, ERR(0)},
+    {"another limit", SYS_prlimit64, {0, RLIMIT_NOFILE, 4096}, ALLOW},
+    {"lingering", SYS_setsockopt, {3, SOL_SOCKET, SO_LINGER}, ERR(0)},
+    {"a flow label", SYS_setsockopt, {3, 41, 32}, ERR(ENOPROTOOPT)},
+    {"memory", SYS_mmap, {0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS}, ALLOW},
+    {"huge pages", SYS_mmap, {0, 4096, 3, MAP_HUGETLB | MAP_ANONYMOUS}, ERR(ENOMEM)},
+    {"file watches", SYS_inotify_init1, {0}, TELL},
+    {"a flush of the host's disk", SYS_fsync, {3}, ERR(0)},
+    {"emptying the page cache", SYS_fadvise64, {3, 0, 0, 4}, ERR(0)},
     {"a terminal's size", SYS_ioctl, {0, TIOCGWINSZ}, ALLOW},
     {"TIOCSTI", SYS_ioctl, {0, TIOCSTI}, TELL},
     {"TIOCSTI with high bits", SYS_ioctl, {0, HIGH | TIOCSTI}, TELL},

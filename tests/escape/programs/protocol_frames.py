@@ -22,7 +22,7 @@ def text(data):
 
 
 def done(how=0, code=0, name=b"", value=b"", lines=()):
-    packed = struct.pack("=II", how, code) + text(name) + text(value)
+    packed = struct.pack("=IIQ", how, code, 0) + text(name) + text(value)
     return frame("K_DONE", packed + struct.pack("=I", len(lines)) + b"".join(map(text, lines)))
 
 
@@ -39,9 +39,9 @@ elif what == "done of an impossible kind":
 elif what == "done with an impossible status":
     control.send(done(0, 1 << 31))
 elif what == "done with a wrapping length":
-    control.send(frame("K_DONE", struct.pack("=III", 0, 0, 0xFFFFFFFF)))
+    control.send(frame("K_DONE", struct.pack("=IIQI", 0, 0, 0, 0xFFFFFFFF)))
 elif what == "done with too many lines":
-    control.send(frame("K_DONE", struct.pack("=II", 0, 0) + text(b"") * 2 + struct.pack("=I", 0xFFFFFFFF)))
+    control.send(frame("K_DONE", struct.pack("=IIQ", 0, 0, 0) + text(b"") * 2 + struct.pack("=I", 0xFFFFFFFF)))
 elif what == "ready again":
     control.send(frame("K_READY"))
 elif what == "broken":

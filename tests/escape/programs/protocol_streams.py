@@ -1,5 +1,8 @@
 """Standard streams and the control socket closed or swapped: the execution ends. The argument says
-which."""
+which.
+
+#! open_files=1024
+"""
 
 import os
 import socket
@@ -24,6 +27,7 @@ elif what == "control blocks":
         pass
     ours.setblocking(True)
     os.dup2(ours.fileno(), 1000)
+    os.dup(theirs.fileno())  # stays open when its object is gone
 elif what == "streams are the control":
     for fd in (0, 1, 2):
         os.dup2(1000, fd)
