@@ -1,10 +1,10 @@
 """One program, run once, as `python3 /workspace/__main__.py` would run it.
 
-`program` is a generator that the C side drives: it yields (callable, args), which C calls with no
-Python frame of ours on the stack, and gets (result, exception) back; at the end it yields the
-outcome. What plain Python does around a script is repeated here step by step: the attributes of
-`__main__`, the report of an uncaught exception, waiting for threads, exit functions, the flush of the
-standard streams, and the end of the script's own objects.
+`program` is a generator that the C side drives: it yields (callable, args) or (code, namespace),
+which C calls with no Python frame of ours on the stack, and gets (result, exception) back; at the
+end it yields the outcome. What plain Python does around a script is repeated here step by step:
+the attributes of `__main__`, the report of an uncaught exception, waiting for threads, exit
+functions, the flush of the standard streams, and the end of the script's own objects.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ import sys
 import threading
 import traceback
 import types
+import weakref
 from importlib.machinery import SourceFileLoader
-from typing import Any, Callable, Generator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple, Union
+
+import cloche_zygote
 
 PATH = "/workspace/__main__.py"
 LAST_LINE = 1  # enum run_flag in wire/run.h
@@ -32,7 +35,7 @@ MAX_LINES, MAX_TEXT = 200, 40_000
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
-Step = Tuple[Callable[..., Any], Tuple[Any, ...]]
+Step = Union[Tuple[Callable[..., Any], Tuple[Any, ...]], Tuple[types.CodeType, Dict[str, Any]]]
 Program = Generator[Any, Tuple[Any, Optional[BaseException]], None]
 
 _generators: List[Any] = []  # every random generator that lives in the zygote
@@ -141,16 +144,12 @@ def _split(code: bytes) -> Tuple[Any, Any]:
     return head, compile(last, PATH, "single", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
 
 
-def _compile(code: bytes) -> Tuple[Any, Any]:
-    return compile(code, PATH, "exec", dont_inherit=True), None
-
-
 def _exit_code(exc: SystemExit) -> int:
     code = exc.code
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF if -(2**31) <= code < 2**31 else 0xFF
+        return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
     try:
         print(code, file=sys.stderr)
     except BaseException:
@@ -177,26 +176,18 @@ def _show(exc: BaseException) -> Generator[Step, Tuple[Any, Optional[BaseExcepti
     yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
 
 
-def _flush() -> bool:
-    """False when standard output could not be flushed; plain Python then exits with 120."""
+def _flush() -> Generator[Step, Tuple[Any, Optional[BaseException]], bool]:
+    """False when a standard stream could not be flushed; plain Python then exits with 120."""
     good = True
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name, None)
         if stream is None or getattr(stream, "closed", False):
             continue
-        try:
-            stream.flush()
-        except Exception as exc:
+        _, exc = yield stream.flush, ()
+        if exc is not None:
+            good = False
             if name == "stdout":
-                good = False
-                hook = types.SimpleNamespace(
-                    exc_type=type(exc),
-                    exc_value=exc,
-                    exc_traceback=None,
-                    err_msg=None,
-                    object=stream,
-                )
-                sys.unraisablehook(hook)  # type: ignore[arg-type]
+                yield cloche_zygote.unraisable, (exc, stream)
     return good
 
 
@@ -207,6 +198,20 @@ def _clear(space: dict[str, Any]) -> None:
             if isinstance(name, str) and name != "__builtins__":
                 if private == (name[:1] == "_" and name[1:2] != "_"):
                     space[name] = None
+
+
+def _end(held: Any) -> Generator[Step, Tuple[Any, Optional[BaseException]], None]:
+    """The end of the program's objects: those that only it held go first, with its globals intact,
+    as the collector finds them; if somebody still holds the module, its globals are cleared."""
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        sys.__dict__.pop(name, None)
+    for name in ("stdin", "stdout", "stderr"):
+        setattr(sys, name, getattr(sys, f"__{name}__", None))
+    yield sys.modules.pop, ("__main__", None)
+    yield gc.collect, ()
+    if held() is not None:
+        yield _clear, (vars(held()),)
+        yield gc.collect, ()
 
 
 def _text(value: Any, limit: int) -> bytes:
@@ -235,11 +240,17 @@ def _describe(exc: BaseException) -> Tuple[bytes, bytes, List[bytes]]:
 
 def program(code: bytes, flags: int, args: List[str], env: List[str]) -> Program:
     _place(code, args, env)
-    space = _main_module().__dict__
-    parts, exc = yield (_split if flags & LAST_LINE else _compile), (code,)
+    module: Any = _main_module()
+    if flags & LAST_LINE:
+        parts, exc = yield _split, (code,)
+    else:
+        part, exc = yield builtins.compile, (code, PATH, "exec", 0, True)
+        parts = (part, None)
+    if exc is not None:
+        exc.__traceback__ = None  # a program that does not compile has no frames
     for part in parts or ():
         if part is not None and exc is None:
-            _, exc = yield builtins.exec, (part, space)
+            _, exc = yield part, module.__dict__
     how, status = RETURNED, 0
     name = value = b""
     lines: List[bytes] = []
@@ -255,10 +266,10 @@ def program(code: bytes, flags: int, args: List[str], env: List[str]) -> Program
     exc = None
     yield threading._shutdown, ()  # type: ignore[attr-defined]
     yield atexit._run_exitfuncs, ()
-    good = _flush()
-    yield _clear, (space,)
-    yield gc.collect, ()
-    if not (_flush() and good):
+    good = yield from _flush()
+    held, module = weakref.ref(module), None
+    yield from _end(held)
+    if not ((yield from _flush()) and good):
         status = 120
     outcome: Outcome = (None, how, status, name, value, lines)
     yield outcome

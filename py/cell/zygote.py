@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import os
 import sys
+from typing import Any
 
 CHAN, FILTER, SETUP = 3, 4, 5
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -23,8 +25,32 @@ def read_setup() -> tuple[list[str], list[str]]:
     return ([v for k, v in pairs if k == "site"], [v for k, v in pairs if k == "preload"])
 
 
+def make_streams() -> None:
+    """The standard streams of the programs to come, as the interpreter makes them over pipes.
+
+    A stream finds out what it can do when it is made, and ours may be files or the null device.
+    """
+    ends = os.pipe()
+    saved = [os.dup(fd) for fd in range(3)]
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        os.dup2(ends[fd > 0], fd)
+        buffer: Any = io.open(fd, "wb" if fd else "rb", 0 if fd else -1, closefd=False)
+        getattr(buffer, "raw", buffer).name = f"<{name}>"
+        stream: Any = io.TextIOWrapper(
+            buffer, old.encoding, old.errors, "\n", old.line_buffering, old.write_through
+        )
+        stream.mode = "w" if fd else "r"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+        os.dup2(saved[fd], fd)
+    for fd in (*ends, *saved):
+        os.close(fd)
+
+
 def main() -> None:
     gc.disable()
+    make_streams()
     # The directory of a script stands first on the path; for the programs to come it is theirs.
     sys.path[0] = HERE
     import cloche_zygote

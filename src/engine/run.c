@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "engine/imports.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -467,93 +466,11 @@ void run_hold(struct run *r, bool hold) {
     output_hold(&r->out[1], hold);
 }
 
-/* ---- admission ---- */
-
-struct bound {
-    const char *name, *unit;
-    size_t offset;
-};
-static const struct bound bounds[] = {
-    {"timeout", "ms", offsetof(struct config_limits, timeout_ms)},
-    {"memory", "MB", offsetof(struct config_limits, memory_mb)},
-    {"cpu", "seconds", offsetof(struct config_limits, cpu_seconds)},
-    {"cpus", "percent", offsetof(struct config_limits, cpus_percent)},
-    {"pids", "processes", offsetof(struct config_limits, pids)},
-    {"disk", "MB", offsetof(struct config_limits, disk_mb)},
-    {"open-files", "descriptors", offsetof(struct config_limits, open_files)},
-};
-
-static uint32_t *field(struct config_limits *l, size_t offset) {
-    return (uint32_t *)((char *)l + offset);
-}
-
-static int settle_limits(struct engine *g, struct config_limits *l, struct err *e) {
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const struct bound *b = &bounds[i];
-        uint32_t *v = field(l, b->offset), most = *field(&g->config.maxima, b->offset);
-        if (*v == 0)
-            *v = *field(&g->config.defaults, b->offset);
-        if (most && *v > most)
-            return err_user(e, "limit_too_high",
-                            "%s of %u %s is above this engine's maximum of %u %s", b->name, *v,
-                            b->unit, most, b->unit);
-    }
-    if (l->output_bytes == 0)
-        l->output_bytes = g->config.defaults.output_bytes;
-    if (l->output_bytes > g->config.maxima.output_bytes)
-        return err_user(e, "limit_too_high",
-                        "output of %llu bytes is above this engine's maximum of %llu bytes",
-                        (unsigned long long)l->output_bytes,
-                        (unsigned long long)g->config.maxima.output_bytes);
-    return 0;
-}
-
-static struct profile_pool *choose_auto(struct engine *g, const struct run_request *q) {
-    const char *modules[CONFIG_MAX_PROFILES];
-    unsigned index[CONFIG_MAX_PROFILES], n = 0;
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        if (g->pools[i].state != PROFILE_BROKEN) {
-            modules[n] = g->pools[i].modules;
-            index[n++] = i;
-        }
-    }
-    if (n == 0)
-        return &g->pools[0];
-    if (q->code_fd < 0)
-        return &g->pools[index[imports_choose(q->code, q->code_len, modules, n)]];
-    AUTO_FREE uint8_t *head = xmalloc(IMPORTS_MAX_BYTES);
-    ssize_t len = pread(q->code_fd, head, IMPORTS_MAX_BYTES, 0);
-    return &g->pools[index[imports_choose(head, len < 0 ? 0 : (size_t)len, modules, n)]];
-}
-
-static int choose_profile(struct engine *g, const struct run_request *q, struct profile_pool **ret,
-                          struct err *e) {
-    AUTO_BUF names = BUF_INIT;
-    *ret = NULL;
-    if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
-        *ret = choose_auto(g, q);
-    for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
-        if (strcmp(q->profile, g->config.profiles[i].name) == 0)
-            *ret = &g->pools[i];
-        buf_addf(&names, "%s, ", g->config.profiles[i].name);
-    }
-    if (!*ret)
-        return err_user(e, "unknown_profile", "there is no profile \"%.40s\"; there are %sand auto",
-                        q->profile, names.data);
-    if ((*ret)->state == PROFILE_BROKEN)
-        return err_user(e, "profile_broken", "profile %s cannot be used: %.300s",
-                        (*ret)->config->name, (*ret)->what);
-    return 0;
-}
-
 int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
             struct run **ret, struct err *e) {
     struct profile_pool *p;
-    if (choose_profile(g, q, &p, e) < 0 || settle_limits(g, &q->limits, e) < 0)
+    if (run_admit(g, q, &p, e) < 0)
         return -1;
-    if (!p->ready && p->nqueue >= g->config.queue_max)
-        return err_user(e, "queue_full", "%u programs wait already for profile %s", p->nqueue,
-                        p->config->name);
     struct run *r = xcalloc(1, sizeof *r);
     r->engine = g;
     r->pool = p;

@@ -67,6 +67,9 @@ struct run {
     struct deferred free_later;
 };
 
+/* admit.c: fills in the limits and chooses the pool. */
+int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e);
+
 void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);
 /* run_stage.c: what comes before the program starts; true when something has to be waited for. */

@@ -139,11 +139,19 @@ static PyObject *caught(void) {
     return value;
 }
 
+/* A function and its arguments, or code and its namespace: calling exec() for that would take a
+ * level of the recursion limit. */
+static PyObject *call_step(PyObject *item) {
+    PyObject *what = PyTuple_GetItem(item, 0), *with = PyTuple_GetItem(item, 1);
+    return PyCallable_Check(what) ? PyObject_CallObject(what, with)
+                                  : PyEval_EvalCode(what, with, with);
+}
+
 /* Calls what the generator yields until it yields an outcome: a tuple whose first item is None. */
 static PyObject *drive(PyObject *program) {
     PyObject *item = PyObject_CallMethod(program, "send", "O", Py_None);
     while (item && PyTuple_Check(item) && PyTuple_GetItem(item, 0) != Py_None) {
-        PyObject *result = PyObject_CallObject(PyTuple_GetItem(item, 0), PyTuple_GetItem(item, 1));
+        PyObject *result = call_step(item);
         PyObject *exc = caught();
         Py_DECREF(item);
         if (!result) {
@@ -420,6 +428,17 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     loop();
 }
 
+/* unraisable(exception, object): the report that Python itself makes when nobody can be told. */
+static PyObject *py_unraisable(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *exc, *object;
+    if (!PyArg_ParseTuple(args, "OO", &exc, &object))
+        return NULL;
+    PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
+    PyErr_WriteUnraisable(object);
+    Py_RETURN_NONE;
+}
+
 /* broken(chan, why): tells the nursery that the profile cannot be loaded. */
 static PyObject *py_broken(PyObject *self, PyObject *args) {
     (void)self;
@@ -434,6 +453,7 @@ static PyObject *py_broken(PyObject *self, PyObject *args) {
 static PyMethodDef methods[] = {
     {"serve", py_serve, METH_VARARGS, "Fork kernels until the nursery is gone."},
     {"broken", py_broken, METH_VARARGS, "Say why this profile cannot be loaded."},
+    {"unraisable", py_unraisable, METH_VARARGS, "Report an exception that nobody can catch."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,6 +3,7 @@ every test."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -13,6 +14,8 @@ from harness import Engine, cloche_bin
 def pytest_configure(config: pytest.Config) -> None:
     if not cloche_bin().exists():
         raise pytest.UsageError(f"no {cloche_bin()}: build first, or set CLOCHE_BIN")
+    # Whoever ends us (a timeout around the tests) ends our engines with us.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))
 
 
 @pytest.fixture(scope="session")
