@@ -41,20 +41,33 @@ Program = Generator[Any, Tuple[Any, Optional[BaseException]], None]
 _generators: List[Any] = []  # every random generator that lives in the zygote
 
 
+def _state_address(generator: Any) -> int:
+    """Where a Mersenne twister of numpy's keeps its state, or 0; it then holds nothing else."""
+    bits: Any = getattr(generator, "_bit_generator", None)
+    if type(bits).__name__ != "MT19937" or not hasattr(generator, "seed"):
+        return 0
+    generator.seed()  # forgets a normal variate that was drawn ahead
+    return int(bits.ctypes.state_address)
+
+
 def prepare() -> None:
-    """In the zygote, after the preloads and before the first fork."""
+    """In the zygote, after the preloads."""
     numpy_random: Any = sys.modules.get("numpy.random")
     kinds: Tuple[type, ...] = (random.Random,)
     if numpy_random is not None:
         kinds += (numpy_random.RandomState, numpy_random.Generator)
-    _generators.extend(
+    found = [
         obj
         for obj in gc.get_objects()
         if isinstance(obj, kinds) and not isinstance(obj, random.SystemRandom)
-    )
+    ]
     legacy = getattr(getattr(numpy_random, "mtrand", None), "_rand", None)
-    if legacy is not None and not any(obj is legacy for obj in _generators):
-        _generators.append(legacy)
+    if legacy is not None and not any(obj is legacy for obj in found):
+        found.append(legacy)
+    for generator in found:
+        address = _state_address(generator)
+        if not address or not cloche_zygote.mt19937(address):
+            _generators.append(generator)
     # Compile and run something once, so that the first program finds all this done.
     list(ast.walk(ast.parse("print(1)\n1")))
     try:
@@ -64,6 +77,29 @@ def prepare() -> None:
     linecache.clearcache()
     if "ssl" in sys.modules:  # OpenSSL sets itself up at its first use
         sys.modules["ssl"].RAND_bytes(1)  # type: ignore[attr-defined]
+
+
+def settle() -> None:
+    """In the zygote, as the last Python that runs there: what is the same for every child."""
+    # The main thread has a new thread state, so the lock that stands for it (up to 3.12) is new
+    # too; without it nobody waits for other threads at the end.
+    main: Any = threading.main_thread()
+    if hasattr(main, "_set_tstate_lock"):
+        main._set_tstate_lock()
+    modules = sys.modules
+    tempfile: Any = modules.get("tempfile")
+    if tempfile is not None:
+        tempfile._name_sequence = None
+        tempfile.tempdir = None
+    uuid: Any = modules.get("uuid")
+    if uuid is not None:
+        uuid._node = uuid._last_timestamp = None
+    for name in ("cell", "cell.oneshot", "cloche_zygote"):
+        modules.pop(name, None)
+    sys.path[0] = "/workspace"
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _reseed(generator: Any) -> None:
@@ -81,28 +117,13 @@ def begin() -> None:
     """
     for generator in _generators:
         _reseed(generator)
-    # The main thread has a new thread state, so the lock that stands for it (up to 3.12) is new too;
-    # without it nobody waits for other threads at the end.
-    main: Any = threading.main_thread()
-    if hasattr(main, "_set_tstate_lock"):
-        main._set_tstate_lock()
     modules = sys.modules
     if "ssl" in modules:
         modules["ssl"].RAND_add(os.urandom(48), 48.0)  # type: ignore[attr-defined]
-    tempfile: Any = modules.get("tempfile")
-    if tempfile is not None:
-        tempfile._name_sequence = None
-        tempfile.tempdir = None
-    uuid: Any = modules.get("uuid")
-    if uuid is not None:
-        uuid._node = uuid._last_timestamp = None
     process: Any = modules.get("multiprocessing.process")
     if process is not None:
         config = process._current_process._config
         config["authkey"] = process.AuthenticationString(os.urandom(32))
-    for name in ("cell", "cell.oneshot"):
-        modules.pop(name, None)
-    gc.enable()
 
 
 def _main_module() -> types.ModuleType:
@@ -131,7 +152,6 @@ def _place(code: bytes, args: List[str], env: List[str]) -> None:
     sys.argv = [PATH, *args]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv = [sys.executable, PATH, *args]
-    sys.path[0] = "/workspace"
 
 
 def _split(code: bytes) -> Tuple[Any, Any]:

@@ -67,12 +67,10 @@ def main() -> None:
             cloche_zygote.broken(CHAN, why.replace("\0", "?")[:1500])
             sys.exit(1)
     oneshot.prepare()
-    del sys.modules["cloche_zygote"]
     version = ".".join(map(str, sys.version_info[:3]))
     tops = " ".join(sorted({name.partition(".")[0] for name in preload}))
-    gc.collect()
-    gc.freeze()
-    cloche_zygote.serve(CHAN, FILTER, oneshot.begin, oneshot.program, version, tops[:4000])
+    cell = (oneshot.settle, oneshot.begin, oneshot.program)
+    cloche_zygote.serve(CHAN, FILTER, *cell, version, tops[:4000])
 
 
 main()

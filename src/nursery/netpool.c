@@ -17,8 +17,9 @@
 
 #define TEXT_MAX 32768
 
-/* Packets over loopback, protocol counters, sockets that still wait to die. */
-static const char *const tables[] = {"dev", "snmp", "snmp6", "netstat", "sockstat", "sockstat6"};
+/* Packets over loopback, protocol counters, sockets that still wait to die. What netstat would add
+ * changes only when packets go over loopback. */
+static const char *const tables[] = {"dev", "snmp", "snmp6", "sockstat", "sockstat6"};
 
 /* Of a sockstat table only "inuse N" and "tw N" are of this namespace alone; the rest counts for
  * the whole machine, or counts unix sockets that the server may not have closed yet. In place. */

@@ -68,7 +68,7 @@
     X(C_INFO)   /* -                             ask for the engine's state */                     \
     /* S→C */                                                                                    \
     X(C_STARTED) /* str execution id */                                                            \
-    X(C_WANT)    /* u32 bytes                     that much more of stdin may come */                \
+    X(C_WANT)    /* u32 bytes                     that much more of stdin may come */              \
     X(C_OUTPUT)  /* u32 stream (1 or 2), bytes */                                                  \
     X(C_FILE)    /* str path, u64 size; fd: the file, read only */                                 \
     X(C_RESULT)  /* u32 exit status for a shell, str why ("" when the program just ended),         \
