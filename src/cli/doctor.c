@@ -330,8 +330,9 @@ static void print_missing_modules(const struct profile_state *s) {
         return;
     }
     printf("  fix:  as root: apt install");
-    for (const char *c = s->missing.data; c && *c; c = strchr(c, ' '), c += c != NULL) {
-        size_t len = strcspn(c, " ");
+    size_t len;
+    for (const char *c = s->missing.data; *c; c += len + (c[len] == ' ')) {
+        len = strcspn(c, " ");
         bool pil = len == 3 && memcmp(c, "PIL", 3) == 0;
         printf(" python3-%.*s", pil ? 3 : (int)len, pil ? "pil" : c);
     }

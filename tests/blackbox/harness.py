@@ -32,7 +32,7 @@ LONG: dict[str, Any] = {
 
 
 def cloche_bin() -> Path:
-    return Path(os.environ.get("CLOCHE_BIN") or ROOT / "build" / "gcc" / "cloche")
+    return Path(os.environ.get("CLOCHE_BIN") or ROOT / "build" / "gcc" / "cloche").resolve()
 
 
 # ---------------------------------------------------------------------------- waiting
