@@ -32,6 +32,7 @@ PATH = "/workspace/__main__.py"
 LAST_LINE = 1  # enum run_flag in wire/run.h
 RETURNED, EXIT, EXCEPTION, INTERRUPTED = range(4)  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
+MANY_OBJECTS = 100_000
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
@@ -94,10 +95,10 @@ def settle() -> None:
     uuid: Any = modules.get("uuid")
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
-    for name in ("cell", "cell.oneshot", "cloche_zygote"):
+    for name in ("cell", "cell.start", "cell.oneshot", "cloche_zygote"):
         modules.pop(name, None)
-    sys.path[0] = "/workspace"
-    gc.collect()
+    if len(gc.get_objects()) > MANY_OBJECTS:  # a small heap is not worth the time at every start
+        gc.collect()
     gc.freeze()
     gc.enable()
 

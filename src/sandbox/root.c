@@ -191,10 +191,13 @@ static int copy_own(int root, const struct own_files *own, struct err *e) {
     int r = 0;
     for (struct dirent *ent; r == 0 && (ent = readdir(d));) {
         size_t n = strlen(ent->d_name);
-        if (n < 4 || strcmp(ent->d_name + n - 3, ".py") != 0)
+        bool source = n > 3 && strcmp(ent->d_name + n - 3, ".py") == 0;
+        bool compiled = n > 4 && strcmp(ent->d_name + n - 4, ".pyc") == 0;
+        if (!source && !compiled)
             continue;
         char to[300];
-        snprintf(to, sizeof to, "run/cloche/cell/%s", ent->d_name);
+        snprintf(to, sizeof to, "run/cloche/cell/%s%s", compiled ? "__pycache__/" : "",
+                 ent->d_name);
         AUTO_FD fd = openat(own->dir[1], ent->d_name, O_RDONLY | O_CLOEXEC);
         r = fd < 0 ? err_sys(e, "%s", ent->d_name) : copy_fd(root, to, fd, e);
     }

@@ -31,6 +31,9 @@
 #define SMALL_MAX   512           /* its largest size class */
 #define MAX_HOLES   (64ul << 20)  /* bytes: whoever gives more has no pools (no pymalloc) */
 #define MAX_FREED   4096
+#define WORTH_BYTES                                                                                \
+    (32ul << 20) /* of less, a fork is cheap anyway, and collapsing takes a while                  \
+                  */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* kernel 6.1 */
 #endif
@@ -141,6 +144,9 @@ static void collapse(char *from, char *to) {
 }
 
 static void use_huge_pages(void) {
+    struct mallinfo2 info = mallinfo2();
+    if (info.arena + (size_t)(range.next - range.begin) < WORTH_BYTES)
+        return;
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
     while (maps && fgets(line, sizeof line, maps)) {
