@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static uint32_t number(const char *text) {
@@ -24,6 +25,7 @@ static uint32_t number(const char *text) {
 
 int main(int argc, char **argv) {
     log_init("nursery", LOG_INFO);
+    prctl(PR_SET_NAME, "cloche-nursery"); /* we were started by descriptor, which gives no name */
     if (argc == 3 && strcmp(argv[1], "nurse") == 0)
         nurse(number(argv[2]));
     if (argc != 7 || strcmp(argv[1], "birth") != 0) {

@@ -7,6 +7,7 @@
 #include "server/clients.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ int main(void) {
     struct clients *clients;
     struct err e = {0};
     log_init("server", LOG_INFO);
+    prctl(PR_SET_NAME, "cloche-server"); /* we were started by descriptor, which gives no name */
     signal(SIGPIPE, SIG_IGN);
     for (int fd = 3; fd <= 5; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {

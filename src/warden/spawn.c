@@ -37,8 +37,9 @@ static int drop(const struct identity *id) {
     return 0;
 }
 
-static _Noreturn void child(const struct spawn *s, const char *path, const struct identity *id) {
-    int moved[MAX_FDS];
+/* The program is open already: it may lie below a directory that only root can enter. */
+static _Noreturn void child(const struct spawn *s, int program, const struct identity *id) {
+    int moved[MAX_FDS], exe = fcntl(program, F_DUPFD_CLOEXEC, 3 + 2 * MAX_FDS);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -48,7 +49,9 @@ static _Noreturn void child(const struct spawn *s, const char *path, const struc
         if (moved[i] < 0 || dup2(moved[i], 3 + (int)i) < 0)
             _exit(126);
     }
-    close_range(3 + s->nfds, ~0u, 0);
+    if (exe < 0 || close_range(3 + s->nfds, (unsigned)exe - 1, 0) < 0 ||
+        close_range((unsigned)exe + 1, ~0u, 0) < 0)
+        _exit(126);
     if (s->unprivileged && geteuid() == 0 && drop(id) < 0)
         _exit(126);
     if (s->unprivileged && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -56,21 +59,22 @@ static _Noreturn void child(const struct spawn *s, const char *path, const struc
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of ids, which clears it */
     static char *const envp[] = {(char *)"PATH=/usr/bin:/bin:/usr/sbin:/sbin",
                                  (char *)"LANG=C.UTF-8", NULL};
-    execve(path, (char *const *)s->argv, envp);
+    execveat(exe, "", (char *const *)s->argv, envp, AT_EMPTY_PATH);
     _exit(127);
 }
 
 int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err *e) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", w->config.libexec, s->program);
-    if (s->nfds > MAX_FDS || access(path, X_OK) < 0)
+    AUTO_FD program = open(path, O_RDONLY | O_CLOEXEC);
+    if (s->nfds > MAX_FDS || program < 0 || access(path, X_OK) < 0)
         return err_sys(e, "%s", path);
     struct identity id = service_identity();
     pid_t pid = fork();
     if (pid < 0)
         return err_sys(e, "fork %s", s->program);
     if (pid == 0)
-        child(s, path, &id);
+        child(s, program, &id);
     *ret = pid;
     return 0;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import select
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness import (
+    DEADLINE_S,
     LONG,
     Deadline,
     Engine,
@@ -327,3 +329,21 @@ def test_a_private_engine_goes_away_after(tmp_path: Path) -> None:
         assert cli.wait() == 0
     assert eventually(lambda: not ours() and not groups() and not mounts() - before)
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_our_programs_may_lie_below_a_private_directory(tmp_path: Path) -> None:
+    """The server runs as another user, who cannot enter it."""
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    names = ("cloche", "cloche-warden", "cloche-server", "cloche-nursery", "cloche_zygote.abi3.so")
+    for name in names:
+        shutil.copy2(cloche_bin().parent / name, private / name)
+    shutil.copytree(cloche_bin().parent / "py", private / "py")
+    done = subprocess.run(
+        [private / "cloche", "run", "--profile", "base", "-c", "print('hello')"],
+        capture_output=True,
+        timeout=DEADLINE_S,
+        env=clean_env(CLOCHE_LOG_LEVEL="error"),
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"hello\n", b"")
