@@ -231,7 +231,7 @@ int main(void) {
         r = loop_run(w.loop, &e);
     if (r < 0)
         warden_say(&w, "problem %s", e.text);
-    bool began = w.server_started_ns != 0;
+    w.cannot |= r < 0 && w.server_started_ns == 0;
     tear_down(&w);
-    return r == 0 ? 0 : began ? 1 : EXIT_CANNOT;
+    return w.cannot ? EXIT_CANNOT : r < 0 ? 1 : 0;
 }

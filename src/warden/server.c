@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void fail(struct warden *w, uint32_t profile, const char *why) {
@@ -127,6 +128,13 @@ void server_reaped(struct warden *w, int status) {
     chan_done(&w->server_chan);
     if (w->stopping)
         return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) >= 126) { /* spawn.c: it was never there */
+        warden_say(w, "problem %s/cloche-server cannot be started: see that it may be executed",
+                   w->config.libexec);
+        w->cannot = true;
+        loop_stop(w->loop);
+        return;
+    }
     log_error("server ended status=%d", status);
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;

@@ -62,6 +62,7 @@ struct warden {
     dev_t socket_dev;
     ino_t socket_ino; /* of the socket's name; 0 when it has none that we can reach */
     bool stopping;
+    bool cannot; /* start: trying again is no use */
 };
 
 /* nurseries.c */

@@ -20,6 +20,7 @@ from harness import (
     clean_env,
     cloche_bin,
     eventually,
+    failed,
     normal,
     plain,
     run_cli,
@@ -331,19 +332,33 @@ def test_a_private_engine_goes_away_after(tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*")) == []
 
 
-def test_our_programs_may_lie_below_a_private_directory(tmp_path: Path) -> None:
-    """The server runs as another user, who cannot enter it."""
-    private = tmp_path / "private"
-    private.mkdir(mode=0o700)
+def installed(directory: Path) -> Path:
+    """A copy of our programs that nobody but us can enter; returns the command line's."""
+    directory.mkdir(mode=0o700)
     names = ("cloche", "cloche-warden", "cloche-server", "cloche-nursery", "cloche_zygote.abi3.so")
     for name in names:
-        shutil.copy2(cloche_bin().parent / name, private / name)
-    shutil.copytree(cloche_bin().parent / "py", private / "py")
-    done = subprocess.run(
-        [private / "cloche", "run", "--profile", "base", "-c", "print('hello')"],
+        shutil.copy2(cloche_bin().parent / name, directory / name)
+    shutil.copytree(cloche_bin().parent / "py", directory / "py")
+    return directory / "cloche"
+
+
+def run_installed(binary: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [binary, "run", "--profile", "base", "-c", "print('hello')"],
         capture_output=True,
         timeout=DEADLINE_S,
         env=clean_env(CLOCHE_LOG_LEVEL="error"),
         check=False,
     )
+
+
+def test_our_programs_may_lie_below_a_private_directory(tmp_path: Path) -> None:
+    """The server runs as another user, who cannot enter it."""
+    done = run_installed(installed(tmp_path / "private"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"hello\n", b"")
+
+
+def test_a_server_that_cannot_be_executed_is_told(tmp_path: Path) -> None:
+    binary = installed(tmp_path / "spoilt")
+    (tmp_path / "spoilt" / "cloche-server").write_text("not a program")
+    failed(run_installed(binary), "cloche-server cannot be started")
