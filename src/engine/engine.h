@@ -35,7 +35,7 @@ struct profile_pool {
 };
 
 struct engine_counts {
-    uint64_t runs, warm, denied;
+    uint64_t runs;
     unsigned sandboxes; /* alive, in any state */
 };
 

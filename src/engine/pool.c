@@ -143,7 +143,7 @@ static void refuse_all(struct profile_pool *p, const char *kind, const char *why
     struct err e;
     err_user(&e, kind, "profile %s: %s", p->config->name, why);
     while (p->queue)
-        run_refuse(next_waiting(p), &e);
+        run_fail(next_waiting(p), &e);
 }
 
 void pool_failed(struct profile_pool *p, const char *why) {

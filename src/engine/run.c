@@ -25,8 +25,7 @@
 #include <unistd.h>
 
 #define GRACE_NS     2000000000u /* for I_KILL to be answered */
-#define STDIN_CHUNK  65536
-#define CPU_CHECK_NS 20000000u /* at least between two looks at the CPU time */
+#define CPU_CHECK_NS 20000000u   /* at least between two looks at the CPU time */
 
 static const uint8_t run_next[RUN_STATES_] = {
     [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
@@ -113,10 +112,6 @@ void run_finish(struct run *r) {
 }
 
 void run_fail(struct run *r, const struct err *why) {
-    close_run(r, why);
-}
-
-void run_refuse(struct run *r, const struct err *why) {
     close_run(r, why);
 }
 

@@ -1,9 +1,9 @@
 /* What comes after a program ended: what it used, what was refused, which files it made.
  *
- * Whether there are any files is seen without a question: the workspace directory's change time
- * tells whether a name was made, removed or renamed in it since the sandbox was ready (the empty
- * program file was there already). Only a sandbox that is very young, or was given files, has to be
- * looked into. */
+ * Whether there are any files is seen without a question: the time stamp of the workspace directory
+ * tells whether a name was made, removed or renamed in it since the sandbox was ready (init set it
+ * a second back, and the empty program file was there already). Only then, or when the program was
+ * given files, is the workspace looked into. */
 
 #include "engine/run_state.h"
 

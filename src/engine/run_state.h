@@ -79,4 +79,3 @@ void run_stage_answer(struct run *r, enum asked what, struct wire_in *in);
 void run_collect(struct run *r);
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
 void run_start(struct run *r);
-void run_fail(struct run *r, const struct err *why);

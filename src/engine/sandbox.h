@@ -60,7 +60,8 @@ void pool_forget(struct sandbox *s);
 
 /* run.c: what happens to the run that uses a sandbox */
 void run_assign(struct run *r, struct sandbox *s);
-void run_refuse(struct run *r, const struct err *why);
+/* It ends without a result. */
+void run_fail(struct run *r, const struct err *why);
 void run_frame(struct run *r, struct wire_in *in);
 void run_answer(struct run *r, enum asked what, struct wire_in *in);
 void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
