@@ -20,7 +20,6 @@ int private_start(struct options *o, const struct private_program *p, struct pri
         return -1;
     if (profiles_narrow(c, p->profile, p->code, p->code_len, e) < 0)
         return -1;
-    c->exit_with_parent = true;
     /* Its log shares stderr with the program; only what went wrong belongs there. */
     if (options_origin(o, "log_level") == ORIGIN_DEFAULT)
         c->log_level = LOG_WARN;

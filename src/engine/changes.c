@@ -34,17 +34,16 @@ static bool path_is_good(const char *path) {
 }
 
 static bool take_one(const uint8_t **at, const uint8_t *end, struct change *ret) {
-    uint64_t nums[2];
+    uint64_t size;
     uint32_t n;
-    if ((size_t)(end - *at) < sizeof nums + sizeof n)
+    if ((size_t)(end - *at) < sizeof size + sizeof n)
         return false;
-    memcpy(nums, *at, sizeof nums);
-    memcpy(&n, *at + sizeof nums, sizeof n);
-    *at += sizeof nums + sizeof n;
+    memcpy(&size, *at, sizeof size);
+    memcpy(&n, *at + sizeof size, sizeof n);
+    *at += sizeof size + sizeof n;
     if (n == 0 || n >= PATH_LIMIT || n > (size_t)(end - *at) || memchr(*at, '\0', n))
         return false;
-    ret->size = nums[0];
-    ret->ctime_ns = nums[1];
+    ret->size = size;
     ret->path = xmalloc(n + 1);
     memcpy(ret->path, *at, n);
     ret->path[n] = '\0';

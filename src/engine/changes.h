@@ -1,6 +1,6 @@
 #pragma once
-/* The list of files that init found in a workspace: records u64 size, u64 ctime in ns, u32 length
- * of the path, the path. Init is ours, but what it lists was named by hostile code. */
+/* The list of files that init found in a workspace: records u64 size, u32 length of the path, the
+ * path. Init is ours, but what it lists was named by hostile code. */
 
 #include "base/err.h"
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct change {
-    uint64_t size, ctime_ns;
+    uint64_t size;
     char *path; /* owned, no NUL inside, relative and without .. */
 };
 

@@ -98,7 +98,7 @@ void files_open(struct wire_in *in, int workspace, uint32_t uid, struct wire_out
 }
 
 struct walk {
-    struct buf out; /* records: u64 size, u64 ctime in ns, u32 length of the path, the path */
+    struct buf out; /* records: u64 size, u32 length of the path, the path */
     char path[4096];
     uint32_t most, count, depth;
     bool cut;  /* not all is in the list */
@@ -110,10 +110,9 @@ static void walk_file(struct walk *w, const struct stat *st, size_t len) {
         w->cut = w->full = true;
         return;
     }
-    uint64_t nums[2] = {(uint64_t)st->st_size,
-                        (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec};
+    uint64_t size = (uint64_t)st->st_size;
     uint32_t n = (uint32_t)len;
-    buf_add(&w->out, nums, sizeof nums);
+    buf_add(&w->out, &size, sizeof size);
     buf_add(&w->out, &n, sizeof n);
     buf_add(&w->out, w->path, len);
     w->count++;

@@ -19,7 +19,7 @@
 
 static const char magic[] = "cloche configuration 1\n";
 
-enum kind { K_STR, K_LIST, K_U32, K_U64, K_BOOL };
+enum kind { K_STR, K_LIST, K_U32, K_U64 };
 
 struct field {
     enum kind kind;
@@ -49,7 +49,6 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, queue_ms),
     CONFIG_FIELD(K_U32, zygote_forks),
     CONFIG_FIELD(K_U32, zygote_age_s),
-    CONFIG_FIELD(K_BOOL, exit_with_parent),
     LIMITS(defaults),
     LIMITS(maxima),
     CONFIG_FIELD(K_U32, nprofiles),
@@ -101,9 +100,6 @@ static void put_field(struct buf *b, const struct field *f, const void *object) 
         break;
     case K_U64:
         put_number(b, *(const uint64_t *)p);
-        break;
-    case K_BOOL:
-        put_number(b, *(const bool *)p);
         break;
     }
 }
@@ -184,9 +180,6 @@ static void get_field(struct reader *r, const struct field *f, void *object) {
         break;
     case K_U64:
         *(uint64_t *)p = get_number(r, UINT64_MAX);
-        break;
-    case K_BOOL:
-        *(bool *)p = get_number(r, 1) != 0;
         break;
     }
 }

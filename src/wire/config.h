@@ -48,7 +48,6 @@ struct config {
     struct config_limits defaults, maxima;
     struct config_profile profiles[CONFIG_MAX_PROFILES];
     unsigned nprofiles;
-    bool exit_with_parent; /* a private engine: gone when the one who started it is */
 };
 
 /* What a sandbox's control group may hold: tmpfs is memory, and a full disk is to be ENOSPC before

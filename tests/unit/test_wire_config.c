@@ -44,7 +44,6 @@ static struct config sample(void) {
                       .preload = {(char **)preload, 2},
                       .pool = 0,
                       .zygotes = 9}},
-        .exit_with_parent = true,
     };
 }
 
@@ -66,7 +65,6 @@ static void a_configuration_arrives_whole(void **state) {
         assert_memory_equal(&got.defaults, &c.defaults, sizeof c.defaults);
         assert_int_equal(got.maxima.open_files, 17);
         assert_true(got.maxima.output_bytes == UINT64_MAX);
-        assert_true(got.exit_with_parent);
         assert_int_equal(got.nprofiles, 2);
         assert_string_equal(got.profiles[1].name, "my-own_1");
         assert_int_equal(got.profiles[1].sites.n, 2);
