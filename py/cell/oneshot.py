@@ -1,10 +1,9 @@
-"""One program, run once, as `python3 /workspace/__main__.py` would run it.
+"""The Python half of a program's run, of which the C half is zygote/program.c.
 
-`program` is a generator that the C side drives: it yields (callable, args) or (code, namespace),
-which C calls with no Python frame of ours on the stack, and gets (result, exception) back; at the
-end it yields the outcome. What plain Python does around a script is repeated here step by step:
-the attributes of `__main__`, the report of an uncaught exception, waiting for threads, exit
-functions, the flush of the standard streams, and the end of the script's own objects.
+`settle` makes in the zygote whatever is the same for every program: it is then there in every
+kernel. `uncaught` is a generator that C drives: it yields (callable, args), which C calls with no
+Python frame of ours on the stack, and gets the exception or None back; at the end it yields the
+outcome.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import ast
 import atexit
 import builtins
 import gc
-import io
 import linecache
 import os
 import random
@@ -22,33 +20,36 @@ import sys
 import threading
 import traceback
 import types
-import weakref
 from importlib.machinery import SourceFileLoader
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 import cloche_zygote
+from cell import hooks
 
 PATH = "/workspace/__main__.py"
-LAST_LINE = 1  # enum run_flag in wire/run.h
-RETURNED, EXIT, EXCEPTION, INTERRUPTED = range(4)  # enum done_how
+EXIT, EXCEPTION, INTERRUPTED = 1, 2, 3  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
+REHEARSALS = 20
 MANY_OBJECTS = 100_000
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
-Step = Union[Tuple[Callable[..., Any], Tuple[Any, ...]], Tuple[types.CodeType, Dict[str, Any]]]
-Program = Generator[Any, Tuple[Any, Optional[BaseException]], None]
+Step = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
-_generators: List[Any] = []  # every random generator that lives in the zygote
+_generators: List[Any] = []  # those of the zygote that can only be seeded from Python
 
 
-def _state_address(generator: Any) -> int:
-    """Where a Mersenne twister of numpy's keeps its state, or 0; it then holds nothing else."""
+def _in_place(generator: Any) -> bool:
+    """Whether C can write the state of this generator, which then holds nothing else."""
     bits: Any = getattr(generator, "_bit_generator", None)
-    if type(bits).__name__ != "MT19937" or not hasattr(generator, "seed"):
-        return 0
+    if not hasattr(generator, "seed"):
+        return False
     generator.seed()  # forgets a normal variate that was drawn ahead
-    return int(bits.ctypes.state_address)
+    if type(bits).__name__ == "MT19937":
+        return cloche_zygote.numpy_state(int(bits.ctypes.state_address))
+    if bits is None and isinstance(generator, random.Random):
+        return cloche_zygote.python_state(generator, generator.getstate()[1])
+    return False
 
 
 def prepare() -> None:
@@ -65,10 +66,10 @@ def prepare() -> None:
     legacy = getattr(getattr(numpy_random, "mtrand", None), "_rand", None)
     if legacy is not None and not any(obj is legacy for obj in found):
         found.append(legacy)
-    for generator in found:
-        address = _state_address(generator)
-        if not address or not cloche_zygote.mt19937(address):
-            _generators.append(generator)
+    _generators.extend(generator for generator in found if not _in_place(generator))
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        cloche_zygote.bytes_state(process._current_process._config["authkey"])
     # Compile and run something once, so that the first program finds all this done.
     list(ast.walk(ast.parse("print(1)\n1")))
     try:
@@ -80,7 +81,7 @@ def prepare() -> None:
         sys.modules["ssl"].RAND_bytes(1)  # type: ignore[attr-defined]
 
 
-def settle() -> None:
+def settle() -> Dict[str, Any]:
     """In the zygote, as the last Python that runs there: what is the same for every child."""
     # The main thread has a new thread state, so the lock that stands for it (up to 3.12) is new
     # too; without it nobody waits for other threads at the end.
@@ -88,6 +89,7 @@ def settle() -> None:
     if hasattr(main, "_set_tstate_lock"):
         main._set_tstate_lock()
     modules = sys.modules
+    hooks.settle()
     tempfile: Any = modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
@@ -95,12 +97,42 @@ def settle() -> None:
     uuid: Any = modules.get("uuid")
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
-    for name in ("cell", "cell.start", "cell.oneshot", "cloche_zygote"):
+    for name in ("cell", "cell.hooks", "cell.start", "cell.oneshot", "cloche_zygote"):
         modules.pop(name, None)
     if len(gc.get_objects()) > MANY_OBJECTS:  # a small heap is not worth the time at every start
         gc.collect()
     gc.freeze()
+    gc.collect()  # nothing is left to look at, but the free lists are emptied
+    for _ in range(REHEARSALS):
+        _rehearse()
+    cell = {
+        "path": PATH,
+        "modules": modules,
+        "rehearse": _rehearse,
+        "compile": builtins.compile,
+        "split": _split,
+        "arguments": _arguments,
+        "uncaught": _uncaught,
+        "clear": _clear,
+        "shutdown": threading._shutdown,  # type: ignore[attr-defined]
+        "run_exitfuncs": atexit._run_exitfuncs,
+        "collect": gc.collect,
+    }
+    gc.freeze()
+    cell["main"] = _main_module()  # not frozen: the collector looks after what a program makes
+    _arguments([], [])
     gc.enable()
+    return cell
+
+
+def _rehearse() -> None:
+    """Walks the way of a program once. In the zygote, the interpreter remembers what it looked up and
+    adapts its instructions to what they meet, and writes that down in pages that are shared from
+    then on; in a kernel that nobody waits for, the pages that it writes to become its own."""
+    exec(compile(b"print(end='')\n", PATH, "exec", 0, True), {"__builtins__": builtins})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    gc.collect()
 
 
 def _reseed(generator: Any) -> None:
@@ -111,32 +143,20 @@ def _reseed(generator: Any) -> None:
         generator.seed()
 
 
+def has_to_begin() -> bool:
+    return bool(_generators) or "ssl" in sys.modules
+
+
 def begin() -> None:
     """In a new kernel: nothing that was drawn from in the zygote may repeat.
 
     No library's own fork detection is trusted: it compares pids, and pids repeat across namespaces.
+    What C can write in place (see prepare) it has written already.
     """
     for generator in _generators:
         _reseed(generator)
-    modules = sys.modules
-    if "ssl" in modules:
-        modules["ssl"].RAND_add(os.urandom(48), 48.0)  # type: ignore[attr-defined]
-    process: Any = modules.get("multiprocessing.process")
-    if process is not None:
-        config = process._current_process._config
-        config["authkey"] = process.AuthenticationString(os.urandom(32))
-    _rehearse()
-
-
-def _rehearse() -> None:
-    """Walks the way of a program once, ahead of time: the pages that running one writes to are then
-    the kernel's own, and the copying is not part of anybody's answer."""
-    space = _main_module().__dict__
-    exec(compile(b"print\n", PATH, "exec", 0, True), space)
-    sys.stdout.write("")
-    sys.stdout.flush()
-    del sys.modules["__main__"]
-    gc.collect()
+    if "ssl" in sys.modules:
+        sys.modules["ssl"].RAND_add(os.urandom(48), 48.0)  # type: ignore[attr-defined]
 
 
 def _main_module() -> types.ModuleType:
@@ -153,12 +173,7 @@ def _main_module() -> types.ModuleType:
     return module
 
 
-def _place(code: bytes, args: List[str], env: List[str]) -> None:
-    fd = os.open(PATH, os.O_WRONLY | os.O_TRUNC | os.O_CREAT, 0o644)
-    with io.FileIO(fd, "wb") as file:
-        view = memoryview(code)
-        while view:
-            view = view[file.write(view) or 0 :]
+def _arguments(args: List[str], env: List[str]) -> None:
     for pair in env:
         key, _, value = pair.partition("=")
         os.environ[key] = value
@@ -167,11 +182,11 @@ def _place(code: bytes, args: List[str], env: List[str]) -> None:
         sys.orig_argv = [sys.executable, PATH, *args]
 
 
-def _split(code: bytes) -> Tuple[Any, Any]:
+def _split(code: bytes) -> Tuple[Any, ...]:
     """The statements but for a last expression, and that expression for the interactive printer."""
     tree = ast.parse(code, PATH)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        return compile(tree, PATH, "exec", dont_inherit=True), None
+        return (compile(tree, PATH, "exec", dont_inherit=True),)
     last = ast.Interactive([tree.body.pop()])
     head = compile(tree, PATH, "exec", dont_inherit=True)
     return head, compile(last, PATH, "single", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
@@ -190,7 +205,7 @@ def _exit_code(exc: SystemExit) -> int:
     return 1
 
 
-def _show(exc: BaseException) -> Generator[Step, Tuple[Any, Optional[BaseException]], None]:
+def _show(exc: BaseException) -> Generator[Step, Optional[BaseException], None]:
     """What plain Python does with an exception that nobody caught."""
     sys.last_type, sys.last_value, sys.last_traceback = type(exc), exc, exc.__traceback__
     if sys.version_info >= (3, 12):
@@ -200,28 +215,13 @@ def _show(exc: BaseException) -> Generator[Step, Tuple[Any, Optional[BaseExcepti
         print("sys.excepthook is missing", file=sys.stderr)
         yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
         return
-    _, again = yield hook, (type(exc), exc, exc.__traceback__)
+    again = yield hook, (type(exc), exc, exc.__traceback__)
     if again is None or isinstance(again, SystemExit):
         return
     print("Error in sys.excepthook:", file=sys.stderr)
     yield sys.__excepthook__, (type(again), again, again.__traceback__)
     print("\nOriginal exception was:", file=sys.stderr)
     yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
-
-
-def _flush() -> Generator[Step, Tuple[Any, Optional[BaseException]], bool]:
-    """False when a standard stream could not be flushed; plain Python then exits with 120."""
-    good = True
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name, None)
-        if stream is None or getattr(stream, "closed", False):
-            continue
-        _, exc = yield stream.flush, ()
-        if exc is not None:
-            good = False
-            if name == "stdout":
-                yield cloche_zygote.unraisable, (exc, stream)
-    return good
 
 
 def _clear(space: dict[str, Any]) -> None:
@@ -231,20 +231,6 @@ def _clear(space: dict[str, Any]) -> None:
             if isinstance(name, str) and name != "__builtins__":
                 if private == (name[:1] == "_" and name[1:2] != "_"):
                     space[name] = None
-
-
-def _end(held: Any) -> Generator[Step, Tuple[Any, Optional[BaseException]], None]:
-    """The end of the program's objects: those that only it held go first, with its globals intact,
-    as the collector finds them; if somebody still holds the module, its globals are cleared."""
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        sys.__dict__.pop(name, None)
-    for name in ("stdin", "stdout", "stderr"):
-        setattr(sys, name, getattr(sys, f"__{name}__", None))
-    yield sys.modules.pop, ("__main__", None)
-    yield gc.collect, ()
-    if held() is not None:
-        yield _clear, (vars(held()),)
-        yield gc.collect, ()
 
 
 def _text(value: Any, limit: int) -> bytes:
@@ -271,38 +257,19 @@ def _describe(exc: BaseException) -> Tuple[bytes, bytes, List[bytes]]:
     return _text(type(exc).__name__, 200), _text(exc, 8000), kept
 
 
-def program(code: bytes, flags: int, args: List[str], env: List[str]) -> Program:
-    _place(code, args, env)
-    module: Any = _main_module()
-    if flags & LAST_LINE:
-        parts, exc = yield _split, (code,)
-    else:
-        part, exc = yield builtins.compile, (code, PATH, "exec", 0, True)
-        parts = (part, None)
-    if exc is not None:
-        exc.__traceback__ = None  # a program that does not compile has no frames
-    for part in parts or ():
-        if part is not None and exc is None:
-            _, exc = yield part, module.__dict__
-    how, status = RETURNED, 0
+def _uncaught(exc: BaseException) -> Generator[Any, Optional[BaseException], None]:
+    """What ended the program, reported as plain Python does, and the outcome."""
+    how, status = EXCEPTION, 1
     name = value = b""
     lines: List[bytes] = []
     if isinstance(exc, SystemExit):
         how, status = EXIT, _exit_code(exc)
         name, value = b"SystemExit", _text(exc, 8000)
-    elif exc is not None:
-        how, status = EXCEPTION, 1
+    else:
         if isinstance(exc, KeyboardInterrupt):
             how, status = INTERRUPTED, 128 + signal.SIGINT
         yield from _show(exc)
         name, value, lines = _describe(exc)
-    exc = None
-    yield threading._shutdown, ()  # type: ignore[attr-defined]
-    yield atexit._run_exitfuncs, ()
-    good = yield from _flush()
-    held, module = weakref.ref(module), None
-    yield from _end(held)
-    if not ((yield from _flush()) and good):
-        status = 120
+    del exc
     outcome: Outcome = (None, how, status, name, value, lines)
     yield outcome

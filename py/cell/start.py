@@ -14,7 +14,11 @@ import sys
 from typing import Any
 
 import cloche_zygote
-from cell import oneshot
+from cell import hooks
+
+hooks.record()  # before anything is imported that has some
+
+from cell import oneshot  # noqa: E402
 
 CHAN, FILTER, SETUP = 3, 4, 5
 
@@ -67,5 +71,5 @@ def main() -> None:
     oneshot.prepare()
     version = ".".join(map(str, sys.version_info[:3]))
     tops = " ".join(sorted({name.partition(".")[0] for name in preload}))
-    cell = (oneshot.settle, oneshot.begin, oneshot.program)
+    cell = (oneshot.settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept)
     cloche_zygote.serve(CHAN, FILTER, *cell, version, tops[:4000])

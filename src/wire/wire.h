@@ -23,11 +23,11 @@
 #define WIRE_VERSION 1
 
 struct wire_out {
-    uint8_t data[WIRE_MAX + 4];
     size_t len;
     bool bad; /* something did not fit */
     int fds[WIRE_MAX_FDS];
     unsigned nfds; /* borrowed: the sender keeps them */
+    uint8_t data[WIRE_MAX + 4];
 };
 
 void wire_begin(struct wire_out *o, enum wire_type type);
@@ -42,12 +42,12 @@ enum wire_sent { WIRE_SENT, WIRE_AGAIN, WIRE_FAILED };
 enum wire_sent wire_send(int sock, const struct wire_out *o, struct err *e);
 
 struct wire_in {
-    uint8_t data[WIRE_MAX + 4];
     size_t len, at;
     bool bad;
     enum wire_type type;
     int fds[WIRE_MAX_FDS]; /* owned until taken; wire_in_done closes the rest */
     unsigned nfds, fd_at;
+    uint8_t data[WIRE_MAX + 4];
 };
 
 #define AUTO_WIRE_IN __attribute__((cleanup(wire_in_done))) struct wire_in

@@ -7,20 +7,14 @@
  * child that ends is reaped at once, because a sandbox's PID 1 cannot die before its kernel is
  * reaped.
  *
- * The child enters its sandbox (kernel.c), tells the server that it is ready, and waits for K_RUN.
- * User code then runs with no Python frame of ours below it: the child gives itself a new thread
- * state with an empty stack, and drives a generator of py/cell from C, calling what it yields. The
- * generator is suspended, and so invisible, while user code runs. */
+ * The child enters its sandbox (kernel.c), tells the server that it is ready, waits for K_RUN and
+ * runs the program (program.c). User code then has no Python frame of ours below it: the zygote has
+ * given itself a new thread state with an empty stack. */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x03070000
-#include <Python.h>
-
-#include "base/clock.h"
 #include "base/fd.h"
-#include "wire/run.h"
 #include "zygote/kernel.h"
 #include "zygote/memory.h"
+#include "zygote/program.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,27 +34,31 @@
 #include <unistd.h>
 
 #define MAX_KERNELS 4096
+#define REST_MS     10
 
 struct kernel {
     pid_t pid; /* 0: free */
     uint64_t sandbox;
 };
 
-/* Of an MT19937: 624 words, then the position among them. */
-struct generator_state {
+/* Bytes that every kernel gets anew. Of an MT19937: 624 words, and the position among them. */
+struct secret_state {
     uint8_t *at;
     size_t len;
-    int *position;
+    int *position; /* or NULL */
 };
-#define MT_BYTES   (624 * sizeof(uint32_t))
+#define MT_WORDS   624
+#define MT_BYTES   (MT_WORDS * sizeof(uint32_t))
 #define MAX_STATES 32
 
 struct zygote {
     int chan, signals, tasks, proc_dir;
     const void *filter;
     size_t filter_len;
-    PyObject *begin, *program; /* borrowed: cell functions */
-    struct generator_state states[MAX_STATES];
+    PyObject *begin; /* a function of the cell, or None */
+    PyObject *hooks; /* lists of functions by occasion, see hooks.py */
+    bool in_kernel;
+    struct secret_state states[MAX_STATES];
     unsigned nstates;
     struct kernel kernels[MAX_KERNELS];
 };
@@ -109,156 +107,20 @@ static int fresh_thread_state(void) {
 
 /* ---- the kernel: a child, inside its sandbox ---- */
 
-/* Generators whose state can be written in place: quicker by a millisecond than asking numpy, which
- * touches two hundred pages for it. */
-static void reseed(void) {
+/* What can be written in place: quicker by a millisecond than asking numpy, which touches two
+ * hundred pages for it. */
+static void renew_states(void) {
     for (unsigned i = 0; i < zygote.nstates; i++) {
-        struct generator_state *g = &zygote.states[i];
+        struct secret_state *g = &zygote.states[i];
         for (size_t done = 0; done < g->len;) {
             ssize_t n = getrandom(g->at + done, g->len - done, 0);
             if (n < 0 && errno != EINTR)
                 _exit(1);
             done += n > 0 ? (size_t)n : 0;
         }
-        *g->position =
-            (int)(g->len / sizeof(uint32_t)); /* all used: the next draw makes new ones */
+        if (g->position)
+            *g->position = MT_WORDS; /* all used: the next draw makes new ones */
     }
-}
-
-static PyObject *string_list(const char *const *items, uint32_t n) {
-    PyObject *list = PyList_New(n);
-    for (uint32_t i = 0; list && i < n; i++) {
-        PyObject *s = PyUnicode_DecodeFSDefault(items[i]);
-        if (!s) {
-            Py_DECREF(list);
-            return NULL;
-        }
-        PyList_SetItem(list, i, s);
-    }
-    return list;
-}
-
-/* The code as bytes, from the message or from its descriptor. */
-static PyObject *code_bytes(const struct run_msg *r) {
-    if (r->code_fd < 0)
-        return PyBytes_FromStringAndSize((const char *)r->code, (Py_ssize_t)r->code_len);
-    struct stat st;
-    if (fstat(r->code_fd, &st) < 0 || st.st_size > RUN_MAX_CODE)
-        return PyErr_SetFromErrno(PyExc_OSError);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, st.st_size);
-    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
-    if (to && pread(r->code_fd, to, (size_t)st.st_size, 0) != st.st_size) {
-        Py_DECREF(bytes);
-        return PyErr_SetFromErrno(PyExc_OSError);
-    }
-    close(r->code_fd);
-    return bytes;
-}
-
-/* The exception in flight as an object (None if there is none), with its traceback attached. */
-static PyObject *caught(void) {
-    PyObject *type, *value, *tb;
-    PyErr_Fetch(&type, &value, &tb);
-    if (!type)
-        Py_RETURN_NONE;
-    PyErr_NormalizeException(&type, &value, &tb);
-    if (tb)
-        PyException_SetTraceback(value, tb);
-    Py_XDECREF(type);
-    Py_XDECREF(tb);
-    return value;
-}
-
-/* A function and its arguments, or code and its namespace: calling exec() for that would take a
- * level of the recursion limit. */
-static PyObject *call_step(PyObject *item) {
-    PyObject *what = PyTuple_GetItem(item, 0), *with = PyTuple_GetItem(item, 1);
-    return PyCallable_Check(what) ? PyObject_CallObject(what, with)
-                                  : PyEval_EvalCode(what, with, with);
-}
-
-/* Calls what the generator yields until it yields an outcome: a tuple whose first item is None. */
-static PyObject *drive(PyObject *program) {
-    PyObject *item = PyObject_CallMethod(program, "send", "O", Py_None);
-    while (item && PyTuple_Check(item) && PyTuple_GetItem(item, 0) != Py_None) {
-        PyObject *result = call_step(item);
-        PyObject *exc = caught();
-        Py_DECREF(item);
-        if (!result) {
-            result = Py_None;
-            Py_INCREF(result);
-        }
-        item = PyObject_CallMethod(program, "send", "((OO))", result, exc);
-        Py_DECREF(result);
-        Py_DECREF(exc);
-    }
-    return item;
-}
-
-static const char *text_of(PyObject *outcome, Py_ssize_t at) {
-    PyObject *o = PyTuple_GetItem(outcome, at);
-    const char *s = o && PyBytes_Check(o) ? PyBytes_AsString(o) : NULL;
-    if (!s)
-        PyErr_Clear();
-    return s ? s : "";
-}
-
-static uint64_t cpu_us(void) {
-    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000u;
-}
-
-/* outcome: (None, how, exit_code, name, value, [lines]); the texts are bytes without NUL. */
-static long report(PyObject *outcome, uint64_t before_us) {
-    long how = PyLong_AsLong(PyTuple_GetItem(outcome, 1));
-    long code = PyLong_AsLong(PyTuple_GetItem(outcome, 2));
-    struct done_msg d = {.how = (enum done_how)how,
-                         .exit_code = (uint32_t)code,
-                         .cpu_us = cpu_us() - before_us,
-                         .name = text_of(outcome, 3),
-                         .value = text_of(outcome, 4)};
-    PyObject *lines = PyTuple_GetItem(outcome, 5);
-    Py_ssize_t n = lines && PyList_Check(lines) ? PyList_Size(lines) : 0;
-    for (Py_ssize_t i = 0; i < n && d.nlines < DONE_MAX_LINES; i++) {
-        const char *s = PyBytes_AsString(PyList_GetItem(lines, i));
-        if (s)
-            d.lines[d.nlines++] = s;
-    }
-    struct wire_out o;
-    struct err e;
-    done_put(&o, &d);
-    wire_send(KERNEL_CTL_FD, &o, &e);
-    return code;
-}
-
-static _Noreturn void kernel_run(struct wire_in *in, bool cgroups) {
-    struct err e;
-    struct run_msg r;
-    pid_t self = getpid();
-    uint64_t before_us = cpu_us();
-    if (run_get(in, &r, &e) < 0 ||
-        kernel_limit(r.open_files, r.cpu_seconds, cgroups ? 0 : r.pids, &e) < 0) {
-        send_text(KERNEL_CTL_FD, WIRE_K_BROKEN, e.text, NULL);
-        _exit(1);
-    }
-    PyObject *code = code_bytes(&r);
-    PyObject *args = string_list(r.args, r.nargs), *env = string_list(r.env, r.nenv);
-    PyObject *program =
-        code && args && env
-            ? PyObject_CallFunction(zygote.program, "OkOO", code, (unsigned long)r.flags, args, env)
-            : NULL;
-    PyObject *outcome = program ? drive(program) : NULL;
-    if (!outcome || !PyTuple_Check(outcome) || PyTuple_Size(outcome) != 6) {
-        PyErr_Print();
-        _exit(1);
-    }
-    /* A fork of the program that came back here is not the program. */
-    long code_out =
-        getpid() == self ? report(outcome, before_us) : PyLong_AsLong(PyTuple_GetItem(outcome, 2));
-    /* Without control groups it is /proc that tells init what we used: stay until we are ended. */
-    char c;
-    while (!cgroups && getpid() == self && recv(KERNEL_CTL_FD, &c, 1, 0) > 0)
-        ;
-    _exit((int)code_out);
 }
 
 static _Noreturn void kernel_main(struct kernel_entry *k) {
@@ -271,17 +133,21 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
         _exit(1);
     }
     PyOS_AfterFork_Child();
-    reseed();
-    PyObject *r = PyObject_CallObject(zygote.begin, NULL);
+    zygote.in_kernel = true;
+    renew_states();
+    PyObject *r = zygote.begin != Py_None ? PyObject_CallObject(zygote.begin, NULL) : Py_None;
     if (!r) {
         PyErr_Print();
         send_text(KERNEL_CTL_FD, WIRE_K_BROKEN, "the cell could not begin", NULL);
         _exit(1);
     }
-    Py_DECREF(r);
     wire_begin(&o, WIRE_K_READY);
     if (wire_send(KERNEL_CTL_FD, &o, &e) != WIRE_SENT)
         _exit(1);
+    /* Where programs are waiting, one comes at once; else this is a ready sandbox of the pool. */
+    struct pollfd ctl = {.fd = KERNEL_CTL_FD, .events = POLLIN};
+    if (poll(&ctl, 1, REST_MS) == 0)
+        program_rehearse();
     in.nfds = in.fd_at = 0;
     enum wire_got got;
     do
@@ -289,7 +155,7 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
     while (got == WIRE_NONE);
     if (got != WIRE_GOT || in.type != WIRE_K_RUN)
         _exit(0);
-    kernel_run(&in, cgroups);
+    program_main(&in, cgroups);
 }
 
 /* ---- the zygote ---- */
@@ -440,14 +306,23 @@ static int open_files(int filter) {
     return 0;
 }
 
-/* serve(chan, filter, settle, begin, program, version, modules): never returns. */
+/* Python looks up what it calls from the C library when it first calls it: better here than in
+ * every kernel after its fork. */
+static void bind_early(void) {
+    Py_tss_t *key = PyThread_tss_alloc();
+    if (key && PyThread_tss_create(key) == 0)
+        PyThread_tss_delete(key);
+    PyThread_tss_free(key);
+}
+
+/* serve(chan, filter, settle, begin, hooks, version, modules): never returns. */
 static PyObject *py_serve(PyObject *self, PyObject *args) {
     (void)self;
     int filter;
     PyObject *settle;
     const char *version, *modules;
     if (!PyArg_ParseTuple(args, "iiOOOss", &zygote.chan, &filter, &settle, &zygote.begin,
-                          &zygote.program, &version, &modules))
+                          &zygote.hooks, &version, &modules))
         return NULL;
     if (open_files(filter) < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
@@ -458,10 +333,14 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     snprintf(modules_kept, sizeof modules_kept, "%s", modules);
     Py_INCREF(settle);
     Py_INCREF(zygote.begin);
-    Py_INCREF(zygote.program);
-    PyObject *done = fresh_thread_state() < 0 ? NULL : PyObject_CallObject(settle, NULL);
-    if (!done || threads() != 1) {
-        send_text(zygote.chan, WIRE_Z_BROKEN, done ? one_thread : "the cell cannot settle", NULL);
+    Py_INCREF(zygote.hooks);
+    bind_early();
+    PyObject *cell = fresh_thread_state() < 0 ? NULL : PyObject_CallObject(settle, NULL);
+    bool good = cell && program_prepare(cell) == 0;
+    if (!good)
+        PyErr_Print();
+    if (!good || threads() != 1) {
+        send_text(zygote.chan, WIRE_Z_BROKEN, good ? one_thread : "the cell cannot settle", NULL);
         _exit(1);
     }
     memory_settle();
@@ -469,28 +348,80 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     loop();
 }
 
-/* mt19937(address): the state of a generator that every child is to have anew. */
-static PyObject *py_mt19937(PyObject *self, PyObject *address) {
+static PyObject *add_state(uint8_t *at, size_t len, int *position) {
+    if (zygote.nstates == MAX_STATES)
+        Py_RETURN_FALSE;
+    zygote.states[zygote.nstates++] =
+        (struct secret_state){.at = at, .len = len, .position = position};
+    Py_RETURN_TRUE;
+}
+
+/* numpy_state(address): the state of a Mersenne twister of numpy's. */
+static PyObject *py_numpy_state(PyObject *self, PyObject *address) {
     (void)self;
     uint8_t *at = PyLong_AsVoidPtr(address);
     if (!at && PyErr_Occurred())
         return NULL;
-    if (zygote.nstates == MAX_STATES)
-        Py_RETURN_FALSE;
-    zygote.states[zygote.nstates++] = (struct generator_state){
-        .at = at, .len = MT_BYTES, .position = (int *)(void *)(at + MT_BYTES)};
-    Py_RETURN_TRUE;
+    return add_state(at, MT_BYTES, (int *)(void *)(at + MT_BYTES));
 }
 
-/* unraisable(exception, object): the report that Python itself makes when nobody can be told. */
-static PyObject *py_unraisable(PyObject *self, PyObject *args) {
+/* python_state(generator, words): a random.Random and what its getstate() tells. Where that is
+ * found in the object, it can be written there; False where this Python keeps it otherwise. */
+static PyObject *py_python_state(PyObject *self, PyObject *args) {
     (void)self;
-    PyObject *exc, *object;
-    if (!PyArg_ParseTuple(args, "OO", &exc, &object))
+    PyObject *generator, *words;
+    if (!PyArg_ParseTuple(args, "OO!", &generator, &PyTuple_Type, &words))
         return NULL;
-    PyErr_SetObject((PyObject *)Py_TYPE(exc), exc);
-    PyErr_WriteUnraisable(object);
+    struct {
+        PyObject head;
+        int index;
+        uint32_t state[MT_WORDS];
+    } *g = (void *)generator;
+    if (PyTuple_Size(words) != MT_WORDS + 1 ||
+        PyLong_AsLong(PyTuple_GetItem(words, MT_WORDS)) != g->index)
+        Py_RETURN_FALSE;
+    for (Py_ssize_t i = 0; i < MT_WORDS; i++) {
+        if (PyLong_AsUnsignedLong(PyTuple_GetItem(words, i)) != g->state[i])
+            Py_RETURN_FALSE;
+    }
+    return add_state((uint8_t *)g->state, MT_BYTES, &g->index);
+}
+
+/* bytes_state(bytes): a secret that was made in the zygote. */
+static PyObject *py_bytes_state(PyObject *self, PyObject *bytes) {
+    (void)self;
+    char *at = PyBytes_AsString(bytes);
+    return at ? add_state((uint8_t *)at, (size_t)PyBytes_Size(bytes), NULL) : NULL;
+}
+
+/* What hooks.py registers with Python. In the zygote's own forks nothing is to be done; in a kernel
+ * what it has kept is called as Python would call it, the first ones last before a fork. */
+static PyObject *forking(const char *when, bool last_first) {
+    PyObject *list = zygote.in_kernel ? PyDict_GetItemString(zygote.hooks, when) : NULL;
+    Py_ssize_t n = list ? PyList_Size(list) : 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *function = PyList_GetItem(list, last_first ? n - 1 - i : i);
+        PyObject *r = PyObject_CallObject(function, NULL);
+        if (!r)
+            PyErr_WriteUnraisable(function);
+        Py_XDECREF(r);
+    }
     Py_RETURN_NONE;
+}
+
+static PyObject *py_before_fork(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    return forking("before", true);
+}
+
+static PyObject *py_after_in_parent(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    return forking("after_in_parent", false);
+}
+
+static PyObject *py_after_in_child(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    return forking("after_in_child", false);
 }
 
 /* broken(chan, why): tells the nursery that the profile cannot be loaded. */
@@ -506,9 +437,13 @@ static PyObject *py_broken(PyObject *self, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"serve", py_serve, METH_VARARGS, "Fork kernels until the nursery is gone."},
-    {"mt19937", py_mt19937, METH_O, "Give every child other random numbers."},
+    {"numpy_state", py_numpy_state, METH_O, "Give every kernel other random numbers."},
+    {"python_state", py_python_state, METH_VARARGS, "Give every kernel other random numbers."},
+    {"bytes_state", py_bytes_state, METH_O, "Give every kernel another secret."},
+    {"before", py_before_fork, METH_NOARGS, "For os.register_at_fork."},
+    {"after_in_parent", py_after_in_parent, METH_NOARGS, "For os.register_at_fork."},
+    {"after_in_child", py_after_in_child, METH_NOARGS, "For os.register_at_fork."},
     {"broken", py_broken, METH_VARARGS, "Say why this profile cannot be loaded."},
-    {"unraisable", py_unraisable, METH_VARARGS, "Report an exception that nobody can catch."},
     {NULL, NULL, 0, NULL},
 };
 

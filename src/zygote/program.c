@@ -1,0 +1,353 @@
+/* See program.h.
+ *
+ * User code runs with no Python frame of ours below it, so what plain Python does around a script
+ * is repeated here step by step: compiling, the report of an uncaught exception, waiting for
+ * threads, exit functions, the flush of the standard streams, and the end of the script's own
+ * objects. What can be made once is made in the zygote, `__main__` included (oneshot.settle); and
+ * what is simple is C, because every Python statement writes to pages that a kernel then has to
+ * copy. What is seldom needed is Python: an uncaught exception is the business of a generator
+ * (oneshot.uncaught), whose steps are called from here while it is suspended, and so invisible. */
+
+#include "zygote/program.h"
+
+#include "base/clock.h"
+#include "wire/run.h"
+#include "zygote/kernel.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH      "/workspace/__main__.py"
+#define NO_FLUSH  120 /* plain Python's status when a standard stream could not be flushed */
+#define THREADING "threading"
+
+/* Borrowed from the cell, which lives as long as the zygote. */
+static struct {
+    PyObject *main, *path, *modules;
+    PyObject *rehearse, *compile, *split, *arguments, *uncaught, *clear;
+    PyObject *shutdown, *run_exitfuncs, *collect;
+} cell;
+
+int program_prepare(PyObject *from) {
+    const struct {
+        const char *name;
+        PyObject **to;
+    } parts[] = {
+        {"main", &cell.main},
+        {"path", &cell.path},
+        {"modules", &cell.modules},
+        {"rehearse", &cell.rehearse},
+        {"compile", &cell.compile},
+        {"split", &cell.split},
+        {"arguments", &cell.arguments},
+        {"uncaught", &cell.uncaught},
+        {"clear", &cell.clear},
+        {"shutdown", &cell.shutdown},
+        {"run_exitfuncs", &cell.run_exitfuncs},
+        {"collect", &cell.collect},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        *parts[i].to = PyDict_GetItemString(from, parts[i].name);
+        if (!*parts[i].to) {
+            PyErr_SetString(PyExc_KeyError, parts[i].name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *string_list(const char *const *items, uint32_t n) {
+    PyObject *list = PyList_New(n);
+    for (uint32_t i = 0; list && i < n; i++) {
+        PyObject *s = PyUnicode_DecodeFSDefault(items[i]);
+        if (!s) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SetItem(list, i, s);
+    }
+    return list;
+}
+
+/* The code as bytes, from the message or from its descriptor. */
+static PyObject *code_bytes(const struct run_msg *r) {
+    if (r->code_fd < 0)
+        return PyBytes_FromStringAndSize((const char *)r->code, (Py_ssize_t)r->code_len);
+    struct stat st;
+    if (fstat(r->code_fd, &st) < 0 || st.st_size > RUN_MAX_CODE)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, st.st_size);
+    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
+    if (to && pread(r->code_fd, to, (size_t)st.st_size, 0) != st.st_size) {
+        Py_DECREF(bytes);
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    close(r->code_fd);
+    return bytes;
+}
+
+/* Whatever it raises is dropped, unless `where` is to be told as Python tells what nobody can
+ * catch.
+ */
+static void call_quietly(PyObject *function, PyObject *where) {
+    PyObject *r = PyObject_CallObject(function, NULL);
+    if (!r && where)
+        PyErr_WriteUnraisable(where);
+    PyErr_Clear();
+    Py_XDECREF(r);
+}
+
+void program_rehearse(void) {
+    call_quietly(cell.rehearse, NULL);
+}
+
+/* The program's file; -1 with a Python exception. */
+static int place(PyObject *code) {
+    int fd = open(PATH, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0644);
+    const char *from = PyBytes_AsString(code);
+    size_t left = (size_t)PyBytes_Size(code);
+    while (fd >= 0 && left > 0) {
+        ssize_t n = write(fd, from, left);
+        if (n < 0) {
+            close(fd);
+            fd = -1;
+        } else {
+            from += n;
+            left -= (size_t)n;
+        }
+    }
+    if (fd < 0) {
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, PATH);
+        return -1;
+    }
+    close(fd);
+    return 0;
+}
+
+static int set_arguments(const struct run_msg *r) {
+    if (r->nargs == 0 && r->nenv == 0)
+        return 0; /* sys.argv is as the zygote made it */
+    PyObject *args = string_list(r->args, r->nargs), *env = string_list(r->env, r->nenv);
+    PyObject *done =
+        args && env ? PyObject_CallFunctionObjArgs(cell.arguments, args, env, NULL) : NULL;
+    Py_XDECREF(args);
+    Py_XDECREF(env);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* The exception in flight as an object (None if there is none), with its traceback attached. */
+static PyObject *caught(void) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    if (!type)
+        Py_RETURN_NONE;
+    PyErr_NormalizeException(&type, &value, &tb);
+    if (tb)
+        PyException_SetTraceback(value, tb);
+    Py_XDECREF(type);
+    Py_XDECREF(tb);
+    return value;
+}
+
+/* Calls what the generator yields until it yields an outcome: a tuple whose first item is None. */
+static PyObject *drive(PyObject *steps) {
+    PyObject *item = PyObject_CallMethod(steps, "send", "O", Py_None);
+    while (item && PyTuple_Check(item) && PyTuple_GetItem(item, 0) != Py_None) {
+        PyObject *result = PyObject_CallObject(PyTuple_GetItem(item, 0), PyTuple_GetItem(item, 1));
+        PyObject *exc = caught();
+        Py_DECREF(item);
+        Py_XDECREF(result);
+        item = PyObject_CallMethod(steps, "send", "O", exc);
+        Py_DECREF(exc);
+    }
+    return item;
+}
+
+/* The code objects to execute, in their order; NULL with an exception that has no traceback: a
+ * program that does not compile has no frames. */
+static PyObject *compiled(PyObject *code, uint32_t flags) {
+    PyObject *parts = flags & RUN_LAST_LINE ? PyObject_CallFunctionObjArgs(cell.split, code, NULL)
+                                            : PyObject_CallFunction(cell.compile, "OOsii", code,
+                                                                    cell.path, "exec", 0, 1);
+    if (!parts) {
+        PyObject *type, *value, *tb;
+        PyErr_Fetch(&type, &value, &tb);
+        Py_XDECREF(tb);
+        PyErr_Restore(type, value, NULL);
+    }
+    return parts;
+}
+
+/* Executes the program; the exception that ended it, or None. */
+static PyObject *execute(PyObject *code, uint32_t flags) {
+    PyObject *parts = compiled(code, flags), *space = PyModule_GetDict(cell.main);
+    if (!parts)
+        return caught();
+    Py_ssize_t n = PyTuple_Check(parts) ? PyTuple_Size(parts) : 1;
+    PyObject *exc = Py_None;
+    Py_INCREF(exc);
+    for (Py_ssize_t i = 0; i < n && exc == Py_None; i++) {
+        PyObject *part = PyTuple_Check(parts) ? PyTuple_GetItem(parts, i) : parts;
+        PyObject *r = PyEval_EvalCode(part, space, space);
+        Py_XDECREF(r);
+        Py_DECREF(exc);
+        exc = caught();
+    }
+    Py_DECREF(parts);
+    return exc;
+}
+
+static bool is_open(PyObject *stream) {
+    PyObject *closed =
+        stream && stream != Py_None ? PyObject_GetAttrString(stream, "closed") : NULL;
+    int is = closed ? PyObject_IsTrue(closed) : 0;
+    Py_XDECREF(closed);
+    PyErr_Clear();
+    return stream && stream != Py_None && is != 1;
+}
+
+/* False when a standard stream could not be flushed. */
+static bool flush(void) {
+    static const char *const names[] = {"stdout", "stderr"};
+    bool good = true;
+    for (int i = 0; i < 2; i++) {
+        PyObject *stream = PySys_GetObject(names[i]);
+        if (!is_open(stream))
+            continue;
+        Py_INCREF(stream);
+        PyObject *r = PyObject_CallMethod(stream, "flush", NULL);
+        if (!r) {
+            good = false;
+            if (i == 0)
+                PyErr_WriteUnraisable(stream);
+            PyErr_Clear();
+        }
+        Py_XDECREF(r);
+        Py_DECREF(stream);
+    }
+    return good;
+}
+
+/* The end of the program's objects: those that only it held go first, with its globals intact, as
+ * the collector finds them; if somebody still holds the module, its globals are cleared. */
+static void end_objects(void) {
+    static const char *const last[] = {"last_type", "last_value", "last_traceback", "last_exc"};
+    static const char *const streams[][2] = {
+        {"stdin", "__stdin__"}, {"stdout", "__stdout__"}, {"stderr", "__stderr__"}};
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
+        if (PySys_GetObject(last[i]))
+            PySys_SetObject(last[i], NULL);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        PyObject *first = PySys_GetObject(streams[i][1]);
+        PySys_SetObject(streams[i][0], first ? first : Py_None);
+    }
+    PyObject *held = PyWeakref_NewRef(cell.main, NULL);
+    if (PyDict_GetItemString(cell.modules, "__main__"))
+        PyDict_DelItemString(cell.modules, "__main__");
+    Py_DECREF(cell.main);
+    call_quietly(cell.collect, NULL);
+    PyObject *module = held ? PyWeakref_GetObject(held) : Py_None;
+    if (module != Py_None) {
+        Py_INCREF(module);
+        PyObject *r = PyObject_CallFunctionObjArgs(cell.clear, PyModule_GetDict(module), NULL);
+        Py_XDECREF(r);
+        Py_DECREF(module);
+        call_quietly(cell.collect, NULL);
+    }
+    PyErr_Clear();
+}
+
+/* What plain Python does after the last statement; false when something could not be flushed. */
+static bool finish(void) {
+    call_quietly(cell.shutdown, PyDict_GetItemString(cell.modules, THREADING));
+    call_quietly(cell.run_exitfuncs, NULL);
+    bool good = flush();
+    end_objects();
+    return flush() && good;
+}
+
+static const char *text_of(PyObject *outcome, Py_ssize_t at) {
+    PyObject *o = PyTuple_GetItem(outcome, at);
+    const char *s = o && PyBytes_Check(o) ? PyBytes_AsString(o) : NULL;
+    if (!s)
+        PyErr_Clear();
+    return s ? s : "";
+}
+
+/* outcome: (None, how, exit_code, name, value, [lines]); the texts are bytes without NUL, and live
+ * as long as it does. */
+static void read_outcome(PyObject *outcome, struct done_msg *ret) {
+    ret->how = (enum done_how)PyLong_AsLong(PyTuple_GetItem(outcome, 1));
+    ret->exit_code = (uint32_t)PyLong_AsLong(PyTuple_GetItem(outcome, 2));
+    ret->name = text_of(outcome, 3);
+    ret->value = text_of(outcome, 4);
+    PyObject *lines = PyTuple_GetItem(outcome, 5);
+    Py_ssize_t n = lines && PyList_Check(lines) ? PyList_Size(lines) : 0;
+    for (Py_ssize_t i = 0; i < n && ret->nlines < DONE_MAX_LINES; i++) {
+        const char *s = PyBytes_AsString(PyList_GetItem(lines, i));
+        if (s)
+            ret->lines[ret->nlines++] = s;
+    }
+}
+
+static void run(const struct run_msg *r, struct done_msg *ret) {
+    PyObject *code = code_bytes(r);
+    if (!code || place(code) < 0 || set_arguments(r) < 0) {
+        PyErr_Print();
+        _exit(1);
+    }
+    PyObject *exc = execute(code, r->flags);
+    Py_DECREF(code);
+    if (exc != Py_None) {
+        PyObject *steps = PyObject_CallFunctionObjArgs(cell.uncaught, exc, NULL);
+        Py_DECREF(exc);
+        PyObject *outcome = steps ? drive(steps) : NULL;
+        Py_XDECREF(steps);
+        if (!outcome || !PyTuple_Check(outcome) || PyTuple_Size(outcome) != 6) {
+            PyErr_Print();
+            _exit(1);
+        }
+        read_outcome(outcome, ret); /* which stays */
+    } else {
+        Py_DECREF(exc);
+    }
+    if (!finish())
+        ret->exit_code = NO_FLUSH;
+}
+
+static uint64_t cpu_us(void) {
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000u;
+}
+
+_Noreturn void program_main(struct wire_in *in, bool cgroups) {
+    struct err e;
+    struct run_msg r;
+    struct wire_out o;
+    pid_t self = getpid();
+    uint64_t before_us = cpu_us();
+    if (run_get(in, &r, &e) < 0 ||
+        kernel_limit(r.open_files, r.cpu_seconds, cgroups ? 0 : r.pids, &e) < 0) {
+        wire_begin(&o, WIRE_K_BROKEN);
+        wire_put_str(&o, e.text);
+        wire_send(KERNEL_CTL_FD, &o, &e);
+        _exit(1);
+    }
+    struct done_msg d = {.how = DONE_RETURNED, .name = "", .value = ""};
+    run(&r, &d);
+    if (getpid() == self) { /* a fork of the program that came back here is not the program */
+        d.cpu_us = cpu_us() - before_us;
+        done_put(&o, &d);
+        wire_send(KERNEL_CTL_FD, &o, &e);
+        /* Without control groups it is /proc that tells init what we used: stay until we are ended.
+         */
+        char c;
+        while (!cgroups && recv(KERNEL_CTL_FD, &c, 1, 0) > 0)
+            ;
+    }
+    _exit((int)d.exit_code);
+}
