@@ -24,18 +24,18 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 import cloche_zygote
-from cell import hooks
+from cell import hooks, rehearsal
 
 PATH = "/workspace/__main__.py"
 EXIT, EXCEPTION, INTERRUPTED = 1, 2, 3  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
-REHEARSALS = 20
 MANY_OBJECTS = 100_000
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
 Step = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
+_secrets: List[Any] = []  # whatever C writes to stays where it is
 _generators: List[Any] = []  # those of the zygote that can only be seeded from Python
 
 
@@ -66,10 +66,12 @@ def prepare() -> None:
     legacy = getattr(getattr(numpy_random, "mtrand", None), "_rand", None)
     if legacy is not None and not any(obj is legacy for obj in found):
         found.append(legacy)
+    _secrets.extend(found)
     _generators.extend(generator for generator in found if not _in_place(generator))
     process: Any = sys.modules.get("multiprocessing.process")
     if process is not None:
-        cloche_zygote.bytes_state(process._current_process._config["authkey"])
+        _secrets.append(process._current_process._config["authkey"])
+        cloche_zygote.bytes_state(_secrets[-1])
     # Compile and run something once, so that the first program finds all this done.
     list(ast.walk(ast.parse("print(1)\n1")))
     try:
@@ -90,6 +92,7 @@ def settle() -> Dict[str, Any]:
         main._set_tstate_lock()
     modules = sys.modules
     hooks.settle()
+    rehearsal.prepare()
     tempfile: Any = modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
@@ -97,24 +100,31 @@ def settle() -> Dict[str, Any]:
     uuid: Any = modules.get("uuid")
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
-    for name in ("cell", "cell.hooks", "cell.start", "cell.oneshot", "cloche_zygote"):
+    for name in (
+        "cell",
+        "cell.hooks",
+        "cell.oneshot",
+        "cell.rehearsal",
+        "cell.start",
+        "cloche_zygote",
+    ):
         modules.pop(name, None)
     if len(gc.get_objects()) > MANY_OBJECTS:  # a small heap is not worth the time at every start
         gc.collect()
     gc.freeze()
     gc.collect()  # nothing is left to look at, but the free lists are emptied
-    for _ in range(REHEARSALS):
-        _rehearse()
     cell = {
         "path": PATH,
         "modules": modules,
-        "rehearse": _rehearse,
+        "rehearse": rehearsal.rehearse,
         "compile": builtins.compile,
         "split": _split,
         "arguments": _arguments,
         "uncaught": _uncaught,
         "clear": _clear,
         "shutdown": threading._shutdown,  # type: ignore[attr-defined]
+        "threading": vars(threading),
+        "count_exitfuncs": atexit._ncallbacks,
         "run_exitfuncs": atexit._run_exitfuncs,
         "collect": gc.collect,
     }
@@ -123,16 +133,6 @@ def settle() -> Dict[str, Any]:
     _arguments([], [])
     gc.enable()
     return cell
-
-
-def _rehearse() -> None:
-    """Walks the way of a program once. In the zygote, the interpreter remembers what it looked up and
-    adapts its instructions to what they meet, and writes that down in pages that are shared from
-    then on; in a kernel that nobody waits for, the pages that it writes to become its own."""
-    exec(compile(b"print(end='')\n", PATH, "exec", 0, True), {"__builtins__": builtins})
-    sys.stdout.flush()
-    sys.stderr.flush()
-    gc.collect()
 
 
 def _reseed(generator: Any) -> None:

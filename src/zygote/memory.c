@@ -16,7 +16,10 @@
 
 #include "zygote/memory.h"
 
+#include "base/fd.h"
+
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -143,9 +146,12 @@ static void collapse(char *from, char *to) {
         madvise(from, (size_t)(to - from), MADV_COLLAPSE);
 }
 
+static bool is_worth(void) {
+    return mallinfo2().arena + (size_t)(range.next - range.begin) >= WORTH_BYTES;
+}
+
 static void use_huge_pages(void) {
-    struct mallinfo2 info = mallinfo2();
-    if (info.arena + (size_t)(range.next - range.begin) < WORTH_BYTES)
+    if (!is_worth())
         return;
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
@@ -163,6 +169,124 @@ static void use_huge_pages(void) {
     if (maps)
         fclose(maps);
     collapse(range.begin, range.next + HUGE_BYTES - 1);
+}
+
+/* ---- a snapshot instead of copies ----
+ *
+ * What a fork has to copy entry by entry is private memory that was written to, and every library
+ * has a little of it. So that is put into a sealed file in memory, and the file is mapped in its
+ * place: a fork then has nothing to copy there, and a child maps what it reads, sixteen pages at a
+ * time, and copies what it writes, as before. Large mappings stay as they are: they are made of
+ * huge pages. */
+
+#define PAGE        4096ul
+#define PRESENT     (1ull << 63)
+#define OF_FILE     (1ull << 61)
+#define MAX_ENTRIES 4096
+#define MAPS_MAX    (1ul << 20)
+
+struct snapshot {
+    int file, pagemap;
+    off_t size;
+};
+
+/* Whether a page of the mapping is the zygote's own, and not a file's. */
+static bool is_written(const struct snapshot *s, const char *from, const char *to) {
+    uint64_t entries[MAX_ENTRIES];
+    for (uintptr_t page = (uintptr_t)from / PAGE, end = (uintptr_t)to / PAGE; page < end;) {
+        size_t n = end - page < MAX_ENTRIES ? end - page : MAX_ENTRIES;
+        if (pread(s->pagemap, entries, n * 8, (off_t)(page * 8)) != (ssize_t)(n * 8))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            if ((entries[i] & (PRESENT | OF_FILE)) == PRESENT)
+                return true;
+        }
+        page += n;
+    }
+    return false;
+}
+
+static bool replace(struct snapshot *s, char *from, char *to, int prot) {
+    size_t len = (size_t)(to - from);
+    for (size_t done = 0; done < len;) {
+        ssize_t n = pwrite(s->file, from + done, len - done, s->size + (off_t)done);
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    if (mmap(from, len, prot, MAP_PRIVATE | MAP_FIXED, s->file, s->size) == MAP_FAILED)
+        return false;
+    s->size += (off_t)len;
+    return true;
+}
+
+/* The length of a block that malloc has mapped by itself, if one begins here, else 0: it may one
+ * day be made longer in place, and what follows in the file is not what should follow it. */
+static size_t mapped_block(const char *at, const char *end) {
+    const size_t *head = (const void *)at; /* glibc's: the size before, and this one's with bits */
+    size_t size = head[1] & ~7ul;
+    bool is = head[0] == 0 && (head[1] & 7) == 2 && size % PAGE == 0 && size > 0;
+    return is && size <= (size_t)(end - at) ? size : 0;
+}
+
+static void replace_between_blocks(struct snapshot *s, char *from, char *to, int prot) {
+    for (char *at = from; at < to;) {
+        size_t block = mapped_block(at, to);
+        if (block && from < at && !replace(s, from, at, prot))
+            return;
+        at += block ? block : PAGE;
+        if (block)
+            from = at;
+    }
+    if (from < to)
+        replace(s, from, to, prot);
+}
+
+static void visit(struct snapshot *s, const char *line) {
+    char *from, *to, mode[8], name[16] = "";
+    unsigned long inode;
+    if (sscanf(line, "%p-%p %7s %*x %*s %lu %15s", (void **)&from, (void **)&to, mode, &inode,
+               name) < 4)
+        return;
+    int prot = strcmp(mode, "rw-p") == 0   ? PROT_READ | PROT_WRITE
+               : strcmp(mode, "r--p") == 0 ? PROT_READ
+                                           : 0;
+    bool heap = strcmp(name, "[heap]") == 0;
+    if (!prot || (name[0] == '[' && !heap))
+        return;
+    bool arenas = from >= range.begin && from < range.end;
+    if (arenas)
+        to = to < range.next ? to : range.next;
+    if (to - from >= (ptrdiff_t)HUGE_BYTES || from >= to || !is_written(s, from, to))
+        return;
+    if (inode == 0 && !heap && !arenas)
+        replace_between_blocks(s, from, to, prot);
+    else
+        replace(s, from, to, prot);
+}
+
+void memory_snapshot(void) {
+    if (!is_worth())
+        return;
+    struct snapshot s = {.file = memfd_create("zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                         .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+    AUTO_FD maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct err e;
+    char *text = mmap(NULL, MAPS_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s.file >= 0 && s.pagemap >= 0 && maps >= 0 && text != MAP_FAILED &&
+        fd_read_all(maps, text, MAPS_MAX, NULL, &e) == 0) {
+        for (char *line = text, *next; *line; line = next) {
+            next = line + strcspn(line, "\n");
+            if (*next)
+                *next++ = '\0';
+            visit(&s, line);
+        }
+        fcntl(s.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+    }
+    if (text != MAP_FAILED)
+        munmap(text, MAPS_MAX);
+    fd_close(&s.file);
+    fd_close(&s.pagemap);
 }
 
 void memory_settle(void) {

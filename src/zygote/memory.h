@@ -5,3 +5,5 @@
 void memory_begin(void);
 /* After the preloads, before the first fork. */
 void memory_settle(void);
+/* When there is time for it: it takes as long as copying what the libraries have written. */
+void memory_snapshot(void);

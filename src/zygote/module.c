@@ -35,6 +35,7 @@
 
 #define MAX_KERNELS 4096
 #define REST_MS     10
+#define FIRST_FORKS 16
 
 struct kernel {
     pid_t pid; /* 0: free */
@@ -58,6 +59,7 @@ struct zygote {
     PyObject *begin; /* a function of the cell, or None */
     PyObject *hooks; /* lists of functions by occasion, see hooks.py */
     bool in_kernel;
+    unsigned forks;
     struct secret_state states[MAX_STATES];
     unsigned nstates;
     struct kernel kernels[MAX_KERNELS];
@@ -242,6 +244,7 @@ static void do_fork(struct wire_in *in) {
         if (pid < 0) {
             refuse(k.sandbox, strerror(why));
         } else {
+            zygote.forks++;
             remember(pid, k.sandbox);
             struct wire_out o;
             struct err e;
@@ -255,11 +258,17 @@ static void do_fork(struct wire_in *in) {
 }
 
 static _Noreturn void loop(void) {
-    for (;;) {
+    for (bool settled = false;;) {
         struct pollfd p[] = {{.fd = zygote.signals, .events = POLLIN},
                              {.fd = zygote.chan, .events = POLLIN}};
-        if (poll(p, 2, -1) < 0 && errno != EINTR)
+        int n = poll(p, 2, settled ? -1 : REST_MS);
+        if (n < 0 && errno != EINTR)
             _exit(1);
+        /* Not before the first programs: somebody may be waiting for the engine to start. */
+        if (!settled && (n == 0 || zygote.forks >= FIRST_FORKS)) {
+            memory_snapshot();
+            settled = true;
+        }
         if (p[0].revents) {
             struct signalfd_siginfo info;
             (void)!read(zygote.signals, &info, sizeof info);

@@ -20,15 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH      "/workspace/__main__.py"
-#define NO_FLUSH  120 /* plain Python's status when a standard stream could not be flushed */
-#define THREADING "threading"
+#define PATH     "/workspace/__main__.py"
+#define NO_FLUSH 120 /* plain Python's status when a standard stream could not be flushed */
 
 /* Borrowed from the cell, which lives as long as the zygote. */
 static struct {
     PyObject *main, *path, *modules;
     PyObject *rehearse, *compile, *split, *arguments, *uncaught, *clear;
-    PyObject *shutdown, *run_exitfuncs, *collect;
+    PyObject *threading, *shutdown, *count_exitfuncs, *run_exitfuncs, *collect;
 } cell;
 
 int program_prepare(PyObject *from) {
@@ -48,6 +47,8 @@ int program_prepare(PyObject *from) {
         {"shutdown", &cell.shutdown},
         {"run_exitfuncs", &cell.run_exitfuncs},
         {"collect", &cell.collect},
+        {"threading", &cell.threading},
+        {"count_exitfuncs", &cell.count_exitfuncs},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].to = PyDict_GetItemString(from, parts[i].name);
@@ -98,10 +99,6 @@ static void call_quietly(PyObject *function, PyObject *where) {
         PyErr_WriteUnraisable(where);
     PyErr_Clear();
     Py_XDECREF(r);
-}
-
-void program_rehearse(void) {
-    call_quietly(cell.rehearse, NULL);
 }
 
 /* The program's file; -1 with a Python exception. */
@@ -262,10 +259,25 @@ static void end_objects(void) {
     PyErr_Clear();
 }
 
+/* Whether there is a thread to wait for, or a function that wants to know that there is none: most
+ * programs have neither, and then waiting for threads would be fifty pages copied for nothing. */
+static bool has_to_shut_down(void) {
+    PyObject *locks = PyDict_GetItemString(cell.threading, "_shutdown_locks");
+    PyObject *functions = PyDict_GetItemString(cell.threading, "_threading_atexits");
+    PyObject *n = PyObject_CallObject(cell.count_exitfuncs, NULL);
+    bool none = locks && PySet_Size(locks) == 0 && functions && PyList_Size(functions) == 0 && n &&
+                PyLong_AsLong(n) == 0;
+    Py_XDECREF(n);
+    PyErr_Clear();
+    return !none;
+}
+
 /* What plain Python does after the last statement; false when something could not be flushed. */
 static bool finish(void) {
-    call_quietly(cell.shutdown, PyDict_GetItemString(cell.modules, THREADING));
-    call_quietly(cell.run_exitfuncs, NULL);
+    if (has_to_shut_down()) {
+        call_quietly(cell.shutdown, PyDict_GetItemString(cell.modules, "threading"));
+        call_quietly(cell.run_exitfuncs, NULL);
+    }
     bool good = flush();
     end_objects();
     return flush() && good;
@@ -318,6 +330,10 @@ static void run(const struct run_msg *r, struct done_msg *ret) {
     }
     if (!finish())
         ret->exit_code = NO_FLUSH;
+}
+
+void program_rehearse(void) {
+    call_quietly(cell.rehearse, NULL);
 }
 
 static uint64_t cpu_us(void) {

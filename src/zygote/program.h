@@ -11,7 +11,7 @@
 
 /* In the zygote: remembers what oneshot.settle returned, so that nothing has to be looked up in a
  * kernel. -1 with a Python exception if something is missing. */
-int program_prepare(PyObject *cell);
+int program_prepare(PyObject *from);
 
 /* In a kernel that has nothing to do yet. */
 void program_rehearse(void);
