@@ -16,13 +16,14 @@ from typing import List, Tuple
 
 TIMES = 20  # the interpreter adapts a function after some calls
 
-# The module that must be loaded, how often the zygote runs it, and what. The short ones, which
-# kernels run too, are many times: a kernel's pages are memory that no other has.
-PROGRAMS: List[Tuple[str, int, str]] = [
-    ("builtins", TIMES, "print(end='')\n"),
+# The module that must be loaded, how often the zygote runs it, whether kernels do (little: pages
+# that a kernel writes to are memory that no other has), and what.
+PROGRAMS: List[Tuple[str, int, bool, str]] = [
+    ("builtins", TIMES, True, "print(end='')\n"),
     (
         "pandas",
         1,
+        False,
         """
 import numpy as np
 import pandas as pd
@@ -37,15 +38,18 @@ str(frame)
     (
         "pandas",
         TIMES,
+        False,
         """
 import numpy as np
 import pandas as pd
 pd.DataFrame({"n": np.arange(9), "x": 0.5}).sum()
 """,
     ),
+    ("pandas", 1, True, "import pandas\npandas.DataFrame({'n': [1]})\n"),
     (
         "matplotlib.pyplot",
         1,
+        False,
         """
 import io
 import matplotlib.pyplot as plt
@@ -71,7 +75,7 @@ def _run(code: CodeType) -> None:
 
 def prepare() -> None:
     """In the zygote. A library that is not as expected is left as it is."""
-    for module, times, text in PROGRAMS:
+    for module, times, in_kernel, text in PROGRAMS:
         if module not in sys.modules:
             continue
         code = compile(text, "<rehearsal>", "exec", 0, True)
@@ -80,7 +84,7 @@ def prepare() -> None:
                 _run(code)
         except Exception:
             continue
-        if times > 1:
+        if in_kernel:
             _again.append(code)
     _flush()
 
@@ -94,6 +98,6 @@ def rehearse() -> None:
     """In a kernel."""
     for code in _again:
         _run(code)
-    compile(PROGRAMS[0][2], "<rehearsal>", "exec", 0, True)
+    compile(PROGRAMS[0][3], "<rehearsal>", "exec", 0, True)
     _flush()
     gc.collect()
