@@ -1,0 +1,74 @@
+#pragma once
+/* The store of files: what clients upload and what programs leave behind, kept in a directory under
+ * ids nobody can guess, each for its tenant only and for a time. One store per directory (a second
+ * one is refused); single threaded; nothing here waits for anything but the disk.
+ *
+ * Errors for users: "file_too_large" (beyond file_max), "disk_full" (the disk, its quota, or
+ * total_max), "no_file". */
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+struct store;
+struct store_upload;
+
+#define STORE_ID_LEN     36
+#define STORE_NAME_MAX   1024 /* bytes; longer names are cut between characters */
+#define STORE_TENANT_MAX 255
+#define STORE_FILES_MAX  1000000u /* each takes two inodes and some 300 bytes of memory */
+
+struct store_options {
+    uint64_t ttl_s;     /* seconds a file is kept; 0: for ever */
+    uint64_t file_max;  /* bytes of one file; 0: no bound */
+    uint64_t total_max; /* bytes of all files, half-done ones included; 0: no bound */
+};
+
+struct store_entry {
+    char id[STORE_ID_LEN + 1]; /* a uuid, lower case */
+    char *name;                /* owned: well-formed UTF-8, never empty; any characters but NUL */
+    char *tenant;              /* owned */
+    uint64_t size;
+    double uploaded; /* unix seconds; no two files have the same */
+};
+void store_entry_done(struct store_entry *e);
+
+/* Reads what is in the directory (a stored file survives a restart), removes what is half-done or
+ * too old, and from then on removes each file when its time is over. Whatever else lies there is
+ * left alone. dir_fd is borrowed for this call only. */
+int store_open(int dir_fd, const struct store_options *o, struct loop *l, struct store **ret,
+               struct err *e);
+/* The files stay. Every upload must have been finished or aborted. */
+void store_close(struct store *s);
+
+/* A new file, written piece by piece. After a failed append only store_abort makes sense:
+ * store_finish fails with the same error. */
+int store_begin(struct store *s, const char *tenant, struct store_upload **ret, struct err *e);
+int store_append(struct store_upload *u, const void *data, size_t len, struct err *e);
+/* Takes u whether it succeeds or not. Ill-formed UTF-8 in the name becomes U+FFFD; an empty name is
+ * "unnamed". ret may be NULL. */
+int store_finish(struct store_upload *u, const char *name, struct store_entry *ret, struct err *e);
+void store_abort(struct store_upload *u);
+
+/* A new file with the first `size` bytes of a regular file, which must have that many. ret may be
+ * NULL. */
+int store_copy(struct store *s, const char *tenant, const char *name, int fd, uint64_t size,
+               struct store_entry *ret, struct err *e);
+
+/* A file and a read-only descriptor of it; either may be NULL. "no_file" when the id is unknown or
+ * malformed, or the file is another tenant's or too old. */
+int store_find(struct store *s, const char *tenant, const char *id, struct store_entry *ret,
+               int *ret_fd, struct err *e);
+int store_delete(struct store *s, const char *tenant, const char *id, struct err *e);
+/* Newest first. fn may not change the store; what it gets is borrowed. */
+void store_list(struct store *s, const char *tenant,
+                void (*fn)(void *arg, const struct store_entry *e), void *arg);
+
+/* Files of all tenants, without those being uploaded. */
+struct store_usage {
+    unsigned files;
+    uint64_t bytes;
+};
+struct store_usage store_usage(const struct store *s);
