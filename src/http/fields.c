@@ -1,0 +1,751 @@
+/* See fields.h.
+ *
+ * A body goes through three passes. The scanner reads the text once without recursion: it bounds
+ * the depth before jansson recurses into it, and it finds the first fault of a broken document with
+ * the words and the place that CPython's json module would give. jansson builds the tree. The check
+ * walks table and tree together; it goes no deeper than the tree, so 64 levels.
+ *
+ * SECURITY: whatever is quoted back is bounded, each value and the number of faults, so that a
+ * large body cannot make a much larger reply. */
+
+#include "http/fields.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* Where in the body a value lies; each level is on the stack of its check. */
+struct loc {
+    const struct loc *up; /* NULL: the body */
+    const char *name;     /* NULL: an index */
+    size_t index;
+};
+
+static const struct loc loc_body = {.name = "body"};
+
+struct fault {
+    const char *type, *msg;
+    const json_t *input;
+    const char *ctx; /* a JSON object, or NULL */
+};
+
+struct check {
+    struct jw *errors; /* borrowed */
+    unsigned faults;
+};
+
+static const char msg_model[] =
+    "Input should be a valid dictionary or object to extract fields from";
+
+/* Cut at a character when it is too long. */
+static void write_text(struct jw *j, const char *text, size_t len) {
+    if (len <= FIELDS_INPUT_MAX) {
+        jw_strn(j, text, len);
+        return;
+    }
+    len = FIELDS_INPUT_MAX;
+    for (int i = 0; i < 3 && ((unsigned char)text[len] & 0xc0) == 0x80; i++)
+        len--;
+    AUTO_BUF cut = BUF_INIT;
+    buf_add(&cut, text, len);
+    buf_adds(&cut, "...");
+    jw_strn(j, cut.data, cut.len);
+}
+
+static bool is_enough(const struct jw *j) {
+    return j->to->len > FIELDS_INPUT_MAX;
+}
+
+/* Compact JSON. It stops as soon as there is more than what will be quoted, which also bounds the
+ * recursion, since every level writes at least a byte. */
+static void dump(struct jw *j, const json_t *v) {
+    const char *key;
+    json_t *inner;
+    size_t i;
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        jw_object(j);
+        json_object_foreach((json_t *)v, key, inner) {
+            if (is_enough(j))
+                return;
+            write_text(j, key, strlen(key)); /* jw_key with a bound */
+            buf_addc(j->to, ':');
+            j->comma = false;
+            dump(j, inner);
+        }
+        jw_object_end(j);
+        break;
+    case JSON_ARRAY:
+        jw_array(j);
+        json_array_foreach(v, i, inner) {
+            if (is_enough(j))
+                return;
+            dump(j, inner);
+        }
+        jw_array_end(j);
+        break;
+    case JSON_STRING:
+        write_text(j, json_string_value(v), json_string_length(v));
+        break;
+    case JSON_INTEGER:
+        jw_int(j, json_integer_value(v));
+        break;
+    case JSON_REAL:
+        jw_real(j, json_real_value(v));
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        jw_bool(j, json_is_true(v));
+        break;
+    case JSON_NULL:
+        jw_null(j);
+        break;
+    }
+}
+
+/* A long string is cut as it is, anything else as its JSON. */
+static void write_input(struct jw *j, const json_t *v) {
+    AUTO_BUF text = BUF_INIT;
+    struct jw inner = JW_INIT(&text);
+    dump(&inner, v);
+    if (json_is_string(v) || text.len <= FIELDS_INPUT_MAX)
+        jw_raw(j, text.data, text.len);
+    else
+        write_text(j, text.data, text.len);
+}
+
+static void write_loc(struct jw *j, const struct loc *at) {
+    if (at->up)
+        write_loc(j, at->up);
+    if (at->name)
+        write_text(j, at->name, strlen(at->name));
+    else
+        jw_uint(j, at->index);
+}
+
+static void write_fault(struct jw *j, const struct loc *at, const struct fault *f) {
+    jw_object(j);
+    jw_key_str(j, "type", f->type);
+    jw_key(j, "loc");
+    jw_array(j);
+    write_loc(j, at);
+    jw_array_end(j);
+    jw_key_str(j, "msg", f->msg);
+    jw_key(j, "input");
+    write_input(j, f->input);
+    if (f->ctx) {
+        jw_key(j, "ctx");
+        jw_raw(j, f->ctx, strlen(f->ctx));
+    }
+    jw_object_end(j);
+}
+
+static void fault(struct check *c, const struct loc *at, const struct fault *f) {
+    if (c->faults >= FIELDS_FAULTS_MAX)
+        return;
+    c->faults++;
+    write_fault(c->errors, at, f);
+}
+
+/* What a lax boolean means: 0 or 1; -1 when it has the form of one but means nothing, -2 when it
+ * has not even that. */
+static int bool_meaning(const json_t *v) {
+    static const char *const words[2][6] = {{"0", "off", "f", "false", "n", "no"},
+                                            {"1", "on", "t", "true", "y", "yes"}};
+    if (json_is_boolean(v))
+        return json_is_true(v);
+    if (json_is_string(v)) {
+        for (int meaning = 0; meaning < 2; meaning++)
+            for (int i = 0; i < 6; i++)
+                if (strcasecmp(json_string_value(v), words[meaning][i]) == 0)
+                    return meaning;
+        return -1;
+    }
+    double d = json_number_value(v);
+    if (json_is_number(v) && fabs(d) < 9e18 && d == (double)(int64_t)d)
+        return d == 0 || d == 1 ? (int)d : -1;
+    return json_is_integer(v) ? -1 : -2;
+}
+
+static void check_bool(struct check *c, const json_t *v, const struct loc *at) {
+    int meaning = bool_meaning(v);
+    if (meaning == -1)
+        fault(c, at,
+              &(struct fault){"bool_parsing",
+                              "Input should be a valid boolean, unable to interpret input", v});
+    else if (meaning == -2)
+        fault(c, at, &(struct fault){"bool_type", "Input should be a valid boolean", v});
+}
+
+/* 'a', 'b' or 'c' */
+static void add_words(struct buf *b, const char *const *words) {
+    for (size_t i = 0; words[i]; i++)
+        buf_addf(b, "%s'%s'", i == 0 ? "" : words[i + 1] ? ", " : " or ", words[i]);
+}
+
+static void check_words(struct check *c, const char *const *words, const json_t *v,
+                        const struct loc *at) {
+    const char *text = json_string_value(v);
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return;
+    AUTO_BUF expected = BUF_INIT;
+    AUTO_BUF msg = BUF_INIT;
+    AUTO_BUF ctx = BUF_INIT;
+    struct jw j = JW_INIT(&ctx);
+    add_words(&expected, words);
+    buf_addf(&msg, "Input should be %s", expected.data);
+    jw_object(&j);
+    jw_key_str(&j, "expected", expected.data);
+    jw_object_end(&j);
+    fault(c, at, &(struct fault){"literal_error", msg.data, v, ctx.data});
+}
+
+static void check_string(struct check *c, const struct field *f, const json_t *v,
+                         const struct loc *at) {
+    if (f->words)
+        check_words(c, f->words, v, at);
+    else if (!json_is_string(v))
+        fault(c, at, &(struct fault){"string_type", "Input should be a valid string", v});
+}
+
+static void out_of_range(struct check *c, const struct field *f, const json_t *v,
+                         const struct loc *at, bool low) {
+    AUTO_BUF msg = BUF_INIT;
+    AUTO_BUF ctx = BUF_INIT;
+    int64_t bound = low ? f->min : f->max;
+    buf_addf(&msg, "Input should be %s than or equal to %" PRId64, low ? "greater" : "less", bound);
+    /* pydantic keeps the bound of a real number as a real number, but prints it short */
+    buf_addf(&ctx, "{\"%s\":%" PRId64 "%s}", low ? "ge" : "le", bound,
+             f->type == FIELD_REAL ? ".0" : "");
+    fault(c, at,
+          &(struct fault){low ? "greater_than_equal" : "less_than_equal", msg.data, v, ctx.data});
+}
+
+static void check_int(struct check *c, const struct field *f, const json_t *v,
+                      const struct loc *at) {
+    if (!json_is_integer(v))
+        fault(c, at, &(struct fault){"int_type", "Input should be a valid integer", v});
+    else if (f->flags & FIELD_MIN && json_integer_value(v) < f->min)
+        out_of_range(c, f, v, at, true);
+    else if (f->flags & FIELD_MAX && json_integer_value(v) > f->max)
+        out_of_range(c, f, v, at, false);
+}
+
+static void check_real(struct check *c, const struct field *f, const json_t *v,
+                       const struct loc *at) {
+    if (!json_is_number(v))
+        fault(c, at, &(struct fault){"float_type", "Input should be a valid number", v});
+    else if (f->flags & FIELD_MIN && json_number_value(v) < (double)f->min)
+        out_of_range(c, f, v, at, true);
+    else if (f->flags & FIELD_MAX && json_number_value(v) > (double)f->max)
+        out_of_range(c, f, v, at, false);
+}
+
+/* True when the number of items is as it must be. Otherwise they are not looked at. */
+static bool check_count(struct check *c, const struct field *f, const json_t *v,
+                        const struct loc *at) {
+    int64_t n = (int64_t)(f->type == FIELD_LIST ? json_array_size(v) : json_object_size(v));
+    bool few = f->flags & FIELD_MIN && n < f->min;
+    bool many = f->flags & FIELD_MAX && n > f->max;
+    if (!few && !many)
+        return true;
+    const char *kind = f->type == FIELD_LIST ? "List" : "Dictionary";
+    int64_t bound = few ? f->min : f->max;
+    AUTO_BUF msg = BUF_INIT;
+    AUTO_BUF ctx = BUF_INIT;
+    buf_addf(&msg, "%s should have at %s %" PRId64 " item%s after validation, not %" PRId64, kind,
+             few ? "least" : "most", bound, bound == 1 ? "" : "s", n);
+    buf_addf(&ctx,
+             "{\"field_type\":\"%s\",\"%s_length\":%" PRId64 ",\"actual_length\":%" PRId64 "}",
+             kind, few ? "min" : "max", bound, n);
+    fault(c, at, &(struct fault){few ? "too_short" : "too_long", msg.data, v, ctx.data});
+    return false;
+}
+
+static void check_object(struct check *c, const struct schema *s, const json_t *v,
+                         const struct loc *at);
+
+static void check_list(struct check *c, const struct field *f, const json_t *v,
+                       const struct loc *at) {
+    if (!json_is_array(v)) {
+        fault(c, at, &(struct fault){"list_type", "Input should be a valid list", v});
+        return;
+    }
+    if (!check_count(c, f, v, at))
+        return;
+    for (size_t i = 0; i < json_array_size(v) && c->faults < FIELDS_FAULTS_MAX; i++) {
+        struct loc item = {.up = at, .index = i};
+        if (f->of)
+            check_object(c, f->of, json_array_get(v, i), &item);
+        else
+            check_string(c, f, json_array_get(v, i), &item);
+    }
+}
+
+static void check_map(struct check *c, const struct field *f, const json_t *v,
+                      const struct loc *at) {
+    const char *key;
+    json_t *inner;
+    if (!json_is_object(v)) {
+        fault(c, at, &(struct fault){"dict_type", "Input should be a valid dictionary", v});
+        return;
+    }
+    if (!check_count(c, f, v, at))
+        return;
+    json_object_foreach((json_t *)v, key, inner) {
+        if (c->faults >= FIELDS_FAULTS_MAX)
+            return;
+        check_string(c, f, inner, &(struct loc){.up = at, .name = key});
+    }
+}
+
+static void check_field(struct check *c, const struct field *f, const json_t *v,
+                        const struct loc *at) {
+    if (json_is_null(v) && f->flags & FIELD_NULLABLE)
+        return;
+    switch (f->type) {
+    case FIELD_STRING:
+        check_string(c, f, v, at);
+        break;
+    case FIELD_INT:
+        check_int(c, f, v, at);
+        break;
+    case FIELD_REAL:
+        check_real(c, f, v, at);
+        break;
+    case FIELD_BOOL:
+        check_bool(c, v, at);
+        break;
+    case FIELD_LIST:
+        check_list(c, f, v, at);
+        break;
+    case FIELD_OBJECT:
+        check_object(c, f->of, v, at);
+        break;
+    case FIELD_MAP:
+        check_map(c, f, v, at);
+        break;
+    }
+}
+
+static bool has_field(const struct schema *s, const char *name) {
+    for (unsigned i = 0; i < s->n; i++)
+        if (strcmp(s->fields[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void check_unknown(struct check *c, const struct schema *s, const json_t *v,
+                          const struct loc *at) {
+    const char *key;
+    json_t *inner;
+    json_object_foreach((json_t *)v, key, inner) {
+        if (c->faults >= FIELDS_FAULTS_MAX)
+            return;
+        if (!has_field(s, key))
+            fault(c, &(struct loc){.up = at, .name = key},
+                  &(struct fault){"extra_forbidden", "Extra inputs are not permitted", inner});
+    }
+}
+
+/* Without a schema any object will do. */
+static void check_object(struct check *c, const struct schema *s, const json_t *v,
+                         const struct loc *at) {
+    if (!json_is_object(v)) {
+        fault(c, at, &(struct fault){"model_attributes_type", msg_model, v});
+        return;
+    }
+    for (unsigned i = 0; s && i < s->n; i++) {
+        const struct field *f = &s->fields[i];
+        const json_t *inner = json_object_get(v, f->name);
+        struct loc here = {.up = at, .name = f->name};
+        if (inner)
+            check_field(c, f, inner, &here);
+        else if (f->flags & FIELD_REQUIRED && !(f->unless && json_object_get(v, f->unless)))
+            fault(c, &here, &(struct fault){"missing", "Field required", v});
+    }
+    if (s && !s->open)
+        check_unknown(c, s, v, at);
+}
+
+unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors) {
+    struct check c = {.errors = errors};
+    check_object(&c, s, body, &loc_body);
+    return c.faults;
+}
+
+/* The text of a document, read as CPython's scanner (3.11) reads it. What Python would take but we
+ * do not is remembered and read on, because a fault in Python's own terms further on is the one
+ * that a client of the original service would see. */
+struct scan {
+    const char *s; /* borrowed */
+    size_t len, at;
+    const char *why, *ours; /* NULL: none */
+    size_t why_at, ours_at; /* in bytes */
+    uint64_t objects;       /* bit n: level n is an object, not an array */
+    unsigned depth;
+};
+
+_Static_assert(JSON_DEPTH_MAX <= 64, "one bit of scan.objects per level");
+
+static bool scan_fail(struct scan *c, const char *why, size_t at) {
+    c->why = why;
+    c->why_at = at;
+    return false;
+}
+
+static void scan_dislike(struct scan *c, const char *why, size_t at) {
+    if (c->ours)
+        return;
+    c->ours = why;
+    c->ours_at = at;
+}
+
+static bool scan_is(const struct scan *c, char want) {
+    return c->at < c->len && c->s[c->at] == want;
+}
+
+static void scan_space(struct scan *c) {
+    while (scan_is(c, ' ') || scan_is(c, '\t') || scan_is(c, '\n') || scan_is(c, '\r'))
+        c->at++;
+}
+
+static bool scan_digits(struct scan *c) {
+    size_t from = c->at;
+    while (c->at < c->len && c->s[c->at] >= '0' && c->s[c->at] <= '9')
+        c->at++;
+    return c->at > from;
+}
+
+static bool scan_word(struct scan *c, const char *word) {
+    size_t n = strlen(word);
+    if (c->len - c->at < n || memcmp(c->s + c->at, word, n) != 0)
+        return false;
+    c->at += n;
+    return true;
+}
+
+/* The four hexadecimal digits of an escape whose backslash is at `at`, or -1. As in CPython, an
+ * escape that ends the text is none: its string is not closed anyway. */
+static int hex_escape(const struct scan *c, size_t at) {
+    int v = 0;
+    if (c->len - at < 7 || c->s[at] != '\\' || c->s[at + 1] != 'u')
+        return -1;
+    for (size_t i = at + 2; i < at + 6; i++) {
+        char digit = c->s[i];
+        if (digit >= '0' && digit <= '9')
+            v = v * 16 + digit - '0';
+        else if ((digit | 32) >= 'a' && (digit | 32) <= 'f')
+            v = v * 16 + (digit | 32) - 'a' + 10;
+        else
+            return -1;
+    }
+    return v;
+}
+
+static bool scan_hex_escape(struct scan *c) {
+    int v = hex_escape(c, c->at);
+    if (v < 0)
+        return scan_fail(c, "Invalid \\uXXXX escape", c->at + 1);
+    if (v == 0)
+        scan_dislike(c, "NUL is not allowed in strings", c->at);
+    if (v >= 0xd800 && v <= 0xdbff) {
+        int low = hex_escape(c, c->at + 6);
+        if (low >= 0xdc00 && low <= 0xdfff)
+            c->at += 6;
+        else
+            scan_dislike(c, "Surrogate without its other half", c->at);
+    } else if (v >= 0xdc00 && v <= 0xdfff) {
+        scan_dislike(c, "Surrogate without its other half", c->at);
+    }
+    c->at += 6;
+    return true;
+}
+
+static bool scan_escape(struct scan *c) {
+    if (c->at + 1 == c->len) { /* the string is not closed: its own message */
+        c->at++;
+        return true;
+    }
+    if (c->s[c->at + 1] == 'u')
+        return scan_hex_escape(c);
+    if (c->s[c->at + 1] == '\0' || !strchr("\"\\/bfnrt", c->s[c->at + 1]))
+        return scan_fail(c, "Invalid \\escape", c->at);
+    c->at += 2;
+    return true;
+}
+
+static bool scan_string(struct scan *c) {
+    size_t begin = c->at++;
+    while (c->at < c->len) {
+        unsigned char b = (unsigned char)c->s[c->at];
+        if (b < 0x20)
+            return scan_fail(c, "Invalid control character at", c->at);
+        if (b == '\\') {
+            if (!scan_escape(c))
+                return false;
+            continue;
+        }
+        c->at++;
+        if (b == '"')
+            return true;
+    }
+    return scan_fail(c, "Unterminated string starting at", begin);
+}
+
+/* As much as is a number: what follows "1" in "1." is the next one's fault, as in CPython. */
+static bool scan_number(struct scan *c) {
+    size_t begin = c->at;
+    if (scan_is(c, '-'))
+        c->at++;
+    if (scan_is(c, '0'))
+        c->at++;
+    else if (!scan_digits(c))
+        return scan_fail(c, "Expecting value", begin);
+    size_t good = c->at;
+    if (scan_is(c, '.')) {
+        c->at++;
+        if (!scan_digits(c))
+            c->at = good;
+        good = c->at;
+    }
+    if (scan_is(c, 'e') || scan_is(c, 'E')) {
+        c->at++;
+        if (scan_is(c, '-') || scan_is(c, '+'))
+            c->at++;
+        if (!scan_digits(c))
+            c->at = good;
+    }
+    return true;
+}
+
+/* A value that holds no others. */
+static bool scan_scalar(struct scan *c) {
+    size_t begin = c->at;
+    if (scan_is(c, '"'))
+        return scan_string(c);
+    if (scan_word(c, "null") || scan_word(c, "true") || scan_word(c, "false"))
+        return true;
+    if (scan_word(c, "NaN") || scan_word(c, "Infinity") || scan_word(c, "-Infinity")) {
+        scan_dislike(c, "NaN and Infinity are not JSON", begin);
+        return true;
+    }
+    return scan_number(c);
+}
+
+/* A key and its colon, up to where the value begins. */
+static bool scan_key(struct scan *c) {
+    if (!scan_is(c, '"'))
+        return scan_fail(c, "Expecting property name enclosed in double quotes", c->at);
+    if (!scan_string(c))
+        return false;
+    scan_space(c);
+    if (!scan_is(c, ':'))
+        return scan_fail(c, "Expecting ':' delimiter", c->at);
+    c->at++;
+    scan_space(c);
+    return true;
+}
+
+static bool in_object(const struct scan *c) {
+    return c->depth > 0 && c->objects >> (c->depth - 1) & 1;
+}
+
+/* At a bracket; *ret_empty when it is closed at once, otherwise the next thing is a value. */
+static bool scan_open(struct scan *c, bool *ret_empty) {
+    bool object = scan_is(c, '{');
+    if (c->depth == JSON_DEPTH_MAX)
+        return scan_fail(c, "More than 64 levels deep", c->at);
+    c->objects = (c->objects & ~(UINT64_C(1) << c->depth)) | (uint64_t)object << c->depth;
+    c->depth++;
+    c->at++;
+    scan_space(c);
+    *ret_empty = scan_is(c, object ? '}' : ']');
+    return *ret_empty || !object || scan_key(c);
+}
+
+/* After a value: closes what ends here. *ret_end at the end of the document, otherwise the next
+ * thing is a value. */
+static bool scan_after(struct scan *c, bool *ret_end) {
+    *ret_end = false;
+    for (scan_space(c); c->depth > 0; scan_space(c)) {
+        if (scan_is(c, in_object(c) ? '}' : ']')) {
+            c->at++;
+            c->depth--;
+            continue;
+        }
+        if (!scan_is(c, ','))
+            return scan_fail(c, "Expecting ',' delimiter", c->at);
+        c->at++;
+        scan_space(c);
+        return !in_object(c) || scan_key(c);
+    }
+    *ret_end = true;
+    return c->at == c->len || scan_fail(c, "Extra data", c->at);
+}
+
+/* False with c->why and c->why_at. */
+static bool scan_document(struct scan *c) {
+    bool end = false;
+    scan_space(c);
+    while (!end) {
+        bool empty = false;
+        if (scan_is(c, '{') || scan_is(c, '[')) {
+            if (!scan_open(c, &empty))
+                return false;
+            if (!empty)
+                continue;
+        } else if (!scan_scalar(c)) {
+            return false;
+        }
+        if (!scan_after(c, &end))
+            return false;
+    }
+    return !c->ours || scan_fail(c, c->ours, c->ours_at);
+}
+
+static bool is_utf8(const char *text, size_t len) {
+    json_auto_t *copy = json_stringn(text, len);
+    return copy != NULL;
+}
+
+static size_t count_characters(const char *text, size_t len) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* What the scanner lets pass and jansson does not; the place is behind the key or number. */
+static void blame(struct scan *c, const json_error_t *why) {
+    enum json_error_code code = json_error_code(why);
+    size_t at = why->position > 0 ? (size_t)why->position : 0;
+    scan_fail(c,
+              code == json_error_duplicate_key      ? "Duplicate key"
+              : code == json_error_numeric_overflow ? "Number out of range (integers have 64 bits)"
+                                                    : "Not valid JSON",
+              at < c->len ? at : c->len);
+}
+
+/* The tree, or NULL and the fault in *c. */
+static json_t *parse(struct scan *c) {
+    json_error_t why;
+    if (!scan_document(c))
+        return NULL;
+    json_t *root = json_loadb(c->s, c->len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    if (!root)
+        blame(c, &why);
+    return root;
+}
+
+static struct jw detail_begin(struct buf *reply) {
+    struct jw j = JW_INIT(reply);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_array(&j);
+    return j;
+}
+
+static int detail_end(struct jw *j) {
+    jw_array_end(j);
+    jw_object_end(j);
+    return -1;
+}
+
+/* These three answer with one fault of the whole body, and return -1. */
+static int refuse_missing(struct buf *reply) {
+    struct jw j = detail_begin(reply);
+    write_fault(&j, &loc_body, &(struct fault){"missing", "Field required", json_null()});
+    return detail_end(&j);
+}
+
+static int refuse_type(const char *text, size_t len, struct buf *reply) {
+    struct jw j = detail_begin(reply);
+    /* Ill-formed UTF-8 is replaced when it is written; more than what is quoted need not be copied.
+     */
+    size_t some = len < 2 * FIELDS_INPUT_MAX ? len : 2 * FIELDS_INPUT_MAX;
+    json_auto_t *input = json_stringn_nocheck(text, some);
+    write_fault(&j, &loc_body, &(struct fault){"model_attributes_type", msg_model, input});
+    return detail_end(&j);
+}
+
+static int refuse_json(const struct scan *c, struct buf *reply) {
+    struct jw j = detail_begin(reply);
+    AUTO_BUF ctx = BUF_INIT;
+    struct jw why = JW_INIT(&ctx);
+    json_auto_t *input = json_object();
+    struct loc at = {.up = &loc_body, .index = count_characters(c->s, c->why_at)};
+    jw_object(&why);
+    jw_key_str(&why, "error", c->why);
+    jw_object_end(&why);
+    write_fault(&j, &at, &(struct fault){"json_invalid", "JSON decode error", input, ctx.data});
+    return detail_end(&j);
+}
+
+/* application/json or application/ANY+json, whatever the parameters. */
+static bool is_json_type(const char *type) {
+    static const char main_type[] = "application/";
+    const size_t skip = sizeof main_type - 1;
+    if (!type)
+        return false;
+    type += strspn(type, " \t");
+    size_t len = strcspn(type, ";");
+    while (len > 0 && (type[len - 1] == ' ' || type[len - 1] == '\t'))
+        len--;
+    if (len < skip || strncasecmp(type, main_type, skip) != 0 ||
+        memchr(type + skip, '/', len - skip))
+        return false;
+    if (len - skip == 4)
+        return strncasecmp(type + skip, "json", 4) == 0;
+    return len - skip >= 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
+}
+
+int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,
+                json_t **ret, int *ret_status, struct buf *reply) {
+    *ret_status = 422;
+    if (len == 0)
+        return refuse_missing(reply);
+    if (!is_json_type(content_type))
+        return refuse_type(text, len, reply);
+    struct scan c = {.s = text, .len = len};
+    if (scan_word(&c,
+                  "\xef\xbb\xbf")) /* a byte order mark, which Python drops and does not count */
+        c = (struct scan){.s = text + c.at, .len = len - c.at};
+    json_auto_t *root = parse(&c);
+    if (!root) {
+        if (is_utf8(text, len))
+            return refuse_json(&c, reply);
+        *ret_status = 400;
+        buf_adds(reply, "{\"detail\":\"There was an error parsing the body\"}");
+        return -1;
+    }
+    if (json_is_null(root)) /* the same to FastAPI as no body */
+        return refuse_missing(reply);
+    AUTO_BUF faults = BUF_INIT;
+    struct jw j = detail_begin(&faults);
+    if (fields_check(s, root, &j) > 0) {
+        detail_end(&j);
+        buf_add(reply, faults.data, faults.len);
+        return -1;
+    }
+    *ret = json_incref(root);
+    return 0;
+}
+
+bool field_bool(const json_t *body, const char *name, bool fallback) {
+    const json_t *v = json_object_get(body, name);
+    int meaning = v ? bool_meaning(v) : -1;
+    return meaning < 0 ? fallback : meaning;
+}
+
+int64_t field_int(const json_t *body, const char *name, int64_t fallback) {
+    const json_t *v = json_object_get(body, name);
+    return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+const char *field_str(const json_t *body, const char *name, const char *fallback) {
+    const json_t *v = json_object_get(body, name);
+    return json_is_string(v) ? json_string_value(v) : fallback;
+}

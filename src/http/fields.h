@@ -1,0 +1,69 @@
+#pragma once
+/* What a request body may hold, as tables: one `struct schema` per body. Validation, the 422 reply
+ * and the specification (openapi.h) all come from the same table. The replies are those that
+ * FastAPI and pydantic v2 give (contract 1), because clients of the Code Interpreter API read them.
+ */
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum field_type {
+    FIELD_STRING,
+    FIELD_INT, /* strict: not "5", not 5.0, not true */
+    FIELD_REAL,
+    FIELD_BOOL, /* lax as pydantic: also 1 0 "yes" "no" "on" "off" "true" "false" "t" "f" "y" "n" */
+    FIELD_LIST,
+    FIELD_OBJECT,
+    FIELD_MAP, /* an object of strings to strings */
+};
+
+enum { FIELD_REQUIRED = 1, FIELD_NULLABLE = 2, FIELD_MIN = 4, FIELD_MAX = 8 };
+
+struct schema;
+
+struct field {
+    const char *name;
+    enum field_type type;
+    unsigned flags;
+    /* Obeyed with FIELD_MIN and FIELD_MAX: the value of FIELD_INT and FIELD_REAL, the number of
+     * items of FIELD_LIST and FIELD_MAP. The other types have no bounds. */
+    int64_t min, max;
+    const char *fallback; /* JSON text, for the specification only, or NULL */
+    /* Allowed strings, also as items of a list, NULL-terminated; or NULL. */
+    const char *const *words;
+    /* Of an object (NULL: any object), or of a list's items (NULL: strings). */
+    const struct schema *of;
+    const char *help;   /* or NULL */
+    const char *unless; /* FIELD_REQUIRED only when the field of this name is absent; or NULL */
+};
+
+struct schema {
+    const char *name;
+    const struct field *fields;
+    unsigned n;
+    bool open; /* unknown fields are ignored; otherwise each is a fault */
+};
+
+#define FIELDS_FAULTS_MAX 100  /* no more are looked for */
+#define FIELDS_INPUT_MAX  1000 /* bytes of an offending value that are quoted back */
+
+/* The number of faults; each is written as an object of contract 1's shape into the array that
+ * `errors` has open, in the order of the fields. The depth of `body` must be bounded, as it is
+ * after fields_read and json_read. */
+unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);
+
+/* The body of a request, checked: 0 and *ret (the caller's reference), or -1 and `reply` holds the
+ * whole JSON body for *ret_status (422, or 400 when it is not UTF-8). */
+int fields_read(const struct schema *s, const char *content_type /* or NULL */, const char *text,
+                size_t len, json_t **ret, int *ret_status, struct buf *reply);
+
+/* Of a body that was checked; the fallback when the field is absent or null. */
+bool field_bool(const json_t *body, const char *name, bool fallback);
+int64_t field_int(const json_t *body, const char *name, int64_t fallback);
+/* Lives as long as the body. */
+const char *field_str(const json_t *body, const char *name, const char *fallback);

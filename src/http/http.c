@@ -1,0 +1,430 @@
+/* See http.h. libmicrohttpd runs in its external epoll mode: we accept, it reads and writes when
+ * our loop says that its epoll descriptor is ready. While a handler has not replied, the connection
+ * is suspended; the library then looks at it no more, so that a client who leaves is noticed by a
+ * watch of ours on the same socket.
+ *
+ * The library's own timeout is for silence only; a client that sends a byte now and then is ended
+ * by the timer of its connection, which runs until the headers of the next request are whole, and
+ * in steps while a body comes. */
+
+#include "http/http_internal.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONN_MEMORY  (64u << 10) /* headers and buffers of one connection */
+#define ACCEPT_BATCH 64
+#define SECOND       1000000000ull
+
+static void run(struct http *h) {
+    unsigned long long ms;
+    MHD_run(h->daemon);
+    if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+        loop_timer(h->o.loop, &h->timer, now_ns() + (uint64_t)ms * 1000000u);
+    else
+        loop_timer_stop(h->o.loop, &h->timer);
+}
+
+static void on_ready(struct watch *w, uint32_t events) {
+    (void)events;
+    run(w->arg);
+}
+
+static void on_timer(struct timer *t) {
+    run(t->arg);
+}
+
+static void on_soon(struct deferred *d) {
+    run(d->arg);
+}
+
+void http_soon(struct http *h) {
+    loop_defer(h->o.loop, &h->run);
+}
+
+/* ---- sleeping and waking ---- */
+
+static void on_left(struct watch *w, uint32_t events) {
+    (void)events;
+    http_cut(w->arg);
+}
+
+void http_sleep(struct http_req *r) {
+    struct err e;
+    if (r->suspended)
+        return;
+    r->suspended = true;
+    MHD_suspend_connection(r->conn->mhd);
+    loop_watch(r->http->o.loop, &r->gone_watch, r->conn->fd, EPOLLRDHUP, &e);
+}
+
+void http_wake(struct http_req *r) {
+    if (!r->suspended)
+        return;
+    r->suspended = false;
+    loop_unwatch(r->http->o.loop, &r->gone_watch);
+    MHD_resume_connection(r->conn->mhd);
+    http_soon(r->http);
+}
+
+/* Nobody is there any more, or nothing can be said: the library sees a closed socket. */
+void http_cut(struct http_req *r) {
+    if (r->phase == REQ_CUT)
+        return;
+    r->phase = REQ_CUT;
+    r->ended = true;
+    if (r->on_gone)
+        r->on_gone(r);
+    r->on_gone = NULL;
+    shutdown(r->conn->fd, SHUT_RDWR);
+    http_wake(r);
+}
+
+/* ---- connections ---- */
+
+static void on_late(struct timer *t) {
+    struct http_conn *c = t->arg;
+    struct http_req *r = c->req;
+    if (r && r->step_bytes >= HTTP_SLOWEST) {
+        r->step_bytes = 0;
+        loop_timer(c->http->o.loop, t, now_ns() + c->http->o.body_step_s * SECOND);
+        return;
+    }
+    if (r)
+        http_cut(r);
+    else
+        shutdown(c->fd, SHUT_RDWR);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code) {
+    struct http *h = arg;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        struct http_conn *c = *context;
+        loop_timer_stop(h->o.loop, &c->timer);
+        free(c);
+        *context = NULL;
+        h->nconns--;
+        return;
+    }
+    struct http_conn *c = xcalloc(1, sizeof *c);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *c = (struct http_conn){.http = h, .mhd = mhd, .fd = info->connect_fd};
+    c->is_unix = from && from->client_addr && from->client_addr->sa_family == AF_UNIX;
+    c->timer = (struct timer){.fn = on_late, .arg = c};
+    loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
+    *context = c;
+    h->nconns++;
+}
+
+static void on_accept(struct watch *w, uint32_t events) {
+    struct listener *l = w->arg;
+    struct http *h = l->http;
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        struct sockaddr_storage a;
+        socklen_t len = sizeof a;
+        memset(&a, 0, sizeof a);
+        int fd = accept4(l->fd, (struct sockaddr *)&a, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            break;
+        if (h->nconns >= h->o.max_connections) {
+            static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+                                       "Connection: close\r\nContent-Length: 0\r\n\r\n";
+            (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+            close(fd);
+            continue;
+        }
+        if (len < sizeof(struct sockaddr)) /* a unix client has no name */
+            len = sizeof(struct sockaddr);
+        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&a, len) != MHD_YES)
+            log_warn("connection refused errno=%d", errno);
+    }
+    http_soon(h);
+}
+
+/* ---- requests ---- */
+
+static void req_free(struct http_req *r) {
+    loop_unwatch(r->http->o.loop, &r->gone_watch);
+    http_body_done(r);
+    for (unsigned i = 0; i < r->nheaders; i++) {
+        free(r->headers[i].name);
+        free(r->headers[i].value);
+    }
+    free(r->headers);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    buf_done(&r->out);
+    free(r->path);
+    free(r->route);
+    free(r->who);
+    free(r);
+}
+
+/* The parameters stay where they are: behind the path, cut apart and decoded in place. */
+static bool split_query(struct http_req *r, char *at) {
+    while (at && *at) {
+        char *end = at + strcspn(at, "&"), *next = *end ? end + 1 : end;
+        *end = '\0';
+        char *value = strchr(at, '=');
+        if (value)
+            *value++ = '\0';
+        else
+            value = end;
+        if (r->nparams == MAX_PARAMS || !http_decode(at, true) || !http_decode(value, true))
+            return false;
+        r->params[r->nparams++] = (struct param){at, value};
+        at = next;
+    }
+    return true;
+}
+
+/* The request line as it came, before the library would decode it. */
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
+    struct http *h = arg;
+    (void)mhd;
+    struct http_req *r = xcalloc(1, sizeof *r);
+    *r = (struct http_req){.http = h,
+                           .body = BUF_INIT,
+                           .out = BUF_INIT,
+                           .born_ns = now_ns(),
+                           .gone_watch = {.fd = -1, .fn = on_left, .arg = r}};
+    r->path = xstrdup(uri);
+    char *query = strchr(r->path, '?');
+    if (query)
+        *query++ = '\0';
+    bool good = split_query(r, query);
+    r->bad_path = !good || r->path[0] != '/' || !http_decode(r->path, false);
+    return r;
+}
+
+static size_t leave_escaped(void *arg, struct MHD_Connection *mhd, char *s) {
+    (void)arg, (void)mhd;
+    return strlen(s);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode code) {
+    struct http *h = arg;
+    struct http_req *r = *context;
+    (void)mhd;
+    if (!r)
+        return;
+    *context = NULL;
+    if (r->conn) {
+        if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && r->phase != REQ_CUT && r->on_gone)
+            r->on_gone(r);
+        if (r->phase != REQ_NEW && h->o.on_finished)
+            h->o.on_finished(h->o.arg, r);
+        r->conn->req = NULL;
+        loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.idle_s * SECOND);
+    }
+    req_free(r);
+}
+
+static struct http_conn *conn_of(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
+}
+
+static bool has_body(const struct http_req *r) {
+    const char *len = http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return (len && strspn(len, "0") != strlen(len)) ||
+           http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
+static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, const char *method,
+                             const char *version) {
+    struct http *h = r->http;
+    r->conn = conn_of(mhd);
+    r->conn->req = r;
+    r->phase = REQ_BODY;
+    snprintf(r->method, sizeof r->method, "%s", method);
+    const char *wrong = http_check_head(r, version);
+    if (wrong) {
+        char text[300];
+        int n = snprintf(text, sizeof text,
+                         "{\"error\":{\"code\":\"bad_request\",\"message\":\"%s\",\"remediation\":"
+                         "\"send a request that can be read in one way only\",\"retryable\":false},"
+                         "\"detail\":\"%s\"}",
+                         wrong, wrong);
+        http_refuse(r, 400, "application/json", text, (size_t)n);
+    } else {
+        h->o.on_request(h->o.arg, r);
+    }
+    if (r->phase == REQ_CUT)
+        return MHD_NO;
+    /* Before a body has come, a reply also means that the connection ends: the body is not read. */
+    if (r->response && has_body(r))
+        return http_queue(r);
+    loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.body_step_s * SECOND);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *len, void **context) {
+    struct http_req *r = *context;
+    (void)arg, (void)url;
+    if (!r)
+        return MHD_NO;
+    if (r->phase == REQ_NEW) {
+        loop_timer_stop(r->http->o.loop, &conn_of(mhd)->timer);
+        return begin(r, mhd, method, version);
+    }
+    if (r->phase == REQ_CUT)
+        return MHD_NO;
+    if (*len) {
+        http_body_data(r, data, *len);
+        *len = 0;
+        return r->closing && r->thrown ? MHD_NO : MHD_YES;
+    }
+    if (!r->body_done) {
+        loop_timer_stop(r->http->o.loop, &r->conn->timer);
+        http_body_end(r);
+    }
+    if (r->phase == REQ_CUT)
+        return MHD_NO;
+    if (r->response)
+        return http_queue(r);
+    if (!r->queued) {
+        r->phase = REQ_WAITING;
+        http_sleep(r);
+    }
+    return MHD_YES;
+}
+
+/* ---- the server ---- */
+
+__attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *fmt, va_list ap) {
+    char text[300], quoted[400];
+    (void)arg;
+    vsnprintf(text, sizeof text, fmt, ap);
+    log_debug("http says=%s", log_quote(text, quoted, sizeof quoted));
+}
+
+int http_new(const struct http_options *o, struct http **ret, struct err *e) {
+    struct http *h = xcalloc(1, sizeof *h);
+    h->o = *o;
+    h->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = h};
+    h->timer = (struct timer){.fn = on_timer, .arg = h};
+    h->run = (struct deferred){.fn = on_soon, .arg = h};
+    h->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0,
+        NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_LIMIT, o->max_connections + 16,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
+        o->idle_s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_escaped, NULL, MHD_OPTION_END);
+    if (!h->daemon) {
+        free(h);
+        return err_set(e, ENOMEM, "libmicrohttpd does not start");
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    *ret = h;
+    return loop_watch(o->loop, &h->watch, info->epoll_fd, EPOLLIN, e);
+}
+
+int http_listen(struct http *h, int *fd, struct err *e) {
+    if (h->nlisteners == sizeof h->listeners / sizeof *h->listeners)
+        return err_set(e, E2BIG, "too many listening sockets");
+    struct listener *l = &h->listeners[h->nlisteners];
+    *l = (struct listener){.http = h, .watch = {.fd = -1, .fn = on_accept, .arg = l}, .fd = *fd};
+    if (fd_set_nonblock(*fd, e) < 0 || loop_watch(h->o.loop, &l->watch, *fd, EPOLLIN, e) < 0)
+        return -1;
+    fd_take(fd);
+    h->nlisteners++;
+    return 0;
+}
+
+void http_drain(struct http *h) {
+    h->draining = true;
+    for (unsigned i = 0; i < h->nlisteners; i++) {
+        loop_unwatch(h->o.loop, &h->listeners[i].watch);
+        fd_close(&h->listeners[i].fd);
+    }
+}
+
+unsigned http_connections(const struct http *h) {
+    return h->nconns;
+}
+
+void http_free(struct http *h) {
+    if (!h)
+        return;
+    http_drain(h);
+    MHD_stop_daemon(h->daemon);
+    loop_unwatch(h->o.loop, &h->watch);
+    loop_timer_stop(h->o.loop, &h->timer);
+    free(h);
+}
+
+/* ---- what handlers ask ---- */
+
+const char *http_method(const struct http_req *r) {
+    return r->method;
+}
+const char *http_path(const struct http_req *r) {
+    return r->path;
+}
+const char *http_header(const struct http_req *r, const char *name) {
+    return MHD_lookup_connection_value(r->conn->mhd, MHD_HEADER_KIND, name);
+}
+
+const char *http_query(const struct http_req *r, const char *name) {
+    for (unsigned i = 0; i < r->nparams; i++) {
+        if (strcmp(r->params[i].name, name) == 0)
+            return r->params[i].value;
+    }
+    return NULL;
+}
+
+bool http_is_unix(const struct http_req *r) {
+    return r->conn->is_unix;
+}
+uint64_t http_born_ns(const struct http_req *r) {
+    return r->born_ns;
+}
+void http_set_user(struct http_req *r, void *user) {
+    r->user = user;
+}
+void *http_user(const struct http_req *r) {
+    return r->user;
+}
+void http_set_note(struct http_req *r, const char *route, const char *who) {
+    free(r->route);
+    free(r->who);
+    r->route = route ? xstrdup(route) : NULL;
+    r->who = who ? xstrdup(who) : NULL;
+}
+const char *http_route(const struct http_req *r) {
+    return r->route ? r->route : "";
+}
+const char *http_who(const struct http_req *r) {
+    return r->who ? r->who : "";
+}
+int http_status(const struct http_req *r) {
+    return r->status;
+}
+uint64_t http_bytes_in(const struct http_req *r) {
+    return r->bytes_in;
+}
+uint64_t http_bytes_out(const struct http_req *r) {
+    return r->bytes_out;
+}

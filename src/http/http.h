@@ -1,0 +1,101 @@
+#pragma once
+/* HTTP/1.1 on our loop, through libmicrohttpd. Knows requests and replies, and nothing of what they
+ * are about.
+ *
+ * Life of a request: on_request when its headers are there; it either replies at once or says how
+ * it wants the body (http_take_…) and is called again when that has come. A reply may come later,
+ * from anywhere in the loop: the connection sleeps meanwhile, and `on_gone` tells if the client has
+ * left. After a reply has begun and on_gone or on_finished was called, the request is gone.
+ *
+ * Nothing here waits for anybody: a body that nobody can take yet and a reply that the client does
+ * not read cost one bounded buffer each. */
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "loop/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http;
+struct http_req;
+
+struct http_options {
+    struct loop *loop; /* borrowed */
+    void *arg;
+    void (*on_request)(void *arg, struct http_req *r);
+    /* Every request that got an answer or was cut, for logs and counters. */
+    void (*on_finished)(void *arg, struct http_req *r);
+    unsigned max_connections;
+    uint32_t header_s;    /* until the headers of a connection's first request are whole */
+    uint32_t idle_s;      /* from one reply to the next request's headers */
+    uint32_t body_step_s; /* in each such step at least HTTP_SLOWEST bytes of a body must come */
+};
+#define HTTP_SLOWEST    1024
+#define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */
+#define HTTP_LOW_WATER  (64u << 10)
+
+int http_new(const struct http_options *o, struct http **ret, struct err *e);
+/* Takes a listening socket, TCP or unix. */
+int http_listen(struct http *h, int *fd, struct err *e);
+/* No new connections; idle ones are closed, the others after their reply. */
+void http_drain(struct http *h);
+unsigned http_connections(const struct http *h);
+void http_free(struct http *h);
+
+/* ---- the request ---- */
+const char *http_method(const struct http_req *r);
+const char *http_path(const struct http_req *r); /* decoded; always begins with a slash */
+/* The first value of a header or of a query parameter (decoded), or NULL. */
+const char *http_header(const struct http_req *r, const char *name);
+const char *http_query(const struct http_req *r, const char *name);
+bool http_is_unix(const struct http_req *r); /* came through a unix socket */
+uint64_t http_born_ns(const struct http_req *r);
+/* What the handlers want to remember. */
+void http_set_user(struct http_req *r, void *user);
+void *http_user(const struct http_req *r);
+/* For logs: who it was, once that is known. Copied. */
+void http_set_note(struct http_req *r, const char *route, const char *who);
+const char *http_route(const struct http_req *r);
+const char *http_who(const struct http_req *r);
+int http_status(const struct http_req *r); /* 0 while there is none */
+uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct http_req *r);
+
+/* ---- its body ---- */
+typedef void http_fn(struct http_req *r);
+/* All of it, in http_body(). More than `max` bytes: `too_large` replies, and the rest is read up to
+ * a bound and thrown away. */
+void http_take_body(struct http_req *r, size_t max, http_fn *whole, http_fn *too_large);
+const struct buf *http_body(const struct http_req *r);
+
+struct http_part {
+    const char *name, *filename; /* filename is NULL for a plain field */
+    const char *data;
+    size_t len;
+    bool first;
+};
+/* multipart/form-data, piece by piece; false from `piece` means that it has replied. `end` when all
+ * has come. -1 when the request is not of that kind. */
+int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct http_part *p),
+                   http_fn *end);
+
+/* ---- the reply: one of these, once ---- */
+/* Before the reply; as often as wanted. */
+void http_add_header(struct http_req *r, const char *name, const char *value);
+void http_reply(struct http_req *r, int status, const char *type, const void *data, size_t len);
+/* The same, and the connection is closed after it. */
+void http_refuse(struct http_req *r, int status, const char *type, const void *data, size_t len);
+/* A regular file; takes the descriptor. */
+void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t size);
+/* Chunks that come as they are written. */
+void http_stream(struct http_req *r, int status, const char *type);
+void http_write(struct http_req *r, const void *data, size_t len);
+void http_end(struct http_req *r);
+/* Bytes that were written and that the client has not taken. */
+size_t http_backlog(const struct http_req *r);
+
+/* Called when the backlog has fallen below the low water mark again. */
+void http_on_drain(struct http_req *r, http_fn *fn);
+/* Called once if the client leaves before the reply is complete; no reply is possible after it. */
+void http_on_gone(struct http_req *r, http_fn *fn);

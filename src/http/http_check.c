@@ -1,0 +1,122 @@
+/* What makes a request ambiguous. Two servers that read the same bytes differently are how requests
+ * are smuggled past a gateway; so whatever could be read in two ways is refused, and the connection
+ * is closed. libmicrohttpd refuses bad chunk sizes, bad request lines and headers that are too long
+ * by itself; what it lets through is judged here, before anything else about the request. */
+
+#include "http/http_internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct head {
+    unsigned hosts, lengths, encodings;
+    const char *wrong;
+};
+
+static bool is_token(const char *s, size_t len) {
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        bool alnum = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+        if (!alnum && (c == '\0' || !strchr(marks, c)))
+            return false;
+    }
+    return len > 0;
+}
+
+static bool has_control(const char *s, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if ((c < 32 && c != '\t') || c == 127)
+            return true;
+    }
+    return false;
+}
+
+static bool is_digits(const char *s, size_t len) {
+    size_t i = 0;
+    while (i < len && s[i] >= '0' && s[i] <= '9')
+        i++;
+    return len > 0 && len < 19 && i == len;
+}
+
+/* Whether the name is longer than `word` and begins with it. */
+static bool only_begins(const char *name, size_t len, const char *word) {
+    size_t n = strlen(word);
+    return len > n && strncasecmp(name, word, n) == 0;
+}
+
+static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
+                            const char *value, size_t len) {
+    struct head *h = arg;
+    (void)kind;
+    if (!value)
+        value = "";
+    if (!is_token(name, name_len))
+        h->wrong = "a header's name holds a byte that no name may hold";
+    else if (has_control(value, len))
+        h->wrong = "a header's value holds a control byte";
+    else if (only_begins(name, name_len, "content-length") ||
+             only_begins(name, name_len, "transfer-encoding"))
+        h->wrong = "a header's name only begins like one that says where the body ends";
+    else if (strcasecmp(name, "host") == 0)
+        h->hosts++;
+    else if (strcasecmp(name, "content-length") == 0) {
+        h->lengths++;
+        if (!is_digits(value, len))
+            h->wrong = "Content-Length is not a number";
+    } else if (strcasecmp(name, "transfer-encoding") == 0) {
+        h->encodings++;
+        if (len != 7 || strncasecmp(value, "chunked", 7) != 0)
+            h->wrong = "Transfer-Encoding is not \"chunked\"";
+    }
+    return h->wrong ? MHD_NO : MHD_YES;
+}
+
+const char *http_check_head(struct http_req *r, const char *version) {
+    struct head h = {0};
+    MHD_get_connection_values_n(r->conn->mhd, MHD_HEADER_KIND, look, &h);
+    if (h.wrong)
+        return h.wrong;
+    if (h.lengths > 1)
+        return "there are two Content-Length headers";
+    if (h.encodings > 1)
+        return "there are two Transfer-Encoding headers";
+    if (h.lengths && h.encodings)
+        return "there are both Content-Length and Transfer-Encoding";
+    if (h.hosts > 1)
+        return "there are two Host headers";
+    if (h.hosts == 0 && strcmp(version, "HTTP/1.0") != 0)
+        return "there is no Host header";
+    if (h.encodings && strcmp(version, "HTTP/1.0") == 0)
+        return "HTTP/1.0 has no Transfer-Encoding";
+    return r->bad_path ? "the path holds a bad escape or a control byte" : NULL;
+}
+
+static int hex(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 32;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool http_decode(char *text, bool plus_is_space) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        int v = (unsigned char)*at;
+        if (v == '%') {
+            int a = hex(at[1]), b = a < 0 ? -1 : hex(at[2]);
+            if (b < 0)
+                return false;
+            v = a * 16 + b;
+            at += 2;
+        } else if (v == '+' && plus_is_space) {
+            v = ' ';
+        }
+        if (v < 32 || v == 127)
+            return false;
+        *to++ = (char)v;
+    }
+    *to = '\0';
+    return true;
+}

@@ -1,0 +1,90 @@
+#pragma once
+/* The inside of a request and of the server; for http*.c only. */
+
+#include "http/http.h"
+
+#include <microhttpd.h>
+
+struct http_conn;
+
+#define MAX_PARAMS 32
+
+struct http {
+    struct http_options o;
+    struct MHD_Daemon *daemon; /* owned */
+    struct watch watch;        /* of its epoll descriptor */
+    struct timer timer;        /* of its own timeouts */
+    struct deferred run;       /* somebody was woken up */
+    struct listener {
+        struct http *http;
+        struct watch watch;
+        int fd; /* owned */
+    } listeners[4];
+    unsigned nlisteners;
+    unsigned nconns;
+    bool draining;
+};
+
+struct http_conn {
+    struct http *http;
+    struct MHD_Connection *mhd; /* borrowed */
+    int fd;                     /* borrowed */
+    bool is_unix, asked;        /* asked: has had a request */
+    struct timer timer;         /* until the next request's headers, or the next step of a body */
+    struct http_req *req;       /* borrowed: the one at hand */
+};
+
+enum req_phase { REQ_NEW, REQ_BODY, REQ_WAITING, REQ_REPLYING, REQ_CUT };
+
+struct http_req {
+    struct http *http;
+    struct http_conn *conn;
+    enum req_phase phase;
+    char method[16];
+    char *path;        /* owned, and the query behind it */
+    char *route, *who; /* owned, or NULL */
+    struct param {
+        const char *name, *value; /* borrowed from `path` */
+    } params[MAX_PARAMS];
+    unsigned nparams;
+    void *user;
+    uint64_t born_ns, bytes_in, bytes_out, step_bytes;
+    int status;
+    bool suspended, bad_path;
+    /* body */
+    struct buf body;
+    size_t body_max, thrown;
+    http_fn *whole, *too_large;
+    bool body_done, too_much;
+    struct MHD_PostProcessor *form; /* owned */
+    bool (*piece)(struct http_req *r, const struct http_part *p);
+    bool form_stopped;
+    /* reply */
+    struct MHD_Response *response; /* owned until queued */
+    bool queued, streaming, ended, closing;
+    struct header {
+        char *name, *value;
+    } * headers;
+    unsigned nheaders;
+    struct buf out; /* of a stream: what MHD has not taken */
+    size_t out_at;
+    bool high; /* the backlog was above the high water mark */
+    http_fn *on_drain, *on_gone;
+    struct watch gone_watch;
+};
+
+/* http.c */
+void http_wake(struct http_req *r);
+void http_sleep(struct http_req *r);
+void http_soon(struct http *h);
+void http_cut(struct http_req *r);
+/* http_check.c: what is wrong with the request's head, in words, or NULL. */
+const char *http_check_head(struct http_req *r, const char *version);
+/* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */
+bool http_decode(char *text, bool plus_is_space);
+/* http_body.c: takes what has come; true when it took all. */
+void http_body_data(struct http_req *r, const char *data, size_t len);
+void http_body_end(struct http_req *r);
+void http_body_done(struct http_req *r);
+/* http_reply.c */
+enum MHD_Result http_queue(struct http_req *r);

@@ -1,0 +1,23 @@
+#pragma once
+/* The specification of an API, made from the same tables that check its requests. */
+
+#include "base/buf.h"
+#include "http/fields.h"
+
+#include <stddef.h>
+
+/* One endpoint. All strings are borrowed. */
+struct api_doc {
+    const char *method, *path; /* "POST", "/v1/files/{file_id}": each {name} is a path parameter */
+    const char *summary, *tag; /* or NULL */
+    const struct schema *body; /* or NULL; then a body_type means bytes as they are */
+    const char *body_type;     /* NULL: application/json */
+    int status;
+    const char *reply;      /* what comes back, in words */
+    const char *reply_type; /* NULL: no content */
+};
+
+/* An OpenAPI 3.1 document. Schemas are known by their names; of two endpoints with the same method
+ * and path the first is written. */
+void openapi_write(const char *title, const char *version, const struct api_doc *docs, size_t n,
+                   struct buf *to);
