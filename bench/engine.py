@@ -22,7 +22,7 @@ class Engine:
         self.log = socket.with_suffix(".log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [build / "cloche", "serve", "--socket", socket, *options],
+                [build / "cloche", "serve", "--http", "off", "--socket", socket, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -208,7 +208,7 @@ class Measure:
 
     def _first(self, profile: str) -> float:
         socket = self.directory / "start.sock"
-        serve = [str(self.build / "cloche"), "serve", "--socket", str(socket)]
+        serve = [str(self.build / "cloche"), "serve", "--http", "off", "--socket", str(socket)]
         words = [*serve, "--profiles", profile]
         return self.watch.start(HELLO.expect, socket, profile, HELLO.code, *words) / 1e6
 

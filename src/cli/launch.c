@@ -19,10 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STOP_MS    20000 /* taking down an engine takes milliseconds; this is for a sick machine */
-#define FIRST_FD   3
-#define HANDED_FDS 4
-#define CLEAR_FD   64 /* above all that is handed over */
+#define STOP_MS  20000 /* taking down an engine takes milliseconds; this is for a sick machine */
+#define FIRST_FD 3
+#define OWN_FDS  4
+#define MAX_FDS  (OWN_FDS + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS)
+#define CLEAR_FD 64 /* above all that is handed over */
 
 /* SECURITY: whoever starts an engine may have secrets in the environment; no process below has use
  * for them. Kept: places, language, time zone, our own settings, and what sanitizers and coverage
@@ -62,7 +63,8 @@ static char **warden_environment(void) {
 struct child {
     const char *path;
     char **env;
-    int fds[HANDED_FDS];
+    int fds[MAX_FDS];
+    int nfds;
     int null;
     int errors;
 };
@@ -79,16 +81,16 @@ static int place_descriptors(struct child *c, struct err *e) {
     if (dup2(c->null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return err_sys(e, "standard streams");
     /* Out of the way first: a source may lie where another belongs. */
-    int *all[] = {&c->fds[0], &c->fds[1], &c->fds[2], &c->fds[3], &c->errors};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *all[i] = fcntl(*all[i], F_DUPFD_CLOEXEC, CLEAR_FD);
-        if (*all[i] < 0)
+    for (int i = 0; i <= c->nfds; i++) {
+        int *fd = i < c->nfds ? &c->fds[i] : &c->errors;
+        *fd = fcntl(*fd, F_DUPFD_CLOEXEC, CLEAR_FD);
+        if (*fd < 0)
             return err_sys(e, "descriptors");
     }
-    for (int i = 0; i < HANDED_FDS; i++)
+    for (int i = 0; i < c->nfds; i++)
         if (dup2(c->fds[i], FIRST_FD + i) < 0)
             return err_sys(e, "descriptors");
-    if (close_range(FIRST_FD + HANDED_FDS, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+    if (close_range((unsigned)(FIRST_FD + c->nfds), ~0u, CLOSE_RANGE_CLOEXEC) < 0)
         return err_sys(e, "close_range");
     return 0;
 }
@@ -146,7 +148,8 @@ static int spawn(struct child *c, struct warden *w, struct err *e) {
     return 0;
 }
 
-int warden_start(const struct config *c, int listen_fd, struct warden *ret, struct err *e) {
+int warden_start(const struct config *c, int listen_fd, const int *http_fds, struct warden *ret,
+                 struct err *e) {
     AUTO_FD config = -1;
     if (config_pack(c, &config, e) < 0)
         return -1;
@@ -170,7 +173,10 @@ int warden_start(const struct config *c, int listen_fd, struct warden *ret, stru
     struct child child = {.path = path.data,
                           .env = env,
                           .fds = {config, listen_fd, life_read, ready_write},
+                          .nfds = OWN_FDS + (int)config_http_fds(c),
                           .null = null};
+    for (int i = OWN_FDS; i < child.nfds; i++)
+        child.fds[i] = http_fds[i - OWN_FDS];
     struct warden w = WARDEN_INIT;
     if (spawn(&child, &w, e) < 0)
         return -1;
@@ -214,16 +220,30 @@ int warden_reap(struct warden *w, const struct config *c) {
     return status;
 }
 
+/* 0 when it has not ended after so long. */
+static int await_end(const struct warden *w, int ms) {
+    struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
+    int n;
+    do
+        n = poll(&p, 1, ms);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+bool warden_drain(const struct warden *w, int signals, int within_ms) {
+    struct pollfd p[] = {{.fd = w->pidfd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+    if (kill(w->pid, SIGTERM) < 0)
+        return false;
+    while (poll(p, 2, within_ms) < 0 && errno == EINTR)
+        ;
+    return p[0].revents != 0;
+}
+
 int warden_stop(struct warden *w, const struct config *c, struct buf *words) {
     fd_close(&w->life);
     int status = 0;
     if (w->pid > 0) {
-        struct pollfd p = {.fd = w->pidfd, .events = POLLIN};
-        int n;
-        do
-            n = poll(&p, 1, STOP_MS);
-        while (n < 0 && errno == EINTR);
-        if (n == 0) {
+        if (await_end(w, STOP_MS) == 0) {
             log_error("warden does not end pid=%d", (int)w->pid);
             kill(w->pid, SIGKILL);
         }

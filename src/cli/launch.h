@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define WARDEN_CANNOT 3 /* exit status: configuration or machine; starting again is no use */
@@ -28,7 +29,13 @@ struct warden {
 #define WARDEN_INIT                                                                                \
     { .pid = -1, .pidfd = -1, .life = -1, .ready = -1 }
 
-int warden_start(const struct config *c, int listen_fd, struct warden *ret, struct err *e);
+/* http_fds: config_http_fds(c) of them, handed on to the server: the directories, then the
+ * listening sockets. */
+int warden_start(const struct config *c, int listen_fd, const int *http_fds, struct warden *ret,
+                 struct err *e);
+/* Asks it to finish what runs and to leave. Ends when it has, when another signal comes on the
+ * signalfd, or after so long; true when it has left. */
+bool warden_drain(const struct warden *w, int signals, int within_ms);
 /* After its end: reaps it and returns its wait status; sweeps if it did not leave in order. */
 int warden_reap(struct warden *w, const struct config *c);
 /* Closes the life line, waits (and kills what will not go), reaps; returns the wait status. What

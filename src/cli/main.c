@@ -21,6 +21,7 @@ static const struct verb {
     {"serve", verb_serve, "keep an engine with warm sandboxes running"},
     {"doctor", verb_doctor, "check what isolation this machine gives"},
     {"config", verb_config, "print every setting, its value and where it came from"},
+    {"key", verb_key, "make, list and revoke the API keys of the HTTP service"},
     {"version", verb_version, "print the version"},
     {"help", verb_help, "print this"},
 };
@@ -39,7 +40,7 @@ static int verb_help(int argc, char **argv) {
     puts("cloche runs untrusted Python in warm, isolated sandboxes.\n");
     for (size_t i = 0; i < VERBS; i++)
         printf("  cloche %-9s %s\n", verbs[i].name, verbs[i].help);
-    puts("\n`cloche VERB --help` says more about run, serve, doctor and config.");
+    puts("\n`cloche VERB --help` says more about run, serve, doctor, config and key.");
     return 0;
 }
 

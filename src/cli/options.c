@@ -125,6 +125,11 @@ static int load_file(struct options *o, struct err *e) {
     return o->file ? config_file_read(o->file, o, e) : 0;
 }
 
+static char *default_state_dir(void) {
+    char *dir = paths_state_dir();
+    return dir ? dir : xstrdup("/tmp/cloche"); /* no home: a directory that only its maker uses */
+}
+
 static int load_defaults(struct options *o, struct err *e) {
     for (size_t i = 0; i < SETTINGS_; i++) {
         struct value *v = &o->values[i];
@@ -136,6 +141,8 @@ static int load_defaults(struct options *o, struct err *e) {
             v->text = xstrdup(settings[i].fallback);
         else if (strcmp(settings[i].name, "socket") == 0)
             v->text = paths_socket();
+        else if (strcmp(settings[i].name, "state_dir") == 0)
+            v->text = default_state_dir();
         else if (paths_libexec(&v->text, e) < 0)
             return -1;
     }

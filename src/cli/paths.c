@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char *join(const char *dir, const char *rest) {
@@ -74,6 +75,31 @@ char *paths_config_file(void) {
         free(path);
     }
     return NULL;
+}
+
+char *paths_state_dir(void) {
+    if (geteuid() == 0)
+        return xstrdup("/var/lib/cloche");
+    const char *state = env_dir("XDG_STATE_HOME"), *home = env_dir("HOME");
+    if (state)
+        return join(state, "cloche");
+    return home ? join(home, ".local/state/cloche") : NULL;
+}
+
+int paths_make_state_dir(const char *dir, struct err *e) {
+    mode_t mode = geteuid() == 0 ? 0755 : 0700;
+    AUTO_FREE char *path = xstrdup(dir);
+    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+        *p = '\0';
+        (void)mkdir(path, mode); /* what cannot be made shows in the one below */
+        *p = '/';
+    }
+    if (mkdir(path, mode) == 0)
+        /* Whatever the umask: the server, another user, must get through root's. */
+        return chmod(path, mode) < 0 ? err_sys(e, "%s", path) : 0;
+    if (errno == EEXIST)
+        return 0;
+    return err_user(e, "output_failed", "make %s: %s", path, strerror(errno));
 }
 
 int paths_absolute(const char *path, char **ret, struct err *e) {

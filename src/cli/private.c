@@ -27,7 +27,7 @@ int private_start(struct options *o, const struct private_program *p, struct pri
     AUTO_FD sock = -1;
     if (listen_private(&listening, &sock, e) < 0)
         return -1;
-    if (warden_start(c, listening, &ret->warden, e) < 0)
+    if (warden_start(c, listening, NULL, &ret->warden, e) < 0)
         return -1;
     *ret_sock = fd_take(&sock);
     return 0;

@@ -97,6 +97,6 @@ int report(const struct err *e, bool json) {
 int report_bad_verb(const char *word, struct err *e) {
     char quoted[64];
     return err_user(e, "bad_option",
-                    "there is no verb %s: it is run, serve, doctor, config, version or help",
+                    "there is no verb %s: it is run, serve, key, doctor, config, version or help",
                     log_quote(word, quoted, sizeof quoted));
 }

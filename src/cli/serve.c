@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "cli/http_sockets.h"
 #include "cli/launch.h"
 #include "cli/listen.h"
 #include "cli/options.h"
@@ -21,16 +22,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define QUICK_DEATH_MS 1000
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
+#define DRAIN_SLACK_MS 2000
 
 struct serve {
     struct config config;
     struct listener listener;
+    struct http_sockets http;
     struct warden warden;
     struct buf lines; /* of the ready pipe, the last one perhaps not whole yet */
     struct buf problem;
@@ -47,7 +51,8 @@ static void say_line(struct serve *s, const char *line) {
         return;
     }
     if (strcmp(line, "listening") == 0)
-        printf("cloche " CLOCHE_VERSION " listening on %s\n", s->config.socket);
+        printf("cloche " CLOCHE_VERSION " listening on %s\n%s", s->config.socket,
+               s->http.where.data);
     else
         printf("%s\n", line);
     fflush(stdout);
@@ -69,6 +74,21 @@ static void say_lines(struct serve *s) {
 
 enum event { EVENT_STOP, EVENT_DIED };
 
+/* SIGHUP is for the server: it reads its keys again. */
+static bool is_reload(const struct serve *s) {
+    struct signalfd_siginfo info;
+    if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo != SIGHUP)
+        return false;
+    kill(s->warden.pid, SIGHUP);
+    return true;
+}
+
+/* Programs that run may finish; a second signal ends them at once. */
+static void drain(struct serve *s) {
+    if (s->config.http.listeners && s->config.http.drain_s)
+        warden_drain(&s->warden, s->signals, (int)s->config.http.drain_s * 1000 + DRAIN_SLACK_MS);
+}
+
 /* Passes the warden's words on until it ends or we are told to stop. */
 static enum event watch(struct serve *s) {
     struct pollfd p[] = {{.fd = s->signals, .events = POLLIN},
@@ -82,7 +102,7 @@ static enum event watch(struct serve *s) {
                 p[1].fd = -1;
             say_lines(s);
         }
-        if (p[0].revents)
+        if (p[0].revents && !is_reload(s))
             return EVENT_STOP;
         if (p[2].revents)
             return EVENT_DIED;
@@ -118,11 +138,12 @@ static int supervise(struct serve *s, struct err *e) {
         uint64_t start = now_ms();
         buf_clear(&s->lines);
         buf_clear(&s->problem);
-        if (warden_start(&s->config, s->listener.fd, &s->warden, e) < 0)
+        if (warden_start(&s->config, s->listener.fd, s->http.fds, &s->warden, e) < 0)
             return -1;
         log_debug("warden started pid=%d", (int)s->warden.pid);
         if (watch(s) == EVENT_STOP) {
             log_info("stopping");
+            drain(s);
             warden_stop(&s->warden, &s->config, &s->lines);
             say_lines(s);
             return 0;
@@ -152,6 +173,7 @@ static void print_help(void) {
 
 static int serve_run(struct options *o, struct err *e) {
     struct serve s = {.listener.fd = -1,
+                      .http.where = BUF_INIT,
                       .warden = WARDEN_INIT,
                       .lines = BUF_INIT,
                       .problem = BUF_INIT,
@@ -161,10 +183,13 @@ static int serve_run(struct options *o, struct err *e) {
     log_init("serve", (enum log_level)s.config.log_level);
     int rc = loop_signals(stop_signals, 3, &s.signals, e);
     if (rc == 0)
+        rc = http_sockets_open(&s.config, &s.http, e);
+    if (rc == 0)
         rc = listen_at(s.config.socket, &s.listener, e);
     if (rc == 0)
         rc = supervise(&s, e);
     listen_done(&s.listener);
+    http_sockets_done(&s.http, &s.config);
     fd_close(&s.signals);
     buf_done(&s.lines);
     buf_done(&s.problem);

@@ -9,3 +9,4 @@ int verb_run(int argc, char **argv);
 int verb_serve(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_config(int argc, char **argv);
+int verb_key(int argc, char **argv);

@@ -104,5 +104,20 @@ void run_hold(struct run *r, bool hold);
 /* After on_done: what to tell a shell, and the result of api.md. */
 int run_exit_status(const struct run *r);
 void run_why(const struct run *r, char *out, size_t cap);
-void run_result_json(const struct run *r, struct buf *to);
+struct result_options {
+    bool no_output;                                      /* stdout and stderr are left out */
+    const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */
+    void *arg;
+};
+void run_result_json(const struct run *r, const struct result_options *o, struct buf *to);
 const char *run_id(const struct run *r);
+
+/* The result in short, for counters and logs; lives as long as the run. */
+struct run_receipt {
+    const char *status, *profile;
+    double wall_ms, queue_ms, cpu_ms;
+    unsigned ndenied;
+    const struct run *run;
+};
+struct run_receipt run_receipt(const struct run *r);
+const char *run_denied_op(const struct run_receipt *t, unsigned i);

@@ -3,6 +3,7 @@
 
 #include "engine/run_state.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 
 #include <signal.h>
@@ -74,7 +75,7 @@ static void put_stream(struct jw *j, const char *key, const struct output *o) {
     buf_done(&b);
 }
 
-static void put_files(struct jw *j, const struct run *r) {
+static void put_files(struct jw *j, const struct run *r, const struct result_options *o) {
     jw_key(j, "files");
     jw_array(j);
     for (unsigned i = 0; i < r->changes.n; i++) {
@@ -83,7 +84,7 @@ static void put_files(struct jw *j, const struct run *r) {
         jw_object(j);
         jw_key_str(j, "path", r->changes.items[i].path);
         jw_key_str(j, "kind", "file");
-        jw_key_null(j, "file_id");
+        jw_key_str(j, "file_id", o->file_id ? o->file_id(o->arg, r->changes.items[i].path) : NULL);
         jw_key_uint(j, "size_bytes", r->changes.items[i].size);
         jw_object_end(j);
     }
@@ -123,28 +124,50 @@ static void put_denied(struct jw *j, const struct run *r) {
 static void put_usage(struct jw *j, const struct run *r) {
     jw_key(j, "usage");
     jw_object(j);
-    jw_key_real(j, "wall_ms", (double)(r->ended_ns - r->started_ns) / 1e6);
-    jw_key_real(j, "queue_ms", (double)(r->assigned_ns - r->born_ns) / 1e6);
-    jw_key_real(j, "cpu_ms", (double)r->usage.cpu_us / 1e3);
+    struct run_receipt t = run_receipt(r);
+    jw_key_real(j, "wall_ms", t.wall_ms);
+    jw_key_real(j, "queue_ms", t.queue_ms);
+    jw_key_real(j, "cpu_ms", t.cpu_ms);
     jw_key_uint(j, "memory_peak_bytes", r->usage.memory_peak);
     jw_key_uint(j, "output_bytes", r->out[0].total + r->out[1].total);
     jw_object_end(j);
 }
 
-void run_result_json(const struct run *r, struct buf *to) {
+static double ms_between(uint64_t from_ns, uint64_t to_ns) {
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
+}
+
+struct run_receipt run_receipt(const struct run *r) {
+    return (struct run_receipt){.status = status(r),
+                                .profile = r->pool->config->name,
+                                .wall_ms =
+                                    ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
+                                .queue_ms = ms_between(r->born_ns, r->assigned_ns),
+                                .cpu_ms = (double)r->usage.cpu_us / 1e3,
+                                .ndenied = r->ndenied,
+                                .run = r};
+}
+
+const char *run_denied_op(const struct run_receipt *t, unsigned i) {
+    return t->run->denied[i].op;
+}
+
+void run_result_json(const struct run *r, const struct result_options *o, struct buf *to) {
     static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
     struct jw j = JW_INIT(to);
     int code = exit_code(r);
     jw_object(&j);
-    put_stream(&j, "stdout", &r->out[0]);
-    put_stream(&j, "stderr", &r->out[1]);
+    if (!o->no_output) {
+        put_stream(&j, "stdout", &r->out[0]);
+        put_stream(&j, "stderr", &r->out[1]);
+    }
     if (timed_out(r) || code < 0)
         jw_key_null(&j, "exit_code");
     else
         jw_key_int(&j, "exit_code", code);
     jw_key_bool(&j, "timed_out", timed_out(r));
     jw_key_uint(&j, "duration_ms", (r->ended_ns - r->started_ns) / 1000000u);
-    put_files(&j, r);
+    put_files(&j, r, o);
     jw_key_str(&j, "id", r->id);
     jw_key_str(&j, "status", status(r));
     if (r->signal > 0)

@@ -1,20 +1,101 @@
 /* cloche-server: the engine and those who talk to it. Started by the warden without privileges.
- * Descriptors: 3 the packed configuration, 4 the listening socket, 5 the channel to the warden. */
+ * Descriptors: 3 the packed configuration, 4 the listening socket, 5 the channel to the warden;
+ * with HTTP also the directories for state, files and keys, and its listening sockets. SIGTERM:
+ * finish what runs, take nothing new, leave. SIGHUP: read the keys again. */
 
+#include "api/api.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/engine.h"
 #include "server/clients.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-int main(void) {
-    static struct engine engine;
+#define FIRST_HTTP_FD 6
+
+struct server {
+    struct engine engine;
     struct loop *loop;
     struct clients *clients;
+    struct store *store;
+    struct api *api;
+    int signals;
+    struct watch signal_watch;
+};
+
+static void on_drained(void *arg) {
+    struct server *s = arg;
+    loop_stop(s->loop);
+}
+
+static void reload(struct server *s) {
+    struct err e;
+    if (s->api && api_reload(s->api, &e) < 0)
+        log_error("keys not read, those known stay error=\"%s\"", e.text);
+}
+
+static void on_signal(struct watch *w, uint32_t events) {
+    struct server *s = w->arg;
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGHUP)
+            reload(s);
+        else if (s->api)
+            api_drain(s->api, s->engine.config.http.drain_s * 1000, on_drained, s);
+        else
+            loop_stop(s->loop);
+    }
+}
+
+static int start_http(struct server *s, struct err *e) {
+    const struct config_http *h = &s->engine.config.http;
+    if (h->listeners == 0)
+        return 0;
+    const struct store_options files = {.ttl_s = h->file_ttl_s,
+                                        .file_max = (uint64_t)h->file_mb << 20,
+                                        .total_max = (uint64_t)h->files_mb << 20};
+    const struct api_options o = {.loop = s->loop,
+                                  .engine = &s->engine,
+                                  .state_dir = FIRST_HTTP_FD + HTTP_FD_STATE,
+                                  .keys_dir = FIRST_HTTP_FD + HTTP_FD_KEYS};
+    for (unsigned i = 0; i < config_http_fds(&s->engine.config); i++) {
+        if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)
+            return -1;
+    }
+    struct api_options with_store = o;
+    if (store_open(FIRST_HTTP_FD + HTTP_FD_FILES, &files, s->loop, &s->store, e) < 0)
+        return err_wrap(e, "stored files");
+    with_store.store = s->store;
+    if (api_new(&with_store, &s->api, e) < 0)
+        return -1;
+    for (unsigned i = 0; i < h->listeners; i++) {
+        int fd = FIRST_HTTP_FD + HTTP_FD_DIRS_ + (int)i;
+        if (api_listen(s->api, &fd, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int start(struct server *s, struct err *e) {
+    const int signals[] = {SIGTERM, SIGHUP};
+    int warden = 5;
+    s->signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = s};
+    if (loop_new(&s->loop, e) < 0 || loop_signals(signals, 2, &s->signals, e) < 0 ||
+        loop_watch(s->loop, &s->signal_watch, s->signals, EPOLLIN, e) < 0 ||
+        engine_init(&s->engine, s->loop, 3, &warden, e) < 0)
+        return -1;
+    log_init("server", (enum log_level)s->engine.config.log_level);
+    return clients_new(&s->engine, 4, &s->clients, e) < 0 ? -1 : start_http(s, e);
+}
+
+int main(void) {
+    static struct server s;
     struct err e = {0};
     log_init("server", LOG_INFO);
     prctl(PR_SET_NAME, "cloche-server"); /* we were started by descriptor, which gives no name */
@@ -30,14 +111,11 @@ int main(void) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    int warden = 5;
-    if (loop_new(&loop, &e) < 0 || engine_init(&engine, loop, 3, &warden, &e) < 0 ||
-        clients_new(&engine, 4, &clients, &e) < 0) {
+    if (start(&s, &e) < 0) {
         log_error("server cannot start error=%s", e.text);
         return 1;
     }
-    log_init("server", (enum log_level)engine.config.log_level);
-    if (loop_run(loop, &e) < 0)
+    if (loop_run(s.loop, &e) < 0)
         log_error("server failed error=%s", e.text);
     return 0;
 }

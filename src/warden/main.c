@@ -1,6 +1,8 @@
 /* cloche-warden: started by `cloche serve` or `cloche run`, never by hand. Descriptors: 3 the
  * packed configuration, 4 the listening socket, 5 the life line (its end of file is our end), 6
- * where to say that we are ready. Exit status 3 means that this machine or configuration cannot do.
+ * where to say that we are ready, from 7 on what the server needs for HTTP. SIGTERM lets the server
+ * finish first, SIGHUP is passed on to it. Exit status 3 means that this machine or configuration
+ * cannot do.
  */
 
 #include "warden/warden.h"
@@ -95,7 +97,12 @@ static void on_signal(struct watch *watch, uint32_t events) {
     struct signalfd_siginfo info;
     (void)events;
     while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo != SIGCHLD)
+        if (info.ssi_signo == SIGHUP && w->server > 0)
+            kill(w->server, SIGHUP);
+        else if (info.ssi_signo == SIGTERM && w->server > 0 && !w->draining) {
+            w->draining = true;
+            kill(w->server, SIGTERM);
+        } else if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGHUP)
             stop(w);
     }
     int status;
@@ -213,7 +220,7 @@ int main(void) {
     w.server_chan = (struct chan){.fd = -1, .gone = true};
     for (unsigned i = 0; i < CONFIG_MAX_PROFILES; i++)
         w.nurseries[i].chan = (struct chan){.fd = -1, .gone = true};
-    for (int fd = 3; fd <= 6; fd++) {
+    for (int fd = 3; fd < HTTP_FDS; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-warden is started by `cloche serve`");
             return 125;
@@ -223,6 +230,10 @@ int main(void) {
         idmap_find(w.config.id_user, &w.ids, &e) < 0 || find_groups(&w, &e) < 0) {
         warden_say(&w, "problem %s", e.text);
         return EXIT_CANNOT;
+    }
+    for (int fd = HTTP_FDS; fd < HTTP_FDS + (int)config_http_fds(&w.config); fd++) {
+        if (fd_set_cloexec(fd, 1, &e) < 0)
+            return 125;
     }
     log_init("warden", (enum log_level)w.config.log_level);
     socket_note(&w);

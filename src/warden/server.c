@@ -105,9 +105,14 @@ int server_start(struct warden *w, struct err *e) {
     if (wire_pair(pair, e) < 0)
         return -1;
     const char *argv[] = {"cloche-server", NULL};
-    const int fds[] = {w->config_fd, w->listen_fd, pair[1]};
-    const struct spawn s = {
-        .program = argv[0], .argv = argv, .fds = fds, .nfds = 3, .unprivileged = true};
+    int fds[3 + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS] = {w->config_fd, w->listen_fd, pair[1]};
+    for (unsigned i = 0; i < config_http_fds(&w->config); i++)
+        fds[3 + i] = HTTP_FDS + (int)i;
+    const struct spawn s = {.program = argv[0],
+                            .argv = argv,
+                            .fds = fds,
+                            .nfds = 3 + config_http_fds(&w->config),
+                            .unprivileged = true};
     chan_done(&w->server_chan);
     w->server_chan = (struct chan){.fd = -1, .on_msg = on_msg, .on_gone = on_gone, .arg = w};
     w->server_started_ns = now_ns();
@@ -128,6 +133,10 @@ void server_reaped(struct warden *w, int status) {
     chan_done(&w->server_chan);
     if (w->stopping)
         return;
+    if (w->draining) {
+        loop_stop(w->loop);
+        return;
+    }
     if (WIFEXITED(status) && WEXITSTATUS(status) >= 126) { /* spawn.c: it was never there */
         warden_say(w, "problem %s/cloche-server cannot be started: see that it may be executed",
                    w->config.libexec);

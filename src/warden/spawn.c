@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MAX_FDS 8
+#define MAX_FDS 16
 #define NOBODY  65534
 
 struct identity {

@@ -62,8 +62,11 @@ struct warden {
     dev_t socket_dev;
     ino_t socket_ino; /* of the socket's name; 0 when it has none that we can reach */
     bool stopping;
-    bool cannot; /* start: trying again is no use */
+    bool draining; /* the server was asked to finish; its end is ours */
+    bool cannot;   /* start: trying again is no use */
 };
+
+#define HTTP_FDS 7 /* the first of what is handed on to the server for HTTP */
 
 /* nurseries.c */
 int nurseries_start(struct warden *w, unsigned profile, struct err *e);

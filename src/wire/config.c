@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 1\n";
+static const char magic[] = "cloche configuration 2\n";
 
 enum kind { K_STR, K_LIST, K_U32, K_U64 };
 
@@ -49,6 +49,24 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, queue_ms),
     CONFIG_FIELD(K_U32, zygote_forks),
     CONFIG_FIELD(K_U32, zygote_age_s),
+    CONFIG_FIELD(K_U32, http.listeners),
+    CONFIG_FIELD(K_STR, http.mode),
+    CONFIG_FIELD(K_STR, http.host),
+    CONFIG_FIELD(K_U32, http.port),
+    CONFIG_FIELD(K_STR, http.unix_path),
+    CONFIG_FIELD(K_STR, http.state_dir),
+    CONFIG_FIELD(K_STR, http.file_dir),
+    CONFIG_FIELD(K_STR, http.keys),
+    CONFIG_FIELD(K_STR, http.without_keys),
+    CONFIG_FIELD(K_STR, http.hosts),
+    CONFIG_FIELD(K_STR, http.cors_origins),
+    CONFIG_FIELD(K_U32, http.max_connections),
+    CONFIG_FIELD(K_U32, http.header_s),
+    CONFIG_FIELD(K_U32, http.idle_s),
+    CONFIG_FIELD(K_U32, http.drain_s),
+    CONFIG_FIELD(K_U32, http.file_mb),
+    CONFIG_FIELD(K_U32, http.file_ttl_s),
+    CONFIG_FIELD(K_U32, http.files_mb),
     LIMITS(defaults),
     LIMITS(maxima),
     CONFIG_FIELD(K_U32, nprofiles),
@@ -188,6 +206,8 @@ static void get_field(struct reader *r, const struct field *f, void *object) {
 static int check_meaning(const struct config *c, struct err *e) {
     if (c->log_level > LOG_DEBUG)
         return err_set(e, EPROTO, "configuration: log level %u", c->log_level);
+    if (c->http.listeners > HTTP_MAX_LISTENERS)
+        return err_set(e, EPROTO, "configuration: %u listening sockets", c->http.listeners);
     for (unsigned i = 0; i < c->nprofiles; i++) {
         const struct config_profile *p = &c->profiles[i];
         char quoted[80];

@@ -34,6 +34,23 @@ struct config_limits {
     uint64_t output_bytes;
 };
 
+/* The HTTP service; nothing of it matters when `listeners` is 0. */
+struct config_http {
+    uint32_t listeners; /* sockets that the server is handed, behind the directories */
+    char *mode;         /* on, off */
+    char *host;         /* an address or a name */
+    uint32_t port;      /* 0: any free one */
+    char *unix_path;    /* of a socket to listen on as well, or "" */
+    char *state_dir;    /* audit log, files, keys */
+    char *file_dir;     /* of the stored files; "": below state_dir */
+    char *keys;         /* the file of keys; "": keys.json in state_dir; the server gets its name */
+    char *without_keys; /* refuse, allow: listening to the network with no keys */
+    char *hosts;        /* names besides loopback's that it answers to, with commas */
+    char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
+    uint32_t max_connections, header_s, idle_s, drain_s;
+    uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
+};
+
 struct config {
     char *socket;  /* path of the engine's socket */
     char *libexec; /* where our other programs are */
@@ -46,6 +63,7 @@ struct config {
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
     uint32_t zygote_forks, zygote_age_s; /* a zygote is replaced after so many forks or seconds */
     struct config_limits defaults, maxima;
+    struct config_http http;
     struct config_profile profiles[CONFIG_MAX_PROFILES];
     unsigned nprofiles;
 };
@@ -54,6 +72,13 @@ struct config {
  * it is out of memory, so the quotas of /workspace, /tmp and /dev/shm come on top. */
 static inline uint64_t config_group_bytes(const struct config_limits *l) {
     return ((uint64_t)l->memory_mb + 3 * (uint64_t)l->disk_mb) << 20;
+}
+
+/* What the server is handed besides its own three when there is HTTP. */
+enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_DIRS_ };
+#define HTTP_MAX_LISTENERS 4
+static inline unsigned config_http_fds(const struct config *c) {
+    return c->http.listeners ? HTTP_FD_DIRS_ + c->http.listeners : 0;
 }
 
 void config_done(struct config *c);

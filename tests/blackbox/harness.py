@@ -99,6 +99,9 @@ def flags(options: dict[str, Any]) -> list[str]:
 def clean_env(**more: str) -> dict[str, str]:
     """The environment for the command line, without what would lead it elsewhere."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CLOCHE_", "PYTHON"))}
+    for name in ("HOST", "PORT"):
+        env.pop(name, None)
+    env["CLOCHE_HTTP"] = "off"  # one port would not be enough for all engines; see Service
     env.update(more)
     return env
 
@@ -403,3 +406,16 @@ class Engine:
         with self.raw() as client:
             client.sock.settimeout(10.0)
             client.info()
+
+
+class Service(Engine):
+    """An engine that serves HTTP on a port of its own, with a state directory of its own."""
+
+    def __init__(self, directory: Path, *options: str, caller: Caller = OURSELVES) -> None:
+        self.state = directory / "state"
+        http = ("--http", "on", "--port", "0", "--state-dir", str(self.state))
+        super().__init__(directory, *http, *options, caller=caller)
+        found = re.search(r"^http://127\.0\.0\.1:(\d+)$", self.text(), re.MULTILINE)
+        assert found, self.text()
+        self.port = int(found.group(1))
+        self.url = found.group(0)

@@ -1,0 +1,135 @@
+/* See access.h.
+ *
+ * Without a file of keys the server is for the machine it runs on: it listens on loopback or a unix
+ * socket, and everybody there is the one tenant. A web page that a developer visits must not be
+ * able to use it through their browser: so the name that was asked for (Host) must be a loopback
+ * one or listed by the operator, which defeats DNS names that are pointed at 127.0.0.1, and a
+ * request that says it comes from another site's page (Origin) is refused unless that site is
+ * listed. */
+
+#include "api/access.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define NO_TENANT "default"
+
+/* The words of a comma separated list. */
+static bool listed(const char *list, const char *word, size_t len) {
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ",");
+        if ((n == 1 && *at == '*') || (n == len && strncasecmp(at, word, len) == 0))
+            return true;
+        at += n + (at[n] == ',');
+    }
+    return false;
+}
+
+/* A host without its port; the brackets of an IPv6 address stay. */
+static size_t host_len(const char *host) {
+    const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
+    return end ? (size_t)(end + 1 - host) : strcspn(host, ":");
+}
+
+static bool is_loopback(const char *host, size_t len) {
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (len == strlen(names[i]) && strncasecmp(host, names[i], len) == 0)
+            return true;
+    }
+    return (len > 10 && strncasecmp(host + len - 10, ".localhost", 10) == 0) ||
+           (len > 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len);
+}
+
+/* The host of an origin "scheme://host:port". */
+static bool is_own_origin(const struct call *c, const char *origin) {
+    const char *host = strstr(origin, "://"), *own = http_header(c->req, "Host");
+    return host && own && strcasecmp(host + 3, own) == 0;
+}
+
+static void allow_origin(struct call *c, const char *origin) {
+    http_add_header(c->req, "Access-Control-Allow-Origin", origin);
+    http_add_header(c->req, "Vary", "Origin");
+    http_add_header(c->req, "Access-Control-Expose-Headers",
+                    "X-Request-Id, X-Execution-Id, Content-Disposition, Retry-After");
+}
+
+bool access_check_origin(struct call *c, struct problem *ret) {
+    const struct config *cfg = c->api->config;
+    const char *host = http_header(c->req, "Host"), *origin = http_header(c->req, "Origin");
+    bool local = !http_is_unix(c->req) && !c->api->has_keys;
+    if (local && host && !is_loopback(host, host_len(host)) &&
+        !listed(cfg->http.hosts, host, host_len(host))) {
+        *ret = (struct problem){
+            .status = 421,
+            .code = "bad_host",
+            .message = "this server answers to loopback names only",
+            .remediation = "use 127.0.0.1 or localhost, or list the name with --allow-host"};
+        return false;
+    }
+    if (!origin || is_own_origin(c, origin))
+        return true;
+    if (listed(cfg->http.cors_origins, origin, strlen(origin))) {
+        allow_origin(c, origin);
+        return true;
+    }
+    *ret = (struct problem){.status = 403,
+                            .code = "bad_origin",
+                            .message = "pages of other sites may not use this server",
+                            .remediation = "list the site with --cors-origin"};
+    return false;
+}
+
+bool access_preflight(struct call *c) {
+    if (strcmp(http_method(c->req), "OPTIONS") != 0 || !http_header(c->req, "Origin") ||
+        !http_header(c->req, "Access-Control-Request-Method"))
+        return false;
+    http_add_header(c->req, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, HEAD");
+    http_add_header(c->req, "Access-Control-Allow-Headers",
+                    "Authorization, Content-Type, X-API-Key, Idempotency-Key, traceparent");
+    http_add_header(c->req, "Access-Control-Max-Age", "600");
+    http_reply(c->req, 204, NULL, "", 0);
+    return true;
+}
+
+static const char *secret_of(const struct call *c) {
+    const char *h = http_header(c->req, "Authorization");
+    if (h && strncasecmp(h, "Bearer ", 7) == 0)
+        return h + 7 + strspn(h + 7, " ");
+    return http_header(c->req, "X-API-Key");
+}
+
+bool access_check_key(struct call *c, struct problem *ret) {
+    struct api *a = c->api;
+    snprintf(c->tenant, sizeof c->tenant, "%s", NO_TENANT);
+    if (!a->has_keys || c->route->is_open)
+        return true;
+    const char *secret = secret_of(c);
+    const struct key *key = secret ? keys_find(&a->keys, secret, strlen(secret)) : NULL;
+    if (!key) {
+        *ret = (struct problem){
+            .status = 401,
+            .code = secret ? "bad_key" : "no_key",
+            .message = secret ? "this key is not known" : "this server wants an API key",
+            .remediation = "send it as \"Authorization: Bearer KEY\" or X-API-Key; the operator "
+                           "makes one with `cloche key add`"};
+        return false;
+    }
+    snprintf(c->tenant, sizeof c->tenant, "%s", key->tenant);
+    snprintf(c->key_id, sizeof c->key_id, "%s", key->id);
+    c->limits = key->limits;
+    return true;
+}
+
+void access_log(const struct call *c, double seconds) {
+    char path[200], trace[80];
+    const char *parent = http_header(c->req, "traceparent");
+    log_info("request id=%s method=%s path=%s status=%d ms=%.1f in=%llu out=%llu key=%s%s%s", c->id,
+             http_method(c->req), log_quote(http_path(c->req), path, sizeof path),
+             http_status(c->req), seconds * 1e3, (unsigned long long)http_bytes_in(c->req),
+             (unsigned long long)http_bytes_out(c->req), c->key_id[0] ? c->key_id : "-",
+             parent ? " traceparent=" : "", parent ? log_quote(parent, trace, sizeof trace) : "");
+}

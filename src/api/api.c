@@ -1,0 +1,82 @@
+/* See api.h. */
+
+#include "api/api.h"
+
+#include "api/call.h"
+#include "api/records.h"
+#include "api/replays.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define RECORDS_BYTES (64u << 20)
+#define RECORDS_NS    600000000000ull
+#define BODY_STEP_S   30
+#define DRAIN_LOOK_NS 50000000u
+#define AUDIT_NAME    "audit.log"
+
+int api_reload(struct api *a, struct err *e) {
+    struct keys keys = {0};
+    bool there = false;
+    if (keys_read(a->o.keys_dir, a->config->http.keys, &keys, &there, e) < 0)
+        return -1;
+    /* A file that is gone does not open the door: without keys nobody comes in. */
+    keys_done(&a->keys);
+    a->keys = keys;
+    a->has_keys = a->has_keys || there;
+    log_info("keys read n=%u", keys.n);
+    return 0;
+}
+
+int api_new(const struct api_options *o, struct api **ret, struct err *e) {
+    struct api *a = xcalloc(1, sizeof *a);
+    *ret = a;
+    a->o = *o;
+    a->config = &o->engine->config;
+    a->guard = guard_new();
+    a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
+    a->replays = replays_new();
+    a->started_ns = now_ns();
+    a->audit = -1;
+    a->audit = openat(o->state_dir, AUDIT_NAME,
+                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (a->audit < 0)
+        log_warn("no audit log errno=%d", errno);
+    const struct http_options http = {.loop = o->loop,
+                                      .arg = a,
+                                      .on_request = call_begin,
+                                      .on_finished = call_finished,
+                                      .max_connections = a->config->http.max_connections,
+                                      .header_s = a->config->http.header_s,
+                                      .idle_s = a->config->http.idle_s,
+                                      .body_step_s = BODY_STEP_S};
+    if (api_reload(a, e) < 0)
+        return -1;
+    return http_new(&http, &a->http, e);
+}
+
+int api_listen(struct api *a, int *fd, struct err *e) {
+    return http_listen(a->http, fd, e);
+}
+
+static void on_drain(struct timer *t) {
+    struct api *a = t->arg;
+    if (a->active && now_ns() < a->drain_until_ns) {
+        loop_timer(a->o.loop, t, now_ns() + DRAIN_LOOK_NS);
+        return;
+    }
+    a->drained(a->drained_arg);
+}
+
+void api_drain(struct api *a, uint32_t within_ms, void (*done)(void *arg), void *arg) {
+    http_drain(a->http);
+    a->drained = done;
+    a->drained_arg = arg;
+    a->drain_until_ns = now_ns() + (uint64_t)within_ms * 1000000u;
+    a->drain_timer = (struct timer){.fn = on_drain, .arg = a};
+    loop_timer(a->o.loop, &a->drain_timer, now_ns());
+}

@@ -1,0 +1,49 @@
+/* See audit.h. A line is written in one piece with O_APPEND, so lines of two servers never mix. */
+
+#include "api/audit.h"
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "keys/keys.h"
+
+#include <stdio.h>
+#include <time.h>
+
+void audit_code(struct audit_code *to, const char *code, size_t len) {
+    uint8_t hash[32];
+    keys_sha256(code, len, hash);
+    for (int i = 0; i < 32; i++)
+        snprintf(to->sha256 + 2 * i, 3, "%02x", hash[i]);
+    to->len = len;
+}
+
+void audit_write(int fd, const struct audit_line *l) {
+    struct timespec now;
+    struct err e;
+    AUTO_BUF line = BUF_INIT;
+    struct jw j = JW_INIT(&line);
+    if (fd < 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    jw_object(&j);
+    jw_key_real(&j, "time", (double)now.tv_sec + (double)(now.tv_nsec / 1000) / 1e6);
+    jw_key_str(&j, "execution", l->execution);
+    jw_key_str(&j, "request", l->request);
+    jw_key_str(&j, "tenant", l->tenant);
+    jw_key_str(&j, "key", l->key[0] ? l->key : NULL);
+    jw_key_str(&j, "code_sha256", l->code->sha256);
+    jw_key_uint(&j, "code_bytes", l->code->len);
+    jw_key_str(&j, "status", l->status);
+    jw_key_str(&j, "profile", l->receipt->profile);
+    jw_key_real(&j, "cpu_ms", l->receipt->cpu_ms);
+    jw_key(&j, "denied");
+    jw_array(&j);
+    for (unsigned i = 0; i < l->receipt->ndenied; i++)
+        jw_str(&j, run_denied_op(l->receipt, i));
+    jw_array_end(&j);
+    jw_object_end(&j);
+    buf_addc(&line, '\n');
+    if (fd_write_all(fd, line.data, line.len, &e) < 0)
+        log_error("audit log error=\"%s\"", e.text);
+}

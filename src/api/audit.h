@@ -1,0 +1,19 @@
+#pragma once
+/* The audit log: one JSON line for each execution: who, when, which code (its hash), how it ended,
+ * what was denied. Append only. */
+
+#include "engine/engine.h"
+
+struct audit_code {
+    char sha256[65];
+    size_t len;
+};
+void audit_code(struct audit_code *to, const char *code, size_t len);
+
+struct audit_line {
+    const char *execution, *request, *tenant, *key, *status;
+    const struct audit_code *code;
+    const struct run_receipt *receipt;
+};
+/* fd -1: there is no log. */
+void audit_write(int fd, const struct audit_line *l);

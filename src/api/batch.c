@@ -1,0 +1,176 @@
+/* POST /v1/execute/batch: many programs in one request, each result as soon as it is there. A
+ * bounded number of them is under way at a time; a client that does not read holds up its own
+ * batch. */
+
+#include "api/exec.h"
+#include "api/handlers.h"
+#include "base/clock.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ITEMS 10000
+#define MAX_BUSY  64
+#define ALIVE_NS  10000000000ull
+
+/* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
+static const struct schema any_schema = {"ExecuteRequest", NULL, 0, true};
+static const struct field batch_fields[] = {
+    {.name = "items",
+     .type = FIELD_LIST,
+     .of = &any_schema,
+     .flags = FIELD_REQUIRED | FIELD_MAX,
+     .max = MAX_ITEMS,
+     .help = "execute requests"},
+    {.name = "concurrency",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = MAX_BUSY,
+     .help = "how many run at a time; as many as the machine has room for"},
+};
+const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
+
+struct batch {
+    struct call *call;
+    const json_t *items;
+    size_t next, n, busy, most;
+    struct item *running;
+    struct timer alive, more;
+};
+
+struct item {
+    struct item *next;
+    struct batch *batch;
+    size_t index;
+    struct exec *exec;
+};
+
+static void take_out(struct item *i) {
+    for (struct item **at = &i->batch->running; *at; at = &(*at)->next) {
+        if (*at == i) {
+            *at = i->next;
+            return;
+        }
+    }
+}
+
+static void free_batch(void *state) {
+    struct batch *b = state;
+    loop_timer_stop(b->call->api->o.loop, &b->alive);
+    loop_timer_stop(b->call->api->o.loop, &b->more);
+    while (b->running) {
+        struct item *i = b->running;
+        b->running = i->next;
+        exec_leave(i->exec);
+        free(i);
+    }
+    free(b);
+}
+
+/* {"index":N, and what `json` has inside its braces. */
+static void line(struct batch *b, size_t index, const struct buf *json) {
+    AUTO_BUF out = BUF_INIT;
+    buf_addf(&out, "{\"index\":%zu,", index);
+    buf_add(&out, json->data + 1, json->len - 1);
+    buf_addc(&out, '\n');
+    http_write(b->call->req, out.data, out.len);
+    loop_timer(b->call->api->o.loop, &b->alive, now_ns() + ALIVE_NS);
+}
+
+/* Not from within a callback of the engine's. */
+static void more_soon(struct batch *b) {
+    loop_timer(b->call->api->o.loop, &b->more, now_ns());
+}
+
+static void on_done(void *arg, struct exec *x, const struct err *why) {
+    struct item *i = arg;
+    struct batch *b = i->batch;
+    AUTO_BUF json = BUF_INIT;
+    if (why) {
+        struct problem p = problem_of(why);
+        problem_json(&p, &json);
+    } else {
+        exec_result(x, false, &json);
+    }
+    line(b, i->index, &json);
+    take_out(i);
+    free(i);
+    b->busy--;
+    more_soon(b);
+}
+
+/* True when the item is under way; else its line was written. */
+static bool start(struct batch *b, size_t index) {
+    const json_t *body = json_array_get(b->items, index);
+    AUTO_BUF json = BUF_INIT;
+    AUTO_BUF errors = BUF_INIT;
+    struct jw j = JW_INIT(&errors);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_array(&j);
+    unsigned n = fields_check(&execute_schema, body, &j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    if (n) {
+        line(b, index, &errors);
+        return false;
+    }
+    struct item *i = xcalloc(1, sizeof *i);
+    struct problem p = {0};
+    const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
+    *i = (struct item){.batch = b, .index = index};
+    if (exec_start(b->call, body, &cb, &i->exec, &p) < 0) {
+        problem_json(&p, &json);
+        line(b, index, &json);
+        free(i);
+        return false;
+    }
+    i->next = b->running;
+    b->running = i;
+    b->busy++;
+    return true;
+}
+
+static void go_on(struct batch *b) {
+    while (b->busy < b->most && b->next < b->n && http_backlog(b->call->req) < HTTP_HIGH_WATER)
+        start(b, b->next++);
+    if (b->busy == 0 && b->next == b->n) {
+        loop_timer_stop(b->call->api->o.loop, &b->alive);
+        http_end(b->call->req);
+    }
+}
+
+static void on_more(struct timer *t) {
+    go_on(t->arg);
+}
+
+static void on_drain(struct http_req *r) {
+    struct call *c = http_user(r);
+    if (c && c->state)
+        more_soon(c->state);
+}
+
+static void on_alive(struct timer *t) {
+    struct batch *b = t->arg;
+    http_write(b->call->req, "\n", 1);
+    loop_timer(b->call->api->o.loop, t, now_ns() + ALIVE_NS);
+}
+
+void do_batch(struct call *c) {
+    struct batch *b = xcalloc(1, sizeof *b);
+    unsigned most = c->api->config->max_sandboxes / 2;
+    b->call = c;
+    b->items = json_object_get(c->body, "items");
+    b->n = json_array_size(b->items);
+    b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
+    b->alive = (struct timer){.fn = on_alive, .arg = b};
+    b->more = (struct timer){.fn = on_more, .arg = b};
+    c->state = b;
+    c->state_done = free_batch;
+    http_on_drain(c->req, on_drain);
+    http_stream(c->req, 200, "application/x-ndjson");
+    loop_timer(c->api->o.loop, &b->alive, now_ns() + ALIVE_NS);
+    go_on(b);
+}

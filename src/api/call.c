@@ -1,0 +1,290 @@
+/* From a request to its handler: which route, who asks, may they, what does the body say. The order
+ * is fixed: host and origin, the route, the key, its limits, the body. */
+
+#include "api/call.h"
+
+#include "api/access.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/id.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- answers ---- */
+
+void problem_json(const struct problem *p, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    const char *message = p->message ? p->message : p->text;
+    jw_object(&j);
+    jw_key(&j, "error");
+    jw_object(&j);
+    jw_key_str(&j, "code", p->code);
+    jw_key_str(&j, "message", message);
+    jw_key_str(&j, "remediation", p->remediation);
+    jw_key_bool(&j, "retryable", p->retryable);
+    jw_object_end(&j);
+    jw_key_str(&j, "detail", p->detail ? p->detail : message);
+    jw_object_end(&j);
+}
+
+void call_json(struct call *c, int status, const struct buf *json) {
+    http_reply(c->req, status, "application/json", json->data, json->len);
+}
+
+void call_problem(struct call *c, const struct problem *p) {
+    AUTO_BUF json = BUF_INIT;
+    if (p->retry_after_s) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", p->retry_after_s);
+        http_add_header(c->req, "Retry-After", text);
+    }
+    if (p->status == 401)
+        http_add_header(c->req, "WWW-Authenticate", "Bearer");
+    problem_json(p, &json);
+    call_json(c, p->status, &json);
+}
+
+/* One table from the words of docs/errors.md to HTTP. */
+static const struct problem known[] = {
+    {.status = 422,
+     .code = "unknown_profile",
+     .remediation = "choose one of GET /v1/profiles, or leave it to auto",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 503,
+     .code = "profile_broken",
+     .remediation = "choose another profile, or see the server's log",
+     .retryable = false,
+     .retry_after_s = 60},
+    {.status = 422,
+     .code = "limit_too_high",
+     .remediation = "ask for less; GET /v1/info tells the maxima",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 422,
+     .code = "bad_path",
+     .remediation = "use a relative path without \"..\" that is not taken",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 413,
+     .code = "disk_full",
+     .remediation = "send less, or give the sandbox more disk (limits.disk_mb)",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 413,
+     .code = "file_too_large",
+     .remediation = "send a smaller file, or raise max_file_mb",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 413,
+     .code = "code_too_long",
+     .remediation = "send the data as a file",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 404,
+     .code = "no_file",
+     .remediation = "upload it again: files are kept for a time only",
+     .retryable = false,
+     .retry_after_s = 0},
+    {.status = 503,
+     .code = "queue_full",
+     .remediation = "try again later",
+     .retryable = true,
+     .retry_after_s = 1},
+    {.status = 503,
+     .code = "queue_timeout",
+     .remediation = "try again later",
+     .retryable = true,
+     .retry_after_s = 1},
+    {.status = 503,
+     .code = "no_sandbox",
+     .remediation = "try again later; the server's log says more",
+     .retryable = true,
+     .retry_after_s = 2},
+    {.status = 503,
+     .code = "sandbox_lost",
+     .remediation = "run it again",
+     .retryable = true,
+     .retry_after_s = 1},
+};
+
+struct problem problem_of(const struct err *e) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].code, e->kind) != 0)
+            continue;
+        struct problem p = known[i];
+        snprintf(p.text, sizeof p.text, "%s", e->text);
+        return p;
+    }
+    struct problem p = {.status = 500,
+                        .code = "internal",
+                        .message = "Internal Server Error",
+                        .remediation = "see the server's log"};
+    return p;
+}
+
+void call_fail(struct call *c, const struct err *e) {
+    struct problem p = problem_of(e);
+    if (p.status == 500)
+        log_error("request failed id=%s error=\"%s\"", c->id, e->text);
+    call_problem(c, &p);
+}
+
+/* ---- routes ---- */
+
+/* Whether the path is of the pattern's form; its {…} are cut out of path_copy. */
+static bool matches(struct call *c, const char *pattern) {
+    char *at = c->path_copy;
+    unsigned n = 0;
+    strcpy(at, http_path(c->req));
+    for (; *pattern; pattern++) {
+        if (*pattern != '{') {
+            if (*at++ != *pattern)
+                return false;
+            continue;
+        }
+        pattern = strchr(pattern, '}');
+        size_t len = strcspn(at, "/");
+        if (len == 0 || n == CALL_PARAMS)
+            return false;
+        c->params[n++] = at;
+        bool last = at[len] == '\0';
+        at[len] = '\0';
+        at += len + !last;
+        if (!last && *++pattern != '/')
+            return false;
+        if (last)
+            return pattern[1] == '\0';
+    }
+    return *at == '\0';
+}
+
+static bool method_is(const struct call *c, const struct route *r) {
+    const char *m = http_method(c->req);
+    return strcmp(m, r->doc.method) == 0 ||
+           (strcmp(m, "HEAD") == 0 && strcmp(r->doc.method, "GET") == 0);
+}
+
+static void no_route(struct call *c, const char *allow) {
+    struct problem p = {.status = 404,
+                        .code = "no_route",
+                        .message = "there is nothing at this path",
+                        .detail = "Not Found",
+                        .remediation = "GET /openapi.json lists what there is"};
+    if (*allow) {
+        http_add_header(c->req, "Allow", allow);
+        p = (struct problem){.status = 405,
+                             .code = "bad_method",
+                             .message = "this path does not take that method",
+                             .detail = "Method Not Allowed",
+                             .remediation = "see the Allow header"};
+    }
+    call_problem(c, &p);
+}
+
+static bool find_route(struct call *c) {
+    AUTO_BUF allow = BUF_INIT;
+    for (size_t i = 0; i < routes_n; i++) {
+        if (!matches(c, routes[i].doc.path))
+            continue;
+        if (method_is(c, &routes[i])) {
+            c->route = &routes[i];
+            return true;
+        }
+        buf_addf(&allow, "%s%s", allow.len ? ", " : "", routes[i].doc.method);
+    }
+    size_t len = strlen(http_path(c->req));
+    if (allow.len == 0 && len > 1 && http_path(c->req)[len - 1] == '/') {
+        /* As FastAPI does: the same path without the slash, if there is such a one. */
+        c->path_copy[len - 1] = '\0';
+        AUTO_FREE char *shorter = strndup(http_path(c->req), len - 1);
+        for (size_t i = 0; i < routes_n; i++) {
+            if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/') {
+                http_add_header(c->req, "Location", shorter);
+                http_reply(c->req, 307, NULL, "", 0);
+                return false;
+            }
+        }
+    }
+    no_route(c, allow.data);
+    return false;
+}
+
+/* ---- the body ---- */
+
+static void with_body(struct http_req *r) {
+    struct call *c = http_user(r);
+    AUTO_BUF reply = BUF_INIT;
+    int status = 0;
+    const struct buf *b = http_body(r);
+    if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len, &c->body,
+                    &status, &reply) < 0) {
+        call_json(c, status, &reply);
+        return;
+    }
+    c->route->fn(c);
+}
+
+static void too_large(struct http_req *r) {
+    struct call *c = http_user(r);
+    char text[100];
+    snprintf(text, sizeof text, "the body has more than %zu bytes", c->route->body_max);
+    call_problem(c, &(struct problem){.status = 413,
+                                      .code = "body_too_large",
+                                      .message = text,
+                                      .remediation = "upload large data with POST /v1/files"});
+}
+
+void call_begin(void *arg, struct http_req *r) {
+    struct api *a = arg;
+    struct call *c = xcalloc(1, sizeof *c);
+    struct problem p = {0};
+    c->api = a;
+    c->req = r;
+    c->path_copy = xmalloc(strlen(http_path(r)) + 1);
+    id_make("req_", c->id, sizeof c->id);
+    http_set_user(r, c);
+    http_add_header(r, "X-Request-Id", c->id);
+    a->active++;
+    if (!access_check_origin(c, &p)) {
+        call_problem(c, &p);
+        return;
+    }
+    if (access_preflight(c))
+        return;
+    if (!find_route(c))
+        return;
+    if (!access_check_key(c, &p) || (!c->route->is_free && guard_enter(a->guard, c, &p) < 0)) {
+        call_problem(c, &p);
+        return;
+    }
+    http_set_note(r, c->route->doc.path, c->key_id);
+    if (c->route->body_max)
+        http_take_body(r, c->route->body_max, with_body, too_large);
+    else
+        c->route->fn(c);
+}
+
+void call_finished(void *arg, struct http_req *r) {
+    struct api *a = arg;
+    struct call *c = http_user(r);
+    if (!c)
+        return;
+    double seconds = (double)(now_ns() - http_born_ns(r)) / 1e9;
+    metrics_request(&a->metrics, c->route ? c->route->doc.method : "-",
+                    c->route ? c->route->doc.path : "none", http_status(r), seconds);
+    a->metrics.bytes_in += http_bytes_in(r);
+    a->metrics.bytes_out += http_bytes_out(r);
+    access_log(c, seconds);
+    if (c->state_done)
+        c->state_done(c->state);
+    guard_leave(a->guard, c);
+    json_decref(c->body);
+    free(c->path_copy);
+    free(c);
+    http_set_user(r, NULL);
+    a->active--;
+}

@@ -1,0 +1,87 @@
+#pragma once
+/* A request on its way through the API: what it asks for, who asks, and how to answer. For api/
+ * only.
+ */
+
+#include "api/api.h"
+#include "api/metrics.h"
+#include "base/json.h"
+#include "http/fields.h"
+#include "http/openapi.h"
+#include "keys/keys.h"
+
+struct records;
+struct replays;
+
+struct api {
+    struct api_options o;
+    const struct config *config; /* borrowed from the engine */
+    struct http *http;
+    struct metrics metrics;
+    struct keys keys;
+    bool has_keys;
+    struct guard *guard;     /* per-key limits */
+    struct records *records; /* recent executions */
+    struct replays *replays; /* answers by Idempotency-Key */
+    int audit;               /* owned, or -1 */
+    uint64_t started_ns;
+    /* draining */
+    unsigned active;
+    struct timer drain_timer;
+    uint64_t drain_until_ns;
+    void (*drained)(void *arg);
+    void *drained_arg;
+};
+
+struct call;
+struct route {
+    struct api_doc doc;
+    void (*fn)(struct call *c);
+    size_t body_max; /* 0: the route takes no body, or takes it by itself */
+    bool is_open;    /* needs no key */
+    bool is_free;    /* does not count against a key's limits */
+};
+extern const struct route routes[];
+extern const size_t routes_n;
+
+#define CALL_PARAMS 2
+struct call {
+    struct api *api;
+    struct http_req *req;
+    const struct route *route;
+    char tenant[65], key_id[24]; /* no key: "default" and "" */
+    struct key_limits limits;
+    char id[40];                     /* of the request, for logs and the X-Request-Id header */
+    const char *params[CALL_PARAMS]; /* {…} of the path */
+    char *path_copy;                 /* owned */
+    json_t *body;                    /* owned: checked against the route's table, or NULL */
+    bool counted;                    /* holds a place of the key's concurrent ones */
+    void *state;                     /* of the handler */
+    void (*state_done)(void *state); /* when the request is over */
+};
+
+/* The error object of api.md. `detail` is what existing clients read; NULL: the message. */
+struct problem {
+    int status;
+    const char *code, *message /* NULL: text */, *remediation, *detail;
+    bool retryable;
+    unsigned retry_after_s;
+    char text[ERR_TEXT_MAX];
+};
+void call_problem(struct call *c, const struct problem *p);
+void problem_json(const struct problem *p, struct buf *to);
+/* The reply for an error of the engine or the store. */
+void call_fail(struct call *c, const struct err *e);
+struct problem problem_of(const struct err *e);
+void call_json(struct call *c, int status, const struct buf *json);
+/* The two ends of a request's way; for http_options. */
+void call_begin(void *arg, struct http_req *r);
+void call_finished(void *arg, struct http_req *r);
+
+/* guard.c: limits of a key. 0, or -1 and a problem that is filled in. */
+struct guard *guard_new(void);
+void guard_free(struct guard *g);
+int guard_enter(struct guard *g, struct call *c, struct problem *ret);
+void guard_leave(struct guard *g, struct call *c);
+void guard_used(struct guard *g, const char *key_id, double cpu_seconds);
+int guard_may_run(struct guard *g, const struct call *c, struct problem *ret);

@@ -1,0 +1,507 @@
+/* See exec.h. */
+
+#include "api/exec.h"
+
+#include "api/audit.h"
+#include "api/paths.h"
+#include "api/records.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILES   1000
+#define INLINE_CODE 32768u /* more goes into a memfd: the kernel's message has WIRE_MAX bytes */
+#define MAX_STRINGS 30000u /* bytes of args and env together, for the same reason */
+
+/* ---- what a request may say ---- */
+
+static const char *const encodings[] = {"utf8", "base64", NULL};
+static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
+
+static const struct field file_fields[] = {
+    {.name = "path",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .help = "where the program finds it, relative to its directory"},
+    {.name = "file_id",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .unless = "content",
+     .help = "of an uploaded file"},
+    {.name = "content", .type = FIELD_STRING, .help = "the file itself, instead of file_id"},
+    {.name = "encoding",
+     .type = FIELD_STRING,
+     .words = encodings,
+     .fallback = "\"utf8\"",
+     .help = "of content"},
+};
+static const struct schema file_schema = {"ExecuteFile", file_fields, 4, true};
+
+static const struct field limit_fields[] = {
+    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpu_seconds", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
+    {.name = "pids",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "processes and threads"},
+    {.name = "disk_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "output_bytes",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "kept of each stream"},
+    {.name = "open_files", .type = FIELD_INT, .flags = FIELD_MIN, .min = 16},
+};
+static const struct schema limit_schema = {"Limits", limit_fields, 7, false};
+
+static const struct field execute_fields[] = {
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
+    {.name = "stdin",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "null",
+     .help = "what the program reads; null: nothing"},
+    {.name = "timeout_ms",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .fallback = "2000",
+     .help = "wall clock"},
+    {.name = "last_line_interactive",
+     .type = FIELD_BOOL,
+     .fallback = "true",
+     .help = "print the value of a last expression, as a Python prompt does"},
+    {.name = "files",
+     .type = FIELD_LIST,
+     .of = &file_schema,
+     .flags = FIELD_MAX,
+     .max = MAX_FILES,
+     .fallback = "[]",
+     .help = "files for the program"},
+    {.name = "profile",
+     .type = FIELD_STRING,
+     .fallback = "\"auto\"",
+     .help = "what is preloaded; auto chooses by the imports"},
+    {.name = "env",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ENV,
+     .help = "environment variables"},
+    {.name = "args",
+     .type = FIELD_LIST,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ARGS,
+     .help = "sys.argv[1:]"},
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limit_schema, .help = "up to the maxima"},
+    {.name = "on_disconnect",
+     .type = FIELD_STRING,
+     .words = on_disconnect,
+     .fallback = "\"interrupt\"",
+     .help = "what happens when the client goes away"},
+};
+const struct schema execute_schema = {"ExecuteRequest", execute_fields, 10, true};
+
+/* ---- an execution ---- */
+
+struct kept_file {
+    char *path;
+    char id[STORE_ID_LEN + 1];
+};
+
+struct exec {
+    struct api *api;
+    struct run *run;
+    struct exec_callbacks cb;
+    struct record *record;
+    char tenant[65], key_id[24], request_id[40];
+    struct audit_code code;
+    bool left, goes_on;
+    bool starting, failed;   /* run_new has not returned yet; it ended before that */
+    struct err why;          /* then */
+    struct kept_file *files; /* what the program made, as stored */
+    unsigned nfiles;
+    struct output_cut {
+        char tail[4]; /* of a character that is not whole yet */
+        size_t len;
+    } cut[2];
+};
+
+static void exec_free(struct exec *x) {
+    for (unsigned i = 0; i < x->nfiles; i++)
+        free(x->files[i].path);
+    free(x->files);
+    free(x);
+}
+
+static const char *file_id(void *arg, const char *path) {
+    const struct exec *x = arg;
+    for (unsigned i = 0; i < x->nfiles; i++) {
+        if (strcmp(x->files[i].path, path) == 0)
+            return x->files[i].id;
+    }
+    return NULL;
+}
+
+const char *exec_id(const struct exec *x) {
+    return run_id(x->run);
+}
+
+void exec_result(const struct exec *x, bool no_output, struct buf *to) {
+    const struct result_options o = {
+        .no_output = no_output, .file_id = file_id, .arg = (void *)(uintptr_t)x};
+    run_result_json(x->run, &o, to);
+}
+
+void exec_hold(struct exec *x, bool hold) {
+    run_hold(x->run, hold);
+}
+
+bool exec_goes_on(const struct exec *x) {
+    return x->goes_on;
+}
+
+/* Made when it is first needed: the engine may start a program before run_new returns. */
+static struct record *record_of(struct exec *x) {
+    if (!x->record)
+        x->record = record_new(x->api->records, run_id(x->run), x->tenant);
+    return x->record;
+}
+
+/* ---- from the engine ---- */
+
+/* How many bytes at the end may be the beginning of a character. */
+static size_t open_end(const char *data, size_t len) {
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        unsigned char c = (unsigned char)data[len - back];
+        if (c < 0x80)
+            return 0;
+        if (c >= 0xc0) {
+            size_t want = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+            return want > back ? back : 0;
+        }
+    }
+    return 0;
+}
+
+static void emit(struct exec *x, int stream, const char *data, size_t len) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (len == 0)
+        return;
+    jw_object(&j);
+    jw_key(&j, "data");
+    jw_strn(&j, data, len);
+    jw_object_end(&j);
+    record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
+    if (x->cb.on_output && !x->left)
+        x->cb.on_output(x->cb.arg, stream, data, len);
+}
+
+/* Characters are passed on whole, so that each event is text by itself. */
+static void on_output(void *arg, int stream, const void *data, size_t len) {
+    struct exec *x = arg;
+    struct output_cut *cut = &x->cut[stream == 1 ? 0 : 1];
+    AUTO_BUF all = BUF_INIT;
+    buf_add(&all, cut->tail, cut->len);
+    buf_add(&all, data, len);
+    size_t open = open_end(all.data, all.len);
+    memcpy(cut->tail, all.data + all.len - open, open);
+    cut->len = open;
+    emit(x, stream, all.data, all.len - open);
+}
+
+static void on_start(void *arg, struct run *r) {
+    struct exec *x = arg;
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
+    record_event(record_of(x), "start", json.data, json.len);
+}
+
+/* All of it was given at the beginning. */
+static void on_stdin(void *arg, size_t taken) {
+    (void)arg, (void)taken;
+}
+
+static void on_file(void *arg, const char *path, uint64_t size, int fd) {
+    struct exec *x = arg;
+    struct store_entry entry;
+    struct err e;
+    if (store_copy(x->api->o.store, x->tenant, path, fd, size, &entry, &e) < 0) {
+        log_warn("file not kept why=\"%s\"", e.text);
+        return;
+    }
+    x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);
+    struct kept_file *f = &x->files[x->nfiles++];
+    f->path = xstrdup(path);
+    memcpy(f->id, entry.id, sizeof f->id);
+    store_entry_done(&entry);
+}
+
+/* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */
+static void account(struct exec *x, const char *failed) {
+    struct api *a = x->api;
+    struct run_receipt receipt = run_receipt(x->run);
+    if (failed)
+        receipt.status = failed;
+    metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,
+                receipt.queue_ms / 1e3);
+    /* Of one that was cut off nobody knows what it used: at most the wall clock, as a rule. */
+    guard_used(a->guard, x->key_id, (failed ? receipt.wall_ms : receipt.cpu_ms) / 1e3);
+    audit_write(a->audit, &(struct audit_line){.execution = run_id(x->run),
+                                               .request = x->request_id,
+                                               .tenant = x->tenant,
+                                               .key = x->key_id,
+                                               .code = &x->code,
+                                               .status = receipt.status,
+                                               .receipt = &receipt});
+}
+
+static void end_record(struct exec *x, const struct err *why) {
+    AUTO_BUF json = BUF_INIT;
+    if (why) {
+        struct problem p = problem_of(why);
+        problem_json(&p, &json);
+        record_event(record_of(x), "error", json.data, json.len);
+    } else {
+        AUTO_BUF end = BUF_INIT;
+        exec_result(x, true, &end);
+        record_event(record_of(x), "end", end.data, end.len);
+        exec_result(x, false, &json);
+    }
+    record_end(record_of(x), json.data, json.len);
+}
+
+static void on_done(void *arg, struct run *r, const struct err *why) {
+    struct exec *x = arg;
+    (void)r;
+    for (int s = 0; s < 2; s++)
+        emit(x, s + 1, x->cut[s].tail, x->cut[s].len);
+    account(x, why ? (*why->kind ? why->kind : "internal") : NULL);
+    end_record(x, why);
+    if (x->starting) {
+        x->failed = true;
+        if (why)
+            x->why = *why;
+        return;
+    }
+    if (!x->left)
+        x->cb.on_done(x->cb.arg, x, why);
+    exec_free(x);
+}
+
+void exec_leave(struct exec *x) {
+    x->left = true;
+    if (x->goes_on) {
+        run_hold(x->run, false);
+        return;
+    }
+    static const char json[] = "{\"error\":{\"code\":\"client_gone\",\"message\":\"the client went "
+                               "away\",\"remediation\":\"run it again, or set on_disconnect to "
+                               "continue\",\"retryable\":true}}";
+    account(x, "interrupted");
+    run_cancel(x->run);
+    record_event(record_of(x), "error", json, sizeof json - 1);
+    record_end(record_of(x), json, sizeof json - 1);
+    exec_free(x);
+}
+
+/* ---- from the request ---- */
+
+static int plain(struct problem *p, int status, const char *code, const char *text) {
+    *p = (struct problem){.status = status, .code = code, .remediation = "see /docs"};
+    snprintf(p->text, sizeof p->text, "%s", text);
+    return -1;
+}
+
+/* A file that the request itself brings. */
+static int inline_file(const json_t *f, const char *path, int *ret_fd, struct problem *p) {
+    const char *content = field_str(f, "content", "");
+    size_t len = json_string_length(json_object_get(f, "content"));
+    struct err e;
+    AUTO_BUF bytes = BUF_INIT;
+    char text[300];
+    if (strcmp(field_str(f, "encoding", "utf8"), "base64") != 0)
+        buf_add(&bytes, content, len);
+    else if (!paths_base64(content, len, &bytes)) {
+        snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
+        return plain(p, 422, "bad_base64", text);
+    }
+    if (memfd_of("file", bytes.data, bytes.len, ret_fd, &e) < 0) {
+        *p = problem_of(&e);
+        return -1;
+    }
+    return 0;
+}
+
+static int add_file(struct call *c, struct run_request *q, const json_t *f, struct problem *p) {
+    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+    struct err e;
+    int fd = -1;
+    if (!id && inline_file(f, path, &fd, p) < 0)
+        return -1;
+    if (id && store_find(c->api->o.store, c->tenant, id, NULL, &fd, &e) < 0) {
+        char text[400];
+        snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
+        plain(p, 404, "no_file", text);
+        return -1;
+    }
+    q->inputs = xrealloc(q->inputs, (q->ninputs + 1) * sizeof *q->inputs);
+    q->inputs[q->ninputs++] = (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd};
+    return 0;
+}
+
+/* Ids first, then paths: the order of the contract. */
+static int add_files(struct call *c, struct run_request *q, const json_t *body, struct problem *p) {
+    size_t i;
+    const json_t *f;
+    json_array_foreach(json_object_get(body, "files"), i, f) {
+        if (add_file(c, q, f, p) < 0)
+            return -1;
+    }
+    for (unsigned k = 0; k < q->ninputs; k++) {
+        const char *wrong = paths_clean(q->inputs[k].path);
+        if (wrong)
+            return plain(p, 422, "bad_path", wrong);
+    }
+    return 0;
+}
+
+static int add_strings(struct run_request *q, const json_t *body, struct problem *p) {
+    const json_t *args = json_object_get(body, "args"), *v;
+    json_t *env = json_object_get(body, "env"), *value;
+    const char *key;
+    size_t i, total = 0;
+    q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
+    json_array_foreach(args, i, v) {
+        total += json_string_length(v);
+        q->args[q->nargs++] = xstrdup(json_string_value(v));
+    }
+    q->env = xcalloc(json_object_size(env) + 1, sizeof *q->env);
+    json_object_foreach(env, key, value) {
+        struct buf b = BUF_INIT;
+        if (*key == '\0' || strchr(key, '='))
+            return plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+        buf_addf(&b, "%s=%s", key, json_string_value(value));
+        total += b.len;
+        q->env[q->nenv++] = buf_take(&b);
+    }
+    return total <= MAX_STRINGS
+               ? 0
+               : plain(p, 422, "bad_value", "args and env have more than 30000 bytes together");
+}
+
+static int add_code(struct run_request *q, const json_t *code, struct problem *p) {
+    const char *text = json_string_value(code);
+    size_t len = json_string_length(code);
+    struct err e;
+    if (len > RUN_MAX_CODE)
+        return plain(p, 413, "code_too_long", "the program has more than 16 MiB");
+    if (len > INLINE_CODE) {
+        if (memfd_of("code", text, len, &q->code_fd, &e) == 0)
+            return 0;
+        *p = problem_of(&e);
+        return -1;
+    }
+    q->code_len = len;
+    q->code = xmalloc(len + 1);
+    memcpy(q->code, text, len);
+    return 0;
+}
+
+static uint32_t limit_of(const json_t *limits, const char *name) {
+    int64_t v = field_int(limits, name, 0);
+    return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+static int add_limits(struct call *c, struct run_request *q, const json_t *body,
+                      struct problem *p) {
+    const json_t *l = json_object_get(body, "limits");
+    double cpus = json_number_value(json_object_get(l, "cpus"));
+    uint32_t most = c->api->config->maxima.timeout_ms;
+    int64_t timeout = field_int(body, "timeout_ms", 0);
+    if (timeout > most) {
+        char text[100];
+        snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", most);
+        return plain(p, 422, "limit_too_high", text);
+    }
+    if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
+        return plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
+    q->limits = (struct config_limits){
+        .timeout_ms = (uint32_t)timeout,
+        .memory_mb = limit_of(l, "memory_mb"),
+        .cpu_seconds = limit_of(l, "cpu_seconds"),
+        .cpus_percent = (uint32_t)(cpus * 100 + 0.5),
+        .pids = limit_of(l, "pids"),
+        .disk_mb = limit_of(l, "disk_mb"),
+        .open_files = limit_of(l, "open_files"),
+        .output_bytes = (uint64_t)field_int(l, "output_bytes", 0),
+    };
+    return 0;
+}
+
+static int read_request(struct call *c, const json_t *body, struct run_request *q,
+                        struct problem *p) {
+    const json_t *in = json_object_get(body, "stdin");
+    *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1};
+    if (json_is_string(in) && json_string_length(in))
+        q->flags |= RUN_STDIN;
+    if (add_limits(c, q, body, p) < 0 || add_files(c, q, body, p) < 0)
+        return -1;
+    if (field_bool(body, "last_line_interactive", true))
+        q->flags |= RUN_LAST_LINE;
+    q->profile = xstrdup(field_str(body, "profile", "auto"));
+    return add_strings(q, body, p) < 0 ? -1 : add_code(q, json_object_get(body, "code"), p);
+}
+
+static struct exec *exec_new(struct call *c, const json_t *body, const struct exec_callbacks *cb) {
+    struct exec *x = xcalloc(1, sizeof *x);
+    const json_t *code = json_object_get(body, "code");
+    x->api = c->api;
+    x->cb = *cb;
+    x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
+    memcpy(x->tenant, c->tenant, sizeof x->tenant);
+    memcpy(x->key_id, c->key_id, sizeof x->key_id);
+    memcpy(x->request_id, c->id, sizeof x->request_id);
+    audit_code(&x->code, json_string_value(code), json_string_length(code));
+    return x;
+}
+
+int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *cb,
+               struct exec **ret, struct problem *p) {
+    struct run_request q;
+    struct err e;
+    if (read_request(c, body, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+        run_request_done(&q);
+        return -1;
+    }
+    struct exec *x = exec_new(c, body, cb);
+    const struct run_callbacks run_cb = {.arg = x,
+                                         .on_start = on_start,
+                                         .on_output = on_output,
+                                         .on_stdin = on_stdin,
+                                         .on_file = on_file,
+                                         .on_done = on_done};
+    x->starting = true;
+    int r = run_new(c->api->o.engine, &q, &run_cb, &x->run, &e);
+    x->starting = false;
+    run_request_done(&q); /* empty when it was taken */
+    if (r < 0 || x->failed) {
+        *p = problem_of(r < 0 ? &e : &x->why);
+        exec_free(x);
+        return -1;
+    }
+    record_of(x);
+    const json_t *in = json_object_get(body, "stdin");
+    if (json_is_string(in) && json_string_length(in)) {
+        run_stdin(x->run, json_string_value(in), json_string_length(in));
+        run_stdin(x->run, NULL, 0);
+    }
+    *ret = x;
+    return 0;
+}

@@ -1,0 +1,171 @@
+/* POST /v1/execute and /v1/execute/stream: contract 1, with api.md's fields behind it. */
+
+#include "api/handlers.h"
+#include "api/replays.h"
+
+#include "api/exec.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
+
+struct waiting {
+    struct call *call;
+    struct exec *exec; /* borrowed while it runs */
+    struct timer alive;
+    uint64_t number;
+};
+
+static void free_waiting(void *state) {
+    struct waiting *w = state;
+    loop_timer_stop(w->call->api->o.loop, &w->alive);
+    free(w);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct waiting *w = c->state;
+    if (w && w->exec) {
+        struct exec *x = w->exec;
+        w->exec = NULL;
+        exec_leave(x);
+    }
+}
+
+static struct waiting *wait_for(struct call *c) {
+    struct waiting *w = xcalloc(1, sizeof *w);
+    w->call = c;
+    c->state = w;
+    c->state_done = free_waiting;
+    http_on_gone(c->req, on_gone);
+    return w;
+}
+
+static void on_done(void *arg, struct exec *x, const struct err *why) {
+    struct waiting *w = arg;
+    w->exec = NULL;
+    if (why) {
+        call_fail(w->call, why);
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    exec_result(x, false, &json);
+    call_json(w->call, 200, &json);
+}
+
+void do_execute(struct call *c) {
+    struct problem p = {0};
+    const char *key = http_header(c->req, "Idempotency-Key");
+    if (key) {
+        replay_execute(c, key);
+        return;
+    }
+    struct waiting *w = wait_for(c);
+    const struct exec_callbacks cb = {.arg = w, .on_done = on_done};
+    if (exec_start(c, c->body, &cb, &w->exec, &p) < 0)
+        call_problem(c, &p);
+}
+
+/* ---- the stream ---- */
+
+static void event(struct waiting *w, const char *type, const struct buf *json) {
+    AUTO_BUF frame = BUF_INIT;
+    buf_addf(&frame, "event: %s\ndata: ", type);
+    buf_add(&frame, json->data, json->len);
+    buf_adds(&frame, "\n\n");
+    http_write(w->call->req, frame.data, frame.len);
+    loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+}
+
+static void on_alive(struct timer *t) {
+    struct waiting *w = t->arg;
+    http_write(w->call->req, ": alive\n\n", 9);
+    loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
+}
+
+static void on_output(void *arg, int stream, const char *data, size_t len) {
+    struct waiting *w = arg;
+    for (size_t at = 0; at < len;) {
+        /* Pieces of about 4096 bytes, cut between characters. */
+        size_t n = len - at > 4096 ? 4096 : len - at;
+        while (at + n < len && ((unsigned char)data[at + n] & 0xc0) == 0x80 && n > 4090)
+            n--;
+        AUTO_BUF json = BUF_INIT;
+        struct jw j = JW_INIT(&json);
+        jw_object(&j);
+        jw_key_str(&j, "stream", stream == 1 ? "stdout" : "stderr");
+        jw_key(&j, "data");
+        jw_strn(&j, data + at, n);
+        jw_object_end(&j);
+        event(w, "output", &json);
+        at += n;
+    }
+    if (w->exec && http_backlog(w->call->req) > HTTP_HIGH_WATER)
+        exec_hold(w->exec, true);
+}
+
+static void on_drain(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct waiting *w = c->state;
+    if (w && w->exec)
+        exec_hold(w->exec, false);
+}
+
+static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
+    struct waiting *w = arg;
+    AUTO_BUF json = BUF_INIT;
+    w->exec = NULL;
+    if (why) {
+        struct jw j = JW_INIT(&json);
+        struct problem p = problem_of(why);
+        jw_object(&j);
+        jw_key_str(&j, "message", p.message ? p.message : p.text);
+        jw_key_str(&j, "code", p.code);
+        jw_key_str(&j, "remediation", p.remediation);
+        jw_object_end(&j);
+        event(w, "error", &json);
+    } else {
+        exec_result(x, true, &json);
+        event(w, "result", &json);
+    }
+    loop_timer_stop(w->call->api->o.loop, &w->alive);
+    http_end(w->call->req);
+}
+
+static void begin_stream(struct call *c, const char *execution) {
+    http_add_header(c->req, "Cache-Control", "no-cache");
+    http_add_header(c->req, "X-Accel-Buffering", "no");
+    if (execution)
+        http_add_header(c->req, "X-Execution-Id", execution);
+    http_stream(c->req, 200, "text/event-stream; charset=utf-8");
+}
+
+void do_execute_stream(struct call *c) {
+    struct problem p = {0};
+    struct waiting *w = wait_for(c);
+    const struct exec_callbacks cb = {.arg = w, .on_output = on_output, .on_done = on_stream_done};
+    w->alive = (struct timer){.fn = on_alive, .arg = w};
+    http_on_drain(c->req, on_drain);
+    if (exec_start(c, c->body, &cb, &w->exec, &p) == 0) {
+        begin_stream(c, exec_id(w->exec));
+        loop_timer(c->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+        return;
+    }
+    if (strcmp(p.code, "bad_path") != 0) {
+        call_problem(c, &p);
+        return;
+    }
+    /* The contract finds these out when the stream has begun. */
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "message", p.text);
+    jw_object_end(&j);
+    begin_stream(c, NULL);
+    event(w, "error", &json);
+    loop_timer_stop(c->api->o.loop, &w->alive);
+    http_end(c->req);
+}

@@ -1,0 +1,190 @@
+/* The file store over HTTP: contract 1's /v1/files. Uploads go to disk as they come. */
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "api/paths.h"
+#include "base/fd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct upload {
+    struct store_upload *to; /* NULL before the file and after it */
+    struct call *call;
+    char *name;       /* owned */
+    char text[64];    /* of a plain field in the file's place */
+    bool plain, file; /* there was one of these called "file" */
+    bool over;        /* there was another file after it */
+    struct store_entry entry;
+};
+
+static void free_upload(void *state) {
+    struct upload *u = state;
+    if (u->to)
+        store_abort(u->to);
+    store_entry_done(&u->entry);
+    free(u->name);
+    free(u);
+}
+
+static void too_large(struct call *c) {
+    char text[100];
+    snprintf(text, sizeof text, "File size exceeds maximum of %u MB", c->api->config->http.file_mb);
+    call_problem(c, &(struct problem){.status = 413,
+                                      .code = "file_too_large",
+                                      .message = text,
+                                      .remediation = "send a smaller file, or raise max_file_mb"});
+}
+
+static bool failed(struct upload *u, const struct err *e) {
+    if (strcmp(e->kind, "file_too_large") == 0)
+        too_large(u->call);
+    else if (strcmp(e->kind, "disk_full") == 0)
+        call_problem(u->call, &(struct problem){.status = 507,
+                                                .code = "disk_full",
+                                                .message = e->text,
+                                                .remediation = "delete files, or try again later",
+                                                .retryable = true});
+    else
+        call_fail(u->call, e);
+    return false;
+}
+
+static bool piece(struct http_req *r, const struct http_part *p) {
+    struct call *c = http_user(r);
+    struct upload *u = c->state;
+    struct err e;
+    if (strcmp(p->name, "file") != 0)
+        return true; /* other fields are nobody's */
+    u->over |= u->file && p->first;
+    if (u->over)
+        return true; /* neither is a second file */
+    if (!p->filename) {
+        u->plain = true;
+        size_t have = strlen(u->text), room = sizeof u->text - 1 - have;
+        memcpy(u->text + have, p->data, p->len < room ? p->len : room);
+        return true;
+    }
+    if (p->first) {
+        u->file = true;
+        u->name = xstrdup(p->filename);
+        if (store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
+            return failed(u, &e);
+    }
+    return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || failed(u, &e);
+}
+
+/* The 422 bodies of contract 1 for a form without its file. */
+static void no_file(struct call *c, const struct upload *u) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_array(&j);
+    jw_object(&j);
+    jw_key_str(&j, "type", u->plain ? "value_error" : "missing");
+    jw_key(&j, "loc");
+    jw_raw(&j, "[\"body\",\"file\"]", 15);
+    jw_key_str(&j, "msg",
+               u->plain ? "Value error, Expected UploadFile, received: <class 'str'>"
+                        : "Field required");
+    jw_key_str(&j, "input", u->plain ? u->text : NULL);
+    if (u->plain) {
+        jw_key(&j, "ctx");
+        jw_raw(&j, "{\"error\":{}}", 12);
+    }
+    jw_object_end(&j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    call_json(c, 422, &json);
+}
+
+static void put_entry(struct jw *j, const struct store_entry *e) {
+    jw_key_str(j, "file_id", e->id);
+    jw_key_str(j, "filename", e->name);
+    jw_key_uint(j, "size_bytes", e->size);
+}
+
+static void whole(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct upload *u = c->state;
+    struct err e;
+    if (!u->to) {
+        no_file(c, u);
+        return;
+    }
+    struct store_upload *to = u->to;
+    u->to = NULL;
+    if (store_finish(to, u->name, &u->entry, &e) < 0) {
+        failed(u, &e);
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    put_entry(&j, &u->entry);
+    jw_object_end(&j);
+    call_json(c, 201, &json);
+}
+
+void do_upload(struct call *c) {
+    struct upload *u = xcalloc(1, sizeof *u);
+    u->call = c;
+    c->state = u;
+    c->state_done = free_upload;
+    if (http_take_form(c->req, piece, whole) < 0)
+        http_take_body(c->req, 1 << 20, whole, whole); /* not a form: there is no file in it */
+}
+
+static void list_one(void *arg, const struct store_entry *e) {
+    struct jw *j = arg;
+    jw_object(j);
+    put_entry(j, e);
+    jw_key_real(j, "upload_time", e->uploaded);
+    jw_object_end(j);
+}
+
+void do_files(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key(&j, "files");
+    jw_array(&j);
+    store_list(c->api->o.store, c->tenant, list_one, &j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void not_found(struct call *c) {
+    struct problem p = {.status = 404,
+                        .code = "no_file",
+                        .remediation = "upload it again: files are kept for a time only"};
+    snprintf(p.text, sizeof p.text, "File with ID '%.200s' not found", c->params[0]);
+    call_problem(c, &p);
+}
+
+void do_download(struct call *c) {
+    struct store_entry entry;
+    struct err e;
+    AUTO_FD fd = -1;
+    if (store_find(c->api->o.store, c->tenant, c->params[0], &entry, &fd, &e) < 0) {
+        not_found(c);
+        return;
+    }
+    AUTO_BUF name = BUF_INIT;
+    paths_disposition(entry.name, &name);
+    http_add_header(c->req, "Content-Disposition", name.data);
+    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
+    http_reply_file(c->req, 200, "application/octet-stream", &fd, entry.size);
+    store_entry_done(&entry);
+}
+
+void do_delete(struct call *c) {
+    struct err e;
+    if (store_delete(c->api->o.store, c->tenant, c->params[0], &e) < 0)
+        not_found(c);
+    else
+        http_reply(c->req, 204, NULL, "", 0);
+}

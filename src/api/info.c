@@ -1,0 +1,213 @@
+/* What there is, how it is, and the pages for people. */
+
+#include "api/call.h"
+#include "api/handlers.h"
+#include "base/clock.h"
+#include "web/assets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_up(const struct api *a, const char **why) {
+    const struct engine *g = a->o.engine;
+    *why = "no profile is ready yet";
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->pools[i].state == PROFILE_READY) {
+            *why = NULL;
+            return true;
+        }
+        if (g->pools[i].state == PROFILE_BROKEN)
+            *why = g->pools[i].what;
+    }
+    return false;
+}
+
+void do_health(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *why;
+    bool up = is_up(c->api, &why);
+    jw_object(&j);
+    jw_key_str(&j, "status", up ? "ok" : "error");
+    jw_key_str(&j, "message", why);
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_limits(struct jw *j, const char *key, const struct config_limits *l) {
+    jw_key(j, key);
+    jw_object(j);
+    jw_key_uint(j, "timeout_ms", l->timeout_ms);
+    jw_key_uint(j, "memory_mb", l->memory_mb);
+    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
+    jw_key_uint(j, "pids", l->pids);
+    jw_key_uint(j, "disk_mb", l->disk_mb);
+    jw_key_uint(j, "open_files", l->open_files);
+    jw_key_uint(j, "output_bytes", l->output_bytes);
+    jw_object_end(j);
+}
+
+void do_info(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    AUTO_BUF state = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const struct config *cfg = c->api->config;
+    engine_state(c->api->o.engine, &state);
+    jw_object(&j);
+    jw_key_str(&j, "name", "cloche");
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_real(&j, "uptime_seconds", (double)(now_ns() - c->api->started_ns) / 1e9);
+    jw_key_str(&j, "minimum", cfg->minimum);
+    put_limits(&j, "defaults", &cfg->defaults);
+    put_limits(&j, "maxima", &cfg->maxima);
+    jw_key(&j, "files");
+    jw_object(&j);
+    jw_key_uint(&j, "max_mb", cfg->http.file_mb);
+    jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
+    jw_object_end(&j);
+    jw_key(&j, "engine");
+    jw_raw(&j, state.data, state.len);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_modules(struct jw *j, const char *words) {
+    jw_key(j, "modules");
+    jw_array(j);
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        if (n)
+            jw_strn(j, words, n);
+        words += n + (words[n] == ' ');
+    }
+    jw_array_end(j);
+}
+
+void do_profiles(struct call *c) {
+    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const struct engine *g = c->api->o.engine;
+    jw_object(&j);
+    jw_key(&j, "profiles");
+    jw_array(&j);
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        const struct profile_pool *p = &g->pools[i];
+        bool ready = p->state == PROFILE_READY;
+        jw_object(&j);
+        jw_key_str(&j, "name", p->config->name);
+        jw_key_str(&j, "state", states[p->state]);
+        jw_key_str(&j, "version", ready ? p->what : NULL);
+        jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
+        put_modules(&j, p->modules);
+        jw_key_uint(&j, "ready_sandboxes", p->nready);
+        jw_object_end(&j);
+    }
+    jw_array_end(&j);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static double resident_bytes(void) {
+    unsigned long size, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (double)resident * 4096;
+}
+
+static void put_pools(struct buf *to, const struct engine *g) {
+    static const struct {
+        const char *name, *help;
+    } what[] = {{"pool_ready", "Sandboxes that wait for a program."},
+                {"queue_length", "Programs that wait for a sandbox."},
+                {"profile_up", "1 when the profile can be used."}};
+    for (unsigned k = 0; k < 3; k++) {
+        buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s gauge\n", what[k].name, what[k].help,
+                 what[k].name);
+        for (unsigned i = 0; i < g->config.nprofiles; i++) {
+            const struct profile_pool *p = &g->pools[i];
+            unsigned v = k == 0 ? p->nready : k == 1 ? p->nqueue : p->state == PROFILE_READY;
+            buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);
+        }
+    }
+}
+
+void do_metrics(struct call *c) {
+    struct api *a = c->api;
+    AUTO_BUF text = BUF_INIT;
+    struct store_usage files = store_usage(a->o.store);
+    metrics_write(&a->metrics, &text);
+    put_pools(&text, a->o.engine);
+    metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
+                  a->o.engine->counts.sandboxes);
+    metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
+    metrics_gauge(&text, "requests_active", "Requests under way.", a->active);
+    metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
+    metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
+    metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
+                  resident_bytes());
+    metrics_gauge(&text, "start_time_seconds", "Seconds since the server process started.",
+                  (double)(now_ns() - a->started_ns) / 1e9);
+    http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
+}
+
+void do_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct api_doc docs[64];
+    size_t n = 0;
+    for (size_t i = 0; i < routes_n && n < 64; i++) {
+        if (routes[i].doc.summary)
+            docs[n++] = routes[i].doc;
+    }
+    openapi_write("cloche", CLOCHE_VERSION, docs, n, &json);
+    call_json(c, 200, &json);
+}
+
+static void give(struct call *c, const struct web_asset *a) {
+    http_add_header(c->req, "Content-Security-Policy",
+                    "default-src 'self'; img-src 'self' blob:; base-uri 'none'; "
+                    "frame-ancestors 'none'; form-action 'self'");
+    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
+    http_add_header(c->req, "Referrer-Policy", "no-referrer");
+    http_add_header(c->req, "Cache-Control", "no-cache");
+    http_reply(c->req, 200, a->type, a->data, a->len);
+}
+
+void do_asset(struct call *c) {
+    for (size_t i = 0; i < web_assets_n; i++) {
+        if (strcmp(web_assets[i].path, http_path(c->req)) == 0) {
+            give(c, &web_assets[i]);
+            return;
+        }
+    }
+    call_problem(c, &(struct problem){.status = 404,
+                                      .code = "no_route",
+                                      .message = "there is nothing at this path",
+                                      .detail = "Not Found",
+                                      .remediation = "GET /openapi.json lists what there is"});
+}
+
+void do_root(struct call *c) {
+    const char *accept = http_header(c->req, "Accept");
+    http_add_header(c->req, "Vary", "Accept");
+    if (accept && strstr(accept, "text/html")) {
+        do_asset(c);
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "name", "cloche");
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_str(&j, "what", "runs untrusted Python in warm, isolated sandboxes");
+    jw_key_str(&j, "try", "POST /v1/execute {\"code\": \"print(1)\"}");
+    jw_key_str(&j, "docs", "/docs");
+    jw_key_str(&j, "openapi", "/openapi.json");
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}

@@ -1,0 +1,88 @@
+/* See metrics.h. The text format of Prometheus. */
+
+#include "api/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const double bounds[METRICS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                               0.1,   0.25,   0.5,   1,    5,     30};
+
+static void observe(struct histogram *h, double v) {
+    unsigned i = 0;
+    while (i < METRICS_BUCKETS && v > bounds[i])
+        i++;
+    h->buckets[i]++;
+    h->count++;
+    h->sum += v;
+}
+
+void metrics_request(struct metrics *m, const char *method, const char *path, int status,
+                     double seconds) {
+    observe(&m->request_s, seconds);
+    for (unsigned i = 0; i < m->nroutes; i++) {
+        struct route_count *r = &m->routes[i];
+        if (r->status == status && strcmp(r->path, path) == 0 && strcmp(r->method, method) == 0) {
+            r->n++;
+            return;
+        }
+    }
+    if (m->nroutes < sizeof m->routes / sizeof *m->routes)
+        m->routes[m->nroutes++] = (struct route_count){method, path, status, 1};
+}
+
+void metrics_end(struct metrics *m, const char *status, const char *profile, double wall_s,
+                 double queue_s) {
+    observe(&m->wall_s, wall_s);
+    observe(&m->queue_s, queue_s);
+    for (unsigned i = 0; i < m->nends; i++) {
+        if (strcmp(m->ends[i].status, status) == 0 && strcmp(m->ends[i].profile, profile) == 0) {
+            m->ends[i].n++;
+            return;
+        }
+    }
+    if (m->nends == METRICS_ENDS)
+        return;
+    struct end_count *c = &m->ends[m->nends++];
+    snprintf(c->status, sizeof c->status, "%s", status);
+    snprintf(c->profile, sizeof c->profile, "%s", profile);
+    c->n = 1;
+}
+
+static void head(struct buf *to, const char *name, const char *help, const char *type) {
+    buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s %s\n", name, help, name, type);
+}
+
+static void put_histogram(struct buf *to, const char *name, const char *help,
+                          const struct histogram *h) {
+    uint64_t sum = 0;
+    head(to, name, help, "histogram");
+    for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
+        sum += h->buckets[i];
+        buf_addf(to, "cloche_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
+                 (unsigned long long)sum);
+    }
+    buf_addf(to, "cloche_%s_bucket{le=\"+Inf\"} %llu\ncloche_%s_sum %.6f\ncloche_%s_count %llu\n",
+             name, (unsigned long long)h->count, name, h->sum, name, (unsigned long long)h->count);
+}
+
+void metrics_gauge(struct buf *to, const char *name, const char *help, double value) {
+    head(to, name, help, "gauge");
+    buf_addf(to, "cloche_%s %.15g\n", name, value);
+}
+
+void metrics_write(const struct metrics *m, struct buf *to) {
+    head(to, "requests_total", "Requests by route and status.", "counter");
+    for (unsigned i = 0; i < m->nroutes; i++)
+        buf_addf(to, "cloche_requests_total{method=\"%s\",route=\"%s\",status=\"%d\"} %llu\n",
+                 m->routes[i].method, m->routes[i].path, m->routes[i].status,
+                 (unsigned long long)m->routes[i].n);
+    head(to, "executions_total", "Executions by status and profile.", "counter");
+    for (unsigned i = 0; i < m->nends; i++)
+        buf_addf(to, "cloche_executions_total{status=\"%s\",profile=\"%s\"} %llu\n",
+                 m->ends[i].status, m->ends[i].profile, (unsigned long long)m->ends[i].n);
+    put_histogram(to, "request_seconds", "Time from a request's headers to its end.",
+                  &m->request_s);
+    put_histogram(to, "execution_seconds", "Wall clock of programs.", &m->wall_s);
+    put_histogram(to, "queue_seconds", "Time that programs waited for a sandbox.", &m->queue_s);
+}

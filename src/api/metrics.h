@@ -1,0 +1,40 @@
+#pragma once
+/* Counters for /metrics. */
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+#define METRICS_BUCKETS 12
+#define METRICS_ROUTES  64
+#define METRICS_ENDS    64
+
+struct histogram {
+    uint64_t buckets[METRICS_BUCKETS + 1];
+    uint64_t count;
+    double sum;
+};
+
+struct metrics {
+    struct route_count {
+        const char *method, *path; /* borrowed: of a route */
+        int status;
+        uint64_t n;
+    } routes[METRICS_ROUTES * 8];
+    unsigned nroutes;
+    struct end_count {
+        char status[24], profile[33];
+        uint64_t n;
+    } ends[METRICS_ENDS];
+    unsigned nends;
+    struct histogram request_s, wall_s, queue_s;
+    uint64_t bytes_in, bytes_out;
+};
+
+void metrics_request(struct metrics *m, const char *method, const char *path, int status,
+                     double seconds);
+void metrics_end(struct metrics *m, const char *status, const char *profile, double wall_s,
+                 double queue_s);
+void metrics_write(const struct metrics *m, struct buf *to);
+/* One sample with its HELP and TYPE. */
+void metrics_gauge(struct buf *to, const char *name, const char *help, double value);

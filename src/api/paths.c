@@ -1,0 +1,90 @@
+/* See paths.h. */
+
+#include "api/paths.h"
+
+#include <string.h>
+
+const char *paths_clean(char *path) {
+    if (path[0] == '/')
+        return "File paths must be relative.";
+    char *to = path;
+    for (char *at = path; *at;) {
+        size_t len = strcspn(at, "/");
+        bool more = at[len] == '/';
+        if (len == 2 && at[0] == '.' && at[1] == '.')
+            return "File paths must not contain '..'.";
+        if (len > 0 && !(len == 1 && at[0] == '.')) {
+            if (to != path)
+                *to++ = '/';
+            memmove(to, at, len);
+            to += len;
+        }
+        at += len + more;
+    }
+    *to = '\0';
+    if (to == path)
+        return "File path must not be empty.";
+    if (strcmp(path, "__main__.py") == 0)
+        return "File path '__main__.py' is reserved for the execution entrypoint.";
+    return NULL;
+}
+
+static int value_of(char c) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+bool paths_base64(const char *text, size_t len, struct buf *to) {
+    unsigned have = 0, n = 0, pad = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (strchr(" \t\r\n", text[i]))
+            continue;
+        if (text[i] == '=') {
+            pad++;
+            continue;
+        }
+        int v = value_of(text[i]);
+        if (v < 0 || pad)
+            return false;
+        have = have << 6 | (unsigned)v;
+        if (++n % 4 == 0) {
+            const char three[] = {(char)(have >> 16), (char)(have >> 8), (char)have};
+            buf_add(to, three, 3);
+            have = 0;
+        }
+    }
+    unsigned rest = n % 4;
+    if (rest == 1 || (rest ? pad != 4 - rest : pad != 0))
+        return false;
+    if (rest == 2)
+        buf_addc(to, (char)(have >> 4));
+    if (rest == 3) {
+        buf_addc(to, (char)(have >> 10));
+        buf_addc(to, (char)(have >> 2));
+    }
+    return true;
+}
+
+void paths_disposition(const char *name, struct buf *to) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    bool ascii = true;
+    buf_adds(to, "attachment; filename=\"");
+    for (const char *c = name; *c; c++) {
+        bool odd = *c < 32 || *c >= 127 || *c == '"' || *c == '\\';
+        ascii &= !odd;
+        if ((*c & 0xc0) != 0x80) /* one mark for a character, not for each of its bytes */
+            buf_addc(to, odd ? '_' : *c);
+    }
+    buf_adds(to, "\"");
+    if (ascii)
+        return;
+    buf_adds(to, "; filename*=UTF-8''");
+    for (const char *c = name; *c; c++) {
+        if (strchr(plain, *c))
+            buf_addc(to, *c);
+        else
+            buf_addf(to, "%%%02X", (unsigned char)*c);
+    }
+}

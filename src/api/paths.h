@@ -1,0 +1,13 @@
+#pragma once
+/* Names and contents of files as a request gives them. */
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+/* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words. */
+const char *paths_clean(char *path);
+/* Strict base64 with padding; white space is skipped. */
+bool paths_base64(const char *text, size_t len, struct buf *to);
+/* A Content-Disposition for any name: RFC 6266 with the RFC 5987 form beside it. */
+void paths_disposition(const char *name, struct buf *to);

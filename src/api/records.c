@@ -1,0 +1,216 @@
+/* See records.h. */
+
+#include "api/records.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RECORD_MAX (4u << 20) /* bytes of events in one record */
+#define CHAINS     8192
+
+struct event {
+    uint64_t number;
+    char type[12];
+    char *json; /* owned */
+    size_t len;
+};
+
+struct record {
+    struct record *newer, *chain;
+    struct records *all;
+    char id[48], tenant[65];
+    double created;
+    uint64_t ended_ns; /* 0: it still goes on */
+    struct event *events;
+    size_t nevents, cap, bytes;
+    uint64_t last;
+    struct buf result;
+    struct follower *followers;
+};
+
+struct records {
+    struct loop *loop;
+    struct record *oldest, **end;
+    struct record *chains[CHAINS]; /* by id */
+    size_t bytes, max_bytes;
+    uint64_t ttl_ns;
+    struct timer timer;
+};
+
+static void record_free(struct record *rec) {
+    for (size_t i = 0; i < rec->nevents; i++)
+        free(rec->events[i].json);
+    free(rec->events);
+    buf_done(&rec->result);
+    free(rec);
+}
+
+static struct record **chain_of(struct records *r, const char *id) {
+    uint32_t h = 2166136261u;
+    for (; *id; id++)
+        h = (h ^ (unsigned char)*id) * 16777619u;
+    return &r->chains[h % CHAINS];
+}
+
+static void forget(struct records *r, struct record **at) {
+    struct record *rec = *at, **link = chain_of(r, rec->id);
+    while (*link != rec)
+        link = &(*link)->chain;
+    *link = rec->chain;
+    *at = rec->newer;
+    if (r->end == &rec->newer)
+        r->end = at;
+    r->bytes -= rec->bytes + rec->result.len;
+    record_free(rec);
+}
+
+/* Those that have ended and are too old, and as many more as are too much. */
+static void tidy(struct records *r) {
+    uint64_t now = now_ns();
+    for (struct record **at = &r->oldest; *at;) {
+        struct record *rec = *at;
+        bool old = rec->ended_ns && now - rec->ended_ns > r->ttl_ns;
+        if (rec->ended_ns && (old || r->bytes > r->max_bytes))
+            forget(r, at);
+        else if (rec->ended_ns)
+            break; /* the rest is younger, but for those that go on */
+        else
+            at = &rec->newer;
+    }
+    if (r->oldest)
+        loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
+}
+
+static void on_timer(struct timer *t) {
+    tidy(t->arg);
+}
+
+struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
+    struct records *r = xcalloc(1, sizeof *r);
+    *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
+    r->end = &r->oldest;
+    r->timer = (struct timer){.fn = on_timer, .arg = r};
+    return r;
+}
+
+void records_free(struct records *r) {
+    if (!r)
+        return;
+    loop_timer_stop(r->loop, &r->timer);
+    while (r->oldest)
+        forget(r, &r->oldest);
+    free(r);
+}
+
+static void copy(char *to, size_t cap, const char *from) {
+    size_t n = strnlen(from, cap - 1);
+    memcpy(to, from, n);
+    to[n] = '\0';
+}
+
+struct record *record_new(struct records *r, const char *id, const char *tenant) {
+    struct record *rec = xcalloc(1, sizeof *rec);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    rec->all = r;
+    rec->result = (struct buf)BUF_INIT;
+    rec->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    copy(rec->id, sizeof rec->id, id);
+    copy(rec->tenant, sizeof rec->tenant, tenant);
+    rec->bytes = sizeof *rec;
+    r->bytes += rec->bytes;
+    *r->end = rec;
+    r->end = &rec->newer;
+    struct record **chain = chain_of(r, rec->id);
+    rec->chain = *chain;
+    *chain = rec;
+    tidy(r);
+    return rec;
+}
+
+uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
+    uint64_t number = ++rec->last;
+    bool must = strcmp(type, "end") == 0 || strcmp(type, "error") == 0;
+    if (must || rec->bytes + len < RECORD_MAX) {
+        if (rec->nevents == rec->cap) {
+            rec->cap = rec->cap ? rec->cap * 2 : 8;
+            rec->events = xrealloc(rec->events, rec->cap * sizeof *rec->events);
+        }
+        struct event *e = &rec->events[rec->nevents++];
+        *e = (struct event){.number = number, .json = xmalloc(len + 1), .len = len};
+        copy(e->type, sizeof e->type, type);
+        memcpy(e->json, json, len);
+        e->json[len] = '\0';
+        rec->bytes += len + sizeof *e;
+        rec->all->bytes += len + sizeof *e;
+    }
+    for (struct follower *f = rec->followers, *next; f; f = next) {
+        next = f->next;
+        f->fn(f, number, type, json, len);
+    }
+    return number;
+}
+
+void record_end(struct record *rec, const char *json, size_t len) {
+    rec->ended_ns = now_ns();
+    buf_add(&rec->result, json, len);
+    rec->all->bytes += len;
+    while (rec->followers) {
+        struct follower *f = rec->followers;
+        record_unfollow(f);
+        f->fn(f, rec->last, NULL, NULL, 0);
+    }
+}
+
+struct record *records_find(struct records *r, const char *tenant, const char *id) {
+    tidy(r);
+    for (struct record *rec = *chain_of(r, id); rec; rec = rec->chain) {
+        if (strcmp(rec->id, id) == 0)
+            return strcmp(rec->tenant, tenant) == 0 ? rec : NULL;
+    }
+    return NULL;
+}
+
+bool record_is_done(const struct record *rec) {
+    return rec->ended_ns != 0;
+}
+const char *record_id(const struct record *rec) {
+    return rec->id;
+}
+double record_created(const struct record *rec) {
+    return rec->created;
+}
+const struct buf *record_result(const struct record *rec) {
+    return &rec->result;
+}
+
+void record_follow(struct record *rec, struct follower *f) {
+    for (size_t i = 0; i < rec->nevents; i++) {
+        const struct event *e = &rec->events[i];
+        if (e->number > f->after)
+            f->fn(f, e->number, e->type, e->json, e->len);
+    }
+    f->record = NULL;
+    if (rec->ended_ns) {
+        f->fn(f, rec->last, NULL, NULL, 0);
+        return;
+    }
+    f->record = rec;
+    f->next = rec->followers;
+    rec->followers = f;
+}
+
+void record_unfollow(struct follower *f) {
+    if (!f->record)
+        return;
+    for (struct follower **at = &f->record->followers; *at; at = &(*at)->next) {
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    }
+    f->record = NULL;
+}

@@ -1,0 +1,42 @@
+#pragma once
+/* Recent executions and what they said, so that a stream that was cut can be resumed. Bounded in
+ * bytes and in time: the oldest go first. */
+
+#include "base/buf.h"
+#include "loop/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct records;
+struct record;
+
+struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns);
+void records_free(struct records *r);
+
+/* A new one, held open until record_end. */
+struct record *record_new(struct records *r, const char *id, const char *tenant);
+/* `json` is the event's object. Returns its number; events beyond the bound of one record are
+ * dropped (and the gap is told), but never the last. */
+uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len);
+/* The whole result, or an error object; no more events after it. */
+void record_end(struct record *rec, const char *json, size_t len);
+
+/* NULL when it is unknown, forgotten, or another tenant's. Borrowed until the loop's next turn. */
+struct record *records_find(struct records *r, const char *tenant, const char *id);
+bool record_is_done(const struct record *rec);
+const char *record_id(const struct record *rec);
+double record_created(const struct record *rec);
+const struct buf *record_result(const struct record *rec);
+
+/* A follower is told of every event after number `after`, now and as they come; NULL type at the
+ * end. It takes itself out when it leaves before that. */
+struct follower {
+    struct follower *next;
+    struct record *record;
+    uint64_t after;
+    void (*fn)(struct follower *f, uint64_t number, const char *type, const char *json, size_t len);
+    void *arg;
+};
+void record_follow(struct record *rec, struct follower *f);
+void record_unfollow(struct follower *f);

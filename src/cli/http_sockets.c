@@ -1,0 +1,204 @@
+/* See http_sockets.h. SECURITY: without keys, whoever reaches the port may run programs: so only
+ * loopback addresses and unix sockets are listened on then, unless the operator says otherwise by
+ * name. */
+
+#include "cli/http_sockets.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "cli/paths.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+#define NOBODY  65534
+
+/* As in warden/spawn.c: whom the server runs as when we are root. */
+static uid_t service_uid(void) {
+    const struct passwd *pw = geteuid() == 0 ? getpwnam("cloche") : NULL;
+    return geteuid() != 0 ? geteuid() : pw && pw->pw_uid ? pw->pw_uid : NOBODY;
+}
+
+/* A directory that the server may write in. */
+static int open_dir(const char *path, mode_t mode, int *ret, struct err *e) {
+    struct stat st;
+    if (paths_make_state_dir(path, e) < 0)
+        return -1;
+    AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_user(e, "output_failed", "%s: %s", path, strerror(errno));
+    if (geteuid() == 0 && st.st_uid != service_uid() &&
+        (fchown(fd, service_uid(), (gid_t)-1) < 0 || fchmod(fd, mode) < 0))
+        return err_user(e, "output_failed", "%s: %s", path, strerror(errno));
+    *ret = fd_take(&fd);
+    return 0;
+}
+
+/* The key file's directory; the configuration keeps its last name only. */
+static int open_keys(struct config *c, int state, int *ret, bool *ret_there, struct err *e) {
+    char *slash = strrchr(c->http.keys, '/');
+    if (*c->http.keys == '\0') {
+        free(c->http.keys);
+        c->http.keys = xstrdup("keys.json");
+        *ret = fcntl(state, F_DUPFD_CLOEXEC, 3);
+    } else {
+        AUTO_FREE char *path = NULL;
+        if (paths_absolute(c->http.keys, &path, e) < 0)
+            return -1;
+        slash = strrchr(path, '/');
+        *slash = '\0';
+        *ret = open(*path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        free(c->http.keys);
+        c->http.keys = xstrdup(slash + 1);
+    }
+    if (*ret < 0)
+        return err_user(e, "bad_value", "the directory of the key file: %s", strerror(errno));
+    *ret_there = faccessat(*ret, c->http.keys, F_OK, 0) == 0;
+    return 0;
+}
+
+static bool is_loopback(const struct sockaddr *a) {
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    return a->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+static int bind_error(const struct config *c, struct err *e) {
+    if (errno == EADDRINUSE)
+        return err_user(e, "port_taken",
+                        "port %u on %s is taken by another program; choose another with --port (or "
+                        "PORT), or --http off",
+                        c->http.port, c->http.host);
+    return err_user(e, "no_listen", "cannot listen on %s port %u: %s", c->http.host, c->http.port,
+                    strerror(errno));
+}
+
+static void say_where(struct http_sockets *s, int fd) {
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+    char host[64], port[16];
+    if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&
+        getnameinfo((struct sockaddr *)&a, len, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        buf_addf(&s->where, a.ss_family == AF_INET6 ? "http://[%s]:%s\n" : "http://%s:%s\n", host,
+                 port);
+}
+
+static int listen_tcp(const struct config *c, const struct addrinfo *a, struct http_sockets *s,
+                      struct err *e) {
+    const int one = 1;
+    AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return err_sys(e, "socket");
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* connections inherit it */
+    if (a->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
+        return bind_error(c, e);
+    say_where(s, fd);
+    s->fds[s->n++] = fd_take(&fd);
+    return 0;
+}
+
+static int listen_host(const struct config *c, bool keys, struct http_sockets *s, struct err *e) {
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char port[16];
+    int rc = 0;
+    snprintf(port, sizeof port, "%u", c->http.port);
+    int bad = getaddrinfo(c->http.host, port, &hints, &found);
+    if (bad)
+        return err_user(e, "bad_value", "host is \"%.100s\": %s", c->http.host, gai_strerror(bad));
+    unsigned most = HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS - 1;
+    for (const struct addrinfo *a = found; a && rc == 0 && s->n < most; a = a->ai_next) {
+        bool open = keys || is_loopback(a->ai_addr) || strcmp(c->http.without_keys, "allow") == 0;
+        rc = open
+                 ? listen_tcp(c, a, s, e)
+                 : err_user(e, "no_keys",
+                            "host %s is not loopback and there are no API keys: anybody who "
+                            "reaches it could run programs; make a key with `cloche key add NAME`, "
+                            "or say --without-keys allow",
+                            c->http.host);
+        if (c->http.port == 0)
+            break; /* two free ports would be two different ones */
+    }
+    freeaddrinfo(found);
+    return rc;
+}
+
+static int listen_unix(const struct config *c, struct http_sockets *s, struct err *e) {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    const char *path = c->http.unix_path;
+    if (!*path)
+        return 0;
+    if (strlen(path) >= sizeof a.sun_path)
+        return err_user(e, "bad_value", "http_socket is longer than %zu bytes",
+                        sizeof a.sun_path - 1);
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    AUTO_FD probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || probe < 0)
+        return err_sys(e, "socket");
+    if (connect(probe, (struct sockaddr *)&a, sizeof a) == 0)
+        return err_user(e, "port_taken", "another server listens on %s", path);
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        unlink(path); /* nobody is behind it */
+    mode_t old = umask(0177);
+    int r = bind(fd, (struct sockaddr *)&a, sizeof a);
+    umask(old);
+    if (r < 0 || listen(fd, BACKLOG) < 0)
+        return err_user(e, "no_listen", "cannot listen on %s: %s", path, strerror(errno));
+    buf_addf(&s->where, "unix:%s\n", path);
+    s->fds[s->n++] = fd_take(&fd);
+    return 0;
+}
+
+static int open_dirs(struct config *c, struct http_sockets *s, bool *ret_keys, struct err *e) {
+    AUTO_BUF files = BUF_INIT;
+    buf_adds(&files, c->http.file_dir);
+    if (files.len == 0)
+        buf_addf(&files, "%s/files", c->http.state_dir);
+    s->n = HTTP_FD_DIRS_;
+    if (open_dir(c->http.state_dir, 0755, &s->fds[HTTP_FD_STATE], e) < 0 ||
+        open_dir(files.data, 0700, &s->fds[HTTP_FD_FILES], e) < 0)
+        return -1;
+    return open_keys(c, s->fds[HTTP_FD_STATE], &s->fds[HTTP_FD_KEYS], ret_keys, e);
+}
+
+int http_sockets_open(struct config *c, struct http_sockets *ret, struct err *e) {
+    bool keys = false;
+    *ret = (struct http_sockets){.where = BUF_INIT};
+    memset(ret->fds, 0xff, sizeof ret->fds);
+    c->http.header_s = c->http.idle_s < 30 ? c->http.idle_s : 30;
+    if (strcmp(c->http.mode, "off") == 0)
+        return 0;
+    if (open_dirs(c, ret, &keys, e) < 0 || listen_host(c, keys, ret, e) < 0 ||
+        listen_unix(c, ret, e) < 0)
+        return -1;
+    c->http.listeners = ret->n - HTTP_FD_DIRS_;
+    return 0;
+}
+
+void http_sockets_done(struct http_sockets *s, const struct config *c) {
+    if (c->http.listeners && c->http.unix_path && *c->http.unix_path)
+        unlink(c->http.unix_path);
+    fd_close_all(s->fds, sizeof s->fds / sizeof *s->fds);
+    buf_done(&s->where);
+}
