@@ -27,7 +27,7 @@ void audit_write(int fd, const struct audit_line *l) {
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     jw_object(&j);
-    jw_key_real(&j, "time", (double)now.tv_sec + (double)(now.tv_nsec / 1000) / 1e6);
+    jw_key_real(&j, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
     jw_key_str(&j, "execution", l->execution);
     jw_key_str(&j, "request", l->request);
     jw_key_str(&j, "tenant", l->tenant);

@@ -114,6 +114,7 @@ static bool start(struct batch *b, size_t index) {
     jw_array_end(&j);
     jw_object_end(&j);
     if (n) {
+        call_add_error(&errors, 422);
         line(b, index, &errors);
         return false;
     }
@@ -134,7 +135,7 @@ static bool start(struct batch *b, size_t index) {
 }
 
 static void go_on(struct batch *b) {
-    while (b->busy < b->most && b->next < b->n && http_backlog(b->call->req) < HTTP_HIGH_WATER)
+    while (b->busy < b->most && b->next < b->n && http_backlog(b->call->req) <= HTTP_HIGH_WATER)
         start(b, b->next++);
     if (b->busy == 0 && b->next == b->n) {
         loop_timer_stop(b->call->api->o.loop, &b->alive);
@@ -160,7 +161,7 @@ static void on_alive(struct timer *t) {
 
 void do_batch(struct call *c) {
     struct batch *b = xcalloc(1, sizeof *b);
-    unsigned most = c->api->config->max_sandboxes / 2;
+    unsigned most = (c->api->config->max_sandboxes + 1) / 2;
     b->call = c;
     b->items = json_object_get(c->body, "items");
     b->n = json_array_size(b->items);

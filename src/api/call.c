@@ -139,7 +139,7 @@ void call_fail(struct call *c, const struct err *e) {
 static bool matches(struct call *c, const char *pattern) {
     char *at = c->path_copy;
     unsigned n = 0;
-    strcpy(at, http_path(c->req));
+    memcpy(at, http_path(c->req), strlen(http_path(c->req)) + 1);
     for (; *pattern; pattern++) {
         if (*pattern != '{') {
             if (*at++ != *pattern)
@@ -215,6 +215,19 @@ static bool find_route(struct call *c) {
 
 /* ---- the body ---- */
 
+void call_add_error(struct buf *reply, int status) {
+    static const char utf8[] = "the body is not UTF-8";
+    static const char fields[] = "the body is not what this endpoint takes; detail lists why";
+    AUTO_BUF all = BUF_INIT;
+    buf_add(&all, reply->data, reply->len - 1);
+    buf_addf(&all,
+             ",\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"remediation\":\"see /docs\","
+             "\"retryable\":false}}",
+             status == 400 ? "bad_body" : "bad_fields", status == 400 ? utf8 : fields);
+    buf_clear(reply);
+    buf_add(reply, all.data, all.len);
+}
+
 static void with_body(struct http_req *r) {
     struct call *c = http_user(r);
     AUTO_BUF reply = BUF_INIT;
@@ -222,6 +235,7 @@ static void with_body(struct http_req *r) {
     const struct buf *b = http_body(r);
     if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len, &c->body,
                     &status, &reply) < 0) {
+        call_add_error(&reply, status);
         call_json(c, status, &reply);
         return;
     }

@@ -74,6 +74,9 @@ void problem_json(const struct problem *p, struct buf *to);
 void call_fail(struct call *c, const struct err *e);
 struct problem problem_of(const struct err *e);
 void call_json(struct call *c, int status, const struct buf *json);
+/* To a body {"detail":…} of the contract's: the error object that all our errors have, behind it.
+ */
+void call_add_error(struct buf *reply, int status);
 /* The two ends of a request's way; for http_options. */
 void call_begin(void *arg, struct http_req *r);
 void call_finished(void *arg, struct http_req *r);

@@ -198,9 +198,10 @@ static void emit(struct exec *x, int stream, const char *data, size_t len) {
     jw_key(&j, "data");
     jw_strn(&j, data, len);
     jw_object_end(&j);
-    record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
+    uint64_t number =
+        record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
     if (x->cb.on_output && !x->left)
-        x->cb.on_output(x->cb.arg, stream, data, len);
+        x->cb.on_output(x->cb.arg, stream, number, data, len);
 }
 
 /* Characters are passed on whole, so that each event is text by itself. */

@@ -10,7 +10,8 @@ extern const struct schema execute_schema;
 
 struct exec_callbacks {
     void *arg;
-    void (*on_output)(void *arg, int stream, const char *data, size_t len); /* or NULL */
+    /* Or NULL. `number` is that of the event in the record. */
+    void (*on_output)(void *arg, int stream, uint64_t number, const char *data, size_t len);
     /* Once; `why` is NULL when there is a result. The exec is gone after it. */
     void (*on_done)(void *arg, struct exec *x, const struct err *why);
 };

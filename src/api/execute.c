@@ -16,7 +16,6 @@ struct waiting {
     struct call *call;
     struct exec *exec; /* borrowed while it runs */
     struct timer alive;
-    uint64_t number;
 };
 
 static void free_waiting(void *state) {
@@ -71,10 +70,13 @@ void do_execute(struct call *c) {
 
 /* ---- the stream ---- */
 
-static void event(struct waiting *w, const char *type, const struct buf *json) {
+/* `number`: of the event in the execution's record, from which a client may resume; 0: none. */
+static void event(struct waiting *w, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF frame = BUF_INIT;
     buf_addf(&frame, "event: %s\ndata: ", type);
     buf_add(&frame, json->data, json->len);
+    if (number)
+        buf_addf(&frame, "\nid: %llu", (unsigned long long)number);
     buf_adds(&frame, "\n\n");
     http_write(w->call->req, frame.data, frame.len);
     loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
@@ -86,7 +88,7 @@ static void on_alive(struct timer *t) {
     loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
 }
 
-static void on_output(void *arg, int stream, const char *data, size_t len) {
+static void on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
     struct waiting *w = arg;
     for (size_t at = 0; at < len;) {
         /* Pieces of about 4096 bytes, cut between characters. */
@@ -100,8 +102,8 @@ static void on_output(void *arg, int stream, const char *data, size_t len) {
         jw_key(&j, "data");
         jw_strn(&j, data + at, n);
         jw_object_end(&j);
-        event(w, "output", &json);
         at += n;
+        event(w, "output", at == len ? number : 0, &json); /* when the client has all of it */
     }
     if (w->exec && http_backlog(w->call->req) > HTTP_HIGH_WATER)
         exec_hold(w->exec, true);
@@ -126,10 +128,10 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
         jw_key_str(&j, "code", p.code);
         jw_key_str(&j, "remediation", p.remediation);
         jw_object_end(&j);
-        event(w, "error", &json);
+        event(w, "error", 0, &json);
     } else {
         exec_result(x, true, &json);
-        event(w, "result", &json);
+        event(w, "result", 0, &json);
     }
     loop_timer_stop(w->call->api->o.loop, &w->alive);
     http_end(w->call->req);
@@ -165,7 +167,7 @@ void do_execute_stream(struct call *c) {
     jw_key_str(&j, "message", p.text);
     jw_object_end(&j);
     begin_stream(c, NULL);
-    event(w, "error", &json);
+    event(w, "error", 0, &json);
     loop_timer_stop(c->api->o.loop, &w->alive);
     http_end(c->req);
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_NS 10000000000ull
+#define ALIVE_NS    10000000000ull
+#define MAX_BACKLOG (8u << 20) /* a record holds half of that */
 
 static struct record *find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
@@ -71,6 +72,11 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
     buf_add(&frame, json, len);
     buf_adds(&frame, w->lines ? "}\n" : "\n\n");
     http_write(w->call->req, frame.data, frame.len);
+    if (http_backlog(w->call->req) > MAX_BACKLOG) { /* it can come back for the rest */
+        record_unfollow(f);
+        http_end(w->call->req);
+        return;
+    }
     loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
 }
 

@@ -128,7 +128,13 @@ static void whole(struct http_req *r) {
     call_json(c, 201, &json);
 }
 
+#define FORM_ROOM (1u << 20) /* for what a form has around the file */
+
 void do_upload(struct call *c) {
+    if (http_body_length(c->req) > ((uint64_t)c->api->config->http.file_mb << 20) + FORM_ROOM) {
+        too_large(c);
+        return;
+    }
     struct upload *u = xcalloc(1, sizeof *u);
     u->call = c;
     c->state = u;

@@ -151,7 +151,7 @@ void do_metrics(struct call *c) {
     metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
                   resident_bytes());
-    metrics_gauge(&text, "start_time_seconds", "Seconds since the server process started.",
+    metrics_gauge(&text, "uptime_seconds", "Seconds since the server process started.",
                   (double)(now_ns() - a->started_ns) / 1e9);
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define KEPT_NS   3600000000000ull
-#define MAX_BYTES (32u << 20)
+#define MAX_BYTES (8u << 20)
 #define MAX_KEY   255
 
 struct waiter {

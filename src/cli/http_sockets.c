@@ -88,7 +88,7 @@ static int bind_error(const struct config *c, struct err *e) {
 }
 
 static void say_where(struct http_sockets *s, int fd) {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {0};
     socklen_t len = sizeof a;
     char host[64], port[16];
     if (getsockname(fd, (struct sockaddr *)&a, &len) == 0 &&

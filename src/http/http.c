@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -204,6 +206,8 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
                            .born_ns = now_ns(),
                            .gone_watch = {.fd = -1, .fn = on_left, .arg = r}};
     r->path = xstrdup(uri);
+    r->uri = uri;
+    r->uri_len = strlen(uri);
     char *query = strchr(r->path, '?');
     if (query)
         *query++ = '\0';
@@ -248,6 +252,22 @@ static bool has_body(const struct http_req *r) {
            http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
+static void refuse(struct http_req *r, const char *wrong) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key(&j, "error");
+    jw_object(&j);
+    jw_key_str(&j, "code", "bad_request");
+    jw_key_str(&j, "message", wrong);
+    jw_key_str(&j, "remediation", "send a request that can be read in one way only");
+    jw_key_bool(&j, "retryable", false);
+    jw_object_end(&j);
+    jw_key_str(&j, "detail", wrong);
+    jw_object_end(&j);
+    http_refuse(r, 400, "application/json", json.data, json.len);
+}
+
 static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, const char *method,
                              const char *version) {
     struct http *h = r->http;
@@ -255,15 +275,9 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     r->conn->req = r;
     r->phase = REQ_BODY;
     snprintf(r->method, sizeof r->method, "%s", method);
-    const char *wrong = http_check_head(r, version);
+    const char *wrong = http_check_head(r, method, version);
     if (wrong) {
-        char text[300];
-        int n = snprintf(text, sizeof text,
-                         "{\"error\":{\"code\":\"bad_request\",\"message\":\"%s\",\"remediation\":"
-                         "\"send a request that can be read in one way only\",\"retryable\":false},"
-                         "\"detail\":\"%s\"}",
-                         wrong, wrong);
-        http_refuse(r, 400, "application/json", text, (size_t)n);
+        refuse(r, wrong);
     } else {
         h->o.on_request(h->o.arg, r);
     }
@@ -318,9 +332,19 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
     log_debug("http says=%s", log_quote(text, quoted, sizeof quoted));
 }
 
+/* Of the descriptors that this process may have, a third: a request that goes to or comes from a
+ * file takes one more, and a server that has none left loses its warden. */
+static unsigned most_connections(unsigned wanted) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur / 3 >= wanted)
+        return wanted;
+    return (unsigned)(files.rlim_cur / 3);
+}
+
 int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     struct http *h = xcalloc(1, sizeof *h);
     h->o = *o;
+    h->o.max_connections = most_connections(o->max_connections);
     h->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = h};
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};

@@ -64,10 +64,12 @@ uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct ht
 
 /* ---- its body ---- */
 typedef void http_fn(struct http_req *r);
-/* All of it, in http_body(). More than `max` bytes: `too_large` replies, and the rest is read up to
- * a bound and thrown away. */
+/* All of it, in http_body(). More than `max` bytes: `too_large` replies, at once if the request
+ * says so itself; otherwise the rest is read up to a bound and thrown away. */
 void http_take_body(struct http_req *r, size_t max, http_fn *whole, http_fn *too_large);
 const struct buf *http_body(const struct http_req *r);
+/* What the request says; 0 also when it does not say, as with chunks. */
+uint64_t http_body_length(const struct http_req *r);
 
 struct http_part {
     const char *name, *filename; /* filename is NULL for a plain field */

@@ -2,6 +2,7 @@
 
 #include "http/http_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,6 +14,13 @@ void http_take_body(struct http_req *r, size_t max, http_fn *whole, http_fn *too
     r->body_max = max;
     r->whole = whole;
     r->too_large = too_large;
+    if (http_body_length(r) > max) /* known before anything of it was read */
+        too_large(r);
+}
+
+uint64_t http_body_length(const struct http_req *r) {
+    const char *len = http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return len ? strtoull(len, NULL, 10) : 0; /* http_check.c: digits, and not too many */
 }
 
 const struct buf *http_body(const struct http_req *r) {

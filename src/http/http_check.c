@@ -11,7 +11,14 @@
 struct head {
     unsigned hosts, lengths, encodings;
     const char *wrong;
+    const char *next; /* where the next line begins, if the last one ended as it should */
 };
+
+/* The library's strings stand in the buffer that the head was read into, one behind the other, each
+ * CRLF replaced by two NULs. Bytes between them are those that it did not show: what follows a NUL,
+ * a line that was folded into the one before, a line that it dropped; one byte less is a line that
+ * ended in a bare LF. */
+#define LINE_END 2
 
 static bool is_token(const char *s, size_t len) {
     static const char marks[] = "!#$%&'*+-.^_`|~";
@@ -51,8 +58,10 @@ static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name
     struct head *h = arg;
     (void)kind;
     if (!value)
-        value = "";
-    if (!is_token(name, name_len))
+        value = name + name_len + 1;
+    if (name != h->next)
+        h->wrong = "a line is folded, holds a NUL or does not end in CR LF";
+    else if (!is_token(name, name_len))
         h->wrong = "a header's name holds a byte that no name may hold";
     else if (has_control(value, len))
         h->wrong = "a header's value holds a control byte";
@@ -68,16 +77,28 @@ static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name
     } else if (strcasecmp(name, "transfer-encoding") == 0) {
         h->encodings++;
         if (len != 7 || strncasecmp(value, "chunked", 7) != 0)
-            h->wrong = "Transfer-Encoding is not \"chunked\"";
+            h->wrong = "Transfer-Encoding is not chunked";
     }
+    h->next = value + len + LINE_END;
     return h->wrong ? MHD_NO : MHD_YES;
 }
 
-const char *http_check_head(struct http_req *r, const char *version) {
-    struct head h = {0};
+/* Whether the head ends where the last line says. */
+static bool ends_at(const struct http_req *r, const char *method, const char *end) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->conn->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info && end == method + info->header_size;
+}
+
+const char *http_check_head(struct http_req *r, const char *method, const char *version) {
+    struct head h = {.next = version + strlen(version) + LINE_END};
+    if (r->uri != method + strlen(method) + 1 || version != r->uri + r->uri_len + 1)
+        return "the request line holds a NUL or more than two spaces";
     MHD_get_connection_values_n(r->conn->mhd, MHD_HEADER_KIND, look, &h);
     if (h.wrong)
         return h.wrong;
+    if (!ends_at(r, method, h.next + LINE_END))
+        return "a line is folded, holds a NUL or does not end in CR LF";
     if (h.lengths > 1)
         return "there are two Content-Length headers";
     if (h.encodings > 1)

@@ -41,7 +41,9 @@ struct http_req {
     struct http_conn *conn;
     enum req_phase phase;
     char method[16];
-    char *path;        /* owned, and the query behind it */
+    char *path;      /* owned, and the query behind it */
+    const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
+    size_t uri_len;
     char *route, *who; /* owned, or NULL */
     struct param {
         const char *name, *value; /* borrowed from `path` */
@@ -79,7 +81,7 @@ void http_sleep(struct http_req *r);
 void http_soon(struct http *h);
 void http_cut(struct http_req *r);
 /* http_check.c: what is wrong with the request's head, in words, or NULL. */
-const char *http_check_head(struct http_req *r, const char *version);
+const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */
 bool http_decode(char *text, bool plus_is_space);
 /* http_body.c: takes what has come; true when it took all. */

@@ -106,6 +106,10 @@ static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max) {
 void http_stream(struct http_req *r, int status, const char *type) {
     if (!may_reply(r))
         return;
+    if (strcmp(r->method, "HEAD") == 0) { /* the library would send the last chunk all the same */
+        http_reply(r, status, type, "", 0);
+        return;
+    }
     r->streaming = true;
     if (!made(r, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_more, r, NULL)))
         return;

@@ -113,7 +113,7 @@ int main(void) {
     }
     if (start(&s, &e) < 0) {
         log_error("server cannot start error=%s", e.text);
-        return 1;
+        return 3; /* trying again is no use */
     }
     if (loop_run(s.loop, &e) < 0)
         log_error("server failed error=%s", e.text);

@@ -144,6 +144,12 @@ void server_reaped(struct warden *w, int status) {
         loop_stop(w->loop);
         return;
     }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+        warden_say(w, "problem the server cannot start; its log says why");
+        w->cannot = true;
+        loop_stop(w->loop);
+        return;
+    }
     log_error("server ended status=%d", status);
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import socket
@@ -107,7 +108,8 @@ class Connection:
     def ask(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] = {}
     ) -> Reply:
-        self.send(method, path, body, headers)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may know enough
+            self.send(method, path, body, headers)
         return self.reply(method)
 
     def post(self, path: str, value: Any, **headers: str) -> Reply:

@@ -1,4 +1,9 @@
-"""Every example in the README and in docs/ is run, and its output is what the page says."""
+"""Every example in the README and in docs/ is run, and its output is what the page says.
+
+A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
+prints. One that names the server of the pages talks to a real one; "console with-keys" to one that
+wants the key in the file `secret`. The Python blocks of a page are one program; what it prints
+stands in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -6,31 +11,59 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from harness import Engine, cloche_bin
+from harness import PYTHON, Engine, Service, cloche_bin, run_cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SERVER = "http://127.0.0.1:8000"
 
 
-def sessions(page: Path) -> Iterator[Tuple[str, List[Tuple[str, List[str]]]]]:
-    """The page's console blocks, each a list of commands with the lines that they print."""
-    for block in re.finditer(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S):
-        line = page.read_text()[: block.start()].count("\n") + 1
+class Example(NamedTuple):
+    name: str
+    with_keys: bool
+    commands: List[Tuple[str, List[str]]]  # with the lines that each prints
+
+    @property
+    def is_http(self) -> bool:
+        return any(SERVER in command for command, _ in self.commands)
+
+
+def sessions(page: Path) -> Iterator[Example]:
+    text = page.read_text()
+    for block in re.finditer(r"^```console( with-keys)?\n(.*?)^```", text, re.M | re.S):
         commands: List[Tuple[str, List[str]]] = []
-        for text in block.group(1).splitlines():
-            if text.startswith("$ "):
-                commands.append((text[2:], []))
+        for line in block.group(2).splitlines():
+            if line.startswith("$ "):
+                commands.append((line[2:], []))
+            elif line.startswith("> ") and not commands[-1][1]:
+                commands[-1] = (f"{commands[-1][0]}\n{line[2:]}", [])
             else:
-                commands[-1][1].append(text)
-        yield f"{page.name}:{line}", commands
+                commands[-1][1].append(line)
+        number = text[: block.start()].count("\n") + 1
+        yield Example(f"{page.name}:{number}", bool(block.group(1)), commands)
+
+
+def programs(page: Path) -> Iterator[Tuple[str, List[str]]]:
+    """The page with everything but its Python blocks made empty, and what it is to print."""
+    lines: List[str] = []
+    inside = False
+    for line in page.read_text().splitlines():
+        is_fence = line.startswith("```")
+        lines.append(line if inside and not is_fence else "")
+        inside = line == "```python" if is_fence else inside
+    expected = re.findall(r"# prints (.*)", "\n".join(lines))
+    if expected:
+        yield "\n".join(lines), expected
 
 
 EXAMPLES = [example for page in PAGES if page.exists() for example in sessions(page)]
+PROGRAMS = [(page.name, *program) for page in PAGES for program in programs(page)]
 
 
 def matches(expected: List[str], got: List[str]) -> bool:
@@ -43,17 +76,30 @@ def matches(expected: List[str], got: List[str]) -> bool:
     return bool(got) and bool(re.fullmatch(pattern, got[0])) and matches(expected[1:], got[1:])
 
 
-@pytest.mark.parametrize("commands", [c for _, c in EXAMPLES], ids=[name for name, _ in EXAMPLES])
+@pytest.fixture
+def keyed_service(start_service: Callable[..., Service], tmp_path: Path) -> Service:
+    keys = tmp_path / "keys" / "keys.json"
+    keys.parent.mkdir(mode=0o755)  # tmp_path is closed to the user as whom the server runs
+    made = run_cli("key", "add", "alice", "--keys", keys)
+    (tmp_path / "secret").write_bytes(made.stdout)
+    return start_service("--profiles", "base", "--keys", str(keys))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_example_does_what_the_page_says(
-    commands: List[Tuple[str, List[str]]], engine: Engine, tmp_path: Path
+    example: Example, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    kind = "keyed_service" if example.with_keys else "service" if example.is_http else "engine"
+    engine: Engine = request.getfixturevalue(kind)
     env = {
         "PATH": f"{cloche_bin().parent}:/usr/bin:/bin",
         "HOME": str(tmp_path),
         "LANG": "C.UTF-8",
         "CLOCHE_SOCKET": str(engine.socket),
     }
-    for command, expected in commands:
+    for command, expected in example.commands:
+        if isinstance(engine, Service):
+            command = command.replace(SERVER, engine.url)
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=tmp_path,
@@ -66,6 +112,23 @@ def test_example_does_what_the_page_says(
         assert matches(expected, done.stdout.splitlines()), f"$ {command}\n{done.stdout}"
 
 
+@pytest.mark.parametrize(
+    "source, expected", [p[1:] for p in PROGRAMS], ids=[name for name, _, _ in PROGRAMS]
+)
+def test_python_examples_print_what_they_say(
+    source: str, expected: List[str], service: Service, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [PYTHON, "-c", source.replace(SERVER, service.url)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+    assert matches(expected, done.stdout.splitlines()), done.stdout
+
+
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 8
-    assert shutil.which("bash") and os.access("/usr/bin/python3", os.X_OK)
+    assert len(EXAMPLES) >= 20 and len(PROGRAMS) >= 1
+    assert shutil.which("bash") and shutil.which("curl") and os.access(PYTHON, os.X_OK)

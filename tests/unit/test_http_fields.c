@@ -607,10 +607,10 @@ static json_t *specification(void) {
 static void a_path_is_one_item_whatever_the_order(void **state) {
     (void)state;
     json_auto_t *root = specification();
-    expect_json(at(root, "openapi", NULL), "\"3.1.0\"");
-    expect_json(at(root, "info", NULL), "{\"title\":\"Title\",\"version\":\"1.2\"}");
-    assert_int_equal(json_object_size(at(root, "paths", NULL)), 6);
-    expect_json(at(root, "paths", "/v1/files/{file_id}", NULL),
+    expect_json(at(root, "openapi", (char *)NULL), "\"3.1.0\"");
+    expect_json(at(root, "info", (char *)NULL), "{\"title\":\"Title\",\"version\":\"1.2\"}");
+    assert_int_equal(json_object_size(at(root, "paths", (char *)NULL)), 6);
+    expect_json(at(root, "paths", "/v1/files/{file_id}", (char *)NULL),
                 "{\"get\":{\"tags\":[\"files\"],\"summary\":\"Download\","
                 "\"operationId\":\"get_v1_files__file_id_\","
                 "\"parameters\":[{\"name\":\"file_id\",\"in\":\"path\",\"required\":true,"
@@ -622,32 +622,33 @@ static void a_path_is_one_item_whatever_the_order(void **state) {
                 "\"parameters\":[{\"name\":\"file_id\",\"in\":\"path\",\"required\":true,"
                 "\"schema\":{\"type\":\"string\"}}],"
                 "\"responses\":{\"204\":{\"description\":\"Nothing\"}}}}");
-    assert_int_equal(json_array_size(at(root, "paths", "/v1/{a}/x/{b}", "put", "parameters", NULL)),
-                     2);
+    assert_int_equal(
+        json_array_size(at(root, "paths", "/v1/{a}/x/{b}", "put", "parameters", (char *)NULL)), 2);
 }
 
 static void a_body_is_a_reference_and_has_a_422(void **state) {
     (void)state;
     json_auto_t *root = specification();
-    const json_t *run = at(root, "paths", "/v1/execute", "post", NULL);
-    expect_json(at(run, "requestBody", NULL),
+    const json_t *run = at(root, "paths", "/v1/execute", "post", (char *)NULL);
+    expect_json(at(run, "requestBody", (char *)NULL),
                 "{\"content\":{\"application/json\":{\"schema\":"
                 "{\"$ref\":\"#/components/schemas/Run\"}}},\"required\":true}");
     expect_json(
-        at(run, "responses", "422", NULL),
+        at(run, "responses", "422", (char *)NULL),
         "{\"description\":\"Validation Error\",\"content\":{\"application/json\":{\"schema\":"
         "{\"$ref\":\"#/components/schemas/HTTPValidationError\"}}}}");
-    at(root, "paths", "/v1/all", "post", "requestBody", "content", "multipart/form-data", NULL);
-    at(root, "components", "schemas", "ValidationError", NULL);
-    assert_int_equal(json_object_size(at(root, "components", "schemas", NULL)), 5 + 2);
+    at(root, "paths", "/v1/all", "post", "requestBody", "content", "multipart/form-data",
+       (char *)NULL);
+    at(root, "components", "schemas", "ValidationError", (char *)NULL);
+    assert_int_equal(json_object_size(at(root, "components", "schemas", (char *)NULL)), 5 + 2);
 }
 
 static void schemas_say_what_the_tables_say(void **state) {
     (void)state;
     json_auto_t *root = specification();
-    const json_t *schemas = at(root, "components", "schemas", NULL);
+    const json_t *schemas = at(root, "components", "schemas", (char *)NULL);
     expect_json(
-        at(schemas, "Run", NULL),
+        at(schemas, "Run", (char *)NULL),
         "{\"title\":\"Run\",\"type\":\"object\",\"properties\":{"
         "\"code\":{\"type\":\"string\",\"description\":\"The program.\"},"
         "\"stdin\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"null\"}],\"default\":null},"
@@ -656,7 +657,7 @@ static void schemas_say_what_the_tables_say(void **state) {
         "\"files\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/File\"},"
         "\"default\":[]}},\"required\":[\"code\"]}");
     expect_json(
-        at(schemas, "All", NULL),
+        at(schemas, "All", (char *)NULL),
         "{\"title\":\"All\",\"type\":\"object\",\"properties\":{"
         "\"r\":{\"type\":\"number\",\"minimum\":1,\"maximum\":2},"
         "\"b\":{\"type\":\"boolean\"},"
@@ -670,7 +671,7 @@ static void schemas_say_what_the_tables_say(void **state) {
         "\"any\":{\"type\":\"object\"},"
         "\"i\":{\"anyOf\":[{\"type\":\"integer\"},{\"type\":\"null\"}]}},"
         "\"additionalProperties\":false}");
-    assert_null(json_object_get(at(schemas, "Either", NULL), "required"));
+    assert_null(json_object_get(at(schemas, "Either", (char *)NULL), "required"));
 }
 
 int main(void) {
