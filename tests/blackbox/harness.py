@@ -246,7 +246,8 @@ class Engine:
                 raise AssertionError(f"the engine did not start:\n{self.text()}")
 
     def _is_ready(self) -> bool:
-        if not self.socket.exists():
+        # Its own word: the socket may still be that of an engine that is being taken down.
+        if b"listening on" not in self.log:
             return False
         try:
             profiles = self.info()["profiles"]
