@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/num.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_NS    10000000000ull
-#define MAX_BACKLOG (8u << 20) /* a record holds half of that */
+#define ALIVE_NS 10000000000ull
 
 static struct record *find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
@@ -46,7 +46,8 @@ struct following {
     struct call *call;
     struct follower f;
     struct timer alive;
-    bool lines; /* NDJSON, not SSE */
+    bool lines;  /* NDJSON, not SSE */
+    char id[48]; /* of the execution */
 };
 
 static void free_following(void *state) {
@@ -72,11 +73,7 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
     buf_add(&frame, json, len);
     buf_adds(&frame, w->lines ? "}\n" : "\n\n");
     http_write(w->call->req, frame.data, frame.len);
-    if (http_backlog(w->call->req) > MAX_BACKLOG) { /* it can come back for the rest */
-        record_unfollow(f);
-        http_end(w->call->req);
-        return;
-    }
+    f->paused = http_backlog(w->call->req) > HTTP_HIGH_WATER;
     loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
 }
 
@@ -84,6 +81,19 @@ static void on_alive(struct timer *t) {
     struct following *w = t->arg;
     http_write(w->call->req, w->lines ? "\n" : ": alive\n\n", w->lines ? 1 : 9);
     loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
+}
+
+/* The reader has caught up: on from the last event that it got. */
+static void on_drain(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct following *w = c ? c->state : NULL;
+    if (!w || !w->f.paused)
+        return;
+    struct record *rec = records_find(c->api->records, c->tenant, w->id);
+    if (rec)
+        record_follow(rec, &w->f);
+    else
+        http_end(r); /* forgotten meanwhile */
 }
 
 void do_execution_events(struct call *c) {
@@ -112,6 +122,8 @@ void do_execution_events(struct call *c) {
     w->alive = (struct timer){.fn = on_alive, .arg = w};
     c->state = w;
     c->state_done = free_following;
+    snprintf(w->id, sizeof w->id, "%s", record_id(rec));
+    http_on_drain(c->req, on_drain);
     http_add_header(c->req, "Cache-Control", "no-cache");
     http_stream(c->req, 200,
                 w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");

@@ -131,6 +131,16 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     return rec;
 }
 
+/* False when it wants no more for now. */
+static bool tell(struct follower *f, uint64_t number, const char *type, const char *json,
+                 size_t len) {
+    f->after = number;
+    f->fn(f, number, type, json, len);
+    if (f->paused)
+        record_unfollow(f);
+    return !f->paused;
+}
+
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
     uint64_t number = ++rec->last;
     bool must = strcmp(type, "end") == 0 || strcmp(type, "error") == 0;
@@ -149,7 +159,7 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
     }
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
-        f->fn(f, number, type, json, len);
+        tell(f, number, type, json, len);
     }
     return number;
 }
@@ -188,12 +198,13 @@ const struct buf *record_result(const struct record *rec) {
 }
 
 void record_follow(struct record *rec, struct follower *f) {
+    f->record = NULL;
+    f->paused = false;
     for (size_t i = 0; i < rec->nevents; i++) {
         const struct event *e = &rec->events[i];
-        if (e->number > f->after)
-            f->fn(f, e->number, e->type, e->json, e->len);
+        if (e->number > f->after && !tell(f, e->number, e->type, e->json, e->len))
+            return;
     }
-    f->record = NULL;
     if (rec->ended_ns) {
         f->fn(f, rec->last, NULL, NULL, 0);
         return;

@@ -33,8 +33,9 @@ const struct buf *record_result(const struct record *rec);
  * end. It takes itself out when it leaves before that. */
 struct follower {
     struct follower *next;
-    struct record *record;
-    uint64_t after;
+    struct record *record; /* NULL when it is not told of new ones */
+    uint64_t after;        /* the last that it was told of */
+    bool paused; /* set by fn when it can take no more: it is left out until it follows again */
     void (*fn)(struct follower *f, uint64_t number, const char *type, const char *json, size_t len);
     void *arg;
 };

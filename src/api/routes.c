@@ -17,7 +17,7 @@ const struct route routes[] = {
      do_execute_stream, .body_max = 64 * MB},
     {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
       "one result a line, in order of completion, each with its index", "application/x-ndjson"},
-     do_batch, .body_max = 256 * MB},
+     do_batch, .body_max = 64 * MB},
     {{"GET", "/v1/executions/{id}", "Look an execution up", "execute", NULL, NULL, 200,
       "its state, and its result when it is done", JSON_TYPE}, do_execution},
     {{"GET", "/v1/executions/{id}/events", "Resume the stream of an execution", "execute", NULL,

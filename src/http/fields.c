@@ -386,6 +386,7 @@ struct scan {
     size_t why_at, ours_at; /* in bytes */
     uint64_t objects;       /* bit n: level n is an object, not an array */
     unsigned depth;
+    unsigned values; /* each takes a hundred times its bytes in memory when it is parsed */
 };
 
 _Static_assert(JSON_DEPTH_MAX <= 64, "one bit of scan.objects per level");
@@ -592,6 +593,8 @@ static bool scan_document(struct scan *c) {
     scan_space(c);
     while (!end) {
         bool empty = false;
+        if (++c->values > FIELDS_VALUES_MAX)
+            return scan_fail(c, "More than 500000 values", c->at);
         if (scan_is(c, '{') || scan_is(c, '[')) {
             if (!scan_open(c, &empty))
                 return false;

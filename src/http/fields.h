@@ -49,8 +49,9 @@ struct schema {
     bool open; /* unknown fields are ignored; otherwise each is a fault */
 };
 
-#define FIELDS_FAULTS_MAX 100  /* no more are looked for */
-#define FIELDS_INPUT_MAX  1000 /* bytes of an offending value that are quoted back */
+#define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
+#define FIELDS_FAULTS_MAX 100    /* no more are looked for */
+#define FIELDS_INPUT_MAX  1000   /* bytes of an offending value that are quoted back */
 
 /* The number of faults; each is written as an object of contract 1's shape into the array that
  * `errors` has open, in the order of the fields. The depth of `body` must be bounded, as it is

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import Engine, cloche_bin
+from harness import Engine, Service, cloche_bin
+from raw_http import KeyedService
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,3 +62,54 @@ def start_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 def own_engine(start_engine: Callable[..., Engine]) -> Engine:
     """An engine for this test alone, which it may mistreat."""
     return start_engine()
+
+
+@pytest.fixture(scope="session")
+def service_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("service"))
+    try:
+        service.execute("pass", profile="base", timeout_ms=60000)
+        service.settle()
+        yield service
+        service.stop()
+    finally:
+        service.kill()
+
+
+@pytest.fixture
+def service(service_session: Service) -> Iterator[Service]:
+    """The session's HTTP service. After the test it is healthy and has let go of everything."""
+    yield service_session
+    service_session.check_health()
+    service_session.check_no_leak()
+
+
+@pytest.fixture
+def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
+    """Starts services with options of the test's own; each is stopped and must leave nothing."""
+    services: list[Service] = []
+
+    def start(*options: str) -> Service:
+        services.append(Service(tmp_path_factory.mktemp("service"), *options))
+        return services[-1]
+
+    try:
+        yield start
+        for service in services:
+            service.check_health()
+            service.stop()
+    finally:
+        for service in services:
+            service.kill()
+
+
+@pytest.fixture(scope="session")
+def keyed_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedService]:
+    """A service that wants keys: .url, and .key that opens it. tests/browser takes it from here."""
+    service = KeyedService(tmp_path_factory.mktemp("keyed"), "--profiles", "base")
+    try:
+        yield service
+        service.check_health()
+        service.stop()
+    finally:
+        service.kill()

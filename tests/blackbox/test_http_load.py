@@ -1,0 +1,240 @@
+"""More work than the machine can do: every request gets an answer, nothing leaks, memory stays
+bounded."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from harness import Caller, Service, eventually
+from raw_http import (
+    Raw,
+    Reply,
+    ask,
+    execute,
+    heard,
+    post,
+    request,
+    resident_mb,
+)
+
+HEALTH = request("GET", "/health")
+QUICK = ("--profiles", "base")
+HELLO = post("/v1/execute", {"code": "print('hello')", "timeout_ms": 60000})
+SPIN = {"code": "print('up', flush=True)\nwhile True: pass", "timeout_ms": 60000}
+GROWTH_MB = 64.0
+
+
+def judged(reply: Reply) -> str:
+    """An answer is the result, or says whose limit it was and when to come back."""
+    if reply.status == 200:
+        assert reply.json["stdout"] == "hello\n", reply.body
+        return "200"
+    assert reply.status in (429, 503), reply.body
+    assert int(reply.header("Retry-After") or 0) >= 1
+    error = reply.json["error"]
+    assert error["retryable"] is True and error["message"] and error["remediation"]
+    return f"{reply.status} {error['code']}"
+
+
+def storm(service: Service, connections: int, requests: int) -> Counter[str]:
+    """So many connections at once, each with so many requests one after the other."""
+
+    def one(raw: Raw) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for _ in range(requests):
+            found[judged(raw.send(HELLO).reply())] += 1
+        return found
+
+    clients = [Raw(service) for _ in range(connections)]
+    try:
+        with heard(service), ThreadPoolExecutor(connections) as pool:
+            return sum(pool.map(one, clients), Counter())
+    finally:
+        for client in clients:
+            client.sock.close()
+
+
+def test_ten_times_more_work_than_slots(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-sandboxes", "20", "--queue-max", "40")
+    assert judged(ask(service, HELLO)) == "200"
+    service.settle()
+    before = resident_mb(service)
+    found = storm(service, 200, 5)
+    assert sum(found.values()) == 1000
+    assert found["200"] > 0 and found["503 queue_full"] > 0, found
+    assert resident_mb(service) - before < GROWTH_MB
+    service.check_no_leak()
+
+
+def test_a_queue_that_is_long_enough_answers_all(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--queue-max", "1000", "--queue-ms", "600000")
+    assert judged(ask(service, HELLO)) == "200"
+    service.settle()
+    assert storm(service, 200, 3) == {"200": 600}
+    service.check_no_leak()
+
+
+def test_health_answers_under_load(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-sandboxes", "8", "--queue-ms", "600000")
+    with ThreadPoolExecutor(1) as pool, Raw(service) as raw:
+        work = pool.submit(storm, service, 100, 3)
+        answers = 0
+        while not work.done():
+            assert raw.send(HEALTH).reply().json["status"] == "ok"
+            answers += 1
+        assert work.result()["200"] == 300 and answers > 0
+
+
+def test_without_a_queue(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-sandboxes", "2", "--pool", "1", "--queue-max", "0")
+    held: list[Raw] = []
+    refused: list[Reply] = []
+    try:
+        while not refused:
+            raw = Raw(service).send(post("/v1/execute/stream", SPIN))
+            held.append(raw)
+            reply = raw.head()
+            if reply.status == 200:
+                if b"up" not in raw.until(b"\n\n"):
+                    raise AssertionError(raw.got)
+            else:
+                refused.append(reply)
+            assert len(held) < 10
+        again = ask(service, HELLO)
+        assert judged(again) == "503 queue_full"
+    finally:
+        for raw in held:
+            raw.reset()
+    assert eventually(lambda: ask(service, HELLO).status == 200), "and then there is room again"
+
+
+def test_a_queue_of_one(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-sandboxes", "1", "--pool", "1", "--queue-max", "1")
+    with Raw(service) as runs, Raw(service) as waits:
+        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        waits.send(HELLO)
+        assert eventually(lambda: queue_length(service) == 1)
+        assert judged(ask(service, HELLO)) == "503 queue_full"
+        runs.reset()
+        reply = waits.reply()
+        assert judged(reply) == "200"
+        assert reply.json["usage"]["queue_ms"] > 0
+
+
+def queue_length(service: Service) -> int:
+    text = ask(service, request("GET", "/metrics")).body.decode()
+    (line,) = [line for line in text.splitlines() if line.startswith("cloche_queue_length{")]
+    return int(line.split()[1])
+
+
+def test_time_in_the_queue_has_a_deadline_of_its_own(start_service: Callable[..., Service]) -> None:
+    options = ("--max-sandboxes", "1", "--pool", "1", "--queue-ms", "300")
+    service = start_service(*QUICK, *options)
+    with Raw(service) as runs:
+        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        assert judged(ask(service, HELLO)) == "503 queue_timeout"
+        stream = ask(service, post("/v1/execute/stream", SPIN))
+        assert b"queue_timeout" in stream.body
+        runs.reset()
+    assert eventually(lambda: ask(service, HELLO).status == 200)
+
+
+def test_a_client_that_leaves_the_queue_makes_room(start_service: Callable[..., Service]) -> None:
+    options = ("--max-sandboxes", "1", "--pool", "1", "--queue-max", "1", "--queue-ms", "600000")
+    service = start_service(*QUICK, *options)
+    with Raw(service) as runs:
+        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        for _ in range(20):
+            with Raw(service) as waits:
+                waits.send(HELLO)
+                assert eventually(lambda: queue_length(service) == 1)
+                waits.reset()
+            assert eventually(lambda: queue_length(service) == 0), "it waits for nobody"
+
+
+def test_a_batch_with_a_single_sandbox(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-sandboxes", "1", "--pool", "1")
+    items = [{"code": f"print({n})", "timeout_ms": 60000} for n in range(5)]
+    reply = ask(service, post("/v1/execute/batch", {"items": items}))
+    lines = [json.loads(line) for line in reply.body.splitlines() if line]
+    assert sorted(line["index"] for line in lines) == list(range(5))
+    assert all(line["stdout"] == f"{line['index']}\n" for line in lines)
+
+
+def test_a_batch_of_a_thousand(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK)
+    assert judged(ask(service, HELLO)) == "200"
+    service.settle()
+    before = resident_mb(service)
+    items = [{"code": f"print({n})", "timeout_ms": 60000} for n in range(1000)]
+    reply = ask(service, post("/v1/execute/batch", {"items": items}))
+    lines = {line["index"]: line for line in map(json.loads, reply.body.splitlines()) if line}
+    assert all(lines[n]["stdout"] == f"{n}\n" for n in range(1000))
+    assert resident_mb(service) - before < GROWTH_MB
+    service.check_no_leak()
+
+
+def test_more_connections_than_allowed(start_service: Callable[..., Service]) -> None:
+    service = start_service(*QUICK, "--max-connections", "20")
+    kept = [Raw(service) for _ in range(20)]
+    try:
+        for raw in kept:
+            assert raw.send(HEALTH).reply().status == 200
+        for _ in range(100):
+            reply = ask(service, HEALTH)
+            assert reply.status == 503 and int(reply.header("Retry-After") or 0) >= 1
+            assert not reply.keeps
+        for raw in kept:
+            assert raw.send(HEALTH).reply().status == 200, "those inside are not disturbed"
+        kept.pop().sock.close()
+        assert eventually(lambda: ask(service, HEALTH).status == 200), "a place is given back"
+    finally:
+        for raw in kept:
+            raw.sock.close()
+
+
+def test_thousands_of_idle_connections_cost_little(start_service: Callable[..., Service]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 4096:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    service = start_service(*QUICK)
+    before = resident_mb(service)
+    kept = [Raw(service) for _ in range(1500)]
+    try:
+        with heard(service):
+            for raw in kept:
+                raw.send(HEALTH)
+            for raw in kept:
+                assert raw.reply().status == 200
+        assert resident_mb(service) - before < 1500 * 0.1 + 32, "64 KiB each, and a little"
+        assert execute(service, "print(1)").json["stdout"] == "1\n"
+    finally:
+        for raw in kept:
+            raw.sock.close()
+
+
+def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
+    """Connections wait or are refused; those inside are served, and all is well afterwards."""
+    few = Caller(before=("prlimit", "--nofile=1024:1024"))
+    service = Service(tmp_path, *QUICK, "--pool", "1", caller=few)
+    kept: list[Raw] = []
+    try:
+        assert judged(ask(service, HELLO)) == "200"
+        kept.append(Raw(service))
+        assert kept[0].send(HEALTH).reply().status == 200
+        kept += [Raw(service).send(HELLO) for _ in range(1500)]
+        assert kept[0].send(HEALTH).reply().status == 200
+        for raw in kept:
+            raw.reset()
+        assert eventually(lambda: ask(service, HELLO).status == 200)
+        assert "server ended" not in service.text()
+        service.stop()
+    finally:
+        for raw in kept:
+            raw.sock.close()
+        service.kill()
