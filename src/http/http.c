@@ -94,6 +94,29 @@ void http_cut(struct http_req *r) {
 
 /* ---- connections ---- */
 
+static struct http_conn *conn_of(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
+}
+
+static void req_free(struct http_req *r) {
+    loop_unwatch(r->http->o.loop, &r->gone_watch);
+    http_body_done(r);
+    for (unsigned i = 0; i < r->nheaders; i++) {
+        free(r->headers[i].name);
+        free(r->headers[i].value);
+    }
+    free(r->headers);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    buf_done(&r->out);
+    free(r->path);
+    free(r->route);
+    free(r->who);
+    free(r);
+}
+
 static void on_late(struct timer *t) {
     struct http_conn *c = t->arg;
     struct http_req *r = c->req;
@@ -114,6 +137,8 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         struct http_conn *c = *context;
         loop_timer_stop(h->o.loop, &c->timer);
+        if (c->pending)
+            req_free(c->pending);
         free(c);
         *context = NULL;
         h->nconns--;
@@ -160,23 +185,6 @@ static void on_accept(struct watch *w, uint32_t events) {
 
 /* ---- requests ---- */
 
-static void req_free(struct http_req *r) {
-    loop_unwatch(r->http->o.loop, &r->gone_watch);
-    http_body_done(r);
-    for (unsigned i = 0; i < r->nheaders; i++) {
-        free(r->headers[i].name);
-        free(r->headers[i].value);
-    }
-    free(r->headers);
-    if (r->response)
-        MHD_destroy_response(r->response);
-    buf_done(&r->out);
-    free(r->path);
-    free(r->route);
-    free(r->who);
-    free(r);
-}
-
 /* The parameters stay where they are: behind the path, cut apart and decoded in place. */
 static bool split_query(struct http_req *r, char *at) {
     while (at && *at) {
@@ -198,7 +206,6 @@ static bool split_query(struct http_req *r, char *at) {
 /* The request line as it came, before the library would decode it. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
     struct http *h = arg;
-    (void)mhd;
     struct http_req *r = xcalloc(1, sizeof *r);
     *r = (struct http_req){.http = h,
                            .body = BUF_INIT,
@@ -212,6 +219,12 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
     if (query)
         *query++ = '\0';
     bool good = split_query(r, query);
+    /* If the library gives up before the headers are whole, it says no word of this request again.
+     */
+    struct http_conn *c = conn_of(mhd);
+    if (c->pending)
+        req_free(c->pending);
+    c->pending = r;
     r->bad_path = !good || r->path[0] != '/' || !http_decode(r->path, false);
     return r;
 }
@@ -225,10 +238,11 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code) {
     struct http *h = arg;
     struct http_req *r = *context;
-    (void)mhd;
     if (!r)
         return;
     *context = NULL;
+    if (conn_of(mhd)->pending == r)
+        conn_of(mhd)->pending = NULL;
     if (r->conn) {
         if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && r->phase != REQ_CUT && r->on_gone)
             r->on_gone(r);
@@ -238,12 +252,6 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
         loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.idle_s * SECOND);
     }
     req_free(r);
-}
-
-static struct http_conn *conn_of(struct MHD_Connection *mhd) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info->socket_context;
 }
 
 static bool has_body(const struct http_req *r) {
@@ -273,6 +281,7 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     struct http *h = r->http;
     r->conn = conn_of(mhd);
     r->conn->req = r;
+    r->conn->pending = NULL;
     r->phase = REQ_BODY;
     snprintf(r->method, sizeof r->method, "%s", method);
     const char *wrong = http_check_head(r, method, version);

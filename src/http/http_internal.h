@@ -32,6 +32,7 @@ struct http_conn {
     bool is_unix, asked;        /* asked: has had a request */
     struct timer timer;         /* until the next request's headers, or the next step of a body */
     struct http_req *req;       /* borrowed: the one at hand */
+    struct http_req *pending;   /* owned: its line was read, its headers may never be */
 };
 
 enum req_phase { REQ_NEW, REQ_BODY, REQ_WAITING, REQ_REPLYING, REQ_CUT };
