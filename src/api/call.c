@@ -275,7 +275,6 @@ void call_begin(void *arg, struct http_req *r) {
         call_problem(c, &p);
         return;
     }
-    http_set_note(r, c->route->doc.path, c->key_id);
     if (c->route->body_max)
         http_take_body(r, c->route->body_max, with_body, too_large);
     else

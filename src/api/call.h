@@ -83,7 +83,6 @@ void call_finished(void *arg, struct http_req *r);
 
 /* guard.c: limits of a key. 0, or -1 and a problem that is filled in. */
 struct guard *guard_new(void);
-void guard_free(struct guard *g);
 int guard_enter(struct guard *g, struct call *c, struct problem *ret);
 void guard_leave(struct guard *g, struct call *c);
 void guard_used(struct guard *g, const char *key_id, double cpu_seconds);

@@ -162,10 +162,6 @@ void exec_hold(struct exec *x, bool hold) {
     run_hold(x->run, hold);
 }
 
-bool exec_goes_on(const struct exec *x) {
-    return x->goes_on;
-}
-
 /* Made when it is first needed: the engine may start a program before run_new returns. */
 static struct record *record_of(struct exec *x) {
     if (!x->record)

@@ -27,5 +27,3 @@ void exec_result(const struct exec *x, bool no_output, struct buf *to);
  * the request asked to go on. */
 void exec_hold(struct exec *x, bool hold);
 void exec_leave(struct exec *x);
-/* It may be left without a word: on_disconnect is "continue". */
-bool exec_goes_on(const struct exec *x);

@@ -27,15 +27,6 @@ struct guard *guard_new(void) {
     return xcalloc(1, sizeof(struct guard));
 }
 
-void guard_free(struct guard *g) {
-    while (g && g->tallies) {
-        struct tally *t = g->tallies;
-        g->tallies = t->next;
-        free(t);
-    }
-    free(g);
-}
-
 static struct tally *find(struct guard *g, const char *id) {
     struct tally *t = g->tallies;
     while (t && strcmp(t->id, id) != 0)

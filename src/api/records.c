@@ -96,15 +96,6 @@ struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
     return r;
 }
 
-void records_free(struct records *r) {
-    if (!r)
-        return;
-    loop_timer_stop(r->loop, &r->timer);
-    while (r->oldest)
-        forget(r, &r->oldest);
-    free(r);
-}
-
 static void copy(char *to, size_t cap, const char *from) {
     size_t n = strnlen(from, cap - 1);
     memcpy(to, from, n);

@@ -12,7 +12,6 @@ struct records;
 struct record;
 
 struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns);
-void records_free(struct records *r);
 
 /* A new one, held open until record_end. */
 struct record *record_new(struct records *r, const char *id, const char *tenant);

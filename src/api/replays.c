@@ -45,12 +45,6 @@ static void forget(struct replays *all, struct replay **at) {
     free(r);
 }
 
-void replays_free(struct replays *r) {
-    while (r && r->oldest)
-        forget(r, &r->oldest);
-    free(r);
-}
-
 static void tidy(struct replays *all) {
     uint64_t now = now_ns();
     for (struct replay **at = &all->oldest; *at;) {

@@ -6,7 +6,6 @@
 #include "api/call.h"
 
 struct replays *replays_new(void);
-void replays_free(struct replays *r);
 
 /* Executes the call's body, or joins the one under way, or answers again. */
 void replay_execute(struct call *c, const char *key);

@@ -112,8 +112,6 @@ static void req_free(struct http_req *r) {
         MHD_destroy_response(r->response);
     buf_done(&r->out);
     free(r->path);
-    free(r->route);
-    free(r->who);
     free(r);
 }
 
@@ -398,16 +396,6 @@ unsigned http_connections(const struct http *h) {
     return h->nconns;
 }
 
-void http_free(struct http *h) {
-    if (!h)
-        return;
-    http_drain(h);
-    MHD_stop_daemon(h->daemon);
-    loop_unwatch(h->o.loop, &h->watch);
-    loop_timer_stop(h->o.loop, &h->timer);
-    free(h);
-}
-
 /* ---- what handlers ask ---- */
 
 const char *http_method(const struct http_req *r) {
@@ -439,18 +427,6 @@ void http_set_user(struct http_req *r, void *user) {
 }
 void *http_user(const struct http_req *r) {
     return r->user;
-}
-void http_set_note(struct http_req *r, const char *route, const char *who) {
-    free(r->route);
-    free(r->who);
-    r->route = route ? xstrdup(route) : NULL;
-    r->who = who ? xstrdup(who) : NULL;
-}
-const char *http_route(const struct http_req *r) {
-    return r->route ? r->route : "";
-}
-const char *http_who(const struct http_req *r) {
-    return r->who ? r->who : "";
 }
 int http_status(const struct http_req *r) {
     return r->status;

@@ -42,7 +42,6 @@ int http_listen(struct http *h, int *fd, struct err *e);
 /* No new connections; idle ones are closed, the others after their reply. */
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
-void http_free(struct http *h);
 
 /* ---- the request ---- */
 const char *http_method(const struct http_req *r);
@@ -55,10 +54,6 @@ uint64_t http_born_ns(const struct http_req *r);
 /* What the handlers want to remember. */
 void http_set_user(struct http_req *r, void *user);
 void *http_user(const struct http_req *r);
-/* For logs: who it was, once that is known. Copied. */
-void http_set_note(struct http_req *r, const char *route, const char *who);
-const char *http_route(const struct http_req *r);
-const char *http_who(const struct http_req *r);
 int http_status(const struct http_req *r); /* 0 while there is none */
 uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct http_req *r);
 

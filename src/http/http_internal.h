@@ -45,7 +45,6 @@ struct http_req {
     char *path;      /* owned, and the query behind it */
     const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
     size_t uri_len;
-    char *route, *who; /* owned, or NULL */
     struct param {
         const char *name, *value; /* borrowed from `path` */
     } params[MAX_PARAMS];
