@@ -20,6 +20,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -173,21 +174,38 @@ static void use_huge_pages(void) {
 
 /* ---- a snapshot instead of copies ----
  *
- * What a fork has to copy entry by entry is private memory that was written to, and every library
- * has a little of it. So that is put into a sealed file in memory, and the file is mapped in its
- * place: a fork then has nothing to copy there, and a child maps what it reads, sixteen pages at a
- * time, and copies what it writes, as before. Large mappings stay as they are: they are made of
- * huge pages. */
+ * What a fork has to copy entry by entry is private memory that was written to. So that is put into
+ * a sealed file in memory, made of huge pages where they can be had, and the file is mapped in its
+ * place. A small piece (every library has some) is then mapped by the child that reads it, and a
+ * fork has nothing to copy there. A large one, and the code of the interpreter and of libc, is
+ * mapped in the zygote: the kernel copies and drops the entries of one huge page in one go, and a
+ * child has no faults there but for what it writes. Memory that is already made of huge pages stays
+ * as it is. */
 
 #define PAGE        4096ul
 #define PRESENT     (1ull << 63)
 #define OF_FILE     (1ull << 61)
 #define MAX_ENTRIES 4096
 #define MAPS_MAX    (1ul << 20)
+#define MAX_PIECES  2048
+#define LARGE       (256ul << 10)
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* kernel 5.14 */
+#endif
+
+struct piece {
+    char *at;
+    size_t len;
+    int prot;
+};
 
 struct snapshot {
     int file, pagemap;
-    off_t size;
+    bool huge; /* what is large is of huge pages already */
+    char code[2][64];
+    struct piece pieces[MAX_PIECES];
+    unsigned npieces;
+    size_t size;
 };
 
 /* Whether a page of the mapping is the zygote's own, and not a file's. */
@@ -206,18 +224,11 @@ static bool is_written(const struct snapshot *s, const char *from, const char *t
     return false;
 }
 
-static bool replace(struct snapshot *s, char *from, char *to, int prot) {
-    size_t len = (size_t)(to - from);
-    for (size_t done = 0; done < len;) {
-        ssize_t n = pwrite(s->file, from + done, len - done, s->size + (off_t)done);
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    if (mmap(from, len, prot, MAP_PRIVATE | MAP_FIXED, s->file, s->size) == MAP_FAILED)
-        return false;
-    s->size += (off_t)len;
-    return true;
+static void add_piece(struct snapshot *s, char *from, char *to, int prot) {
+    if (from >= to || s->npieces == MAX_PIECES)
+        return;
+    s->pieces[s->npieces++] = (struct piece){from, (size_t)(to - from), prot};
+    s->size += (size_t)(to - from);
 }
 
 /* The length of a block that malloc has mapped by itself, if one begins here, else 0: it may one
@@ -229,59 +240,130 @@ static size_t mapped_block(const char *at, const char *end) {
     return is && size <= (size_t)(end - at) ? size : 0;
 }
 
-static void replace_between_blocks(struct snapshot *s, char *from, char *to, int prot) {
+static void add_between_blocks(struct snapshot *s, char *from, char *to, int prot) {
     for (char *at = from; at < to;) {
         size_t block = mapped_block(at, to);
-        if (block && from < at && !replace(s, from, at, prot))
-            return;
+        if (block)
+            add_piece(s, from, at, prot);
         at += block ? block : PAGE;
         if (block)
             from = at;
     }
-    if (from < to)
-        replace(s, from, to, prot);
+    add_piece(s, from, to, prot);
 }
 
-static void visit(struct snapshot *s, const char *line) {
-    char *from, *to, mode[8], name[16] = "";
+struct mapping {
+    char *from, *to, mode[8], name[64];
     unsigned long inode;
-    if (sscanf(line, "%p-%p %7s %*x %*s %lu %15s", (void **)&from, (void **)&to, mode, &inode,
-               name) < 4)
+};
+
+static bool is_code(const struct snapshot *s, const struct mapping *m) {
+    return m->mode[1] == '-' && m->inode &&
+           (strcmp(m->name, s->code[0]) == 0 || strcmp(m->name, s->code[1]) == 0);
+}
+
+static void visit(struct snapshot *s, struct mapping *m) {
+    int prot = (m->mode[0] == 'r' ? PROT_READ : 0) | (m->mode[1] == 'w' ? PROT_WRITE : 0) |
+               (m->mode[2] == 'x' ? PROT_EXEC : 0);
+    bool heap = strcmp(m->name, "[heap]") == 0;
+    bool arenas = m->from < range.end && m->to > range.begin;
+    if (!(prot & PROT_READ) || m->mode[3] != 'p' || (m->name[0] == '[' && !heap))
         return;
-    int prot = strcmp(mode, "rw-p") == 0   ? PROT_READ | PROT_WRITE
-               : strcmp(mode, "r--p") == 0 ? PROT_READ
-                                           : 0;
-    bool heap = strcmp(name, "[heap]") == 0;
-    if (!prot || (name[0] == '[' && !heap))
+    if (arenas) {
+        m->from = m->from > range.begin ? m->from : range.begin;
+        m->to = m->to < range.next ? m->to : range.next;
+    }
+    if (s->huge && m->to - m->from >= (ptrdiff_t)HUGE_BYTES && !is_code(s, m))
         return;
-    bool arenas = from >= range.begin && from < range.end;
-    if (arenas)
-        to = to < range.next ? to : range.next;
-    if (to - from >= (ptrdiff_t)HUGE_BYTES || from >= to || !is_written(s, from, to))
+    if (is_code(s, m) && (size_t)(m->to - m->from) >= LARGE)
+        add_piece(s, m->from, m->to, prot);
+    else if ((prot & PROT_EXEC) || m->from >= m->to || !is_written(s, m->from, m->to))
         return;
-    if (inode == 0 && !heap && !arenas)
-        replace_between_blocks(s, from, to, prot);
+    else if (m->inode == 0 && !heap && !arenas)
+        add_between_blocks(s, m->from, m->to, prot);
     else
-        replace(s, from, to, prot);
+        add_piece(s, m->from, m->to, prot);
+}
+
+static void find_pieces(struct snapshot *s, char *maps) {
+    for (char *line = maps, *next; *line; line = next) {
+        struct mapping m = {.name = ""};
+        next = line + strcspn(line, "\n");
+        if (*next)
+            *next++ = '\0';
+        if (sscanf(line, "%p-%p %7s %*x %*s %lu %63s", (void **)&m.from, (void **)&m.to, m.mode,
+                   &m.inode, m.name) >= 4)
+            visit(s, &m);
+    }
+}
+
+/* Fills the file through a mapping of its own, where huge pages can be. */
+static bool fill_file(const struct snapshot *s) {
+    size_t whole = (s->size + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1), room = whole + HUGE_BYTES;
+    char *space = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (space == MAP_FAILED || ftruncate(s->file, (off_t)whole) < 0)
+        return false;
+    char *at = space + (HUGE_BYTES - (uintptr_t)space % HUGE_BYTES);
+    bool good = mmap(at, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, s->file, 0) == at;
+    for (unsigned i = 0; good && i < s->npieces; i++) {
+        memcpy(at, s->pieces[i].at, s->pieces[i].len);
+        at += s->pieces[i].len;
+        if (i + 1 == s->npieces)
+            madvise(at - s->size, whole, MADV_COLLAPSE);
+    }
+    munmap(space, room);
+    return good;
+}
+
+/* Made elsewhere, so that code is never writable and a piece is whole at every moment. The write
+ * makes it a mapping whose entries a fork copies. */
+static bool put_piece(const struct snapshot *s, const struct piece *p, size_t offset) {
+    char *at = mmap(NULL, p->len, PROT_READ | PROT_WRITE, MAP_PRIVATE, s->file, (off_t)offset);
+    if (at == MAP_FAILED)
+        return false;
+    if (p->len >= LARGE) {
+        *(volatile char *)at = *(volatile char *)at;
+        madvise(at, p->len, MADV_POPULATE_READ);
+    }
+    if (mprotect(at, p->len, p->prot) == 0 &&
+        mremap(at, p->len, p->len, MREMAP_MAYMOVE | MREMAP_FIXED, p->at) == p->at)
+        return true;
+    munmap(at, p->len);
+    return false;
+}
+
+/* Between the filling and the last piece nothing may write to what is replaced: no allocation, no
+ * variable that is not on the stack. */
+static void take(struct snapshot *s) {
+    size_t offset = 0;
+    if (!fill_file(s))
+        return;
+    for (unsigned i = 0; i < s->npieces && put_piece(s, &s->pieces[i], offset); i++)
+        offset += s->pieces[i].len;
+    fcntl(s->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+}
+
+static void name_of(const void *symbol, char out[64]) {
+    Dl_info info;
+    char real[PATH_MAX];
+    out[0] = '\0';
+    if (dladdr(symbol, &info) && info.dli_fname && realpath(info.dli_fname, real))
+        snprintf(out, 64, "%.63s", real);
 }
 
 void memory_snapshot(void) {
-    if (!is_worth())
-        return;
     struct snapshot s = {.file = memfd_create("zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING),
-                         .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
+                         .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
+                         .huge = is_worth()};
     AUTO_FD maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     struct err e;
+    name_of((const void *)&Py_GetVersion, s.code[0]);
+    name_of((const void *)&mallinfo2, s.code[1]); /* an address that no executable stands in for */
     char *text = mmap(NULL, MAPS_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s.file >= 0 && s.pagemap >= 0 && maps >= 0 && text != MAP_FAILED &&
         fd_read_all(maps, text, MAPS_MAX, NULL, &e) == 0) {
-        for (char *line = text, *next; *line; line = next) {
-            next = line + strcspn(line, "\n");
-            if (*next)
-                *next++ = '\0';
-            visit(&s, line);
-        }
-        fcntl(s.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+        find_pieces(&s, text);
+        take(&s);
     }
     if (text != MAP_FAILED)
         munmap(text, MAPS_MAX);
