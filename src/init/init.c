@@ -69,7 +69,7 @@ static int make_pipes(uint32_t uid, int ours[3], int theirs[3], struct err *e) {
 /* The empty program file is here from the start, and the directory's time of modification is set a
  * second back, so that a later look at it tells whether a name was made, removed or renamed in it,
  * however coarse the kernel's clock. */
-static int open_places(struct box *b, int ret[5], struct err *e) {
+static int open_places(struct box *b, int ret[3], struct err *e) {
     static const char *const paths[] = {"/workspace", "/tmp", "/dev/shm"};
     AUTO_FD file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0)
@@ -84,12 +84,8 @@ static int open_places(struct box *b, int ret[5], struct err *e) {
         if (ret[i] < 0)
             return err_sys(e, "open %s", paths[i]);
     }
-    ret[3] = open("/proc/self/net/snmp", O_RDONLY | O_CLOEXEC);
-    ret[4] = open("/proc/self/net/snmp6", O_RDONLY | O_CLOEXEC);
-    if (ret[4] < 0) /* a kernel without IPv6 */
-        ret[4] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     b->workspace = open("/workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return ret[3] < 0 || ret[4] < 0 || b->workspace < 0 ? err_sys(e, "open /proc/self/net") : 0;
+    return b->workspace < 0 ? err_sys(e, "open /workspace") : 0;
 }
 
 static int set_up(struct box *b, struct wire_out *o, struct err *e) {
@@ -99,7 +95,7 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
                                   .disk_files = DISK_FILES};
     if (root_private(&places, e) < 0)
         return -1;
-    int ctl[2], req[2], hand[2], ours[3], theirs[3], at[5], ruleset = -1;
+    int ctl[2], req[2], hand[2], ours[3], theirs[3], at[3], ruleset = -1;
     if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 || wire_pair(hand, e) < 0 ||
         make_pipes(b->plan.uid, ours, theirs, e) < 0 || open_places(b, at, e) < 0 ||
         landlock_ruleset(&ruleset, e) < 0)
@@ -114,15 +110,13 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
                        at[0],
                        at[1],
                        at[2],
-                       at[3],
-                       at[4],
                        /* KERNEL_…, less the pidfd */ ctl[1],
                        theirs[0],
                        theirs[1],
                        theirs[2],
                        hand[1],
                        ruleset};
-    _Static_assert(sizeof all / sizeof *all == SANDBOX_FDS_ + KERNEL_FDS_ - 1, "one of each");
+    _Static_assert(sizeof all / sizeof *all == INIT_FDS, "one of each");
     wire_begin(o, WIRE_I_READY);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         wire_put_fd(o, all[i]);

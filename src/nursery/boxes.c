@@ -131,7 +131,7 @@ static void box_free(struct nursery *n, struct box *b) {
 
 void boxes_make(struct nursery *n, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
-    *b = (struct box){.nursery = n, .pidfd = -1, .net = -1, .sock = -1, .next = n->boxes};
+    *b = (struct box){.nursery = n, .pidfd = -1, .net = {.ns = -1}, .sock = -1, .next = n->boxes};
     memset(b->fds, 0xff, sizeof b->fds);
     b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
     b->id = wire_get_u64(in);
@@ -164,8 +164,10 @@ void boxes_forked(struct nursery *n, struct box *b, pid_t kernel) {
     struct wire_out o;
     wire_begin(&o, WIRE_N_MADE);
     wire_put_u64(&o, b->id);
-    for (int i = 0; i < SANDBOX_FDS_; i++)
+    for (int i = 0; i < SANDBOX_SNMP; i++)
         wire_put_fd(&o, b->fds[i]);
+    wire_put_fd(&o, b->net.tables[NET_SNMP]);
+    wire_put_fd(&o, b->net.tables[NET_SNMP6]);
     chan_send(&n->warden, &o);
     b->told = true;
     close_transit(b);

@@ -6,9 +6,11 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -19,7 +21,7 @@
 
 /* Packets over loopback, protocol counters, sockets that still wait to die. What netstat would add
  * changes only when packets go over loopback. */
-static const char *const tables[] = {"dev", "snmp", "snmp6", "sockstat", "sockstat6"};
+static const char *const names[NET_TABLES_] = {"dev", "snmp", "snmp6", "sockstat", "sockstat6"};
 
 /* Of a sockstat table only "inuse N" and "tw N" are of this namespace alone; the rest counts for
  * the whole machine, or counts unix sockets that the server may not have closed yet. In place. */
@@ -43,20 +45,39 @@ static size_t keep_inuse(char *text) {
     return (size_t)(to - text);
 }
 
-static int read_tables(char *out, struct err *e) {
+static int read_tables(const struct net *t, char *out, struct err *e) {
     size_t len = 0;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        char path[64] = "/proc/self/net/";
-        strncat(path, tables[i], sizeof path - strlen(path) - 1);
-        AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (int i = 0; i < NET_TABLES_; i++) {
         size_t n;
-        if (fd < 0)
-            continue; /* no IPv6 */
-        if (fd_read_all(fd, out + len, TEXT_MAX - len, &n, e) < 0)
-            return err_wrap(e, "%s", path);
-        len += strncmp(tables[i], "sock", 4) == 0 ? keep_inuse(out + len) : n;
+        lseek(t->tables[i], 0, SEEK_SET);
+        if (fd_read_all(t->tables[i], out + len, TEXT_MAX - len, &n, e) < 0)
+            return err_wrap(e, "/proc/net/%s", names[i]);
+        len += i >= NET_SOCKSTAT ? keep_inuse(out + len) : n;
     }
     return 0;
+}
+
+static void drop(struct net *n) {
+    fd_close(&n->ns);
+    fd_close_all(n->tables, NET_TABLES_);
+}
+
+static int open_all(struct net *n, struct err *e) {
+    *n = (struct net){.ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
+    bool good = n->ns >= 0;
+    for (int i = 0; i < NET_TABLES_; i++) {
+        char path[64] = "/proc/self/net/";
+        strncat(path, names[i], sizeof path - strlen(path) - 1);
+        n->tables[i] = open(path, O_RDONLY | O_CLOEXEC);
+        if (n->tables[i] < 0 && errno == ENOENT) /* no IPv6 */
+            n->tables[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        good = good && n->tables[i] >= 0;
+    }
+    if (good)
+        return 0;
+    err_sys(e, "open the tables of a network namespace");
+    drop(n);
+    return -1;
 }
 
 static int loopback_up(struct err *e) {
@@ -68,14 +89,11 @@ static int loopback_up(struct err *e) {
     return ioctl(s, SIOCSIFFLAGS, &r) < 0 ? err_sys(e, "bring lo up") : 0;
 }
 
-static int make(struct netpool *p, int *ret_fd, struct err *e) {
+static int make(struct netpool *p, struct net *ret, struct err *e) {
     if (unshare(CLONE_NEWNET) < 0)
         return err_sys(e, "make a network namespace");
-    if (loopback_up(e) < 0)
+    if (loopback_up(e) < 0 || open_all(ret, e) < 0)
         return -1;
-    *ret_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (*ret_fd < 0)
-        return err_sys(e, "open /proc/self/ns/net");
     p->made++;
     return 0;
 }
@@ -85,39 +103,40 @@ int netpool_init(struct netpool *p, struct err *e) {
     if (make(p, &p->spare[0], e) < 0)
         return -1;
     p->nspare = 1;
-    return read_tables(p->fresh, e);
+    return read_tables(&p->spare[0], p->fresh, e);
 }
 
 void netpool_done(struct netpool *p) {
-    fd_close_all(p->spare, p->nspare);
+    while (p->nspare)
+        drop(&p->spare[--p->nspare]);
     free(p->fresh);
     free(p->now);
     *p = (struct netpool){0};
 }
 
-int netpool_enter(struct netpool *p, int *ret_fd, struct err *e) {
+int netpool_enter(struct netpool *p, struct net *ret, struct err *e) {
     if (!p->nspare)
-        return make(p, ret_fd, e);
-    int fd = p->spare[--p->nspare];
-    if (setns(fd, CLONE_NEWNET) < 0) {
-        fd_close(&fd);
-        return err_sys(e, "enter a network namespace");
+        return make(p, ret, e);
+    *ret = p->spare[--p->nspare];
+    if (setns(ret->ns, CLONE_NEWNET) < 0) {
+        err_sys(e, "enter a network namespace");
+        drop(ret);
+        return -1;
     }
     p->reused++;
-    *ret_fd = fd;
     return 0;
 }
 
-void netpool_give_back(struct netpool *p, int *fd) {
+void netpool_give_back(struct netpool *p, struct net *n) {
     struct err e;
-    if (*fd < 0)
+    if (n->ns < 0)
         return;
-    bool clean = p->nspare < NETPOOL_MAX && setns(*fd, CLONE_NEWNET) == 0 &&
-                 read_tables(p->now, &e) == 0 && strcmp(p->now, p->fresh) == 0;
-    if (clean) {
-        p->spare[p->nspare++] = fd_take(fd);
+    if (p->nspare < NETPOOL_MAX && read_tables(n, p->now, &e) == 0 &&
+        strcmp(p->now, p->fresh) == 0) {
+        p->spare[p->nspare++] = *n;
     } else {
         p->dropped++;
-        fd_close(fd);
+        drop(n);
     }
+    n->ns = -1;
 }

@@ -10,8 +10,16 @@
 
 #define NETPOOL_MAX 64
 
+/* What is read of a namespace; opened once, since that costs more than the reading. */
+enum net_table { NET_DEV, NET_SNMP, NET_SNMP6, NET_SOCKSTAT, NET_SOCKSTAT6, NET_TABLES_ };
+
+struct net {
+    int ns;                  /* owned; -1: none */
+    int tables[NET_TABLES_]; /* owned; the null device where the kernel has no such table */
+};
+
 struct netpool {
-    int spare[NETPOOL_MAX]; /* owned */
+    struct net spare[NETPOOL_MAX];
     unsigned nspare;
     char *fresh; /* owned: what an unused namespace reads like */
     char *now;   /* scratch of the same size */
@@ -20,7 +28,7 @@ struct netpool {
 
 int netpool_init(struct netpool *p, struct err *e);
 void netpool_done(struct netpool *p);
-/* The calling process is in a clean namespace afterwards; *ret_fd names it. */
-int netpool_enter(struct netpool *p, int *ret_fd, struct err *e);
-/* All that was in it is dead. Takes the descriptor. */
-void netpool_give_back(struct netpool *p, int *fd);
+/* The calling process is in a clean namespace afterwards, which is *ret. */
+int netpool_enter(struct netpool *p, struct net *ret, struct err *e);
+/* All that was in it is dead. Takes it. */
+void netpool_give_back(struct netpool *p, struct net *n);

@@ -31,10 +31,11 @@ struct box {
     uint64_t id;
     uint32_t uid;
     pid_t init, kernel;
-    int pidfd, net;
+    int pidfd;
+    struct net net;
     int sock; /* to init, until it is ready */
     struct watch watch;
-    int fds[SANDBOX_FDS_ + KERNEL_FDS_ - 1]; /* in transit */
+    int fds[INIT_FDS]; /* in transit */
     int procs[MAX_PROCS];
     unsigned nprocs;
     struct zygote *zygote; /* borrowed: who forks or forked its kernel; NULL when that is gone */

@@ -281,7 +281,7 @@ static void give(struct zygote *z, struct box *b) {
     wire_put_u32(&o, b->nprocs);
     wire_put_fd(&o, b->pidfd);
     for (int i = 0; i < KERNEL_FDS_ - 1; i++)
-        wire_put_fd(&o, b->fds[SANDBOX_FDS_ + i]);
+        wire_put_fd(&o, b->fds[SANDBOX_SNMP + i]);
     for (unsigned i = 0; i < b->nprocs; i++)
         wire_put_fd(&o, b->procs[i]);
     b->state = BOX_FORKING;

@@ -113,6 +113,8 @@ enum kernel_fd {
     KERNEL_LANDLOCK, /* ruleset, or absent (then it is the null device) */
     KERNEL_FDS_
 };
+/* What init makes of these: not the network's tables, nor its own pidfd. */
+#define INIT_FDS (SANDBOX_SNMP + KERNEL_FDS_ - 1)
 
 enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RESTARTING };
 enum limit_kind {
