@@ -80,7 +80,7 @@ void run_options_help(void) {
          "\n"
          "  --timeout SECONDS         wall clock, fractions allowed\n"
          "  --cpu SECONDS             processor time\n"
-         "  --memory MB   --disk MB   memory; size of /workspace, and of /tmp\n"
+         "  --memory MB   --disk MB   memory; what all files can take\n"
          "  --cpus N      --pids N    processors (fractions allowed); processes and threads\n"
          "  --output BYTES            kept of stdout, and as much of stderr\n"
          "  --open-files N            per process\n"

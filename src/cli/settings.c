@@ -91,7 +91,7 @@ const struct setting settings[] = {
     {"pids",             NUM(1, 1u << 22),                "64",        AT(defaults.pids),
      .help = "processes and threads"},
     {"disk_mb",          MB,                              "64",        AT(defaults.disk_mb),
-     .help = "size of /workspace, and of /tmp"},
+     .help = "size of /workspace, /tmp and /dev/shm together"},
     {"open_files",       NUM(16, 1u << 20),               "256",       AT(defaults.open_files),
      .help = "open files per process"},
     {"output_bytes",     BYTES,                           "1000000",   AT(defaults.output_bytes),

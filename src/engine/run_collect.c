@@ -25,13 +25,8 @@
 #define MAX_LIST  (8u << 20)
 
 static bool disk_is_full(const struct sandbox *s) {
-    static const int places[] = {SANDBOX_WORKSPACE, SANDBOX_TMP, SANDBOX_SHM};
-    for (int i = 0; i < 3; i++) {
-        struct statfs f;
-        if (fstatfs(s->fds[places[i]], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0))
-            return true;
-    }
-    return false;
+    struct statfs f;
+    return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);
 }
 
 /* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names

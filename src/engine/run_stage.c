@@ -45,7 +45,6 @@ bool run_stage(struct run *r) {
     if (l->disk_mb != r->engine->config.defaults.disk_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, l->disk_mb);
-        wire_put_u32(&o, l->disk_mb);
         sandbox_ask(r->sandbox, ASKED_LIMITS, &o);
     }
     if (!knobs_there(r->sandbox->knobs)) {

@@ -42,7 +42,7 @@
 #include <unistd.h>
 
 #define MAX_NOTES     256
-#define DISK_FILES    20000 /* inodes of each tmpfs */
+#define DISK_FILES    20000 /* inodes of the tmpfs */
 #define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
 
 struct box {
@@ -69,8 +69,7 @@ static int make_pipes(uint32_t uid, int ours[3], int theirs[3], struct err *e) {
 /* The empty program file is here from the start, and the directory's time of modification is set a
  * second back, so that a later look at it tells whether a name was made, removed or renamed in it,
  * however coarse the kernel's clock. */
-static int open_places(struct box *b, int ret[3], struct err *e) {
-    static const char *const paths[] = {"/workspace", "/tmp", "/dev/shm"};
+static int open_workspace(struct box *b, int *ret_path, struct err *e) {
     AUTO_FD file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0)
         return err_sys(e, "/workspace/__main__.py");
@@ -79,25 +78,19 @@ static int open_places(struct box *b, int ret[3], struct err *e) {
     times[1].tv_sec--;
     if (utimensat(AT_FDCWD, "/workspace", times, 0) < 0)
         return err_sys(e, "set the time of /workspace");
-    for (int i = 0; i < 3; i++) {
-        ret[i] = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (ret[i] < 0)
-            return err_sys(e, "open %s", paths[i]);
-    }
+    *ret_path = open("/workspace", O_PATH | O_DIRECTORY | O_CLOEXEC);
     b->workspace = open("/workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return b->workspace < 0 ? err_sys(e, "open /workspace") : 0;
+    return *ret_path < 0 || b->workspace < 0 ? err_sys(e, "open /workspace") : 0;
 }
 
 static int set_up(struct box *b, struct wire_out *o, struct err *e) {
-    struct root_private places = {.uid = b->plan.uid,
-                                  .disk_mb = b->plan.disk_mb,
-                                  .tmp_mb = b->plan.tmp_mb,
-                                  .disk_files = DISK_FILES};
+    struct root_private places = {
+        .uid = b->plan.uid, .disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
     if (root_private(&places, e) < 0)
         return -1;
-    int ctl[2], req[2], hand[2], ours[3], theirs[3], at[3], ruleset = -1;
-    if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 || wire_pair(hand, e) < 0 ||
-        make_pipes(b->plan.uid, ours, theirs, e) < 0 || open_places(b, at, e) < 0 ||
+    int ctl[2], req[2], ours[3], theirs[3], workspace = -1, ruleset = -1;
+    if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 ||
+        make_pipes(b->plan.uid, ours, theirs, e) < 0 || open_workspace(b, &workspace, e) < 0 ||
         landlock_ruleset(&ruleset, e) < 0)
         return -1; /* the process ends: nothing leaks */
     if (ruleset < 0)
@@ -107,21 +100,17 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
                        ours[0],
                        ours[1],
                        ours[2],
-                       at[0],
-                       at[1],
-                       at[2],
-                       /* KERNEL_…, less the pidfd */ ctl[1],
+                       workspace,
+                       /* KERNEL_…, from KERNEL_CTL on */ ctl[1],
                        theirs[0],
                        theirs[1],
                        theirs[2],
-                       hand[1],
                        ruleset};
     _Static_assert(sizeof all / sizeof *all == INIT_FDS, "one of each");
     wire_begin(o, WIRE_I_READY);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         wire_put_fd(o, all[i]);
     b->req = req[1];
-    b->hand = hand[0];
     return 0;
 }
 
@@ -223,9 +212,7 @@ static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     b->plan.disk_mb = wire_get_u32(in);
-    b->plan.tmp_mb = wire_get_u32(in);
-    struct root_private places = {
-        .disk_mb = b->plan.disk_mb, .tmp_mb = b->plan.tmp_mb, .disk_files = DISK_FILES};
+    struct root_private places = {.disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
     struct err e;
     done(o, in->bad ? EINVAL : root_resize(&places, &e) < 0 ? e.code : 0, "resize");
 }
@@ -316,8 +303,8 @@ static _Noreturn void serve(struct box *b) {
     }
 }
 
-_Noreturn void init_main(const struct init_plan *plan, int sock) {
-    struct box b = {.plan = *plan, .req = -1, .hand = -1, .listener = -1, .signals = -1};
+_Noreturn void init_main(const struct init_plan *plan, int hand) {
+    struct box b = {.plan = *plan, .req = -1, .hand = hand, .listener = -1, .signals = -1};
     b.watcher.timer = -1;
     struct err e;
     struct wire_out o;
@@ -331,10 +318,10 @@ _Noreturn void init_main(const struct init_plan *plan, int sock) {
     if (set_up(&b, &o, &e) < 0) {
         wire_begin(&o, WIRE_I_BROKEN);
         wire_put_str(&o, e.text);
-        wire_send(sock, &o, &e);
+        wire_send(hand, &o, &e);
         _exit(1);
     }
-    if (wire_send(sock, &o, &e) != WIRE_SENT)
+    if (wire_send(hand, &o, &e) != WIRE_SENT)
         _exit(1);
     /* Only what we serve stays open; the other ends now belong to others. */
     int keep[] = {b.req, b.hand, b.signals, b.workspace};

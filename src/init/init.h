@@ -6,8 +6,9 @@
 
 struct init_plan {
     uint32_t uid; /* the sandbox's, as the nursery's user namespace counts */
-    uint32_t disk_mb, tmp_mb;
+    uint32_t disk_mb;
 };
 
-/* `sock` is the SEQPACKET socket to the nursery for I_READY or I_BROKEN. Never returns. */
-_Noreturn void init_main(const struct init_plan *plan, int sock);
+/* `hand` is a SEQPACKET socket, at whose other end is the nursery, which gets I_READY or I_BROKEN,
+ * and after it the kernel, which hands over its listener. Never returns. */
+_Noreturn void init_main(const struct init_plan *plan, int hand);

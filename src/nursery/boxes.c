@@ -37,7 +37,7 @@ struct box *boxes_find(struct nursery *n, uint64_t id) {
 
 static void close_transit(struct box *b) {
     loop_unwatch(b->nursery->loop, &b->watch);
-    fd_close(&b->sock);
+    fd_close(&b->hand);
     fd_close_all(b->fds, sizeof b->fds / sizeof *b->fds);
     fd_close_all(b->procs, b->nprocs);
     b->nprocs = 0;
@@ -69,14 +69,13 @@ static void on_init(struct watch *w, uint32_t events) {
     struct wire_in in;
     (void)events;
     in.nfds = in.fd_at = 0;
-    enum wire_got got = wire_recv(b->sock, &in, &e);
+    enum wire_got got = wire_recv(b->hand, &in, &e);
     if (got == WIRE_NONE)
         return;
     if (got == WIRE_GOT && in.type == WIRE_I_READY && in.nfds == sizeof b->fds / sizeof *b->fds) {
         for (unsigned i = 0; i < in.nfds; i++)
             b->fds[i] = wire_take_fd(&in);
         loop_unwatch(b->nursery->loop, &b->watch);
-        fd_close(&b->sock);
         b->state = BOX_WAITING;
         zygotes_dispatch(b->nursery);
         return;
@@ -90,8 +89,8 @@ static void on_init(struct watch *w, uint32_t events) {
 }
 
 /* In the child: nothing of the nursery stays open. */
-static _Noreturn void become_init(const struct init_plan *plan, int sock) {
-    if (sock != 3 && dup3(sock, 3, O_CLOEXEC) < 0)
+static _Noreturn void become_init(const struct init_plan *plan, int hand) {
+    if (hand != 3 && dup3(hand, 3, O_CLOEXEC) < 0)
         _exit(1);
     close_range(4, ~0u, 0);
     init_main(plan, 3);
@@ -101,19 +100,18 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
-    struct init_plan plan = {
-        .uid = b->uid, .disk_mb = n->config.defaults.disk_mb, .tmp_mb = n->config.defaults.disk_mb};
+    struct init_plan plan = {.uid = b->uid, .disk_mb = n->config.defaults.disk_mb};
     unsigned long flags =
         SIGCHLD | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);
     if (pid == 0)
         become_init(&plan, pair[1]);
     close(pair[1]);
-    b->sock = pair[0];
+    b->hand = pair[0];
     if (pid < 0)
         return err_sys(e, "make a sandbox's namespaces");
     b->init = pid;
-    return loop_watch(n->loop, &b->watch, b->sock, EPOLLIN, e);
+    return loop_watch(n->loop, &b->watch, b->hand, EPOLLIN, e);
 }
 
 static void box_free(struct nursery *n, struct box *b) {
@@ -131,7 +129,7 @@ static void box_free(struct nursery *n, struct box *b) {
 
 void boxes_make(struct nursery *n, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
-    *b = (struct box){.nursery = n, .pidfd = -1, .net = {.ns = -1}, .sock = -1, .next = n->boxes};
+    *b = (struct box){.nursery = n, .pidfd = -1, .net = {.ns = -1}, .hand = -1, .next = n->boxes};
     memset(b->fds, 0xff, sizeof b->fds);
     b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
     b->id = wire_get_u64(in);
@@ -174,6 +172,9 @@ void boxes_forked(struct nursery *n, struct box *b, pid_t kernel) {
 }
 
 void boxes_exited(struct nursery *n, uint64_t id, int status) {
+    const struct box *b = boxes_find(n, id);
+    if (b && b->state == BOX_DYING) /* it was told to */
+        return;
     struct wire_out o;
     wire_begin(&o, WIRE_N_EXITED);
     wire_put_u64(&o, id);

@@ -33,7 +33,7 @@ struct box {
     pid_t init, kernel;
     int pidfd;
     struct net net;
-    int sock; /* to init, until it is ready */
+    int hand; /* to init: first ours, then the kernel's */
     struct watch watch;
     int fds[INIT_FDS]; /* in transit */
     int procs[MAX_PROCS];

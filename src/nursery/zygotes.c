@@ -280,8 +280,9 @@ static void give(struct zygote *z, struct box *b) {
     wire_put_u32(&o, b->uid);
     wire_put_u32(&o, b->nprocs);
     wire_put_fd(&o, b->pidfd);
-    for (int i = 0; i < KERNEL_FDS_ - 1; i++)
-        wire_put_fd(&o, b->fds[SANDBOX_SNMP + i]);
+    wire_put_fd(&o, b->hand);
+    for (int i = SANDBOX_SNMP; i < INIT_FDS; i++)
+        wire_put_fd(&o, b->fds[i]);
     for (unsigned i = 0; i < b->nprocs; i++)
         wire_put_fd(&o, b->procs[i]);
     b->state = BOX_FORKING;

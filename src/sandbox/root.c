@@ -328,12 +328,27 @@ int root_build(const struct root_plan *p, struct err *e) {
     return r < 0 ? r : enter(e);
 }
 
-static int mount_tmpfs(const char *path, const struct root_private *p, uint32_t mb,
-                       const char *mode, struct err *e) {
-    char data[160];
-    snprintf(data, sizeof data, "size=%um,nr_inodes=%u,mode=%s,uid=%u,gid=%u", mb, p->disk_files,
-             mode, p->uid, p->uid);
-    return mount_fs("tmpfs", path, MOUNT_NODEV, data, e);
+/* One tmpfs for all that a sandbox can write to, since making and unmaking one costs more than all
+ * else here: it is mounted at /workspace, and its directories over /tmp, /dev/shm and itself. */
+static int mount_writable(const struct root_private *p, struct err *e) {
+    static const struct {
+        const char *dir, *to;
+        mode_t mode;
+    } places[] = {{"/workspace/tmp", "/tmp", 01777},
+                  {"/workspace/shm", "/dev/shm", 01777},
+                  {"/workspace/own", "/workspace", 0755}};
+    char data[64];
+    snprintf(data, sizeof data, "size=%um,nr_inodes=%u,mode=0755", p->disk_mb, p->disk_files);
+    if (mount_fs("tmpfs", "/workspace", MOUNT_NODEV, data, e) < 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+        if (mkdir(places[i].dir, 0700) < 0 || chmod(places[i].dir, places[i].mode) < 0 ||
+            chown(places[i].dir, p->uid, p->uid) < 0)
+            return err_sys(e, "make %s", places[i].dir);
+        if (mount(places[i].dir, places[i].to, NULL, MS_BIND, NULL) < 0)
+            return err_sys(e, "mount %s", places[i].to);
+    }
+    return 0;
 }
 
 /* What these tell is about the host or its other users. What only the host's root can open is not
@@ -345,9 +360,7 @@ static const char *const masked[] = {
 };
 
 int root_private(const struct root_private *p, struct err *e) {
-    if (mount_tmpfs("/workspace", p, p->disk_mb, "0755", e) < 0 ||
-        mount_tmpfs("/tmp", p, p->tmp_mb, "1777", e) < 0 ||
-        mount_tmpfs("/dev/shm", p, p->tmp_mb, "1777", e) < 0 ||
+    if (mount_writable(p, e) < 0 ||
         mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, DEVPTS_OPTIONS, e) < 0)
         return -1;
     /* SECURITY: read-only, so that nothing in /proc/sys or of another process can be written, and
@@ -361,17 +374,10 @@ int root_private(const struct root_private *p, struct err *e) {
     return 0;
 }
 
-static int resize(const char *path, uint32_t mb, uint32_t files, struct err *e) {
-    char data[64];
-    snprintf(data, sizeof data, "size=%um,nr_inodes=%u", mb, files);
-    if (mount(NULL, path, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, data) < 0)
-        return err_sys(e, "resize %s", path);
-    return 0;
-}
-
 int root_resize(const struct root_private *p, struct err *e) {
-    if (resize("/workspace", p->disk_mb, p->disk_files, e) < 0 ||
-        resize("/tmp", p->tmp_mb, p->disk_files, e) < 0)
-        return -1;
-    return resize("/dev/shm", p->tmp_mb, p->disk_files, e);
+    char data[64];
+    snprintf(data, sizeof data, "size=%um,nr_inodes=%u", p->disk_mb, p->disk_files);
+    if (mount(NULL, "/workspace", NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, data) < 0)
+        return err_sys(e, "resize /workspace");
+    return 0;
 }

@@ -20,12 +20,12 @@ struct root_plan {
 int root_build(const struct root_plan *p, struct err *e);
 
 struct root_private {
-    uint32_t uid;             /* owner of the writable places, as the mounter counts */
-    uint32_t disk_mb, tmp_mb; /* sizes of /workspace, and of /tmp and /dev/shm each */
-    uint32_t disk_files;      /* inodes of each */
+    uint32_t uid;        /* owner of the writable places, as the mounter counts */
+    uint32_t disk_mb;    /* size of /workspace, /tmp and /dev/shm together */
+    uint32_t disk_files; /* inodes of all */
 };
 /* In a sandbox's own mount, pid and network namespaces: /workspace, /tmp, /dev/shm, /dev/pts,
  * /proc. */
 int root_private(const struct root_private *p, struct err *e);
-/* Other sizes for the tmpfs of a live sandbox. */
+/* Another size for the tmpfs of a live sandbox. */
 int root_resize(const struct root_private *p, struct err *e);

@@ -71,7 +71,7 @@ struct config {
 /* What a sandbox's control group may hold: tmpfs is memory, and a full disk is to be ENOSPC before
  * it is out of memory, so the quotas of /workspace, /tmp and /dev/shm come on top. */
 static inline uint64_t config_group_bytes(const struct config_limits *l) {
-    return ((uint64_t)l->memory_mb + 3 * (uint64_t)l->disk_mb) << 20;
+    return ((uint64_t)l->memory_mb + l->disk_mb) << 20;
 }
 
 /* What the server is handed besides its own three when there is HTTP. */

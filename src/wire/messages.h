@@ -43,7 +43,7 @@
     X(I_CHANGES) /* u32 most, u32 depth           regular files below the workspace */             \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */   \
     X(I_SIGNAL)  /* u32 signal                    to the kernel process */                         \
-    X(I_LIMITS)  /* u32 disk_mb, u32 tmp_mb       new sizes of the tmpfs */                        \
+    X(I_LIMITS)  /* u32 disk_mb                   a new size of the tmpfs */                       \
     X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */         \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                \
     /* I→S */                                                                                    \
@@ -95,9 +95,7 @@ enum sandbox_fd {
     SANDBOX_STDOUT, /* read ends */
     SANDBOX_STDERR,
     SANDBOX_WORKSPACE, /* O_PATH: only for fstat and fstatfs, without a question to init */
-    SANDBOX_TMP,
-    SANDBOX_SHM,
-    SANDBOX_SNMP, /* /proc/net/snmp and snmp6 of the network namespace: what had no route */
+    SANDBOX_SNMP,      /* /proc/net/snmp and snmp6 of the network namespace: what had no route */
     SANDBOX_SNMP6,
     SANDBOX_FDS_
 };
@@ -105,16 +103,17 @@ enum sandbox_fd {
 /* What the zygote's child needs to become the kernel of a sandbox. */
 enum kernel_fd {
     KERNEL_INIT, /* pidfd of the sandbox's init */
+    KERNEL_HAND, /* SEQPACKET to init: takes the seccomp listener */
     KERNEL_CTL,
     KERNEL_STDIN,
     KERNEL_STDOUT,
     KERNEL_STDERR,
-    KERNEL_HAND,     /* SEQPACKET to init: takes the seccomp listener */
     KERNEL_LANDLOCK, /* ruleset, or absent (then it is the null device) */
     KERNEL_FDS_
 };
-/* What init makes of these: not the network's tables, nor its own pidfd. */
-#define INIT_FDS (SANDBOX_SNMP + KERNEL_FDS_ - 1)
+/* What init makes of these: the sandbox's but for the network's tables, the kernel's from
+ * KERNEL_CTL on. */
+#define INIT_FDS (SANDBOX_SNMP + KERNEL_FDS_ - KERNEL_CTL)
 
 enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RESTARTING };
 enum limit_kind {

@@ -133,7 +133,7 @@ MODEST = {
     "in files": (
         "import mmap\n"
         "for path in ('/workspace/f', '/tmp/f', '/dev/shm/f'):\n"
-        "    with open(path, 'wb') as f: f.write(bytes(60 << 20))\n"
+        "    with open(path, 'wb') as f: f.write(bytes(20 << 20))\n"
         "files = [open(p, 'r+b') for p in ('/workspace/f', '/tmp/f', '/dev/shm/f')]\n"
         "maps = [mmap.mmap(f.fileno(), 0) for f in files]\n"
         "for m in maps:\n"
