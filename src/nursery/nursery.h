@@ -71,8 +71,10 @@ struct nursery {
     struct netpool nets;
     struct box *boxes;
     struct zygote *zygotes;
-    int filter; /* memfd: the compiled system call filter */
-    int setup;  /* memfd: what a zygote loads */
+    int filter;           /* memfd: the late part of the system call filter */
+    uint8_t early[16384]; /* the early part, which zygotes enter before they start */
+    size_t early_len;
+    int setup; /* memfd: what a zygote loads */
     int signals;
     struct watch signal_watch;
     struct timer restart; /* a zygote that dies young is not restarted at once */

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,8 +38,15 @@ void nursery_state(struct nursery *n, enum profile_state state, const char *what
 }
 
 int zygotes_init(struct nursery *n, struct err *e) {
-    if (seccomp_compile(&n->filter, e) < 0)
+    AUTO_FD early = -1;
+    if (seccomp_compile(SECCOMP_LATE, &n->filter, e) < 0 ||
+        seccomp_compile(SECCOMP_EARLY, &early, e) < 0)
         return -1;
+    struct stat st;
+    if (fstat(early, &st) < 0 || (size_t)st.st_size > sizeof n->early ||
+        pread(early, n->early, (size_t)st.st_size, 0) != st.st_size)
+        return err_set(e, EIO, "the system call filter cannot be read");
+    n->early_len = (size_t)st.st_size;
     AUTO_BUF b = BUF_INIT;
     for (unsigned i = 0; i < n->profile->sites.n; i++)
         buf_addf(&b, "site %s\n", n->profile->sites.items[i]);
@@ -81,6 +89,11 @@ static _Noreturn void become_zygote(struct nursery *n, int chan) {
     close_range(6, ~0u, 0);
     if (chdir("/tmp") < 0)
         _exit(127);
+    struct err e;
+    if (seccomp_enter(n->early, n->early_len, NULL, &e) < 0) {
+        dprintf(2, "cloche: zygote: %s\n", e.text);
+        _exit(127);
+    }
     char *const argv[] = {n->profile->python, (char *)ROOT_PYLIB "/cell/zygote.py", NULL};
     execve(n->profile->python, argv, envp);
     dprintf(2, "cloche: %s: %s\n", n->profile->python, strerror(errno));

@@ -5,6 +5,10 @@
  * waits while init asks seccomp_refusal for the errno and remembers the words. Rows without words
  * are calls that libraries try and do without; they get their errno from the kernel at once.
  *
+ * There are two programs (see the header). The late one has what is notified, since there is a
+ * listener for each sandbox, and what a kernel still has to do on its way in. Of two answers the
+ * kernel takes an errno rather than a notification, and either rather than leave to go on.
+ *
  * libseccomp turns the table into a binary tree over the call numbers. In front of it goes a
  * prologue written by hand, for what libseccomp cannot say: ranges of numbers, "anything but these
  * values", and a mask on a value that is then compared with several. The prologue answers a foreign
@@ -88,6 +92,7 @@ struct rule {
     int errnum;               /* 0: answered as if it had been done */
     struct condition when[2]; /* all must hold */
     bool prologue;            /* decided there: the row is here for its words */
+    bool on_the_way;          /* a kernel does it itself before it is confined */
     const char *op;           /* NULL: quiet */
     const char *detail;
     const char *rule;
@@ -101,6 +106,11 @@ struct rule {
 #define QUIET_NEW(name, err) QUIET_NR(NR_##name, name, err)
 #define QUIET_IF(name, err, ...)                                                                   \
     { .nr = SYS_##name, .errnum = (err), .when = {__VA_ARGS__}, .rule = "seccomp:" #name }
+#define ON_THE_WAY_IF(name, err, ...)                                                              \
+    {                                                                                              \
+        .nr = SYS_##name, .errnum = (err), .when = {__VA_ARGS__}, .on_the_way = true,              \
+        .rule = "seccomp:" #name                                                                   \
+    }
 #define TELL_NR(number, name, err, what)                                                           \
     {                                                                                              \
         .nr = (number), .errnum = (err), .op = (what), .detail = #name "()" NOT_HERE,              \
@@ -239,7 +249,7 @@ static const struct rule rules[] = {
     QUIET_IF(madvise, EINVAL, IS(2, MADV_MERGEABLE)), /* equal pages of neighbours can be felt */
     /* Compiled filters come out of one pool for the whole machine (net.core.bpf_jit_limit): when it
      * is empty no new sandbox can load its own. EINVAL is a kernel without filters. */
-    QUIET_IF(seccomp, EINVAL, IS(0, SECCOMP_SET_MODE_FILTER)),
+    ON_THE_WAY_IF(seccomp, EINVAL, IS(0, SECCOMP_SET_MODE_FILTER)),
     QUIET_IF(prctl, EINVAL, IS(0, PR_SET_SECCOMP), IS(1, SECCOMP_MODE_FILTER)),
     QUIET_IF(setsockopt, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_FILTER)),
     QUIET_IF(setsockopt, EPERM, IS(1, SOL_SOCKET), IS(2, SO_ATTACH_REUSEPORT_CBPF)),
@@ -262,7 +272,7 @@ static const struct rule rules[] = {
     QUIET_IF(fcntl, EPERM, IS(1, F_SETDELEG_)),
 
     /* 1 keeps core dumps away from a piped core_pattern; 0 would not (see kernel.c). */
-    QUIET_IF(setrlimit, 0, IS(0, RLIMIT_CORE)),
+    ON_THE_WAY_IF(setrlimit, 0, IS(0, RLIMIT_CORE)),
 
     /* The machine. */
     TELL(init_module, EPERM, "load a kernel module"),
@@ -397,13 +407,15 @@ static const struct sock_filter judge_prlimit64[] = {
     ANSWER_ERRNO(EPERM),
 };
 
-#define JUDGE(name)                                                                                \
-    { SYS_##name, judge_##name, sizeof judge_##name / sizeof judge_##name[0] }
+#define JUDGE(part, name)                                                                          \
+    { part, SYS_##name, judge_##name, sizeof judge_##name / sizeof judge_##name[0] }
 static const struct {
+    enum seccomp_part part;
     unsigned nr;
     const struct sock_filter *code;
     uint8_t len;
-} judges[] = {JUDGE(socket), JUDGE(socketpair), JUDGE(personality), JUDGE(prlimit64)};
+} judges[] = {JUDGE(SECCOMP_LATE, socket), JUDGE(SECCOMP_LATE, socketpair),
+              JUDGE(SECCOMP_EARLY, personality), JUDGE(SECCOMP_LATE, prlimit64)};
 
 struct program {
     struct sock_filter code[BPF_MAXINSNS];
@@ -416,15 +428,21 @@ static void program_add(struct program *p, const struct sock_filter *code, size_
     p->len += n;
 }
 
-static void add_prologue(struct program *p) {
+static void add_prologue(struct program *p, enum seccomp_part part) {
     const struct sock_filter arch[] = {
         LOAD(arch),
         IF_EQ(seccomp_arch_native(), 1, 0),
         ANSWER_ERRNO(ENOSYS),
     };
     program_add(p, arch, sizeof arch / sizeof arch[0]);
-    program_add(p, judge_number, sizeof judge_number / sizeof judge_number[0]);
+    const struct sock_filter number = LOAD(nr);
+    if (part == SECCOMP_EARLY)
+        program_add(p, judge_number, sizeof judge_number / sizeof judge_number[0]);
+    else
+        program_add(p, &number, 1);
     for (size_t i = 0; i < sizeof judges / sizeof judges[0]; i++) {
+        if (judges[i].part != part)
+            continue;
         const struct sock_filter enter = IF_EQ(judges[i].nr, 0, judges[i].len);
         program_add(p, &enter, 1);
         program_add(p, judges[i].code, judges[i].len);
@@ -453,14 +471,18 @@ static int add_rule(scmp_filter_ctx ctx, const struct rule *r, struct err *e) {
     return rc < 0 ? err_set(e, -rc, "%s: libseccomp takes no such rule", r->rule) : 0;
 }
 
-static int add_rules(scmp_filter_ctx ctx, struct err *e) {
+static enum seccomp_part part_of(const struct rule *r) {
+    return r->op || r->on_the_way ? SECCOMP_LATE : SECCOMP_EARLY;
+}
+
+static int add_rules(scmp_filter_ctx ctx, enum seccomp_part part, struct err *e) {
     int rc = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
     if (rc == 0)
         rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
     if (rc < 0)
         return err_set(e, -rc, "libseccomp: cannot set attributes");
     for (size_t i = 0; i < RULES; i++)
-        if (!rules[i].prologue && add_rule(ctx, &rules[i], e) < 0)
+        if (!rules[i].prologue && part_of(&rules[i]) == part && add_rule(ctx, &rules[i], e) < 0)
             return -1;
     return 0;
 }
@@ -485,14 +507,14 @@ static int add_exported(struct program *p, scmp_filter_ctx ctx, struct err *e) {
     return 0;
 }
 
-int seccomp_compile(int *ret_fd, struct err *e) {
+int seccomp_compile(enum seccomp_part part, int *ret_fd, struct err *e) {
     struct program p = {.len = 0};
     __attribute__((cleanup(ctx_done))) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (!ctx)
         return err_set(e, ENOMEM, "libseccomp: init");
-    if (add_rules(ctx, e) < 0)
+    if (add_rules(ctx, part, e) < 0)
         return -1;
-    add_prologue(&p);
+    add_prologue(&p, part);
     if (add_exported(&p, ctx, e) < 0)
         return -1;
     return memfd_of("seccomp", p.code, p.len * sizeof p.code[0], ret_fd, e);

@@ -2,8 +2,10 @@
 /* The system call filter of everything that runs in a sandbox.
  *
  * A deny-list on top of the namespaces that answers with an errno and never kills: the rules are a
- * table in seccomp.c. It is compiled once per nursery (libseccomp, as a binary tree) into a sealed
- * memfd and loaded by each kernel as plain bytes, since building it takes a millisecond.
+ * table in seccomp.c. It is compiled once per nursery (libseccomp, as a binary tree) into sealed
+ * memfds, since building it takes a millisecond, and entered as plain bytes, in two parts: what a
+ * zygote can do without is refused to the zygote already, and its kernels inherit that, since the
+ * kernel takes its time to check and to translate a filter; the rest is entered by each of them.
  * Refusals that a user should hear of are notifications: init answers them (see
  * seccomp_refusal) and remembers. */
 
@@ -12,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The compiled filter as a memfd of struct sock_filter. */
-int seccomp_compile(int *ret_fd, struct err *e);
+enum seccomp_part { SECCOMP_EARLY, SECCOMP_LATE, SECCOMP_PARTS_ };
+/* A part of the compiled filter as a memfd of struct sock_filter. */
+int seccomp_compile(enum seccomp_part part, int *ret_fd, struct err *e);
 
-/* After fork, no_new_privs set, one thread: loads the filter. *ret_listener is the notification
- * descriptor, CLOEXEC. Async-signal-safe, needs libc only (seccomp_load.c); libseccomp has taken
- * the name seccomp_load. */
+/* With no_new_privs set or CAP_SYS_ADMIN, and one thread: enters a part of the filter. For the late
+ * one *ret_listener is the notification descriptor, CLOEXEC; for the early one, which notifies
+ * nobody, ret_listener is NULL. Async-signal-safe, needs libc only (seccomp_load.c); libseccomp has
+ * taken the name seccomp_load. */
 int seccomp_enter(const void *filter, size_t bytes, int *ret_listener, struct err *e);
 
 struct seccomp_refusal {

@@ -28,12 +28,16 @@ int seccomp_enter(const void *filter, size_t bytes, int *ret_listener, struct er
     };
     /* WAIT_KILLABLE_RECV (5.19): a signal does not make the caller ask a second time for what is
      * already being answered. Without SPEC_ALLOW the kernel keeps its mitigations on. */
-    long fd = set_filter(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
-                         &prog);
-    if (fd < 0 && errno == EINVAL)
+    long fd =
+        ret_listener
+            ? set_filter(SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+                         &prog)
+            : set_filter(0, &prog);
+    if (ret_listener && fd < 0 && errno == EINVAL)
         fd = set_filter(SECCOMP_FILTER_FLAG_NEW_LISTENER, &prog);
     if (fd < 0)
         return err_sys(e, "seccomp(SECCOMP_SET_MODE_FILTER)");
-    *ret_listener = (int)fd;
+    if (ret_listener)
+        *ret_listener = (int)fd;
     return 0;
 }

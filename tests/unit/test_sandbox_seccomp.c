@@ -40,20 +40,24 @@
 #define NATIVE AUDIT_ARCH_AARCH64
 #endif
 
-static struct sock_filter filter[BPF_MAXINSNS];
-static size_t filter_bytes;
+static struct sock_filter filter[SECCOMP_PARTS_][BPF_MAXINSNS];
+static size_t filter_bytes[SECCOMP_PARTS_];
 
 static int compile(void **state) {
     (void)state;
     struct err e;
-    AUTO_FD fd = -1;
-    if (seccomp_compile(&fd, &e) < 0) {
-        fprintf(stderr, "%s\n", e.text);
-        return -1;
+    for (int part = 0; part < SECCOMP_PARTS_; part++) {
+        AUTO_FD fd = -1;
+        if (seccomp_compile((enum seccomp_part)part, &fd, &e) < 0) {
+            fprintf(stderr, "%s\n", e.text);
+            return -1;
+        }
+        ssize_t n = read(fd, filter[part], sizeof filter[part]);
+        if (n <= 0)
+            return -1;
+        filter_bytes[part] = (size_t)n;
     }
-    ssize_t n = read(fd, filter, sizeof filter);
-    filter_bytes = n > 0 ? (size_t)n : 0;
-    return n > 0 ? 0 : -1;
+    return 0;
 }
 
 /* --- the interpreter --- */
@@ -76,10 +80,10 @@ static size_t jump(const struct sock_filter *f, uint32_t a) {
     }
 }
 
-static uint32_t judge(const struct seccomp_data *data) {
+static uint32_t judge_part(int part, const struct seccomp_data *data) {
     uint32_t a = 0;
-    for (size_t pc = 0; pc < filter_bytes / sizeof filter[0]; pc++) {
-        const struct sock_filter *f = &filter[pc];
+    for (size_t pc = 0; pc < filter_bytes[part] / sizeof filter[part][0]; pc++) {
+        const struct sock_filter *f = &filter[part][pc];
         switch (f->code) {
         case BPF_LD | BPF_W | BPF_ABS:
             assert_true(f->k + sizeof a <= sizeof *data);
@@ -97,6 +101,12 @@ static uint32_t judge(const struct seccomp_data *data) {
     }
     fail_msg("the filter ends without an answer");
     return 0;
+}
+
+/* The lower number wins, as in the kernel (both are ALLOW, USER_NOTIF or ERRNO here). */
+static uint32_t judge(const struct seccomp_data *data) {
+    uint32_t early = judge_part(SECCOMP_EARLY, data), late = judge_part(SECCOMP_LATE, data);
+    return (early & SECCOMP_RET_ACTION_FULL) <= (late & SECCOMP_RET_ACTION_FULL) ? early : late;
 }
 
 /* --- decisions --- */
@@ -340,11 +350,14 @@ static void test_foreign_abis_do_not_exist(void **state) {
 
 static void test_nothing_kills(void **state) {
     (void)state;
-    for (size_t i = 0; i < filter_bytes / sizeof filter[0]; i++) {
-        if (BPF_CLASS(filter[i].code) != BPF_RET)
-            continue;
-        uint32_t action = filter[i].k & SECCOMP_RET_ACTION_FULL;
-        assert_true(action == ALLOW || action == TELL || action == SECCOMP_RET_ERRNO);
+    for (int part = 0; part < SECCOMP_PARTS_; part++) {
+        for (size_t i = 0; i < filter_bytes[part] / sizeof filter[part][0]; i++) {
+            if (BPF_CLASS(filter[part][i].code) != BPF_RET)
+                continue;
+            uint32_t action = filter[part][i].k & SECCOMP_RET_ACTION_FULL;
+            assert_true(action == ALLOW || action == SECCOMP_RET_ERRNO ||
+                        (action == TELL && part == SECCOMP_LATE));
+        }
     }
 }
 
@@ -527,7 +540,8 @@ static int live(int (*body)(void *), void *data, struct heard *heard) {
         struct err e;
         int listener;
         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-            seccomp_enter(filter, filter_bytes, &listener, &e) < 0)
+            seccomp_enter(filter[SECCOMP_EARLY], filter_bytes[SECCOMP_EARLY], NULL, &e) < 0 ||
+            seccomp_enter(filter[SECCOMP_LATE], filter_bytes[SECCOMP_LATE], &listener, &e) < 0)
             _exit(98);
         send_fd(socks[1], listener);
         close(listener);
