@@ -445,7 +445,7 @@ static int add_limits(struct call *c, struct run_request *q, const json_t *body,
 static int read_request(struct call *c, const json_t *body, struct run_request *q,
                         struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
-    *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1};
+    *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1, .tenant = xstrdup(c->tenant)};
     if (json_is_string(in) && json_string_length(in))
         q->flags |= RUN_STDIN;
     if (add_limits(c, q, body, p) < 0 || add_files(c, q, body, p) < 0)

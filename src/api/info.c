@@ -131,7 +131,7 @@ static void put_pools(struct buf *to, const struct engine *g) {
                  what[k].name);
         for (unsigned i = 0; i < g->config.nprofiles; i++) {
             const struct profile_pool *p = &g->pools[i];
-            unsigned v = k == 0 ? p->nready : k == 1 ? p->nqueue : p->state == PROFILE_READY;
+            unsigned v = k == 0 ? p->nready : k == 1 ? p->queue.n : p->state == PROFILE_READY;
             buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);
         }
     }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "cli/config_file.h"
+#include "cli/memory.h"
 #include "cli/paths.h"
 #include "cli/profiles.h"
 #include "wire/config.h"
@@ -143,6 +144,8 @@ static int load_defaults(struct options *o, struct err *e) {
             v->text = paths_socket();
         else if (strcmp(settings[i].name, "state_dir") == 0)
             v->text = default_state_dir();
+        else if (strcmp(settings[i].name, "memory_budget_mb") == 0)
+            v->text = memory_default_budget();
         else if (paths_libexec(&v->text, e) < 0)
             return -1;
     }

@@ -102,13 +102,31 @@ static int check_inputs(const struct run_request *q, struct err *e) {
     return 0;
 }
 
+const char *run_tenant(const struct run_request *q) {
+    return q->tenant ? q->tenant : "";
+}
+
+/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
+ * have to give way: queue.h says when. */
+static int find_place(struct profile_pool *p, const struct run_request *q, struct err *e) {
+    struct engine *g = p->engine;
+    bool memory = budget_lets(g, q);
+    if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
+        return 0;
+    err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
+             "%u programs wait already for %s of profile %s", p->queue.n,
+             p->ready && !memory ? "memory for a sandbox" : "a sandbox", p->config->name);
+    struct queue_item *other = queue_surplus(&p->queue, run_tenant(q));
+    if (!other)
+        return -1;
+    queue_remove(&p->queue, other);
+    run_fail(other->owner, e);
+    return 0;
+}
+
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
     if (choose_profile(g, q, ret, e) < 0 || settle_limits(g, &q->limits, e) < 0 ||
         check_inputs(q, e) < 0)
         return -1;
-    const struct profile_pool *p = *ret;
-    if (!p->ready && p->nqueue >= g->config.queue_max)
-        return err_user(e, "queue_full", "%u programs wait already for profile %s", p->nqueue,
-                        p->config->name);
-    return 0;
+    return budget_check(g, q, e) < 0 ? -1 : find_place(*ret, q, e);
 }

@@ -6,6 +6,7 @@
  * as the program writes and on_done exactly once. run_cancel may come any time before that. */
 
 #include "engine/knobs.h"
+#include "engine/queue.h"
 #include "loop/loop.h"
 #include "wire/chan.h"
 #include "wire/config.h"
@@ -27,8 +28,7 @@ struct profile_pool {
     char modules[4096];      /* top-level modules it preloads, space separated */
     struct sandbox *ready;   /* oldest first */
     unsigned nready, making; /* `making`: asked for and not yet ready */
-    struct run *queue, **queue_end;
-    unsigned nqueue;
+    struct queue queue;      /* of runs */
     unsigned failures; /* in a row */
     char last_failure[ERR_TEXT_MAX];
     struct timer retry;
@@ -47,6 +47,10 @@ struct engine {
     struct sandbox *sandboxes; /* all that are not gone */
     struct knobs *knobs;       /* by slot, config.max_sandboxes */
     unsigned max_making;       /* sandboxes of one profile being made at a time */
+    unsigned turn;             /* the profile that is first to get the next place */
+    uint64_t charged;          /* bytes of the memory budget; see budget.c */
+    uint64_t measured_ns;      /* when they were last looked at */
+    bool no_groups;            /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;
 };
 
@@ -65,6 +69,7 @@ struct run_input {
 
 struct run_request {
     uint32_t flags;              /* enum run_flag */
+    char *tenant;                /* owned: who takes turns with others; NULL is a tenant, too */
     char *profile;               /* owned: a name, or auto */
     struct config_limits limits; /* 0: the default; run_new fills them in */
     char **args, **env;          /* owned */
@@ -74,6 +79,7 @@ struct run_request {
     size_t code_len;
     struct run_input *inputs;
     unsigned ninputs;
+    uint64_t files_bytes; /* of the inputs; run_new fills it in */
 };
 void run_request_done(struct run_request *q);
 

@@ -100,9 +100,12 @@ uint64_t knobs_cpu_us(const struct knobs *k) {
     return now > k->cpu_base_us ? now - k->cpu_base_us : 0;
 }
 
+uint64_t knobs_memory_peak(const struct knobs *k) {
+    return get(k, KNOB_MEMORY_PEAK, NULL);
+}
+
 struct knobs_usage knobs_usage(struct knobs *k) {
-    struct knobs_usage u = {.cpu_us = knobs_cpu_us(k),
-                            .memory_peak = get(k, KNOB_MEMORY_PEAK, NULL)};
+    struct knobs_usage u = {.cpu_us = knobs_cpu_us(k), .memory_peak = knobs_memory_peak(k)};
     uint64_t oom = get(k, KNOB_MEMORY_OOM, "oom_kill"), pids = get(k, KNOB_PIDS_EVENTS, "max");
     u.out_of_memory = oom > k->oom_seen;
     u.out_of_pids = pids > k->pids_seen;

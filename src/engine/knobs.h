@@ -28,4 +28,5 @@ int knobs_set_cpus(const struct knobs *k, uint32_t percent, struct err *e);
 /* The counters from here on belong to one execution. */
 void knobs_begin(struct knobs *k);
 uint64_t knobs_cpu_us(const struct knobs *k);
+uint64_t knobs_memory_peak(const struct knobs *k);
 struct knobs_usage knobs_usage(struct knobs *k);

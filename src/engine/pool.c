@@ -1,8 +1,10 @@
 /* The engine's core: one pool of ready sandboxes and one queue of waiting runs per profile.
  *
- * A run takes the oldest ready sandbox; where none is ready it waits in order, and sandboxes are
- * asked for: as many as the pool wants to hold plus one for each that waits, but never more than
- * the operator allows to be alive. Refilling starts when a run is over (or when the pool is empty),
+ * A run takes the oldest ready sandbox; where none is ready it waits (queue.h says in what order),
+ * and sandboxes are asked for: as many as the pool wants to hold plus one for each that waits, but
+ * never more than the operator allows to be alive. Where some are ready and runs wait all the same,
+ * they wait for memory (budget.c), and no more are asked for. Profiles take turns in getting the
+ * places that become free. Refilling starts when a run is over (or when the pool is empty),
  * so that making the next sandbox does not compete with the program that took the last. */
 
 #include "engine/sandbox.h"
@@ -53,14 +55,14 @@ static void want(struct profile_pool *p, unsigned total) {
 /* Ready sandboxes must not take the places that a program of another profile waits for. */
 static bool others_wait(const struct profile_pool *p) {
     for (unsigned i = 0; i < p->engine->config.nprofiles; i++) {
-        if (&p->engine->pools[i] != p && p->engine->pools[i].queue)
+        if (&p->engine->pools[i] != p && p->engine->pools[i].queue.n)
             return true;
     }
     return false;
 }
 
 void pool_refill(struct profile_pool *p) {
-    want(p, p->nqueue + (others_wait(p) ? 0 : p->config->pool));
+    want(p, (p->ready ? 0 : p->queue.n) + (others_wait(p) ? 0 : p->config->pool));
 }
 
 static struct sandbox *take(struct profile_pool *p) {
@@ -81,15 +83,20 @@ void pool_forget(struct sandbox *s) {
     }
 }
 
+void pool_trim(struct profile_pool *p) {
+    while (p->nready > p->queue.n + p->config->pool)
+        sandbox_end(p->ready);
+}
+
 static struct run *next_waiting(struct profile_pool *p) {
-    struct run *r = p->queue;
-    struct run **next = run_queue_next(r);
-    p->queue = *next;
-    if (!p->queue)
-        p->queue_end = &p->queue;
-    *next = NULL;
-    p->nqueue--;
-    return r;
+    return queue_take(&p->queue)->owner;
+}
+
+/* Whether the one whose turn it is can begin. Nobody overtakes it for being smaller: it would wait
+ * for ever then. */
+static bool may_begin(const struct profile_pool *p) {
+    const struct queue_item *first = queue_first(&p->queue);
+    return first && p->ready && budget_lets(p->engine, run_request_of(first->owner));
 }
 
 /* A place that another profile's ready sandbox holds is given up for a run that waits. */
@@ -97,7 +104,7 @@ static void make_room(struct profile_pool *p) {
     struct engine *g = p->engine;
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
         struct profile_pool *other = &g->pools[i];
-        if (other != p && other->ready && !other->queue) {
+        if (other != p && other->ready && !other->queue.n) {
             sandbox_end(other->ready);
             return;
         }
@@ -105,10 +112,11 @@ static void make_room(struct profile_pool *p) {
 }
 
 void pool_dispatch(struct profile_pool *p) {
-    while (p->queue && p->ready)
+    while (may_begin(p))
         run_assign(next_waiting(p), take(p));
-    if (p->queue) {
-        want(p, p->nqueue);
+    pool_trim(p);
+    if (p->queue.n && !p->ready) {
+        want(p, p->queue.n);
         if (p->making == 0 && room(p->engine) == 0)
             make_room(p);
     } else {
@@ -117,10 +125,13 @@ void pool_dispatch(struct profile_pool *p) {
 }
 
 void pool_freed(struct engine *g) {
+    unsigned n = g->config.nprofiles;
+    g->turn = (g->turn + 1) % n;
     for (int waiting = 1; waiting >= 0; waiting--) {
-        for (unsigned i = 0; i < g->config.nprofiles; i++) {
-            if ((g->pools[i].queue != NULL) == waiting)
-                pool_dispatch(&g->pools[i]);
+        for (unsigned i = 0; i < n; i++) {
+            struct profile_pool *p = &g->pools[(g->turn + i) % n];
+            if ((p->queue.n > 0) == waiting)
+                pool_dispatch(p);
         }
     }
 }
@@ -142,7 +153,7 @@ void pool_ready(struct sandbox *s) {
 static void refuse_all(struct profile_pool *p, const char *kind, const char *why) {
     struct err e;
     err_user(&e, kind, "profile %s: %s", p->config->name, why);
-    while (p->queue)
+    while (p->queue.n)
         run_fail(next_waiting(p), &e);
 }
 
@@ -237,7 +248,6 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
         p->engine = g;
         p->config = &g->config.profiles[i];
         p->index = i;
-        p->queue_end = &p->queue;
         p->retry = (struct timer){.fn = on_retry, .arg = p};
         AUTO_BUF names = BUF_INIT; /* until the zygote tells */
         for (unsigned k = 0; k < p->config->preload.n; k++)
@@ -257,7 +267,7 @@ static void profile_state(struct jw *j, const struct profile_pool *p) {
     jw_key_str(j, "modules", p->modules);
     jw_key_uint(j, "ready", p->nready);
     jw_key_uint(j, "making", p->making);
-    jw_key_uint(j, "queued", p->nqueue);
+    jw_key_uint(j, "queued", p->queue.n);
     jw_object_end(j);
 }
 
@@ -268,6 +278,8 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
     jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
     jw_key_uint(&j, "executions", g->counts.runs);
+    jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
+    jw_key_uint(&j, "memory_charged_bytes", g->charged);
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)

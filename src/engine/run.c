@@ -43,8 +43,8 @@ void run_move(struct run *r, enum run_state to) {
     r->state = to;
 }
 
-struct run **run_queue_next(struct run *r) {
-    return &r->next;
+const struct run_request *run_request_of(const struct run *r) {
+    return &r->req;
 }
 
 const char *run_id(const struct run *r) {
@@ -52,6 +52,7 @@ const char *run_id(const struct run *r) {
 }
 
 void run_request_done(struct run_request *q) {
+    free(q->tenant);
     free(q->profile);
     for (unsigned i = 0; i < q->nargs; i++)
         free(q->args[i]);
@@ -123,16 +124,8 @@ void run_lost(struct run *r) {
 }
 
 static void leave_queue(struct run *r) {
-    struct profile_pool *p = r->pool;
-    for (struct run **at = &p->queue; *at; at = &(*at)->next) {
-        if (*at != r)
-            continue;
-        *at = r->next;
-        if (!*at)
-            p->queue_end = at;
-        p->nqueue--;
-        return;
-    }
+    queue_remove(&r->pool->queue, &r->place);
+    pool_trim(r->pool);
 }
 
 void run_cancel(struct run *r) {
@@ -177,16 +170,24 @@ static void kill_program(struct run *r, enum run_end end) {
     }
 }
 
+static void waited_too_long(const struct run *r, struct err *e) {
+    const struct profile_pool *p = r->pool;
+    uint32_t ms = r->engine->config.queue_ms;
+    if (p->ready && !budget_lets(r->engine, &r->req))
+        err_user(e, "memory_budget", "the machine had no memory for it within %u ms", ms);
+    else
+        err_user(e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s",
+                 p->config->name, ms, *p->last_failure && p->failures ? ": " : "",
+                 p->failures ? p->last_failure : "");
+}
+
 static void on_timer(struct timer *t) {
     struct run *r = t->arg;
     struct err e;
     switch (r->state) {
     case RUN_QUEUED:
+        waited_too_long(r, &e);
         leave_queue(r);
-        err_user(&e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s",
-                 r->pool->config->name, r->engine->config.queue_ms,
-                 *r->pool->last_failure && r->pool->failures ? ": " : "",
-                 r->pool->failures ? r->pool->last_failure : "");
         close_run(r, &e);
         return;
     case RUN_ACTIVE:
@@ -294,6 +295,7 @@ void run_assign(struct run *r, struct sandbox *s) {
     r->sandbox = s;
     r->assigned_ns = now_ns();
     r->engine->counts.runs++;
+    budget_take(s, &r->req);
     loop_timer(r->engine->loop, &r->timer,
                r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
     if (!run_stage(r) && r->state == RUN_STAGING)
@@ -484,9 +486,8 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->warm = p->ready != NULL;
     id_make("exe_", r->id, sizeof r->id);
     *ret = r;
-    *p->queue_end = r;
-    p->queue_end = &r->next;
-    p->nqueue++;
+    r->place.owner = r;
+    queue_add(&p->queue, &r->place, run_tenant(&r->req));
     loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
     pool_dispatch(p);
     return 0;

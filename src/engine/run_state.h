@@ -32,7 +32,7 @@ struct denial {
 #define MAX_DENIED 16
 
 struct run {
-    struct run *next; /* in the queue */
+    struct queue_item place; /* in the queue */
     struct engine *engine;
     struct profile_pool *pool;
     struct sandbox *sandbox; /* borrowed while it is ours */
@@ -67,8 +67,9 @@ struct run {
     struct deferred free_later;
 };
 
-/* admit.c: fills in the limits and chooses the pool. */
+/* admit.c: fills in the limits, chooses the pool and sees to a place in its queue. */
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e);
+const char *run_tenant(const struct run_request *q);
 
 void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);

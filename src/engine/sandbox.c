@@ -99,6 +99,7 @@ static void free_now(struct deferred *d) {
 }
 
 static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
+    s->engine->no_groups = n != KNOBS_;
     if (n != KNOBS_)
         return;
     knobs_done(s->knobs);
@@ -182,6 +183,7 @@ void sandbox_gone(struct sandbox *s) {
         }
     }
     g->counts.sandboxes--;
+    budget_give(s);
     loop_defer(g->loop, &s->free_later);
     pool_freed(g);
 }

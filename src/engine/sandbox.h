@@ -27,6 +27,7 @@ struct sandbox {
     struct knobs *knobs;        /* borrowed: the slot's */
     enum sandbox_state state;
     uint64_t id, workspace_mtime_ns;
+    uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];            /* owned, but for the two that became channels */
     struct run *run;                  /* borrowed: who uses it */
@@ -57,6 +58,14 @@ void pool_refill(struct profile_pool *p);
 /* A place is free again: first come those for whom a program waits. */
 void pool_freed(struct engine *g);
 void pool_forget(struct sandbox *s);
+/* A run left the queue without a sandbox: what was made for it is too much now. */
+void pool_trim(struct profile_pool *p);
+
+/* budget.c: the machine's memory. The first counts the files, and refuses what will never fit. */
+int budget_check(const struct engine *g, struct run_request *q, struct err *e);
+bool budget_lets(struct engine *g, const struct run_request *q);
+void budget_take(struct sandbox *s, const struct run_request *q);
+void budget_give(struct sandbox *s);
 
 /* run.c: what happens to the run that uses a sandbox */
 void run_assign(struct run *r, struct sandbox *s);
@@ -68,4 +77,4 @@ void run_denied(struct run *r, const char *op, const char *detail, const char *r
 void run_limit(struct run *r, enum limit_kind kind);
 void run_exited(struct run *r, int status);
 void run_lost(struct run *r);
-struct run **run_queue_next(struct run *r);
+const struct run_request *run_request_of(const struct run *r);

@@ -71,6 +71,7 @@ static const char *remedy(const char *kind) {
         {"limit_too_high", "ask for less, or raise the maximum in the engine's configuration"},
         {"queue_full", "try again later, or raise queue_max"},
         {"queue_timeout", "try again later, or allow more sandboxes (max_sandboxes)"},
+        {"memory_budget", "try again later, or raise memory_budget_mb"},
         {"no_sandbox", "see the engine's log and `cloche doctor`"},
         {"sandbox_lost", "run it again"},
         {"disk_full", "give the sandbox more disk, or fewer files"},
@@ -84,8 +85,8 @@ static const char *remedy(const char *kind) {
 }
 
 static void send_error(struct client *c, const struct err *why) {
-    static const char *const again[] = {"queue_full", "queue_timeout", "no_sandbox",
-                                        "sandbox_lost"};
+    static const char *const again[] = {"queue_full", "queue_timeout", "memory_budget",
+                                        "no_sandbox", "sandbox_lost"};
     const char *kind = *why->kind ? why->kind : "internal";
     uint32_t retryable = 0;
     for (size_t i = 0; i < sizeof again / sizeof *again; i++)

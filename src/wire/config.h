@@ -48,6 +48,7 @@ struct config_http {
     char *hosts;        /* names besides loopback's that it answers to, with commas */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
     uint32_t max_connections, header_s, idle_s, drain_s;
+    uint32_t bodies_mb; /* bodies of requests under way, together */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
 };
 
@@ -61,6 +62,7 @@ struct config {
     uint32_t log_level;
     uint32_t max_sandboxes;              /* alive at once, ready ones included */
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
+    uint32_t memory_budget_mb;           /* of all programs under way together; 0: no bound */
     uint32_t zygote_forks, zygote_age_s; /* a zygote is replaced after so many forks or seconds */
     struct config_limits defaults, maxima;
     struct config_http http;
