@@ -53,7 +53,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .max_connections = a->config->http.max_connections,
                                       .header_s = a->config->http.header_s,
                                       .idle_s = a->config->http.idle_s,
-                                      .body_step_s = BODY_STEP_S};
+                                      .body_step_s = BODY_STEP_S,
+                                      .bodies_max = (size_t)a->config->http.bodies_mb << 20};
     if (api_reload(a, e) < 0)
         return -1;
     return http_new(&http, &a->http, e);

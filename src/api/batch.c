@@ -90,6 +90,7 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
         struct problem p = problem_of(why);
+        call_refused(b->call, &p);
         problem_json(&p, &json);
     } else {
         exec_result(x, false, &json);
@@ -123,6 +124,7 @@ static bool start(struct batch *b, size_t index) {
     const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
     *i = (struct item){.batch = b, .index = index};
     if (exec_start(b->call, body, &cb, &i->exec, &p) < 0) {
+        call_refused(b->call, &p);
         problem_json(&p, &json);
         line(b, index, &json);
         free(i);

@@ -34,8 +34,14 @@ void call_json(struct call *c, int status, const struct buf *json) {
     http_reply(c->req, status, "application/json", json->data, json->len);
 }
 
+void call_refused(struct call *c, const struct problem *p) {
+    if (p->status == 429 || p->status == 503)
+        metrics_refused(&c->api->metrics, p->code);
+}
+
 void call_problem(struct call *c, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
+    call_refused(c, p);
     if (p->retry_after_s) {
         char text[16];
         snprintf(text, sizeof text, "%u", p->retry_after_s);
@@ -247,10 +253,29 @@ static void with_body(struct http_req *r) {
     c->route->fn(c);
 }
 
+/* A body that is larger than all may be together is not one to try again with. */
+static size_t body_most(const struct call *c) {
+    size_t all = (size_t)c->api->config->http.bodies_mb << 20;
+    return c->route->body_max < all ? c->route->body_max : all;
+}
+
+static void no_room(struct http_req *r) {
+    struct call *c = http_user(r);
+    char text[100];
+    snprintf(text, sizeof text, "the bodies of the requests under way have %u MB already",
+             c->api->config->http.bodies_mb);
+    call_problem(c, &(struct problem){.status = 503,
+                                      .code = "bodies_full",
+                                      .message = text,
+                                      .remediation = "try again later, or send less at a time",
+                                      .retryable = true,
+                                      .retry_after_s = 1});
+}
+
 static void too_large(struct http_req *r) {
     struct call *c = http_user(r);
     char text[100];
-    snprintf(text, sizeof text, "the body has more than %zu bytes", c->route->body_max);
+    snprintf(text, sizeof text, "the body has more than %zu bytes", body_most(c));
     call_problem(c, &(struct problem){.status = 413,
                                       .code = "body_too_large",
                                       .message = text,
@@ -281,7 +306,10 @@ void call_begin(void *arg, struct http_req *r) {
         return;
     }
     if (c->route->body_max)
-        http_take_body(r, c->route->body_max, with_body, too_large);
+        http_take_body(r, &(struct http_take){.max = body_most(c),
+                                              .whole = with_body,
+                                              .too_large = too_large,
+                                              .no_room = no_room});
     else
         c->route->fn(c);
 }

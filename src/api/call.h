@@ -70,6 +70,8 @@ struct problem {
 };
 void call_problem(struct call *c, const struct problem *p);
 void problem_json(const struct problem *p, struct buf *to);
+/* Counts a 429 or 503 that is told in another way than by call_problem. */
+void call_refused(struct call *c, const struct problem *p);
 /* The reply for an error of the engine or the store. */
 void call_fail(struct call *c, const struct err *e);
 struct problem problem_of(const struct err *e);

@@ -123,6 +123,7 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
     if (why) {
         struct jw j = JW_INIT(&json);
         struct problem p = problem_of(why);
+        call_refused(w->call, &p);
         jw_object(&j);
         jw_key_str(&j, "message", p.message ? p.message : p.text);
         jw_key_str(&j, "code", p.code);

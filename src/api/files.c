@@ -140,7 +140,8 @@ void do_upload(struct call *c) {
     c->state = u;
     c->state_done = free_upload;
     if (http_take_form(c->req, piece, whole) < 0)
-        http_take_body(c->req, 1 << 20, whole, whole); /* not a form: there is no file in it */
+        /* Not a form: there is no file in it. */
+        http_take_body(c->req, &(struct http_take){1 << 20, whole, whole, whole});
 }
 
 static void list_one(void *arg, const struct store_entry *e) {

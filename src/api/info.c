@@ -145,6 +145,12 @@ void do_metrics(struct call *c) {
     put_pools(&text, a->o.engine);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
+    metrics_gauge(&text, "memory_charged_bytes", "Memory that programs under way count with.",
+                  (double)a->o.engine->charged);
+    metrics_gauge(&text, "memory_budget_bytes", "What that may be at most; 0: no bound.",
+                  a->config->memory_budget_mb * 1048576.0);
+    metrics_gauge(&text, "bodies_bytes", "Bodies of requests under way.",
+                  (double)http_bodies(a->http));
     metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
     metrics_gauge(&text, "requests_active", "Requests under way.", a->active);
     metrics_gauge(&text, "stored_files", "Files in the store.", files.files);

@@ -49,6 +49,17 @@ void metrics_end(struct metrics *m, const char *status, const char *profile, dou
     c->n = 1;
 }
 
+void metrics_refused(struct metrics *m, const char *code) {
+    unsigned i = 0;
+    while (i < m->nrefused && strcmp(m->refused[i].code, code) != 0)
+        i++;
+    if (i == METRICS_REFUSED)
+        return;
+    if (i == m->nrefused)
+        m->refused[m->nrefused++] = (struct refused_count){.code = code};
+    m->refused[i].n++;
+}
+
 static void head(struct buf *to, const char *name, const char *help, const char *type) {
     buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s %s\n", name, help, name, type);
 }
@@ -81,6 +92,11 @@ void metrics_write(const struct metrics *m, struct buf *to) {
     for (unsigned i = 0; i < m->nends; i++)
         buf_addf(to, "cloche_executions_total{status=\"%s\",profile=\"%s\"} %llu\n",
                  m->ends[i].status, m->ends[i].profile, (unsigned long long)m->ends[i].n);
+    head(to, "refused_total", "Requests and batch items answered with 429 or 503, by code.",
+         "counter");
+    for (unsigned i = 0; i < m->nrefused; i++)
+        buf_addf(to, "cloche_refused_total{code=\"%s\"} %llu\n", m->refused[i].code,
+                 (unsigned long long)m->refused[i].n);
     put_histogram(to, "request_seconds", "Time from a request's headers to its end.",
                   &m->request_s);
     put_histogram(to, "execution_seconds", "Wall clock of programs.", &m->wall_s);

@@ -8,6 +8,7 @@
 #define METRICS_BUCKETS 12
 #define METRICS_ROUTES  64
 #define METRICS_ENDS    64
+#define METRICS_REFUSED 32
 
 struct histogram {
     uint64_t buckets[METRICS_BUCKETS + 1];
@@ -27,6 +28,11 @@ struct metrics {
         uint64_t n;
     } ends[METRICS_ENDS];
     unsigned nends;
+    struct refused_count {
+        const char *code; /* borrowed: a constant */
+        uint64_t n;
+    } refused[METRICS_REFUSED];
+    unsigned nrefused;
     struct histogram request_s, wall_s, queue_s;
     uint64_t bytes_in, bytes_out;
 };
@@ -35,6 +41,8 @@ void metrics_request(struct metrics *m, const char *method, const char *path, in
                      double seconds);
 void metrics_end(struct metrics *m, const char *status, const char *profile, double wall_s,
                  double queue_s);
+/* A 429 or 503, by the code of its error. */
+void metrics_refused(struct metrics *m, const char *code);
 void metrics_write(const struct metrics *m, struct buf *to);
 /* One sample with its HELP and TYPE. */
 void metrics_gauge(struct buf *to, const char *name, const char *help, double value);

@@ -31,7 +31,9 @@ struct http_options {
     uint32_t header_s;    /* until the headers of a connection's first request are whole */
     uint32_t idle_s;      /* from one reply to the next request's headers */
     uint32_t body_step_s; /* in each such step at least HTTP_SLOWEST bytes of a body must come */
+    size_t bodies_max;    /* bytes of all bodies that are kept whole; see http_take_body */
 };
+#define HTTP_SMALL_BODY (64u << 10)
 #define HTTP_SLOWEST    1024
 #define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */
 #define HTTP_LOW_WATER  (64u << 10)
@@ -42,6 +44,7 @@ int http_listen(struct http *h, int *fd, struct err *e);
 /* No new connections; idle ones are closed, the others after their reply. */
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
+size_t http_bodies(const struct http *h); /* bytes that count against bodies_max */
 
 /* ---- the request ---- */
 const char *http_method(const struct http_req *r);
@@ -59,9 +62,16 @@ uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct ht
 
 /* ---- its body ---- */
 typedef void http_fn(struct http_req *r);
-/* All of it, in http_body(). More than `max` bytes: `too_large` replies, at once if the request
- * says so itself; otherwise the rest is read up to a bound and thrown away. */
-void http_take_body(struct http_req *r, size_t max, http_fn *whole, http_fn *too_large);
+struct http_take {
+    size_t max;
+    http_fn *whole, *too_large, *no_room;
+};
+/* All of it, in http_body() until `whole` returns. More than `max` bytes: `too_large` replies, at once if the request
+ * says so itself; otherwise the rest is read up to a bound and thrown away. In the same way
+ * `no_room` replies when all requests together would hold more than bodies_max. A body counts until
+ * its request is over, with its length as announced, or else as it comes; small ones do not count,
+ * so that a few large ones cannot keep everybody out. */
+void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);

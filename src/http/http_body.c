@@ -10,12 +10,29 @@
     (1u << 20) /* bytes beyond a limit that are read before the connection is closed */
 #define FORM_BUF 16384
 
-void http_take_body(struct http_req *r, size_t max, http_fn *whole, http_fn *too_large) {
-    r->body_max = max;
-    r->whole = whole;
-    r->too_large = too_large;
-    if (http_body_length(r) > max) /* known before anything of it was read */
-        too_large(r);
+/* Counts what the body has or will have; false when that is too much for all together. */
+static bool hold(struct http_req *r, size_t len) {
+    struct http *h = r->http;
+    if (len <= HTTP_SMALL_BODY || len <= r->held)
+        return true;
+    if (len - r->held > h->o.bodies_max - h->bodies)
+        return false;
+    h->bodies += len - r->held;
+    r->held = len;
+    return true;
+}
+
+void http_take_body(struct http_req *r, const struct http_take *how) {
+    r->take = *how;
+    uint64_t len = http_body_length(r); /* known before anything of it was read */
+    if (len > how->max)
+        how->too_large(r);
+    else if (!hold(r, (size_t)len))
+        how->no_room(r);
+}
+
+size_t http_bodies(const struct http *h) {
+    return h->bodies;
 }
 
 uint64_t http_body_length(const struct http_req *r) {
@@ -48,7 +65,7 @@ int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const s
     if (!r->form)
         return -1;
     r->piece = piece;
-    r->whole = end;
+    r->take.whole = end;
     return 0;
 }
 
@@ -58,18 +75,25 @@ static void throw_away(struct http_req *r, size_t len) {
         r->closing = true;
 }
 
+/* No more of it is kept. */
+static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
+    r->refused = why;
+    buf_done(&r->body);
+    r->body = (struct buf)BUF_INIT;
+    throw_away(r, len);
+}
+
 void http_body_data(struct http_req *r, const char *data, size_t len) {
     r->bytes_in += len;
     r->step_bytes += len;
-    if (r->too_much || r->response || r->queued || r->form_stopped) {
+    if (r->refused || r->response || r->queued || r->form_stopped) {
         throw_away(r, len);
     } else if (r->form) {
         MHD_post_process(r->form, data, len);
-    } else if (r->body.len + len > r->body_max) {
-        r->too_much = true;
-        buf_done(&r->body);
-        r->body = (struct buf)BUF_INIT;
-        throw_away(r, len);
+    } else if (r->body.len + len > r->take.max) {
+        refuse_rest(r, len, r->take.too_large);
+    } else if (!hold(r, r->body.len + len)) {
+        refuse_rest(r, len, r->take.no_room);
     } else {
         buf_add(&r->body, data, len);
     }
@@ -85,9 +109,11 @@ void http_body_end(struct http_req *r) {
     }
     if (r->form_stopped || r->response)
         return;
-    http_fn *next = r->too_much ? r->too_large : r->whole;
+    http_fn *next = r->refused ? r->refused : r->take.whole;
     if (next)
         next(r);
+    buf_done(&r->body); /* who wants more of it has a copy, and may wait for long */
+    r->body = (struct buf)BUF_INIT;
 }
 
 void http_body_done(struct http_req *r) {
@@ -97,4 +123,6 @@ void http_body_done(struct http_req *r) {
     }
     r->form = NULL;
     buf_done(&r->body);
+    r->http->bodies -= r->held;
+    r->held = 0;
 }

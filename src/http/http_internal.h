@@ -22,6 +22,7 @@ struct http {
     } listeners[4];
     unsigned nlisteners;
     unsigned nconns;
+    size_t bodies; /* what all requests hold; see http_take_body */
     bool draining;
 };
 
@@ -55,9 +56,10 @@ struct http_req {
     bool suspended, bad_path;
     /* body */
     struct buf body;
-    size_t body_max, thrown;
-    http_fn *whole, *too_large;
-    bool body_done, too_much;
+    struct http_take take;
+    size_t held, thrown;
+    http_fn *refused; /* who replies when the rest of the body has been thrown away */
+    bool body_done;
     struct MHD_PostProcessor *form; /* owned */
     bool (*piece)(struct http_req *r, const struct http_part *p);
     bool form_stopped;
