@@ -99,7 +99,6 @@ static void free_now(struct deferred *d) {
 }
 
 static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
-    s->engine->no_groups = n != KNOBS_;
     if (n != KNOBS_)
         return;
     knobs_done(s->knobs);
@@ -126,6 +125,7 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
     for (int i = 0; i < SANDBOX_FDS_; i++)
         s->fds[i] = wire_take_fd(in);
     take_knobs(s, in, nknobs);
+    g->no_groups = !knobs_there(s->knobs);
     s->ctl = (struct chan){.fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s};
     s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
     s->next = g->sandboxes;
