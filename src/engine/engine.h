@@ -29,7 +29,7 @@ struct profile_pool {
     struct sandbox *ready;   /* oldest first */
     unsigned nready, making; /* `making`: asked for and not yet ready */
     struct queue queue;      /* of runs */
-    unsigned failures; /* in a row */
+    unsigned failures;       /* in a row */
     char last_failure[ERR_TEXT_MAX];
     struct timer retry;
 };

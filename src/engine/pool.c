@@ -55,7 +55,8 @@ static void want(struct profile_pool *p, unsigned total) {
 /* Ready sandboxes must not take the places that a program of another profile waits for. */
 static bool others_wait(const struct profile_pool *p) {
     for (unsigned i = 0; i < p->engine->config.nprofiles; i++) {
-        if (&p->engine->pools[i] != p && p->engine->pools[i].queue.n)
+        const struct profile_pool *other = &p->engine->pools[i];
+        if (other != p && other->queue.n && !other->ready)
             return true;
     }
     return false;

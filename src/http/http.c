@@ -155,6 +155,21 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
     h->nconns++;
 }
 
+/* A connection too many: the library never sees it. */
+static void turn_away(int fd) {
+    static const char body[] =
+        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
+        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
+        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
+    char reply[600];
+    int n = snprintf(reply, sizeof reply,
+                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                     sizeof body - 1, body);
+    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
 static void on_accept(struct watch *w, uint32_t events) {
     struct listener *l = w->arg;
     struct http *h = l->http;
@@ -167,10 +182,7 @@ static void on_accept(struct watch *w, uint32_t events) {
         if (fd < 0)
             break;
         if (h->nconns >= h->o.max_connections) {
-            static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
-                                       "Connection: close\r\nContent-Length: 0\r\n\r\n";
-            (void)!send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-            close(fd);
+            turn_away(fd);
             continue;
         }
         if (len < sizeof(struct sockaddr)) /* a unix client has no name */

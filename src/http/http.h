@@ -66,11 +66,11 @@ struct http_take {
     size_t max;
     http_fn *whole, *too_large, *no_room;
 };
-/* All of it, in http_body() until `whole` returns. More than `max` bytes: `too_large` replies, at once if the request
- * says so itself; otherwise the rest is read up to a bound and thrown away. In the same way
- * `no_room` replies when all requests together would hold more than bodies_max. A body counts until
- * its request is over, with its length as announced, or else as it comes; small ones do not count,
- * so that a few large ones cannot keep everybody out. */
+/* All of it, in http_body() until `whole` returns. More than `max` bytes: `too_large` replies, at
+ * once if the request says so itself; otherwise the rest is read up to a bound and thrown away. In
+ * the same way `no_room` replies when all requests together would hold more than bodies_max. A body
+ * counts until its request is over, with its length as announced, or else as it comes; small ones
+ * do not count, so that a few large ones cannot keep everybody out. */
 void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
 /* What the request says; 0 also when it does not say, as with chunks. */

@@ -48,7 +48,7 @@ struct config_http {
     char *hosts;        /* names besides loopback's that it answers to, with commas */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
     uint32_t max_connections, header_s, idle_s, drain_s;
-    uint32_t bodies_mb; /* bodies of requests under way, together */
+    uint32_t bodies_mb;                     /* bodies of requests under way, together */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
 };
 
