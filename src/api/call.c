@@ -263,6 +263,7 @@ void call_begin(void *arg, struct http_req *r) {
     http_set_user(r, c);
     http_add_header(r, "X-Request-Id", c->id);
     a->active++;
+    a->o.engine->counts.requests++;
     if (!access_check_origin(c, &p)) {
         call_problem(c, &p);
         return;

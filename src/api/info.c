@@ -67,6 +67,8 @@ void do_info(struct call *c) {
     jw_key_uint(&j, "max_mb", cfg->http.file_mb);
     jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
     jw_object_end(&j);
+    jw_key(&j, "isolation");
+    state_put_isolation(&j, c->api->o.engine);
     jw_key(&j, "engine");
     jw_raw(&j, state.data, state.len);
     jw_object_end(&j);
@@ -110,16 +112,6 @@ void do_profiles(struct call *c) {
     call_json(c, 200, &json);
 }
 
-static double resident_bytes(void) {
-    unsigned long size, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
-    return (double)resident * 4096;
-}
-
 static void put_pools(struct buf *to, const struct engine *g) {
     static const struct {
         const char *name, *help;
@@ -137,12 +129,28 @@ static void put_pools(struct buf *to, const struct engine *g) {
     }
 }
 
+static void put_restarts(struct buf *to, const struct engine *g) {
+    const struct engine_restarts *r = &g->about.restarts;
+    const struct {
+        const char *process;
+        uint32_t n;
+    } what[] = {{"warden", g->config.warden_restarts},
+                {"server", r->server},
+                {"nursery", r->nurseries},
+                {"zygote", r->zygotes}};
+    buf_adds(to, "# HELP cloche_restarts_total Processes that died and were started again.\n"
+                 "# TYPE cloche_restarts_total counter\n");
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        buf_addf(to, "cloche_restarts_total{process=\"%s\"} %u\n", what[i].process, what[i].n);
+}
+
 void do_metrics(struct call *c) {
     struct api *a = c->api;
     AUTO_BUF text = BUF_INIT;
     struct store_usage files = store_usage(a->o.store);
     metrics_write(&a->metrics, &text);
     put_pools(&text, a->o.engine);
+    put_restarts(&text, a->o.engine);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
     metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
@@ -150,7 +158,7 @@ void do_metrics(struct call *c) {
     metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
     metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
-                  resident_bytes());
+                  (double)state_resident_bytes());
     metrics_gauge(&text, "uptime_seconds", "Seconds since the server process started.",
                   (double)(now_ns() - a->started_ns) / 1e9);
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);

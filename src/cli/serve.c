@@ -157,6 +157,7 @@ static int supervise(struct serve *s, struct err *e) {
                             s->problem.len ? s->problem.data : "it did not say why");
         if (back_off(s))
             return 0;
+        s->config.warden_restarts++;
         log_info("starting the warden again");
     }
 }

@@ -6,6 +6,7 @@
  * as the program writes and on_done exactly once. run_cancel may come any time before that. */
 
 #include "engine/knobs.h"
+#include "engine/state.h"
 #include "loop/loop.h"
 #include "wire/chan.h"
 #include "wire/config.h"
@@ -37,6 +38,7 @@ struct profile_pool {
 struct engine_counts {
     uint64_t runs;
     unsigned sandboxes; /* alive, in any state */
+    uint64_t requests;  /* over HTTP, answered or not; the API counts them */
 };
 
 struct engine {
@@ -48,6 +50,7 @@ struct engine {
     struct knobs *knobs;       /* by slot, config.max_sandboxes */
     unsigned max_making;       /* sandboxes of one profile being made at a time */
     struct engine_counts counts;
+    struct engine_about about;
 };
 
 /* Takes the warden's socket. */

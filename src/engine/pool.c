@@ -212,6 +212,12 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_PROFILE:
         on_profile(g, in);
         break;
+    case WIRE_W_LAYERS:
+        state_layers(&g->about, in);
+        break;
+    case WIRE_W_RESTARTS:
+        state_restarts(&g->about, in);
+        break;
     default:
         log_error("warden sent message=%s", wire_type_name(in->type));
     }
@@ -227,6 +233,7 @@ static void on_warden_gone(struct chan *c, const struct err *why) {
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    state_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;
     g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
@@ -256,6 +263,7 @@ static void profile_state(struct jw *j, const struct profile_pool *p) {
     jw_key_str(j, "what", p->what);
     jw_key_str(j, "modules", p->modules);
     jw_key_uint(j, "ready", p->nready);
+    jw_key_uint(j, "pool", p->config->pool);
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->nqueue);
     jw_object_end(j);
@@ -268,6 +276,7 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
     jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
     jw_key_uint(&j, "executions", g->counts.runs);
+    state_put(&j, g);
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)

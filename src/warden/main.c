@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "sandbox/probe.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -141,12 +140,11 @@ static void warn_of_weakness(const struct warden *w) {
 
 /* What the machine gives, against what the operator demands. */
 static int check_machine(struct warden *w, struct err *e) {
-    struct probe p;
     uint32_t need;
     if (probe_minimum(w->config.minimum, &need, e) < 0)
         return -1;
-    probe_run_with(&w->ids, &w->cgroups, &p);
-    return probe_check(&p, need, e);
+    probe_run_with(&w->ids, &w->cgroups, &w->probe);
+    return probe_check(&w->probe, need, e);
 }
 
 static int set_up(struct warden *w, struct err *e) {

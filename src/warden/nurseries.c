@@ -83,6 +83,9 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
         n->failures = 0;
         if (before != PROFILE_READY)
             warden_say(w, "profile %s ready (%s)", name, what);
+    } else if (n->state == PROFILE_RESTARTING) { /* only a zygote's death makes a nursery say so */
+        w->zygote_restarts++;
+        server_tell_restarts(w);
     } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
         warden_say(w, "profile %s broken: %s", name, what);
     }
@@ -194,6 +197,8 @@ static void restart_later(struct nursery_child *n) {
         n->state = PROFILE_RESTARTING;
         server_tell_profile(w, n);
     }
+    n->restarts++;
+    server_tell_restarts(w);
     uint64_t wait_ms = n->failures ? 50u << (n->failures > 6 ? 6 : n->failures) : 0;
     loop_timer(w->loop, &n->restart, now_ns() + wait_ms * 1000000u);
 }

@@ -100,6 +100,30 @@ void server_tell_profile(struct warden *w, const struct nursery_child *n) {
     chan_send(&w->server_chan, &o);
 }
 
+void server_tell_restarts(struct warden *w) {
+    struct wire_out o;
+    uint32_t nurseries = 0;
+    for (unsigned i = 0; i < w->config.nprofiles; i++)
+        nurseries += w->nurseries[i].restarts;
+    wire_begin(&o, WIRE_W_RESTARTS);
+    wire_put_u32(&o, w->server_restarts);
+    wire_put_u32(&o, nurseries);
+    wire_put_u32(&o, w->zygote_restarts);
+    chan_send(&w->server_chan, &o);
+}
+
+static void tell_layers(struct warden *w) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_LAYERS);
+    wire_put_u32(&o, PROBE_LAYERS_);
+    for (unsigned i = 0; i < PROBE_LAYERS_; i++) {
+        wire_put_str(&o, probe_layer_name((enum probe_layer)i));
+        wire_put_u32(&o, w->probe.layers[i].state);
+        wire_put_str(&o, w->probe.layers[i].how);
+    }
+    chan_send(&w->server_chan, &o);
+}
+
 int server_start(struct warden *w, struct err *e) {
     int pair[2];
     if (wire_pair(pair, e) < 0)
@@ -124,6 +148,8 @@ int server_start(struct warden *w, struct err *e) {
     }
     for (unsigned i = 0; i < w->config.nprofiles; i++)
         server_tell_profile(w, &w->nurseries[i]);
+    tell_layers(w);
+    server_tell_restarts(w);
     return 0;
 }
 
@@ -151,6 +177,7 @@ void server_reaped(struct warden *w, int status) {
         return;
     }
     log_error("server ended status=%d", status);
+    w->server_restarts++;
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;
         if (w->slots[i].state != SLOT_USED)

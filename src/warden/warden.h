@@ -6,6 +6,7 @@
 #include "loop/loop.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
+#include "sandbox/probe.h"
 #include "wire/chan.h"
 #include "wire/config.h"
 
@@ -41,6 +42,7 @@ struct nursery_child {
     char what[2048], modules[4096]; /* of the last N_STATE */
     struct timer restart;
     unsigned failures;
+    uint32_t restarts; /* of its own */
     uint64_t started_ns;
 };
 
@@ -55,6 +57,8 @@ struct warden {
     struct slot *slots; /* config.max_sandboxes of them */
     uint64_t last_sandbox;
     struct nursery_child nurseries[CONFIG_MAX_PROFILES];
+    struct probe probe; /* what this machine gives */
+    uint32_t server_restarts, zygote_restarts;
     pid_t server;
     struct chan server_chan;
     uint64_t server_started_ns;
@@ -76,6 +80,7 @@ bool nurseries_reaped(struct warden *w, pid_t pid, int status);
 int server_start(struct warden *w, struct err *e);
 void server_reaped(struct warden *w, int status);
 void server_tell_profile(struct warden *w, const struct nursery_child *n);
+void server_tell_restarts(struct warden *w);
 
 /* slots.c */
 struct slot *slots_take(struct warden *w, unsigned profile, struct err *e);
