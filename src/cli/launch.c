@@ -44,6 +44,15 @@ static const char *const kept_variables[] = {
     "GCOV_PREFIX",
 };
 
+static bool is_kept(const char *variable) {
+    if (strncmp(variable, "CLOCHE_API_KEY=", 15) == 0) /* ours, and a secret all the same */
+        return false;
+    for (size_t k = 0; k < sizeof kept_variables / sizeof kept_variables[0]; k++)
+        if (strncmp(variable, kept_variables[k], strlen(kept_variables[k])) == 0)
+            return true;
+    return false;
+}
+
 static char **warden_environment(void) {
     size_t n = 0;
     while (environ[n])
@@ -52,11 +61,8 @@ static char **warden_environment(void) {
     size_t at = 0;
     env[at++] = (char *)"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < sizeof kept_variables / sizeof kept_variables[0]; k++)
-            if (strncmp(environ[i], kept_variables[k], strlen(kept_variables[k])) == 0) {
-                env[at++] = environ[i];
-                break;
-            }
+        if (is_kept(environ[i]))
+            env[at++] = environ[i];
     return env;
 }
 
