@@ -45,5 +45,5 @@ void audit_write(int fd, const struct audit_line *l) {
     jw_object_end(&j);
     buf_addc(&line, '\n');
     if (fd_write_all(fd, line.data, line.len, &e) < 0)
-        log_error("audit log error=\"%s\"", e.text);
+        log_error("audit log error=%s", log_text(e.text));
 }

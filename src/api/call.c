@@ -129,7 +129,7 @@ struct problem problem_of(const struct err *e) {
 void call_fail(struct call *c, const struct err *e) {
     struct problem p = problem_of(e);
     if (p.status == 500)
-        log_error("request failed id=%s error=\"%s\"", c->id, e->text);
+        log_error("request failed id=%s error=%s", c->id, log_text(e->text));
     call_problem(c, &p);
 }
 

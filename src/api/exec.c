@@ -230,7 +230,7 @@ static void on_file(void *arg, const char *path, uint64_t size, int fd) {
     struct store_entry entry;
     struct err e;
     if (store_copy(x->api->o.store, x->tenant, path, fd, size, &entry, &e) < 0) {
-        log_warn("file not kept why=\"%s\"", e.text);
+        log_warn("file not kept request=%s why=%s", x->request_id, log_text(e.text));
         return;
     }
     x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "web/assets.h"
 
 #include <stdio.h>
@@ -159,6 +160,10 @@ void do_metrics(struct call *c) {
     metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
                   (double)state_resident_bytes());
+    buf_addf(&text,
+             "# HELP cloche_log_lines_lost_total Lines of the log that nobody took.\n"
+             "# TYPE cloche_log_lines_lost_total counter\ncloche_log_lines_lost_total %llu\n",
+             (unsigned long long)log_lost());
     metrics_gauge(&text, "uptime_seconds", "Seconds since the server process started.",
                   (double)(now_ns() - a->started_ns) / 1e9);
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);

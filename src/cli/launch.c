@@ -205,7 +205,7 @@ static void sweep(const struct config *c) {
     struct cgroup_root root;
     struct err e;
     if (cgroup_root_open(&root, want, &e) < 0) {
-        log_warn("sweep why=\"%s\"", e.text);
+        log_warn("sweep why=%s", log_text(e.text));
         return;
     }
     cgroup_sweep(&root);

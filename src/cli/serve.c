@@ -114,9 +114,9 @@ static bool after_death(struct serve *s, int status, uint64_t lived_ms) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == WARDEN_CANNOT)
         return false;
     bool killed = WIFSIGNALED(status);
-    log_error("warden died %s=%d lived_ms=%llu problem=\"%s\"", killed ? "signal" : "status",
+    log_error("warden died %s=%d lived_ms=%llu problem=%s", killed ? "signal" : "status",
               killed ? WTERMSIG(status) : WEXITSTATUS(status), (unsigned long long)lived_ms,
-              s->problem.data);
+              log_text(s->problem.data));
     if (lived_ms >= QUICK_DEATH_MS) {
         s->backoff_ms = 0;
         return true;
@@ -182,6 +182,7 @@ static int serve_run(struct options *o, struct err *e) {
     if (options_load(o, e) < 0 || options_resolve(o, &s.config, e) < 0)
         return -1;
     log_init("serve", (enum log_level)s.config.log_level);
+    log_set_format(s.config.log_format);
     int rc = loop_signals(stop_signals, 3, &s.signals, e);
     if (rc == 0)
         rc = http_sockets_open(&s.config, &s.http, e);

@@ -42,6 +42,8 @@ const struct setting settings[] = {
      .help = "whose lines of /etc/subuid and /etc/subgid to use"},
     {"log_level",        SETTING_LEVEL, 0, 0,             "info",      AT(log_level),
      SINCE("LOG_LEVEL"), .help = "error, warn, info or debug"},
+    {"log_format",       SETTING_CHOICE, 0, 0,            "logfmt",    AT(log_format),
+     .words = "logfmt json", .help = "logfmt or json"},
     {"libexec",          SETTING_PATH, 0, 0,              NULL,        AT(libexec),
      .help = "where cloche-warden and its fellows are"},
 

@@ -156,7 +156,8 @@ void pool_failed(struct profile_pool *p, const char *why) {
         return; /* one death takes all in the making with it: that is one failure, not many */
     unsigned n = ++p->failures;
     if ((n & (n - 1)) == 0) /* the 1st, 2nd, 4th, 8th … */
-        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n, why);
+        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n,
+                 log_text(why));
     if (n >= MAX_FAILURES && p->state == PROFILE_READY)
         refuse_all(p, "no_sandbox", why);
     loop_timer(p->engine->loop, &p->retry,

@@ -86,7 +86,7 @@ static void on_server_restart(struct timer *t) {
     struct warden *w = t->arg;
     struct err e;
     if (server_start(w, &e) < 0) {
-        log_error("start server error=%s", e.text);
+        log_error("start server error=%s", log_text(e.text));
         loop_timer(w->loop, t, now_ns() + 1000000000u);
     }
 }
@@ -210,6 +210,7 @@ int main(void) {
     static struct warden w;
     struct err e = {0};
     log_init("warden", LOG_INFO);
+    signal(SIGPIPE, SIG_IGN); /* whoever reads the log may leave */
     w.config_fd = 3, w.listen_fd = 4, w.life_fd = 5, w.ready_fd = 6, w.signals = -1;
     w.life_watch = (struct watch){.fd = -1, .fn = on_life, .arg = &w};
     w.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &w};
@@ -234,6 +235,7 @@ int main(void) {
             return 125;
     }
     log_init("warden", (enum log_level)w.config.log_level);
+    log_set_format(w.config.log_format);
     socket_note(&w);
     int r = set_up(&w, &e);
     if (r == 0)

@@ -138,7 +138,7 @@ static void on_restart(struct timer *t) {
     struct nursery_child *n = t->arg;
     struct err e;
     if (nurseries_start(n->warden, n->profile, &e) < 0) {
-        log_error("start nursery error=%s", e.text);
+        log_error("start nursery error=%s", log_text(e.text));
         loop_timer(n->warden->loop, t, now_ns() + 1000000000u);
     }
 }

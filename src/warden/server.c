@@ -79,7 +79,7 @@ static void on_msg(struct chan *c, struct wire_in *in) {
         if (requests[i].type == in->type && in->nfds == 0 && requests[i].fn(w, in))
             return;
     }
-    log_error("server sent what it may not message=%s: ending it", wire_type_name(in->type));
+    log_error("server sent what it may not, ending it message=%s", wire_type_name(in->type));
     kill(w->server, SIGKILL);
 }
 

@@ -70,7 +70,7 @@ void slots_release(struct warden *w, struct slot *s) {
 }
 
 static void give_up(struct warden *w, struct slot *s) {
-    log_warn("control group not empty slot=%u: making a new one", (unsigned)(s - w->slots));
+    log_warn("control group not empty, making a new one slot=%u", (unsigned)(s - w->slots));
     cgroup_slot_kill(&w->cgroups, &s->cgroup);
     cgroup_slot_done(&w->cgroups, &s->cgroup, true);
     s->made = false;

@@ -44,6 +44,7 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_STR, minimum),
     CONFIG_FIELD(K_STR, cgroup),
     CONFIG_FIELD(K_U32, log_level),
+    CONFIG_FIELD(K_STR, log_format),
     CONFIG_FIELD(K_U32, warden_restarts),
     CONFIG_FIELD(K_U32, max_sandboxes),
     CONFIG_FIELD(K_U32, queue_max),

@@ -59,6 +59,7 @@ struct config {
     char *minimum; /* layers without which nothing runs, space separated; see sandbox/probe.h */
     char *cgroup;  /* auto, v2, v1, none */
     uint32_t log_level;
+    char *log_format;                    /* logfmt, json */
     uint32_t warden_restarts;            /* how often one had to be; not a setting */
     uint32_t max_sandboxes;              /* alive at once, ready ones included */
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
