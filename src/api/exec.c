@@ -136,6 +136,7 @@ static void exec_free(struct exec *x) {
     for (unsigned i = 0; i < x->nfiles; i++)
         free(x->files[i].path);
     free(x->files);
+    audit_code_done(&x->code);
     free(x);
 }
 
@@ -465,7 +466,8 @@ static struct exec *exec_new(struct call *c, const json_t *body, const struct ex
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);
     memcpy(x->request_id, c->id, sizeof x->request_id);
-    audit_code(&x->code, json_string_value(code), json_string_length(code));
+    audit_code(&x->code, json_string_value(code), json_string_length(code),
+               strcmp(c->api->config->http.audit_code, "on") == 0);
     return x;
 }
 

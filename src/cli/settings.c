@@ -68,6 +68,8 @@ const struct setting settings[] = {
      .help = "all stored files together"},
     {"keys",             SETTING_TEXT, 0, 0,              "",          AT(http.keys),
      .help = "the file of API keys; keys.json in the state directory unless given"},
+    {"audit_code",       SETTING_CHOICE, 0, 0,            "off",       AT(http.audit_code),
+     .words = "off on", .help = "write programs into the audit log, not only their hash"},
     {"without_keys",     SETTING_CHOICE, 0, 0,            "refuse",    AT(http.without_keys),
      .words = "refuse allow", .help = "listening on other than loopback with no keys"},
     {"allow_host",       SETTING_TEXT, 0, 0,              "",          AT(http.hosts),

@@ -59,6 +59,7 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_STR, http.state_dir),
     CONFIG_FIELD(K_STR, http.file_dir),
     CONFIG_FIELD(K_STR, http.keys),
+    CONFIG_FIELD(K_STR, http.audit_code),
     CONFIG_FIELD(K_STR, http.without_keys),
     CONFIG_FIELD(K_STR, http.hosts),
     CONFIG_FIELD(K_STR, http.cors_origins),

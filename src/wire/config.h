@@ -44,6 +44,7 @@ struct config_http {
     char *state_dir;    /* audit log, files, keys */
     char *file_dir;     /* of the stored files; "": below state_dir */
     char *keys;         /* the file of keys; "": keys.json in state_dir; the server gets its name */
+    char *audit_code;   /* off, on: programs themselves are in the audit log */
     char *without_keys; /* refuse, allow: listening to the network with no keys */
     char *hosts;        /* names besides loopback's that it answers to, with commas */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
