@@ -13,6 +13,8 @@ static bool is_up(const struct api *a, const char **why) {
     const struct engine *g = a->o.engine;
     *why = "no profile is ready yet";
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->config.profiles[i].removed)
+            continue;
         if (g->pools[i].state == PROFILE_READY) {
             *why = NULL;
             return true;
@@ -98,6 +100,8 @@ void do_profiles(struct call *c) {
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
         const struct profile_pool *p = &g->pools[i];
+        if (p->config->removed)
+            continue;
         bool ready = p->state == PROFILE_READY;
         jw_object(&j);
         jw_key_str(&j, "name", p->config->name);
@@ -124,6 +128,8 @@ static void put_pools(struct buf *to, const struct engine *g) {
                  what[k].name);
         for (unsigned i = 0; i < g->config.nprofiles; i++) {
             const struct profile_pool *p = &g->pools[i];
+            if (p->config->removed)
+                continue;
             unsigned v = k == 0 ? p->nready : k == 1 ? p->nqueue : p->state == PROFILE_READY;
             buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);
         }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "sandbox/cgroup.h"
 #include "wire/config.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,8 +161,8 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
     if (config_pack(c, &config, e) < 0)
         return -1;
     int life[2], ready[2];
-    if (pipe2(life, O_CLOEXEC) < 0)
-        return err_sys(e, "pipe");
+    if (wire_pair(life, e) < 0)
+        return -1;
     AUTO_FD life_read = life[0];
     AUTO_FD life_write = life[1];
     if (pipe2(ready, O_CLOEXEC) < 0)
@@ -190,6 +191,16 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
     w.ready = fd_take(&ready_read);
     *ret = w;
     return 0;
+}
+
+int warden_tell(const struct warden *w, const struct config *c, struct err *e) {
+    AUTO_FD config = -1;
+    if (config_pack(c, &config, e) < 0)
+        return -1;
+    struct wire_out o;
+    wire_begin(&o, WIRE_L_CONFIG);
+    wire_put_fd(&o, config);
+    return wire_send(w->life, &o, e) == WIRE_SENT ? 0 : -1;
 }
 
 /* What a warden leaves that could not clean up after itself. Its processes die with it; its control

@@ -213,6 +213,9 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_PROFILE:
         on_profile(g, in);
         break;
+    case WIRE_W_RELOAD:
+        engine_reload(g, in);
+        break;
     case WIRE_W_LAYERS:
         state_layers(&g->about, in);
         break;
@@ -231,6 +234,19 @@ static void on_warden_gone(struct chan *c, const struct err *why) {
     loop_stop(g->loop);
 }
 
+void pool_init(struct engine *g, unsigned i) {
+    struct profile_pool *p = &g->pools[i];
+    p->engine = g;
+    p->config = &g->config.profiles[i];
+    p->index = i;
+    p->queue_end = &p->queue;
+    p->retry = (struct timer){.fn = on_retry, .arg = p};
+    AUTO_BUF names = BUF_INIT; /* until the zygote tells */
+    for (unsigned k = 0; k < p->config->preload.n; k++)
+        buf_addf(&names, "%s ", p->config->preload.items[k]);
+    snprintf(p->modules, sizeof p->modules, "%s", names.data);
+}
+
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
@@ -240,18 +256,8 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
     for (unsigned i = 0; i < g->config.max_sandboxes; i++)
         knobs_init(&g->knobs[i]);
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        struct profile_pool *p = &g->pools[i];
-        p->engine = g;
-        p->config = &g->config.profiles[i];
-        p->index = i;
-        p->queue_end = &p->queue;
-        p->retry = (struct timer){.fn = on_retry, .arg = p};
-        AUTO_BUF names = BUF_INIT; /* until the zygote tells */
-        for (unsigned k = 0; k < p->config->preload.n; k++)
-            buf_addf(&names, "%s ", p->config->preload.items[k]);
-        snprintf(p->modules, sizeof p->modules, "%s", names.data);
-    }
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        pool_init(g, i);
     g->warden = (struct chan){.fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g};
     return chan_init(&g->warden, l, warden_fd, e);
 }
@@ -281,7 +287,8 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
-        profile_state(&j, &g->pools[i]);
+        if (!g->config.profiles[i].removed)
+            profile_state(&j, &g->pools[i]);
     jw_array_end(&j);
     jw_object_end(&j);
 }

@@ -1,8 +1,8 @@
 /* cloche-warden: started by `cloche serve` or `cloche run`, never by hand. Descriptors: 3 the
  * packed configuration, 4 the listening socket, 5 the life line (its end of file is our end), 6
  * where to say that we are ready, from 7 on what the server needs for HTTP. SIGTERM lets the server
- * finish first, SIGHUP is passed on to it. Exit status 3 means that this machine or configuration
- * cannot do.
+ * finish first, SIGHUP is passed on to it (keys); new profiles come through the life line. Exit
+ * status 3 means that this machine or configuration cannot do.
  */
 
 #include "warden/warden.h"
@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #define EXIT_CANNOT 3
+#define PART_ENOUGH 1024 /* ids */
 
 void warden_say(struct warden *w, const char *fmt, ...) {
     char line[2200];
@@ -76,10 +77,21 @@ static void socket_remove(const struct warden *w) {
         unlink(a.sun_path);
 }
 
+/* The supervisor tells of new profiles, or ends. */
 static void on_life(struct watch *watch, uint32_t events) {
+    struct warden *w = watch->arg;
+    struct err e;
     (void)events;
-    socket_remove(watch->arg);
-    stop(watch->arg);
+    AUTO_WIRE_IN in = {0};
+    enum wire_got got = wire_recv(w->life_fd, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got == WIRE_GOT && in.type == WIRE_L_CONFIG) {
+        warden_reload(w, &in);
+        return;
+    }
+    socket_remove(w);
+    stop(w);
 }
 
 static void on_server_restart(struct timer *t) {
@@ -147,6 +159,14 @@ static int check_machine(struct warden *w, struct err *e) {
     return probe_check(&w->probe, need, e);
 }
 
+/* A part of the id range for each profile that may yet come, if that leaves enough for each: parts
+ * cannot change while sandboxes have ids of them. */
+static unsigned count_parts(const struct warden *w) {
+    uint32_t each = w->ids.count / CONFIG_MAX_PROFILES;
+    return each >= PART_ENOUGH && each > w->config.max_sandboxes + 1 ? CONFIG_MAX_PROFILES
+                                                                     : w->config.nprofiles;
+}
+
 static int set_up(struct warden *w, struct err *e) {
     const int signals[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
     if (loop_new(&w->loop, e) < 0 || loop_signals(signals, 4, &w->signals, e) < 0 ||
@@ -158,6 +178,7 @@ static int set_up(struct warden *w, struct err *e) {
     w->limits = (struct cgroup_limits){
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
     w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
+    w->parts = count_parts(w);
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -166,7 +187,7 @@ static int set_up(struct warden *w, struct err *e) {
     /* The interpreters start while the machine is checked; nobody can ask for a sandbox before the
      * server is there. */
     for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        if (nurseries_start(w, i, e) < 0)
+        if (!w->config.profiles[i].removed && nurseries_add(w, i, e) < 0)
             return -1;
     }
     if (check_machine(w, e) < 0)
@@ -184,8 +205,7 @@ static void tear_down(struct warden *w) {
     w->stopping = true;
     if (w->server > 0)
         kill(w->server, SIGKILL);
-    for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        struct nursery_child *n = &w->nurseries[i];
+    for (struct nursery_child *n = w->all; n; n = n->next) {
         chan_pump(&n->chan); /* one that was just born */
         if (n->pid > 0)
             kill(n->pid, SIGKILL);
@@ -201,6 +221,7 @@ static void tear_down(struct warden *w) {
             cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);
     }
     cgroup_root_close(&w->cgroups);
+    nurseries_free(w);
     free(w->slots);
     loop_free(w->loop);
     config_done(&w->config);
@@ -217,8 +238,6 @@ int main(void) {
     w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};
     w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
     w.server_chan = (struct chan){.fd = -1, .gone = true};
-    for (unsigned i = 0; i < CONFIG_MAX_PROFILES; i++)
-        w.nurseries[i].chan = (struct chan){.fd = -1, .gone = true};
     for (int fd = 3; fd < HTTP_FDS; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-warden is started by `cloche serve`");

@@ -76,9 +76,9 @@ static const struct field config_fields[] = {
 };
 
 static const struct field profile_fields[] = {
-    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python), PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds), PROFILE_FIELD(K_U32, pool),
-    PROFILE_FIELD(K_U32, zygotes),
+    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_U32, pool),
+    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -132,6 +132,16 @@ void config_encode(const struct config *c, struct buf *to) {
     for (unsigned i = 0; i < c->nprofiles; i++)
         for (size_t k = 0; k < COUNT(profile_fields); k++)
             put_field(to, &profile_fields[k], &c->profiles[i]);
+}
+
+bool config_profile_same(const struct config_profile *a, const struct config_profile *b) {
+    AUTO_BUF one = BUF_INIT;
+    AUTO_BUF two = BUF_INIT;
+    for (size_t k = 0; k < COUNT(profile_fields); k++) {
+        put_field(&one, &profile_fields[k], a);
+        put_field(&two, &profile_fields[k], b);
+    }
+    return one.len == two.len && memcmp(one.data, two.data, one.len) == 0;
 }
 
 int config_pack(const struct config *c, int *ret_fd, struct err *e) {

@@ -27,6 +27,8 @@ struct config_profile {
     struct config_list binds;   /* extra read-only paths */
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
+    uint32_t removed;           /* 1: gone from the configuration since the start */
+    uint64_t stamp;             /* of what it is made of: another one, another interpreter */
 };
 
 struct config_limits {
@@ -95,3 +97,4 @@ void config_encode(const struct config *c, struct buf *to);
 int config_decode(const void *data, size_t len, struct config *ret, struct err *e);
 
 bool config_name_is_good(const char *profile_name);
+bool config_profile_same(const struct config_profile *a, const struct config_profile *b);
