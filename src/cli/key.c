@@ -464,7 +464,7 @@ static int act_revoke(const struct key_options *o, struct err *e) {
     AUTO_FD lock = -1;
     unsigned at = 0;
     if (place_open(o, false, &p, e) < 0 || load_to_change(&p, &keys, &lock, e) < 0 ||
-        find_key(&keys, o->operand, &at, e) < 0)
+        find_key(&keys, o->operand, &at, e) < 0 || at >= keys.n) /* the last for the analyser */
         return -1;
     AUTO_BUF said = BUF_INIT;
     const struct key *k = &keys.items[at];

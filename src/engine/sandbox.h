@@ -51,7 +51,7 @@ uint64_t sandbox_workspace_mtime(const struct sandbox *s);
 void engine_reload(struct engine *g, struct wire_in *in);
 
 /* pool.c */
-void pool_init(struct engine *g, unsigned profile);
+void pool_init(struct engine *g, unsigned i);
 void pool_ready(struct sandbox *s);
 /* A sandbox that was being made will not come. */
 void pool_failed(struct profile_pool *p, const char *why);
