@@ -8,14 +8,24 @@
 #include "keys/keys.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-void audit_code(struct audit_code *to, const char *code, size_t len) {
+void audit_code(struct audit_code *to, const char *code, size_t len, bool keep) {
     uint8_t hash[32];
     keys_sha256(code, len, hash);
     for (int i = 0; i < 32; i++)
         snprintf(to->sha256 + 2 * i, 3, "%02x", hash[i]);
     to->len = len;
+    to->text = keep ? xmalloc(len + 1) : NULL;
+    if (keep)
+        memcpy(to->text, code, len);
+}
+
+void audit_code_done(struct audit_code *c) {
+    free(c->text);
+    c->text = NULL;
 }
 
 void audit_write(int fd, const struct audit_line *l) {
@@ -34,6 +44,10 @@ void audit_write(int fd, const struct audit_line *l) {
     jw_key_str(&j, "key", l->key[0] ? l->key : NULL);
     jw_key_str(&j, "code_sha256", l->code->sha256);
     jw_key_uint(&j, "code_bytes", l->code->len);
+    if (l->code->text) {
+        jw_key(&j, "code");
+        jw_strn(&j, l->code->text, l->code->len);
+    }
     jw_key_str(&j, "status", l->status);
     jw_key_str(&j, "profile", l->receipt->profile);
     jw_key_real(&j, "cpu_ms", l->receipt->cpu_ms);
@@ -45,5 +59,5 @@ void audit_write(int fd, const struct audit_line *l) {
     jw_object_end(&j);
     buf_addc(&line, '\n');
     if (fd_write_all(fd, line.data, line.len, &e) < 0)
-        log_error("audit log error=\"%s\"", e.text);
+        log_error("audit log error=%s", log_text(e.text));
 }

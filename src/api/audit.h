@@ -1,14 +1,16 @@
 #pragma once
 /* The audit log: one JSON line for each execution: who, when, which code (its hash), how it ended,
- * what was denied. Append only. */
+ * what was denied. Append only. The code itself is in it only where the operator wants that. */
 
 #include "engine/engine.h"
 
 struct audit_code {
     char sha256[65];
     size_t len;
+    char *text; /* owned: the code, or NULL when it is not to be kept */
 };
-void audit_code(struct audit_code *to, const char *code, size_t len);
+void audit_code(struct audit_code *to, const char *code, size_t len, bool keep);
+void audit_code_done(struct audit_code *c);
 
 struct audit_line {
     const char *execution, *request, *tenant, *key, *status;

@@ -140,7 +140,7 @@ struct problem problem_of(const struct err *e) {
 void call_fail(struct call *c, const struct err *e) {
     struct problem p = problem_of(e);
     if (p.status == 500)
-        log_error("request failed id=%s error=\"%s\"", c->id, e->text);
+        log_error("request failed id=%s error=%s", c->id, log_text(e->text));
     call_problem(c, &p);
 }
 
@@ -293,6 +293,7 @@ void call_begin(void *arg, struct http_req *r) {
     http_set_user(r, c);
     http_add_header(r, "X-Request-Id", c->id);
     a->active++;
+    a->o.engine->counts.requests++;
     if (!access_check_origin(c, &p)) {
         call_problem(c, &p);
         return;

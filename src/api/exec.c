@@ -136,6 +136,7 @@ static void exec_free(struct exec *x) {
     for (unsigned i = 0; i < x->nfiles; i++)
         free(x->files[i].path);
     free(x->files);
+    audit_code_done(&x->code);
     free(x);
 }
 
@@ -230,7 +231,7 @@ static void on_file(void *arg, const char *path, uint64_t size, int fd) {
     struct store_entry entry;
     struct err e;
     if (store_copy(x->api->o.store, x->tenant, path, fd, size, &entry, &e) < 0) {
-        log_warn("file not kept why=\"%s\"", e.text);
+        log_warn("file not kept request=%s why=%s", x->request_id, log_text(e.text));
         return;
     }
     x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);
@@ -465,7 +466,8 @@ static struct exec *exec_new(struct call *c, const json_t *body, const struct ex
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);
     memcpy(x->request_id, c->id, sizeof x->request_id);
-    audit_code(&x->code, json_string_value(code), json_string_length(code));
+    audit_code(&x->code, json_string_value(code), json_string_length(code),
+               strcmp(c->api->config->http.audit_code, "on") == 0);
     return x;
 }
 

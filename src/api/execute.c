@@ -128,6 +128,7 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
         jw_key_str(&j, "message", p.message ? p.message : p.text);
         jw_key_str(&j, "code", p.code);
         jw_key_str(&j, "remediation", p.remediation);
+        jw_key_bool(&j, "retryable", p.retryable);
         jw_object_end(&j);
         event(w, "error", 0, &json);
     } else {

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "web/assets.h"
 
 #include <stdio.h>
@@ -12,6 +13,8 @@ static bool is_up(const struct api *a, const char **why) {
     const struct engine *g = a->o.engine;
     *why = "no profile is ready yet";
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->config.profiles[i].removed)
+            continue;
         if (g->pools[i].state == PROFILE_READY) {
             *why = NULL;
             return true;
@@ -67,6 +70,8 @@ void do_info(struct call *c) {
     jw_key_uint(&j, "max_mb", cfg->http.file_mb);
     jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
     jw_object_end(&j);
+    jw_key(&j, "isolation");
+    state_put_isolation(&j, c->api->o.engine);
     jw_key(&j, "engine");
     jw_raw(&j, state.data, state.len);
     jw_object_end(&j);
@@ -95,6 +100,8 @@ void do_profiles(struct call *c) {
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
         const struct profile_pool *p = &g->pools[i];
+        if (p->config->removed)
+            continue;
         bool ready = p->state == PROFILE_READY;
         jw_object(&j);
         jw_key_str(&j, "name", p->config->name);
@@ -110,16 +117,6 @@ void do_profiles(struct call *c) {
     call_json(c, 200, &json);
 }
 
-static double resident_bytes(void) {
-    unsigned long size, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
-        resident = 0;
-    if (f)
-        fclose(f);
-    return (double)resident * 4096;
-}
-
 static void put_pools(struct buf *to, const struct engine *g) {
     static const struct {
         const char *name, *help;
@@ -131,10 +128,27 @@ static void put_pools(struct buf *to, const struct engine *g) {
                  what[k].name);
         for (unsigned i = 0; i < g->config.nprofiles; i++) {
             const struct profile_pool *p = &g->pools[i];
+            if (p->config->removed)
+                continue;
             unsigned v = k == 0 ? p->nready : k == 1 ? p->queue.n : p->state == PROFILE_READY;
             buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);
         }
     }
+}
+
+static void put_restarts(struct buf *to, const struct engine *g) {
+    const struct engine_restarts *r = &g->about.restarts;
+    const struct {
+        const char *process;
+        uint32_t n;
+    } what[] = {{"warden", g->config.warden_restarts},
+                {"server", r->server},
+                {"nursery", r->nurseries},
+                {"zygote", r->zygotes}};
+    buf_adds(to, "# HELP cloche_restarts_total Processes that died and were started again.\n"
+                 "# TYPE cloche_restarts_total counter\n");
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        buf_addf(to, "cloche_restarts_total{process=\"%s\"} %u\n", what[i].process, what[i].n);
 }
 
 void do_metrics(struct call *c) {
@@ -143,6 +157,7 @@ void do_metrics(struct call *c) {
     struct store_usage files = store_usage(a->o.store);
     metrics_write(&a->metrics, &text);
     put_pools(&text, a->o.engine);
+    put_restarts(&text, a->o.engine);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
     metrics_gauge(&text, "memory_charged_bytes", "Memory that programs under way count with.",
@@ -156,7 +171,11 @@ void do_metrics(struct call *c) {
     metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
     metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
-                  resident_bytes());
+                  (double)state_resident_bytes());
+    buf_addf(&text,
+             "# HELP cloche_log_lines_lost_total Lines of the log that nobody took.\n"
+             "# TYPE cloche_log_lines_lost_total counter\ncloche_log_lines_lost_total %llu\n",
+             (unsigned long long)log_lost());
     metrics_gauge(&text, "uptime_seconds", "Seconds since the server process started.",
                   (double)(now_ns() - a->started_ns) / 1e9);
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);

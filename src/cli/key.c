@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "cli/options.h"
 #include "cli/paths.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
@@ -25,8 +26,9 @@
 #define IDS_SHOWN 8 /* of keys that share a name; more do not fit into an error */
 
 struct key_options {
-    const char *action, *operand, *file, *tenant; /* borrowed: argv's */
-    const char *only_add;                         /* a flag that was given and is for add only */
+    const char *action, *operand, *tenant; /* borrowed: argv's */
+    const char *file, *state_dir, *config; /* likewise */
+    const char *only_add;                  /* a flag that was given and is for add only */
     struct key_limits limits;
     bool json, help;
 };
@@ -46,7 +48,16 @@ static void place_done(struct place *p) {
 
 /* ------------------------------------------------------------------ the command line */
 
-enum { OPT_TENANT = 256, OPT_RATE, OPT_CONCURRENT, OPT_CPU, OPT_KEYS, OPT_JSON };
+enum {
+    OPT_TENANT = 256,
+    OPT_RATE,
+    OPT_CONCURRENT,
+    OPT_CPU,
+    OPT_KEYS,
+    OPT_STATE,
+    OPT_CONFIG,
+    OPT_JSON
+};
 
 static const struct option longs[] = {
     {"tenant", required_argument, NULL, OPT_TENANT},
@@ -54,6 +65,8 @@ static const struct option longs[] = {
     {"concurrent", required_argument, NULL, OPT_CONCURRENT},
     {"cpu-seconds-per-minute", required_argument, NULL, OPT_CPU},
     {"keys", required_argument, NULL, OPT_KEYS},
+    {"state-dir", required_argument, NULL, OPT_STATE},
+    {"config", required_argument, NULL, OPT_CONFIG},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, 'h'},
     {0},
@@ -68,8 +81,11 @@ static int print_help(void) {
          "  --requests-per-second X         fractions allowed; without a limit there is none\n"
          "  --concurrent N                  requests at the same time\n"
          "  --cpu-seconds-per-minute N      processor time of its programs\n"
-         "  --keys FILE                     the file of keys; otherwise CLOCHE_KEYS, or keys.json\n"
-         "                                  in /var/lib/cloche (root) or ~/.local/state/cloche\n"
+         "  --keys FILE                     the file of keys; otherwise keys.json in\n"
+         "  --state-dir DIR                 the state directory, /var/lib/cloche (root) or\n"
+         "                                  ~/.local/state/cloche unless set otherwise: both are\n"
+         "                                  settings of `cloche serve`, see `cloche config`\n"
+         "  --config FILE                   the configuration file\n"
          "  --json                          print JSON\n"
          "\n"
          "A running server takes changes up when `cloche serve` gets SIGHUP.");
@@ -119,6 +135,12 @@ static int handle(struct key_options *o, int code, struct err *e) {
     case OPT_KEYS:
         o->file = optarg;
         return 0;
+    case OPT_STATE:
+        o->state_dir = optarg;
+        return 0;
+    case OPT_CONFIG:
+        o->config = optarg;
+        return 0;
     case OPT_JSON:
         o->json = true;
         return 0;
@@ -165,11 +187,24 @@ static int parse(int argc, char **argv, struct key_options *ret, struct err *e) 
 
 /* ------------------------------------------------------------------ the file */
 
+static int load_settings(const struct key_options *o, struct options *to, struct err *e) {
+    const struct {
+        const char *name, *text;
+    } flags[] = {{"keys", o->file}, {"state_dir", o->state_dir}, {"config", o->config}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].text && options_set_flag(to, flags[i].name, flags[i].text, e) < 0)
+            return -1;
+    return options_load(to, e);
+}
+
+/* Where the server looks for it: the settings `keys` and `state_dir`. */
 static int find_file(const struct key_options *o, char **ret, bool *ret_named, struct err *e) {
-    const char *env = getenv("CLOCHE_KEYS");
-    const char *named = o->file ? o->file : env && *env ? env : NULL;
-    *ret_named = named != NULL;
-    if (named) {
+    AUTO_OPTIONS s = options_new();
+    if (load_settings(o, s, e) < 0)
+        return -1;
+    const char *named = options_text(s, "keys");
+    *ret_named = *named || o->file;
+    if (*ret_named) {
         if (!*named || named[strlen(named) - 1] == '/') {
             char quoted[80];
             return err_user(e, "bad_value", "--keys is %s; it must be the path of a file",
@@ -177,11 +212,14 @@ static int find_file(const struct key_options *o, char **ret, bool *ret_named, s
         }
         return paths_absolute(named, ret, e);
     }
-    AUTO_FREE char *dir = paths_state_dir();
-    if (!dir)
+    AUTO_FREE char *usual = paths_state_dir();
+    if (!usual && options_origin(s, "state_dir") == ORIGIN_DEFAULT)
         return err_user(e, "bad_value",
                         "neither XDG_STATE_HOME nor HOME is an absolute path; name a file with "
                         "--keys");
+    AUTO_FREE char *dir = NULL;
+    if (paths_absolute(options_text(s, "state_dir"), &dir, e) < 0)
+        return -1;
     struct buf b = BUF_INIT;
     buf_addf(&b, "%s/keys.json", dir);
     *ret = buf_take(&b);
@@ -426,7 +464,7 @@ static int act_revoke(const struct key_options *o, struct err *e) {
     AUTO_FD lock = -1;
     unsigned at = 0;
     if (place_open(o, false, &p, e) < 0 || load_to_change(&p, &keys, &lock, e) < 0 ||
-        find_key(&keys, o->operand, &at, e) < 0)
+        find_key(&keys, o->operand, &at, e) < 0 || at >= keys.n) /* the last for the analyser */
         return -1;
     AUTO_BUF said = BUF_INIT;
     const struct key *k = &keys.items[at];

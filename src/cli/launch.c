@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "sandbox/cgroup.h"
 #include "wire/config.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,15 @@ static const char *const kept_variables[] = {
     "GCOV_PREFIX",
 };
 
+static bool is_kept(const char *variable) {
+    if (strncmp(variable, "CLOCHE_API_KEY=", 15) == 0) /* ours, and a secret all the same */
+        return false;
+    for (size_t k = 0; k < sizeof kept_variables / sizeof kept_variables[0]; k++)
+        if (strncmp(variable, kept_variables[k], strlen(kept_variables[k])) == 0)
+            return true;
+    return false;
+}
+
 static char **warden_environment(void) {
     size_t n = 0;
     while (environ[n])
@@ -52,11 +62,8 @@ static char **warden_environment(void) {
     size_t at = 0;
     env[at++] = (char *)"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < sizeof kept_variables / sizeof kept_variables[0]; k++)
-            if (strncmp(environ[i], kept_variables[k], strlen(kept_variables[k])) == 0) {
-                env[at++] = environ[i];
-                break;
-            }
+        if (is_kept(environ[i]))
+            env[at++] = environ[i];
     return env;
 }
 
@@ -154,8 +161,8 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
     if (config_pack(c, &config, e) < 0)
         return -1;
     int life[2], ready[2];
-    if (pipe2(life, O_CLOEXEC) < 0)
-        return err_sys(e, "pipe");
+    if (wire_pair(life, e) < 0)
+        return -1;
     AUTO_FD life_read = life[0];
     AUTO_FD life_write = life[1];
     if (pipe2(ready, O_CLOEXEC) < 0)
@@ -186,6 +193,16 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
     return 0;
 }
 
+int warden_tell(const struct warden *w, const struct config *c, struct err *e) {
+    AUTO_FD config = -1;
+    if (config_pack(c, &config, e) < 0)
+        return -1;
+    struct wire_out o;
+    wire_begin(&o, WIRE_L_CONFIG);
+    wire_put_fd(&o, config);
+    return wire_send(w->life, &o, e) == WIRE_SENT ? 0 : -1;
+}
+
 /* What a warden leaves that could not clean up after itself. Its processes die with it; its control
  * groups stay until somebody removes them. */
 static void sweep(const struct config *c) {
@@ -199,7 +216,7 @@ static void sweep(const struct config *c) {
     struct cgroup_root root;
     struct err e;
     if (cgroup_root_open(&root, want, &e) < 0) {
-        log_warn("sweep why=\"%s\"", e.text);
+        log_warn("sweep why=%s", log_text(e.text));
         return;
     }
     cgroup_sweep(&root);

@@ -2,10 +2,10 @@
 /* Starts the warden and sees it end. Used by `serve` and by `run` for its private engine.
  *
  * The warden finds: 3 the packed configuration, 4 the listening socket, 5 the life line (read end:
- * at its end of file the warden takes everything down and leaves), 6 the ready pipe (write end:
- * lines of text, see below). Its stdin is /dev/null, its stdout is our stderr, it has a session of
- * its own (a Ctrl-C at the terminal is ours to pass on), and of the environment only what it may
- * need.
+ * at its end of file the warden takes everything down and leaves; L_CONFIG comes through it), 6 the
+ * ready pipe (write end: lines of text, see below). Its stdin is /dev/null, its stdout is our
+ * stderr, it has a session of its own (a Ctrl-C at the terminal is ours to pass on), and of the
+ * environment only what it may need.
  *
  * Lines on the ready pipe: "listening", "profile NAME ready (VERSION)", "profile NAME broken: WHY",
  * "problem WHY" before it leaves with WARDEN_CANNOT. */
@@ -23,7 +23,7 @@ struct config;
 struct warden {
     pid_t pid;
     int pidfd; /* readable once it has ended */
-    int life;  /* write end; closing it ends the engine */
+    int life;  /* our end of a pair; closing it ends the engine */
     int ready; /* read end */
 };
 #define WARDEN_INIT                                                                                \
@@ -36,6 +36,8 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
 /* Asks it to finish what runs and to leave. Ends when it has, when another signal comes on the
  * signalfd, or after so long; true when it has left. */
 bool warden_drain(const struct warden *w, int signals, int within_ms);
+/* New profiles, for a warden that runs. */
+int warden_tell(const struct warden *w, const struct config *c, struct err *e);
 /* After its end: reaps it and returns its wait status; sweeps if it did not leave in order. */
 int warden_reap(struct warden *w, const struct config *c);
 /* Closes the life line, waits (and kills what will not go), reaps; returns the wait status. What

@@ -19,6 +19,7 @@ static const struct verb {
 } verbs[] = {
     {"run", verb_run, "run a Python program in a fresh sandbox"},
     {"serve", verb_serve, "keep an engine with warm sandboxes running"},
+    {"status", verb_status, "say how a running engine or server is doing"},
     {"doctor", verb_doctor, "check what isolation this machine gives"},
     {"config", verb_config, "print every setting, its value and where it came from"},
     {"key", verb_key, "make, list and revoke the API keys of the HTTP service"},
@@ -40,7 +41,7 @@ static int verb_help(int argc, char **argv) {
     puts("cloche runs untrusted Python in warm, isolated sandboxes.\n");
     for (size_t i = 0; i < VERBS; i++)
         printf("  cloche %-9s %s\n", verbs[i].name, verbs[i].help);
-    puts("\n`cloche VERB --help` says more about run, serve, doctor, config and key.");
+    puts("\n`cloche VERB --help` says more about run, serve, status, doctor, config and key.");
     return 0;
 }
 

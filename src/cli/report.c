@@ -29,6 +29,10 @@ static const struct remedy {
     {"too_large", "make it smaller", false},
     {"unknown_profile", "`cloche config` lists the profiles", false},
     {"no_engine", "start one with `cloche serve`", true},
+    {"no_server", "check the URL, and that `cloche serve` runs there", true},
+    {"bad_certificate", "SSL_CERT_FILE names the certificates that are trusted", false},
+    {"bad_reply", "check the URL: is that a cloche server?", false},
+    {"not_text", "run it with an engine of this machine, without --server", false},
     {"engine_running", "stop that one first, or name another socket with --socket", false},
     {"engine_gone", "run it again; its log says more", true},
     {"below_minimum", "`cloche doctor` says how to get it; `--minimum` says what must be there",
@@ -99,7 +103,8 @@ int report(const struct err *e, bool json) {
 
 int report_bad_verb(const char *word, struct err *e) {
     char quoted[64];
-    return err_user(e, "bad_option",
-                    "there is no verb %s: it is run, serve, key, doctor, config, version or help",
-                    log_quote(word, quoted, sizeof quoted));
+    return err_user(
+        e, "bad_option",
+        "there is no verb %s: it is run, serve, status, key, doctor, config, version or help",
+        log_quote(word, quoted, sizeof quoted));
 }

@@ -42,6 +42,8 @@ enum {
     OPT_JSON,
     OPT_SOCKET,
     OPT_CONFIG,
+    OPT_SERVER,
+    OPT_KEY_FILE,
     LIMIT_BASE
 };
 
@@ -55,6 +57,8 @@ static const struct option fixed_options[] = {
     {"json", no_argument, NULL, OPT_JSON},
     {"socket", required_argument, NULL, OPT_SOCKET},
     {"config", required_argument, NULL, OPT_CONFIG},
+    {"server", required_argument, NULL, OPT_SERVER},
+    {"key-file", required_argument, NULL, OPT_KEY_FILE},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
 };
@@ -87,6 +91,8 @@ void run_options_help(void) {
          "\n"
          "  --socket PATH             the engine to use; it must be there\n"
          "  --config FILE             the configuration of a private engine\n"
+         "  --server URL              a server instead: http://HOST:PORT, https://…, unix:PATH\n"
+         "  --key-file FILE           the API key for it; or in CLOCHE_API_KEY\n"
          "  -v                        say what happens");
 }
 
@@ -187,7 +193,14 @@ static int handle(struct run_options *r, struct options *o, int code, struct err
         r->socket_named = true;
         return options_set_flag(o, "socket", optarg, e);
     case OPT_CONFIG:
+        r->config_named = true;
         return options_set_flag(o, "config", optarg, e);
+    case OPT_SERVER:
+        r->server = optarg;
+        return 0;
+    case OPT_KEY_FILE:
+        r->key_file = optarg;
+        return 0;
     default:
         return err_set(e, 0, "run: option code %d", code);
     }
@@ -217,6 +230,13 @@ static int check_together(const struct run_options *r, struct err *e) {
         return err_user(e, "bad_option", "run: no program: name a FILE, -c CODE or -");
     if (r->file && strcmp(r->file, "-") == 0 && r->msg.flags & RUN_STDIN)
         return err_user(e, "bad_option", "run: stdin cannot be both the program and its input");
+    if (r->server && (r->socket_named || r->config_named))
+        return err_user(e, "bad_option",
+                        "run: --server names a server elsewhere; %s is for an "
+                        "engine here",
+                        r->socket_named ? "--socket" : "--config");
+    if (r->key_file && !r->server)
+        return err_user(e, "bad_option", "run: --key-file is for --server URL");
     return 0;
 }
 

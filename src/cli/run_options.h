@@ -10,11 +10,14 @@ struct options;
 
 struct run_options {
     bool help, json, verbose;
-    const char *code;    /* -c; NULL otherwise. Pointers are into argv. */
-    const char *file;    /* FILE or "-"; NULL with -c */
-    const char *out;     /* --out, or NULL */
-    bool socket_named;   /* --socket */
-    const char **inputs; /* owned array: --file */
+    const char *code;     /* -c; NULL otherwise. Pointers are into argv. */
+    const char *file;     /* FILE or "-"; NULL with -c */
+    const char *out;      /* --out, or NULL */
+    const char *server;   /* --server, or NULL */
+    const char *key_file; /* --key-file, or NULL */
+    bool socket_named;    /* --socket */
+    bool config_named;    /* --config */
+    const char **inputs;  /* owned array: --file */
     unsigned ninputs;
     struct run_msg msg; /* limits, profile, args, env, flags; no code yet */
 };

@@ -13,6 +13,7 @@
 #include "cli/launch.h"
 #include "cli/listen.h"
 #include "cli/options.h"
+#include "cli/reload.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "loop/loop.h"
@@ -32,7 +33,10 @@
 #define DRAIN_SLACK_MS 2000
 
 struct serve {
+    int argc; /* the command line, to be read again */
+    char **argv;
     struct config config;
+    struct buf settings; /* packed, without profiles: as they were at the start */
     struct listener listener;
     struct http_sockets http;
     struct warden warden;
@@ -74,12 +78,48 @@ static void say_lines(struct serve *s) {
 
 enum event { EVENT_STOP, EVENT_DIED };
 
-/* SIGHUP is for the server: it reads its keys again. */
-static bool is_reload(const struct serve *s) {
+/* The settings without the profiles, to see a change that only a restart takes up. */
+static void pack_settings(struct config *c, struct buf *to) {
+    unsigned n = c->nprofiles;
+    c->nprofiles = 0;
+    config_encode(c, to);
+    c->nprofiles = n;
+}
+
+static int read_settings(int argc, char **argv, struct config *ret, struct err *e) {
+    bool ignored;
+    const struct verb_flag flags[] = {{"help", &ignored}, {0}};
+    AUTO_OPTIONS o = options_new();
+    if (options_parse(o, argc, argv, flags, e) < 0 || options_load(o, e) < 0 ||
+        options_resolve(o, ret, e) < 0)
+        return -1;
+    reload_stamp(ret);
+    return 0;
+}
+
+static int reload_profiles(struct serve *s, struct err *e) {
+    struct config next;
+    if (read_settings(s->argc, s->argv, &next, e) < 0)
+        return -1;
+    AUTO_BUF now = BUF_INIT;
+    pack_settings(&next, &now);
+    if (now.len != s->settings.len || memcmp(now.data, s->settings.data, now.len) != 0)
+        log_warn("settings changed that are read at start only");
+    int rc = reload_merge(&s->config, &next, e);
+    config_done(&next);
+    return rc < 0 || s->warden.pid <= 0 ? rc : warden_tell(&s->warden, &s->config, e);
+}
+
+/* SIGHUP: profiles and keys anew. The keys are the server's to read. */
+static bool is_reload(struct serve *s) {
     struct signalfd_siginfo info;
+    struct err e;
     if (read(s->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo != SIGHUP)
         return false;
-    kill(s->warden.pid, SIGHUP);
+    if (reload_profiles(s, &e) < 0)
+        log_error("profiles not read, those known stay error=%s", log_text(e.text));
+    if (s->warden.pid > 0)
+        kill(s->warden.pid, SIGHUP);
     return true;
 }
 
@@ -114,9 +154,9 @@ static bool after_death(struct serve *s, int status, uint64_t lived_ms) {
     if (WIFEXITED(status) && WEXITSTATUS(status) == WARDEN_CANNOT)
         return false;
     bool killed = WIFSIGNALED(status);
-    log_error("warden died %s=%d lived_ms=%llu problem=\"%s\"", killed ? "signal" : "status",
+    log_error("warden died %s=%d lived_ms=%llu problem=%s", killed ? "signal" : "status",
               killed ? WTERMSIG(status) : WEXITSTATUS(status), (unsigned long long)lived_ms,
-              s->problem.data);
+              log_text(s->problem.data));
     if (lived_ms >= QUICK_DEATH_MS) {
         s->backoff_ms = 0;
         return true;
@@ -127,10 +167,10 @@ static bool after_death(struct serve *s, int status, uint64_t lived_ms) {
     return true;
 }
 
-/* True when a signal came instead. */
-static bool back_off(const struct serve *s) {
+/* True when a signal to stop came instead. */
+static bool back_off(struct serve *s) {
     struct pollfd p = {.fd = s->signals, .events = POLLIN};
-    return poll(&p, 1, s->backoff_ms) > 0;
+    return poll(&p, 1, s->backoff_ms) > 0 && !is_reload(s);
 }
 
 static int supervise(struct serve *s, struct err *e) {
@@ -157,6 +197,7 @@ static int supervise(struct serve *s, struct err *e) {
                             s->problem.len ? s->problem.data : "it did not say why");
         if (back_off(s))
             return 0;
+        s->config.warden_restarts++;
         log_info("starting the warden again");
     }
 }
@@ -171,16 +212,21 @@ static void print_help(void) {
     options_help();
 }
 
-static int serve_run(struct options *o, struct err *e) {
-    struct serve s = {.listener.fd = -1,
+static int serve_run(int argc, char **argv, struct err *e) {
+    struct serve s = {.argc = argc,
+                      .argv = argv,
+                      .settings = BUF_INIT,
+                      .listener.fd = -1,
                       .http.where = BUF_INIT,
                       .warden = WARDEN_INIT,
                       .lines = BUF_INIT,
                       .problem = BUF_INIT,
                       .signals = -1};
-    if (options_load(o, e) < 0 || options_resolve(o, &s.config, e) < 0)
+    if (read_settings(argc, argv, &s.config, e) < 0)
         return -1;
+    pack_settings(&s.config, &s.settings);
     log_init("serve", (enum log_level)s.config.log_level);
+    log_set_format(s.config.log_format);
     int rc = loop_signals(stop_signals, 3, &s.signals, e);
     if (rc == 0)
         rc = http_sockets_open(&s.config, &s.http, e);
@@ -192,6 +238,7 @@ static int serve_run(struct options *o, struct err *e) {
     http_sockets_done(&s.http, &s.config);
     fd_close(&s.signals);
     buf_done(&s.lines);
+    buf_done(&s.settings);
     buf_done(&s.problem);
     config_done(&s.config);
     return rc;
@@ -208,5 +255,5 @@ int verb_serve(int argc, char **argv) {
         print_help();
         return 0;
     }
-    return serve_run(o, &e) < 0 ? report(&e, false) : 0;
+    return serve_run(argc, argv, &e) < 0 ? report(&e, false) : 0;
 }

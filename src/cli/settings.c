@@ -44,6 +44,8 @@ const struct setting settings[] = {
      .help = "whose lines of /etc/subuid and /etc/subgid to use"},
     {"log_level",        SETTING_LEVEL, 0, 0,             "info",      AT(log_level),
      SINCE("LOG_LEVEL"), .help = "error, warn, info or debug"},
+    {"log_format",       SETTING_CHOICE, 0, 0,            "logfmt",    AT(log_format),
+     .words = "logfmt json", .help = "logfmt or json"},
     {"libexec",          SETTING_PATH, 0, 0,              NULL,        AT(libexec),
      .help = "where cloche-warden and its fellows are"},
 
@@ -68,6 +70,8 @@ const struct setting settings[] = {
      .help = "all stored files together"},
     {"keys",             SETTING_TEXT, 0, 0,              "",          AT(http.keys),
      .help = "the file of API keys; keys.json in the state directory unless given"},
+    {"audit_code",       SETTING_CHOICE, 0, 0,            "off",       AT(http.audit_code),
+     .words = "off on", .help = "write programs into the audit log, not only their hash"},
     {"without_keys",     SETTING_CHOICE, 0, 0,            "refuse",    AT(http.without_keys),
      .words = "refuse allow", .help = "listening on other than loopback with no keys"},
     {"allow_host",       SETTING_TEXT, 0, 0,              "",          AT(http.hosts),

@@ -7,6 +7,7 @@
 
 int verb_run(int argc, char **argv);
 int verb_serve(int argc, char **argv);
+int verb_status(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_config(int argc, char **argv);
 int verb_key(int argc, char **argv);

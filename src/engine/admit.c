@@ -76,6 +76,8 @@ static int choose_profile(struct engine *g, const struct run_request *q, struct 
     if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
         *ret = choose_auto(g, q);
     for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
+        if (g->config.profiles[i].removed)
+            continue;
         if (strcmp(q->profile, g->config.profiles[i].name) == 0)
             *ret = &g->pools[i];
         buf_addf(&names, "%s, ", g->config.profiles[i].name);

@@ -7,6 +7,7 @@
 
 #include "engine/knobs.h"
 #include "engine/queue.h"
+#include "engine/state.h"
 #include "loop/loop.h"
 #include "wire/chan.h"
 #include "wire/config.h"
@@ -37,6 +38,7 @@ struct profile_pool {
 struct engine_counts {
     uint64_t runs;
     unsigned sandboxes; /* alive, in any state */
+    uint64_t requests;  /* over HTTP, answered or not; the API counts them */
 };
 
 struct engine {
@@ -52,6 +54,7 @@ struct engine {
     uint64_t measured_ns;      /* when they were last looked at */
     bool no_groups;            /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;
+    struct engine_about about;
 };
 
 /* Takes the warden's socket. */

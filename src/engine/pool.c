@@ -168,7 +168,8 @@ void pool_failed(struct profile_pool *p, const char *why) {
         return; /* one death takes all in the making with it: that is one failure, not many */
     unsigned n = ++p->failures;
     if ((n & (n - 1)) == 0) /* the 1st, 2nd, 4th, 8th … */
-        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n, why);
+        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n,
+                 log_text(why));
     if (n >= MAX_FAILURES && p->state == PROFILE_READY)
         refuse_all(p, "no_sandbox", why);
     loop_timer(p->engine->loop, &p->retry,
@@ -224,6 +225,15 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_PROFILE:
         on_profile(g, in);
         break;
+    case WIRE_W_RELOAD:
+        engine_reload(g, in);
+        break;
+    case WIRE_W_LAYERS:
+        state_layers(&g->about, in);
+        break;
+    case WIRE_W_RESTARTS:
+        state_restarts(&g->about, in);
+        break;
     default:
         log_error("warden sent message=%s", wire_type_name(in->type));
     }
@@ -236,25 +246,29 @@ static void on_warden_gone(struct chan *c, const struct err *why) {
     loop_stop(g->loop);
 }
 
+void pool_init(struct engine *g, unsigned i) {
+    struct profile_pool *p = &g->pools[i];
+    p->engine = g;
+    p->config = &g->config.profiles[i];
+    p->index = i;
+    p->retry = (struct timer){.fn = on_retry, .arg = p};
+    AUTO_BUF names = BUF_INIT; /* until the zygote tells */
+    for (unsigned k = 0; k < p->config->preload.n; k++)
+        buf_addf(&names, "%s ", p->config->preload.items[k]);
+    snprintf(p->modules, sizeof p->modules, "%s", names.data);
+}
+
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    state_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;
     g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
     for (unsigned i = 0; i < g->config.max_sandboxes; i++)
         knobs_init(&g->knobs[i]);
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        struct profile_pool *p = &g->pools[i];
-        p->engine = g;
-        p->config = &g->config.profiles[i];
-        p->index = i;
-        p->retry = (struct timer){.fn = on_retry, .arg = p};
-        AUTO_BUF names = BUF_INIT; /* until the zygote tells */
-        for (unsigned k = 0; k < p->config->preload.n; k++)
-            buf_addf(&names, "%s ", p->config->preload.items[k]);
-        snprintf(p->modules, sizeof p->modules, "%s", names.data);
-    }
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        pool_init(g, i);
     g->warden = (struct chan){.fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g};
     return chan_init(&g->warden, l, warden_fd, e);
 }
@@ -267,6 +281,7 @@ static void profile_state(struct jw *j, const struct profile_pool *p) {
     jw_key_str(j, "what", p->what);
     jw_key_str(j, "modules", p->modules);
     jw_key_uint(j, "ready", p->nready);
+    jw_key_uint(j, "pool", p->config->pool);
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->queue.n);
     jw_object_end(j);
@@ -281,10 +296,12 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key_uint(&j, "executions", g->counts.runs);
     jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
     jw_key_uint(&j, "memory_charged_bytes", g->charged);
+    state_put(&j, g);
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
-        profile_state(&j, &g->pools[i]);
+        if (!g->config.profiles[i].removed)
+            profile_state(&j, &g->pools[i]);
     jw_array_end(&j);
     jw_object_end(&j);
 }

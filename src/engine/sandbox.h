@@ -48,7 +48,11 @@ void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);
 uint64_t sandbox_workspace_mtime(const struct sandbox *s);
 
+/* reload.c */
+void engine_reload(struct engine *g, struct wire_in *in);
+
 /* pool.c */
+void pool_init(struct engine *g, unsigned i);
 void pool_ready(struct sandbox *s);
 /* A sandbox that was being made will not come. */
 void pool_failed(struct profile_pool *p, const char *why);

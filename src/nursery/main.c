@@ -17,7 +17,7 @@ static uint32_t number(const char *text) {
     uint32_t v = 0;
     struct err e;
     if (num_u32(text, &any, &v, &e) < 0) {
-        log_error("nursery error=%s", e.text);
+        log_error("nursery error=%s", log_text(e.text));
         _exit(125);
     }
     return v;
@@ -35,9 +35,10 @@ int main(int argc, char **argv) {
     struct config c;
     struct err e;
     if (config_unpack(NURSERY_CONFIG, &c, &e) < 0) {
-        log_error("nursery error=%s", e.text);
+        log_error("nursery error=%s", log_text(e.text));
         return 125;
     }
+    log_set_format(c.log_format);
     uint32_t flags = number(argv[6]);
     struct idmap ids = {.uid = number(argv[3]),
                         .gid = number(argv[4]),

@@ -55,7 +55,7 @@ static void on_restart(struct timer *t) {
     struct nursery *n = t->arg;
     struct err e;
     if (zygotes_start(n, &e) < 0) {
-        log_error("start zygote error=%s", e.text);
+        log_error("start zygote error=%s", log_text(e.text));
         nursery_state(n, PROFILE_BROKEN, e.text, "");
     }
 }
@@ -72,6 +72,7 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
         return -1;
     close(NURSERY_CONFIG);
     log_init("nursery", (enum log_level)n->config.log_level);
+    log_set_format(n->config.log_format);
     if (profile >= n->config.nprofiles)
         return err_set(e, EINVAL, "no profile %u", profile);
     n->profile = &n->config.profiles[profile];
@@ -113,7 +114,7 @@ _Noreturn void nurse(unsigned profile) {
         r = netpool_init(&n.nets, &e);
     if (r == 0)
         r = loop_run(n.loop, &e);
-    log_error("nursery failed error=%s", e.text);
+    log_error("nursery failed error=%s", log_text(e.text));
     if (n.warden.fd >= 0)
         nursery_state(&n, PROFILE_BROKEN, e.text, "");
     _exit(1);

@@ -233,7 +233,7 @@ static void replace(struct zygote *z) {
         return;
     z->retiring = true; /* it goes on working until the new one is ready */
     if (zygotes_start(n, &e) < 0)
-        log_error("start zygote error=%s", e.text);
+        log_error("start zygote error=%s", log_text(e.text));
 }
 
 static void on_age(struct timer *t) {

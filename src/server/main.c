@@ -36,7 +36,7 @@ static void on_drained(void *arg) {
 static void reload(struct server *s) {
     struct err e;
     if (s->api && api_reload(s->api, &e) < 0)
-        log_error("keys not read, those known stay error=\"%s\"", e.text);
+        log_error("keys not read, those known stay error=%s", log_text(e.text));
 }
 
 static void on_signal(struct watch *w, uint32_t events) {
@@ -91,6 +91,7 @@ static int start(struct server *s, struct err *e) {
         engine_init(&s->engine, s->loop, 3, &warden, e) < 0)
         return -1;
     log_init("server", (enum log_level)s->engine.config.log_level);
+    log_set_format(s->engine.config.log_format);
     return clients_new(&s->engine, 4, &s->clients, e) < 0 ? -1 : start_http(s, e);
 }
 
@@ -112,10 +113,10 @@ int main(void) {
         setrlimit(RLIMIT_NOFILE, &files);
     }
     if (start(&s, &e) < 0) {
-        log_error("server cannot start error=%s", e.text);
+        log_error("server cannot start error=%s", log_text(e.text));
         return 3; /* trying again is no use */
     }
     if (loop_run(s.loop, &e) < 0)
-        log_error("server failed error=%s", e.text);
+        log_error("server failed error=%s", log_text(e.text));
     return 0;
 }

@@ -1,8 +1,8 @@
 /* cloche-warden: started by `cloche serve` or `cloche run`, never by hand. Descriptors: 3 the
  * packed configuration, 4 the listening socket, 5 the life line (its end of file is our end), 6
  * where to say that we are ready, from 7 on what the server needs for HTTP. SIGTERM lets the server
- * finish first, SIGHUP is passed on to it. Exit status 3 means that this machine or configuration
- * cannot do.
+ * finish first, SIGHUP is passed on to it (keys); new profiles come through the life line. Exit
+ * status 3 means that this machine or configuration cannot do.
  */
 
 #include "warden/warden.h"
@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "sandbox/probe.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #define EXIT_CANNOT 3
+#define PART_ENOUGH 1024 /* ids */
 
 void warden_say(struct warden *w, const char *fmt, ...) {
     char line[2200];
@@ -77,17 +77,28 @@ static void socket_remove(const struct warden *w) {
         unlink(a.sun_path);
 }
 
+/* The supervisor tells of new profiles, or ends. */
 static void on_life(struct watch *watch, uint32_t events) {
+    struct warden *w = watch->arg;
+    struct err e;
     (void)events;
-    socket_remove(watch->arg);
-    stop(watch->arg);
+    AUTO_WIRE_IN in = {0};
+    enum wire_got got = wire_recv(w->life_fd, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got == WIRE_GOT && in.type == WIRE_L_CONFIG) {
+        warden_reload(w, &in);
+        return;
+    }
+    socket_remove(w);
+    stop(w);
 }
 
 static void on_server_restart(struct timer *t) {
     struct warden *w = t->arg;
     struct err e;
     if (server_start(w, &e) < 0) {
-        log_error("start server error=%s", e.text);
+        log_error("start server error=%s", log_text(e.text));
         loop_timer(w->loop, t, now_ns() + 1000000000u);
     }
 }
@@ -141,12 +152,19 @@ static void warn_of_weakness(const struct warden *w) {
 
 /* What the machine gives, against what the operator demands. */
 static int check_machine(struct warden *w, struct err *e) {
-    struct probe p;
     uint32_t need;
     if (probe_minimum(w->config.minimum, &need, e) < 0)
         return -1;
-    probe_run_with(&w->ids, &w->cgroups, &p);
-    return probe_check(&p, need, e);
+    probe_run_with(&w->ids, &w->cgroups, &w->probe);
+    return probe_check(&w->probe, need, e);
+}
+
+/* A part of the id range for each profile that may yet come, if that leaves enough for each: parts
+ * cannot change while sandboxes have ids of them. */
+static unsigned count_parts(const struct warden *w) {
+    uint32_t each = w->ids.count / CONFIG_MAX_PROFILES;
+    return each >= PART_ENOUGH && each > w->config.max_sandboxes + 1 ? CONFIG_MAX_PROFILES
+                                                                     : w->config.nprofiles;
 }
 
 static int set_up(struct warden *w, struct err *e) {
@@ -160,6 +178,7 @@ static int set_up(struct warden *w, struct err *e) {
     w->limits = (struct cgroup_limits){
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
     w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
+    w->parts = count_parts(w);
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -168,7 +187,7 @@ static int set_up(struct warden *w, struct err *e) {
     /* The interpreters start while the machine is checked; nobody can ask for a sandbox before the
      * server is there. */
     for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        if (nurseries_start(w, i, e) < 0)
+        if (!w->config.profiles[i].removed && nurseries_add(w, i, e) < 0)
             return -1;
     }
     if (check_machine(w, e) < 0)
@@ -186,8 +205,7 @@ static void tear_down(struct warden *w) {
     w->stopping = true;
     if (w->server > 0)
         kill(w->server, SIGKILL);
-    for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        struct nursery_child *n = &w->nurseries[i];
+    for (struct nursery_child *n = w->all; n; n = n->next) {
         chan_pump(&n->chan); /* one that was just born */
         if (n->pid > 0)
             kill(n->pid, SIGKILL);
@@ -203,6 +221,7 @@ static void tear_down(struct warden *w) {
             cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);
     }
     cgroup_root_close(&w->cgroups);
+    nurseries_free(w);
     free(w->slots);
     loop_free(w->loop);
     config_done(&w->config);
@@ -212,14 +231,13 @@ int main(void) {
     static struct warden w;
     struct err e = {0};
     log_init("warden", LOG_INFO);
+    signal(SIGPIPE, SIG_IGN); /* whoever reads the log may leave */
     w.config_fd = 3, w.listen_fd = 4, w.life_fd = 5, w.ready_fd = 6, w.signals = -1;
     w.life_watch = (struct watch){.fd = -1, .fn = on_life, .arg = &w};
     w.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &w};
     w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};
     w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
     w.server_chan = (struct chan){.fd = -1, .gone = true};
-    for (unsigned i = 0; i < CONFIG_MAX_PROFILES; i++)
-        w.nurseries[i].chan = (struct chan){.fd = -1, .gone = true};
     for (int fd = 3; fd < HTTP_FDS; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-warden is started by `cloche serve`");
@@ -236,6 +254,7 @@ int main(void) {
             return 125;
     }
     log_init("warden", (enum log_level)w.config.log_level);
+    log_set_format(w.config.log_format);
     socket_note(&w);
     int r = set_up(&w, &e);
     if (r == 0)

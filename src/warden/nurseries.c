@@ -3,6 +3,7 @@
 
 #include "warden/warden.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +32,7 @@ static void tell_failed(struct warden *w, struct slot *s, const char *why) {
         return;
     s->failed = true;
     wire_begin(&o, WIRE_W_FAILED);
-    wire_put_u32(&o, s->nursery);
+    wire_put_u32(&o, s->nursery->profile);
     wire_put_str(&o, why);
     chan_send(&w->server_chan, &o);
 }
@@ -38,8 +40,12 @@ static void tell_failed(struct warden *w, struct slot *s, const char *why) {
 static void on_made(struct nursery_child *n, struct wire_in *in) {
     struct warden *w = n->warden;
     struct slot *s = slots_find(w, wire_get_u64(in));
-    if (!s || s->orphan || s->nursery != n->profile || in->nfds != SANDBOX_FDS_)
+    if (!s || s->orphan || s->nursery != n || in->nfds != SANDBOX_FDS_)
         return;
+    if (n->retired) { /* nobody waits for it any more */
+        slots_end(s);
+        return;
+    }
     struct wire_out o;
     unsigned knobs = s->known ? 0 : s->cgroup.nknobs;
     wire_begin(&o, WIRE_W_MADE);
@@ -72,7 +78,7 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
     const char *what = wire_get_str(in, sizeof n->what - 1);
     const char *modules = wire_get_str(in, sizeof n->modules - 1);
     struct err e;
-    if (wire_end(in, &e) < 0 || state > PROFILE_RESTARTING)
+    if (wire_end(in, &e) < 0 || state > PROFILE_RESTARTING || n->retired)
         return;
     enum profile_state before = n->state;
     bool news = before != (enum profile_state)state || strcmp(n->what, what) != 0;
@@ -83,10 +89,13 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
         n->failures = 0;
         if (before != PROFILE_READY)
             warden_say(w, "profile %s ready (%s)", name, what);
+    } else if (n->state == PROFILE_RESTARTING) { /* only a zygote's death makes a nursery say so */
+        w->zygote_restarts++;
+        server_tell_restarts(w);
     } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
         warden_say(w, "profile %s broken: %s", name, what);
     }
-    server_tell_profile(w, n);
+    server_tell_profile(w, n->profile);
 }
 
 static void on_msg(struct chan *c, struct wire_in *in) {
@@ -96,6 +105,7 @@ static void on_msg(struct chan *c, struct wire_in *in) {
     switch ((int)in->type) {
     case WIRE_N_BORN:
         n->pid = (pid_t)wire_get_u32(in);
+        nurseries_left(w, n);
         break;
     case WIRE_N_MADE:
         on_made(n, in);
@@ -131,20 +141,22 @@ static void on_gone(struct chan *c, const struct err *why) {
         kill(n->pid, SIGKILL);
 }
 
+static int start(struct nursery_child *n, struct err *e);
+
 static void on_restart(struct timer *t) {
     struct nursery_child *n = t->arg;
     struct err e;
-    if (nurseries_start(n->warden, n->profile, &e) < 0) {
-        log_error("start nursery error=%s", e.text);
+    if (start(n, &e) < 0) {
+        log_error("start nursery error=%s", log_text(e.text));
         loop_timer(n->warden->loop, t, now_ns() + 1000000000u);
     }
 }
 
-int nurseries_start(struct warden *w, unsigned profile, struct err *e) {
-    struct nursery_child *n = &w->nurseries[profile];
-    struct idmap part = idmap_part(&w->ids, profile, w->config.nprofiles);
+static int start(struct nursery_child *n, struct err *e) {
+    struct warden *w = n->warden;
+    struct idmap part = idmap_part(&w->ids, n->profile, w->parts);
     char index[12], uid[12], gid[12], count[12], flags[12];
-    snprintf(index, sizeof index, "%u", profile);
+    snprintf(index, sizeof index, "%u", n->profile);
     snprintf(uid, sizeof uid, "%u", part.uid);
     snprintf(gid, sizeof gid, "%u", part.gid);
     snprintf(count, sizeof count, "%u", part.count);
@@ -156,12 +168,9 @@ int nurseries_start(struct warden *w, unsigned profile, struct err *e) {
     const int fds[] = {pair[1], w->config_fd};
     const struct spawn s = {.program = argv[0], .argv = argv, .fds = fds, .nfds = 2};
     chan_done(&n->chan);
-    n->warden = w;
-    n->profile = profile;
     n->birth = n->pid = 0;
     n->started_ns = now_ns();
     n->chan = (struct chan){.fd = -1, .on_msg = on_msg, .on_gone = on_gone, .arg = n};
-    n->restart = (struct timer){.fn = on_restart, .arg = n};
     int r = spawn(w, &s, &n->birth, e);
     close(pair[1]);
     if (r < 0 || chan_init(&n->chan, w->loop, &pair[0], e) < 0) {
@@ -171,12 +180,78 @@ int nurseries_start(struct warden *w, unsigned profile, struct err *e) {
     return 0;
 }
 
+static void free_now(struct deferred *d) {
+    free(d->arg);
+}
+
+int nurseries_add(struct warden *w, unsigned profile, struct err *e) {
+    struct nursery_child *n = xcalloc(1, sizeof *n);
+    n->warden = w;
+    n->profile = profile;
+    n->chan = (struct chan){.fd = -1, .gone = true};
+    n->restart = (struct timer){.fn = on_restart, .arg = n};
+    n->free_later = (struct deferred){.fn = free_now, .arg = n};
+    n->next = w->all;
+    w->all = w->nurseries[profile] = n;
+    return start(n, e);
+}
+
+/* It has no process any more, and no sandbox. */
+static void forget(struct nursery_child *n) {
+    struct warden *w = n->warden;
+    for (struct nursery_child **p = &w->all; *p; p = &(*p)->next) {
+        if (*p == n) {
+            *p = n->next;
+            break;
+        }
+    }
+    loop_timer_stop(w->loop, &n->restart);
+    chan_done(&n->chan);
+    loop_defer(w->loop, &n->free_later);
+}
+
+void nurseries_free(struct warden *w) {
+    for (struct nursery_child *n = w->all, *next; n; n = next) {
+        next = n->next;
+        free(n);
+    }
+    w->all = NULL;
+}
+
+static bool has_sandbox(const struct warden *w, const struct nursery_child *n) {
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++)
+        if (w->slots[i].state == SLOT_USED && w->slots[i].nursery == n)
+            return true;
+    return false;
+}
+
+void nurseries_left(struct warden *w, struct nursery_child *n) {
+    if (n->retired && n->pid > 0 && !has_sandbox(w, n))
+        kill(n->pid, SIGKILL); /* one that is being born is ended when it says who it is */
+}
+
+void nurseries_retire(struct warden *w, struct nursery_child *n) {
+    n->retired = true;
+    if (n->pid == 0 && n->birth == 0) { /* it waited to be started again, or was given up */
+        forget(n);
+        return;
+    }
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+        struct slot *s = &w->slots[i];
+        if (s->state != SLOT_USED || s->nursery != n || s->failed)
+            continue;
+        tell_failed(w, s, "its profile is being replaced");
+        slots_end(s);
+    }
+    nurseries_left(w, n);
+}
+
 /* All its sandboxes are dead. */
 static void all_gone(struct nursery_child *n) {
     struct warden *w = n->warden;
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         struct slot *s = &w->slots[i];
-        if (s->state != SLOT_USED || s->nursery != n->profile)
+        if (s->state != SLOT_USED || s->nursery != n)
             continue;
         tell_failed(w, s, "the nursery died");
         tell_gone(w, s->sandbox);
@@ -192,15 +267,16 @@ static void restart_later(struct nursery_child *n) {
         return; /* it said why; starting it again and again would not help */
     if (n->state != PROFILE_BROKEN) {
         n->state = PROFILE_RESTARTING;
-        server_tell_profile(w, n);
+        server_tell_profile(w, n->profile);
     }
+    w->nursery_restarts++;
+    server_tell_restarts(w);
     uint64_t wait_ms = n->failures ? 50u << (n->failures > 6 ? 6 : n->failures) : 0;
     loop_timer(w->loop, &n->restart, now_ns() + wait_ms * 1000000u);
 }
 
 bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
-    for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        struct nursery_child *n = &w->nurseries[i];
+    for (struct nursery_child *n = w->all; n; n = n->next) {
         bool birth = n->birth == pid, proper = n->pid == pid;
         if (!birth && !proper)
             continue;
@@ -213,11 +289,15 @@ bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
         n->pid = 0;
         if (w->stopping)
             return true;
-        if (n->state != PROFILE_BROKEN) /* then it said why */
-            log_warn("nursery ended profile=%s status=%d", w->config.profiles[i].name, status);
+        if (n->state != PROFILE_BROKEN && !n->retired) /* then it said why */
+            log_warn("nursery ended profile=%s status=%d", w->config.profiles[n->profile].name,
+                     status);
         chan_done(&n->chan);
         all_gone(n);
-        restart_later(n);
+        if (n->retired)
+            forget(n);
+        else
+            restart_later(n);
         return true;
     }
     return false;

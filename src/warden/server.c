@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define REMOVED "it was removed from the configuration"
+
 static void fail(struct warden *w, uint32_t profile, const char *why) {
     struct wire_out o;
     wire_begin(&o, WIRE_W_FAILED);
@@ -26,12 +28,15 @@ static bool do_make(struct warden *w, struct wire_in *in) {
     uint32_t profile = wire_get_u32(in);
     if (wire_end(in, &e) < 0 || profile >= w->config.nprofiles)
         return false;
-    struct nursery_child *n = &w->nurseries[profile];
-    if (n->chan.gone || n->state == PROFILE_BROKEN) {
-        fail(w, profile, n->state == PROFILE_BROKEN ? n->what : "the nursery is restarting");
+    struct nursery_child *n = w->nurseries[profile];
+    if (!n || n->chan.gone || n->state == PROFILE_BROKEN) {
+        fail(w, profile,
+             !n                           ? REMOVED
+             : n->state == PROFILE_BROKEN ? n->what
+                                          : "the nursery is restarting");
         return true;
     }
-    struct slot *s = slots_take(w, profile, &e);
+    struct slot *s = slots_take(w, n, &e);
     if (!s) {
         fail(w, profile, e.text);
         return true;
@@ -46,13 +51,6 @@ static bool do_make(struct warden *w, struct wire_in *in) {
     return true;
 }
 
-static void end_sandbox(struct warden *w, const struct slot *s) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_N_END);
-    wire_put_u64(&o, s->sandbox);
-    chan_send(&w->nurseries[s->nursery].chan, &o);
-}
-
 static bool do_end(struct warden *w, struct wire_in *in) {
     struct err e;
     uint64_t id = wire_get_u64(in);
@@ -60,7 +58,7 @@ static bool do_end(struct warden *w, struct wire_in *in) {
         return false;
     struct slot *s = slots_find(w, id);
     if (s) /* it may just have ended by itself */
-        end_sandbox(w, s);
+        slots_end(s);
     return true;
 }
 
@@ -79,7 +77,7 @@ static void on_msg(struct chan *c, struct wire_in *in) {
         if (requests[i].type == in->type && in->nfds == 0 && requests[i].fn(w, in))
             return;
     }
-    log_error("server sent what it may not message=%s: ending it", wire_type_name(in->type));
+    log_error("server sent what it may not, ending it message=%s", wire_type_name(in->type));
     kill(w->server, SIGKILL);
 }
 
@@ -90,13 +88,35 @@ static void on_gone(struct chan *c, const struct err *why) {
         kill(w->server, SIGKILL);
 }
 
-void server_tell_profile(struct warden *w, const struct nursery_child *n) {
+void server_tell_profile(struct warden *w, unsigned profile) {
+    const struct nursery_child *n = w->nurseries[profile];
     struct wire_out o;
     wire_begin(&o, WIRE_W_PROFILE);
-    wire_put_u32(&o, n->profile);
-    wire_put_u32(&o, n->state);
-    wire_put_str(&o, n->what);
-    wire_put_str(&o, n->modules);
+    wire_put_u32(&o, profile);
+    wire_put_u32(&o, n ? n->state : PROFILE_BROKEN);
+    wire_put_str(&o, n ? n->what : REMOVED);
+    wire_put_str(&o, n ? n->modules : "");
+    chan_send(&w->server_chan, &o);
+}
+
+void server_tell_restarts(struct warden *w) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_RESTARTS);
+    wire_put_u32(&o, w->server_restarts);
+    wire_put_u32(&o, w->nursery_restarts);
+    wire_put_u32(&o, w->zygote_restarts);
+    chan_send(&w->server_chan, &o);
+}
+
+static void tell_layers(struct warden *w) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_LAYERS);
+    wire_put_u32(&o, PROBE_LAYERS_);
+    for (unsigned i = 0; i < PROBE_LAYERS_; i++) {
+        wire_put_str(&o, probe_layer_name((enum probe_layer)i));
+        wire_put_u32(&o, w->probe.layers[i].state);
+        wire_put_str(&o, w->probe.layers[i].how);
+    }
     chan_send(&w->server_chan, &o);
 }
 
@@ -123,7 +143,9 @@ int server_start(struct warden *w, struct err *e) {
         return -1;
     }
     for (unsigned i = 0; i < w->config.nprofiles; i++)
-        server_tell_profile(w, &w->nurseries[i]);
+        server_tell_profile(w, i);
+    tell_layers(w);
+    server_tell_restarts(w);
     return 0;
 }
 
@@ -151,12 +173,13 @@ void server_reaped(struct warden *w, int status) {
         return;
     }
     log_error("server ended status=%d", status);
+    w->server_restarts++;
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;
         if (w->slots[i].state != SLOT_USED)
             continue;
         w->slots[i].orphan = true;
-        end_sandbox(w, &w->slots[i]);
+        slots_end(&w->slots[i]);
     }
     bool young = now_ns() - w->server_started_ns < 1000000000u;
     loop_timer(w->loop, &w->server_restart, now_ns() + (young ? 200000000u : 0));

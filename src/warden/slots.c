@@ -38,7 +38,7 @@ static int prepare(struct warden *w, struct slot *s, struct err *e) {
     return 0;
 }
 
-struct slot *slots_take(struct warden *w, unsigned profile, struct err *e) {
+struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e) {
     struct slot *s = NULL;
     for (unsigned i = 0; i < w->config.max_sandboxes && !s; i++) {
         if (w->slots[i].state == SLOT_FREE)
@@ -54,9 +54,16 @@ struct slot *slots_take(struct warden *w, unsigned profile, struct err *e) {
     }
     s->state = SLOT_USED;
     s->failed = s->orphan = false;
-    s->nursery = profile;
+    s->nursery = n;
     s->sandbox = ++w->last_sandbox;
     return s;
+}
+
+void slots_end(const struct slot *s) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_END);
+    wire_put_u64(&o, s->sandbox);
+    chan_send(&s->nursery->chan, &o);
 }
 
 void slots_release(struct warden *w, struct slot *s) {
@@ -67,10 +74,11 @@ void slots_release(struct warden *w, struct slot *s) {
         if (!w->dirty_timer.place)
             loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
     }
+    nurseries_left(w, s->nursery);
 }
 
 static void give_up(struct warden *w, struct slot *s) {
-    log_warn("control group not empty slot=%u: making a new one", (unsigned)(s - w->slots));
+    log_warn("control group not empty, making a new one slot=%u", (unsigned)(s - w->slots));
     cgroup_slot_kill(&w->cgroups, &s->cgroup);
     cgroup_slot_done(&w->cgroups, &s->cgroup, true);
     s->made = false;

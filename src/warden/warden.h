@@ -6,6 +6,7 @@
 #include "loop/loop.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
+#include "sandbox/probe.h"
 #include "wire/chan.h"
 #include "wire/config.h"
 
@@ -26,13 +27,15 @@ struct slot {
     bool orphan; /* whose server died: the next one never hears of it */
     struct cgroup_slot cgroup;
     uint64_t sandbox;
-    unsigned nursery; /* index: whose sandbox it is */
-    unsigned looks;   /* how often a dirty one was looked at */
+    struct nursery_child *nursery; /* borrowed: whose sandbox it is */
+    unsigned looks;                /* how often a dirty one was looked at */
 };
 
 struct warden;
 
+/* `all` links them: the one that works for a profile, and those that it replaced. */
 struct nursery_child {
+    struct nursery_child *next;
     struct warden *warden; /* borrowed */
     unsigned profile;
     pid_t birth, pid; /* first stage; the nursery proper, 0 when there is none */
@@ -41,7 +44,9 @@ struct nursery_child {
     char what[2048], modules[4096]; /* of the last N_STATE */
     struct timer restart;
     unsigned failures;
+    bool retired; /* makes no more sandboxes, ends with its last one */
     uint64_t started_ns;
+    struct deferred free_later;
 };
 
 struct warden {
@@ -54,7 +59,11 @@ struct warden {
     struct cgroup_limits limits;
     struct slot *slots; /* config.max_sandboxes of them */
     uint64_t last_sandbox;
-    struct nursery_child nurseries[CONFIG_MAX_PROFILES];
+    struct nursery_child *all;                            /* owned */
+    struct nursery_child *nurseries[CONFIG_MAX_PROFILES]; /* borrowed: NULL for a removed profile */
+    unsigned parts;     /* of the id range: as many profiles there can be */
+    struct probe probe; /* what this machine gives */
+    uint32_t server_restarts, nursery_restarts, zygote_restarts;
     pid_t server;
     struct chan server_chan;
     uint64_t server_started_ns;
@@ -69,17 +78,28 @@ struct warden {
 #define HTTP_FDS 7 /* the first of what is handed on to the server for HTTP */
 
 /* nurseries.c */
-int nurseries_start(struct warden *w, unsigned profile, struct err *e);
+int nurseries_add(struct warden *w, unsigned profile, struct err *e);
+/* Another one takes over. */
+void nurseries_retire(struct warden *w, struct nursery_child *n);
+/* A sandbox of its is gone: a retired one goes with the last. */
+void nurseries_left(struct warden *w, struct nursery_child *n);
+void nurseries_free(struct warden *w);
 bool nurseries_reaped(struct warden *w, pid_t pid, int status);
 
 /* server.c */
 int server_start(struct warden *w, struct err *e);
 void server_reaped(struct warden *w, int status);
-void server_tell_profile(struct warden *w, const struct nursery_child *n);
+void server_tell_profile(struct warden *w, unsigned profile);
+void server_tell_restarts(struct warden *w);
+
+/* reload.c */
+void warden_reload(struct warden *w, struct wire_in *in);
 
 /* slots.c */
-struct slot *slots_take(struct warden *w, unsigned profile, struct err *e);
+struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e);
 struct slot *slots_find(struct warden *w, uint64_t sandbox);
+/* Kills its sandbox. */
+void slots_end(const struct slot *s);
 /* The sandbox is gone. */
 void slots_release(struct warden *w, struct slot *s);
 void slots_recheck(struct timer *t);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,10 +179,17 @@ void chan_send(struct chan *c, const struct wire_out *o) {
     if (c->gone || c->fd < 0)
         return;
     struct err e;
+    if (o->bad) { /* never half of it, and never in silence */
+        uint16_t type;
+        memcpy(&type, o->data, sizeof type);
+        log_error("message dropped, it does not fit message=%s bytes=%zu fds=%u",
+                  wire_type_name((enum wire_type)type), o->len, o->nfds);
+        return;
+    }
     enum wire_sent sent = c->head ? WIRE_AGAIN : wire_send(c->fd, o, &e);
     if (sent == WIRE_AGAIN)
         enqueue(c, o);
-    else if (sent == WIRE_FAILED && !o->bad)
+    else if (sent == WIRE_FAILED)
         update(c); /* a dead peer shows as a hang-up in its own turn */
 }
 

@@ -44,6 +44,8 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_STR, minimum),
     CONFIG_FIELD(K_STR, cgroup),
     CONFIG_FIELD(K_U32, log_level),
+    CONFIG_FIELD(K_STR, log_format),
+    CONFIG_FIELD(K_U32, warden_restarts),
     CONFIG_FIELD(K_U32, max_sandboxes),
     CONFIG_FIELD(K_U32, queue_max),
     CONFIG_FIELD(K_U32, queue_ms),
@@ -58,6 +60,7 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_STR, http.state_dir),
     CONFIG_FIELD(K_STR, http.file_dir),
     CONFIG_FIELD(K_STR, http.keys),
+    CONFIG_FIELD(K_STR, http.audit_code),
     CONFIG_FIELD(K_STR, http.without_keys),
     CONFIG_FIELD(K_STR, http.hosts),
     CONFIG_FIELD(K_STR, http.cors_origins),
@@ -75,9 +78,9 @@ static const struct field config_fields[] = {
 };
 
 static const struct field profile_fields[] = {
-    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python), PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds), PROFILE_FIELD(K_U32, pool),
-    PROFILE_FIELD(K_U32, zygotes),
+    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_U32, pool),
+    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -131,6 +134,16 @@ void config_encode(const struct config *c, struct buf *to) {
     for (unsigned i = 0; i < c->nprofiles; i++)
         for (size_t k = 0; k < COUNT(profile_fields); k++)
             put_field(to, &profile_fields[k], &c->profiles[i]);
+}
+
+bool config_profile_same(const struct config_profile *a, const struct config_profile *b) {
+    AUTO_BUF one = BUF_INIT;
+    AUTO_BUF two = BUF_INIT;
+    for (size_t k = 0; k < COUNT(profile_fields); k++) {
+        put_field(&one, &profile_fields[k], a);
+        put_field(&two, &profile_fields[k], b);
+    }
+    return one.len == two.len && memcmp(one.data, two.data, one.len) == 0;
 }
 
 int config_pack(const struct config *c, int *ret_fd, struct err *e) {

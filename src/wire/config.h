@@ -27,6 +27,8 @@ struct config_profile {
     struct config_list binds;   /* extra read-only paths */
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
+    uint32_t removed;           /* 1: gone from the configuration since the start */
+    uint64_t stamp;             /* of what it is made of: another one, another interpreter */
 };
 
 struct config_limits {
@@ -44,6 +46,7 @@ struct config_http {
     char *state_dir;    /* audit log, files, keys */
     char *file_dir;     /* of the stored files; "": below state_dir */
     char *keys;         /* the file of keys; "": keys.json in state_dir; the server gets its name */
+    char *audit_code;   /* off, on: programs themselves are in the audit log */
     char *without_keys; /* refuse, allow: listening to the network with no keys */
     char *hosts;        /* names besides loopback's that it answers to, with commas */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
@@ -60,6 +63,8 @@ struct config {
     char *minimum; /* layers without which nothing runs, space separated; see sandbox/probe.h */
     char *cgroup;  /* auto, v2, v1, none */
     uint32_t log_level;
+    char *log_format;                    /* logfmt, json */
+    uint32_t warden_restarts;            /* how often one had to be; not a setting */
     uint32_t max_sandboxes;              /* alive at once, ready ones included */
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
     uint32_t memory_budget_mb;           /* of all programs under way together; 0: no bound */
@@ -94,3 +99,4 @@ void config_encode(const struct config *c, struct buf *to);
 int config_decode(const void *data, size_t len, struct config *ret, struct err *e);
 
 bool config_name_is_good(const char *profile_name);
+bool config_profile_same(const struct config_profile *a, const struct config_profile *b);

@@ -16,6 +16,11 @@
     X(W_EXITED)  /* u64 sandbox, u32 wait status                     its kernel process ended */   \
     X(W_GONE)    /* u64 sandbox                                      all of it is dead */          \
     X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */     \
+    X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */ \
+    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far */      \
+    X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */             \
+    /* the supervisor→W */                                                                       \
+    X(L_CONFIG) /* fd: the packed configuration         the profiles anew */                       \
     /* W→N */                                                                                    \
     X(N_MAKE) /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                 \
     X(N_END)  /* u64 sandbox */                                                                    \

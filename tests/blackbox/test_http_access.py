@@ -591,6 +591,16 @@ def test_the_audit_log_has_a_line_per_execution_and_no_code(keyed_service: Keyed
     assert keyed_service.key not in text
 
 
+def test_programs_are_in_the_audit_log_where_the_operator_wants_it(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service(*QUICK, "--audit-code", "on")
+    code = "print('grün \\x00\\n\"')"
+    assert execute(service, code).status == 200
+    (line,) = (service.state / "audit.log").read_text().splitlines()
+    assert json.loads(line)["code"] == code
+
+
 def test_an_execution_whose_client_left_is_in_the_audit_log(service: Service) -> None:
     log = service.state / "audit.log"
     body = {"code": "print('up', flush=True)\nwhile True: pass", "timeout_ms": 60000}

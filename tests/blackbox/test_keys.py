@@ -26,6 +26,27 @@ SECRET = re.compile(r"clk_[A-Za-z0-9_-]{43}\n")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users")
 
 
+def test_the_settings_of_serve_name_the_file(tmp_path: Path) -> None:
+    """Flag, environment and configuration file, as `cloche serve` reads them."""
+    config, bare = tmp_path / "config.json", clean_env()
+    for number, (words, env) in enumerate(
+        [
+            (["--state-dir", "{}"], bare),
+            ([], clean_env(CLOCHE_STATE_DIR="{}")),
+            (["--config", str(config)], bare),
+        ]
+    ):
+        state = tmp_path / f"state{number}"
+        config.write_text(json.dumps({"state_dir": str(state)}))
+        env = {name: value.replace("{}", str(state)) for name, value in env.items()}
+        done = run_cli("key", "add", "x", *(word.format(state) for word in words), env=env)
+        assert done.returncode == 0, done.stderr
+        assert (state / "keys.json").exists()
+    config.write_text(json.dumps({"keys": str(tmp_path / "other.json")}))
+    assert run_cli("key", "add", "x", "--config", config).returncode == 0
+    assert (tmp_path / "other.json").exists()
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "keys.json"

@@ -148,6 +148,26 @@ static void what_does_not_fit_waits_and_arrives_in_order(void **state) {
     assert_int_equal(take(&in), -1);
 }
 
+/* It would have to be cut, and the peer could not tell. */
+static void what_is_too_large_is_dropped_whole(void **state) {
+    struct wire_in in;
+    struct wire_out o;
+    (void)state;
+    uint64_t sent = 0;
+    for (int behind_a_queue = 0; behind_a_queue < 2; behind_a_queue++) {
+        while (behind_a_queue && !chan.head)
+            send_number(sent++);
+        size_t queued = chan.queued;
+        put(&o, 99, 2 * WIRE_MAX);
+        assert_true(o.bad);
+        chan_send(&chan, &o);
+        assert_int_equal(chan.queued, queued);
+    }
+    assert_int_equal(take(&in), 0);
+    wire_in_done(&in);
+    assert_int_equal(goners, 0);
+}
+
 static void the_queue_keeps_descriptors_that_their_owner_closed(void **state) {
     struct wire_in in;
     struct err e;
@@ -289,6 +309,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(whole_messages_arrive_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(what_does_not_fit_waits_and_arrives_in_order, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_is_too_large_is_dropped_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(the_queue_keeps_descriptors_that_their_owner_closed, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_channel_that_ends_closes_what_it_kept, setup, teardown),

@@ -1,0 +1,24 @@
+/* See remote.h. */
+
+#include "cli/remote.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/paths.h"
+#include "cli/report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int remote_exec(char **argv, bool json) {
+    struct err e;
+    AUTO_FREE char *dir = NULL;
+    if (paths_libexec(&dir, &e) < 0)
+        return report(&e, json);
+    AUTO_BUF path = BUF_INIT;
+    buf_addf(&path, "%s/cloche-remote", dir);
+    execv(path.data, argv);
+    err_user(&e, "engine_failed", "cannot start %s: %s", path.data, strerror(errno));
+    return report(&e, json);
+}

@@ -1,0 +1,8 @@
+#pragma once
+/* --server: `run` and `status` against a server somewhere else, which cloche-remote does. */
+
+#include <stdbool.h>
+
+/* Becomes cloche-remote with the same arguments (argv[0] is the verb). Returns only when that
+ * fails: the exit status, after a line that says why. */
+int remote_exec(char **argv, bool json);

@@ -1,0 +1,84 @@
+/* See state.h. */
+
+#include "engine/state.h"
+
+#include "base/clock.h"
+#include "engine/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void state_init(struct engine_about *a) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    a->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    a->started_ns = now_ns();
+}
+
+void state_layers(struct engine_about *a, struct wire_in *in) {
+    uint32_t n = wire_get_u32(in);
+    a->nlayers = 0;
+    for (uint32_t i = 0; i < n && i < STATE_MAX_LAYERS && !in->bad; i++) {
+        struct engine_layer *l = &a->layers[i];
+        snprintf(l->name, sizeof l->name, "%s", wire_get_str(in, sizeof l->name - 1));
+        l->state = wire_get_u32(in);
+        snprintf(l->how, sizeof l->how, "%s", wire_get_str(in, sizeof l->how - 1));
+        a->nlayers += !in->bad && l->state <= 2;
+    }
+}
+
+void state_restarts(struct engine_about *a, struct wire_in *in) {
+    struct engine_restarts r = {
+        .server = wire_get_u32(in), .nurseries = wire_get_u32(in), .zygotes = wire_get_u32(in)};
+    struct err e;
+    if (wire_end(in, &e) == 0)
+        a->restarts = r;
+}
+
+uint64_t state_resident_bytes(void) {
+    unsigned long size, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void state_put(struct jw *j, const struct engine *g) {
+    const struct engine_about *a = &g->about;
+    unsigned running = 0, queued = 0;
+    for (const struct sandbox *s = g->sandboxes; s; s = s->next)
+        running += s->state == SANDBOX_BUSY;
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        queued += g->pools[i].queue.n;
+    jw_key_real(j, "started", a->started);
+    jw_key_real(j, "uptime_seconds", (double)(now_ns() - a->started_ns) / 1e9);
+    jw_key_uint(j, "running", running);
+    jw_key_uint(j, "queued", queued);
+    jw_key_uint(j, "requests", g->counts.requests);
+    jw_key_uint(j, "memory_bytes", state_resident_bytes());
+    jw_key(j, "restarts");
+    jw_object(j);
+    jw_key_uint(j, "warden", g->config.warden_restarts);
+    jw_key_uint(j, "server", a->restarts.server);
+    jw_key_uint(j, "nurseries", a->restarts.nurseries);
+    jw_key_uint(j, "zygotes", a->restarts.zygotes);
+    jw_object_end(j);
+}
+
+void state_put_isolation(struct jw *j, const struct engine *g) {
+    static const char *const states[] = {"ok", "weak", "missing"};
+    jw_array(j);
+    for (unsigned i = 0; i < g->about.nlayers; i++) {
+        const struct engine_layer *l = &g->about.layers[i];
+        jw_object(j);
+        jw_key_str(j, "layer", l->name);
+        jw_key_str(j, "state", states[l->state]);
+        jw_key_str(j, "detail", l->how);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}

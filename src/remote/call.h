@@ -1,0 +1,64 @@
+#pragma once
+/* Requests to a cloche server, over libcurl: one at a time, on one connection that is kept. */
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client_outcome;
+struct json_t;
+struct remote;
+
+/* URL: http://HOST:PORT, https://HOST, each perhaps with a path in front of ours, or unix:PATH. The
+ * key is the first line of the file, or CLOCHE_API_KEY, or none. `signals` is borrowed: a signalfd,
+ * or -1. */
+int remote_open(const char *url, const char *key_file, int signals, struct remote **ret,
+                struct err *e);
+void remote_free(struct remote *r);
+#define AUTO_REMOTE __attribute__((cleanup(remote_cleanup))) struct remote *
+static inline void remote_cleanup(struct remote **r) {
+    remote_free(*r);
+}
+
+/* Where the body of a 2xx goes when it is not to be kept. */
+struct remote_sink {
+    void *arg;
+    /* False: not now; it comes again once wait_fd says -1. */
+    bool (*take)(void *arg, const char *data, size_t len);
+    /* A descriptor that must take output before more can be taken, or -1. */
+    int (*wait_fd)(void *arg);
+    /* It can. -1 ends the transfer. */
+    int (*on_ready)(void *arg, struct err *e);
+    /* The sink has what it wanted or wants no more: the connection is closed. */
+    bool (*is_over)(void *arg);
+};
+
+struct remote_call {
+    const char *method, *path;
+    const struct buf *json; /* a body, or NULL */
+    int upload;             /* a file to send as a form, or -1 */
+    const char *upload_name;
+    const struct remote_sink *sink; /* or NULL: the body is kept */
+    bool gives_signs;               /* of life: a long silence means that the server is gone */
+};
+
+struct remote_reply {
+    int status;      /* of HTTP; 0 when a signal came first or the sink was over */
+    int signal;      /* that came, or 0 */
+    struct buf body; /* what no sink took */
+};
+#define REMOTE_REPLY_INIT                                                                          \
+    { .body = BUF_INIT }
+#define AUTO_REPLY __attribute__((cleanup(remote_reply_done))) struct remote_reply
+
+/* -1 when there was no whole answer: kinds no_server, bad_certificate, engine_gone. */
+int remote_do(struct remote *r, const struct remote_call *c, struct remote_reply *ret,
+              struct err *e);
+void remote_reply_done(struct remote_reply *r);
+
+/* What a reply other than 2xx says, as an outcome of end CLIENT_REFUSED. */
+void remote_refused(const struct remote_reply *reply, struct client_outcome *ret);
+/* The same for an error object {code, message, remediation, retryable}. */
+void remote_error(const struct json_t *error, struct client_outcome *ret);

@@ -1,0 +1,20 @@
+/* cloche-remote: `cloche run --server` and `cloche status --server`, started by cloche with the
+ * same arguments. A program of its own, because libcurl brings some twenty libraries along whose
+ * loading takes longer than a run does. */
+
+#include "cli/verbs.h"
+#include "remote/verbs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && strcmp(argv[0], "run") == 0)
+        return remote_run(argc, argv);
+    if (argc > 1 && strcmp(argv[0], "status") == 0)
+        return remote_status(argc, argv);
+    fputs("cloche: cloche-remote is started by `cloche run --server URL`\n", stderr);
+    return EXIT_CLOCHE;
+}

@@ -1,0 +1,343 @@
+/* `cloche run --server URL`.
+ *
+ * The output passes through as it comes: POST /v1/execute/stream, whose events are read one at a
+ * time. While one waits for our stdout no further bytes are taken from the network, so that a slow
+ * reader slows the program down. With --json it is POST /v1/execute, whose answer is printed as it
+ * is. A signal closes the connection, and the server kills the program then. */
+
+#include "remote/verbs.h"
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/job.h"
+#include "cli/report.h"
+#include "remote/call.h"
+#include "remote/request.h"
+#include "remote/sse.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct stream {
+    struct sse events;
+    struct job *job;
+    json_t *result; /* owned, or NULL */
+    bool over;      /* a result or an error has come, or nobody reads us */
+    bool broken;    /* `why` says more */
+    struct err why;
+    struct buf output; /* of the event that was read last */
+    size_t written;
+    int fd; /* for it */
+};
+
+static void leave(struct job *j, int signal) {
+    j->outcome.end = CLIENT_LEFT;
+    j->outcome.status = 128 + (uint32_t)signal;
+}
+
+/* ---- events ---- */
+
+static int on_output(struct stream *s, const json_t *event, struct err *e) {
+    const json_t *data = json_object_get(event, "data");
+    const char *stream = json_string_value(json_object_get(event, "stream"));
+    if (!json_is_string(data) || !stream)
+        return err_user(e, "bad_reply", "the server sent an output event without output");
+    s->fd = strcmp(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
+    buf_clear(&s->output);
+    buf_add(&s->output, json_string_value(data), json_string_length(data));
+    s->written = 0;
+    return 0;
+}
+
+static int on_event(struct stream *s, struct err *e) {
+    json_error_t ignored;
+    json_t *event = json_loadb(s->events.data.data, s->events.data.len, JSON_ALLOW_NUL, &ignored);
+    json_auto_t *owner = event;
+    if (!json_is_object(event))
+        return err_user(e, "bad_reply", "the server sent an event that is no JSON object");
+    if (strcmp(s->events.event, "output") == 0)
+        return on_output(s, event, e);
+    if (strcmp(s->events.event, "result") == 0) {
+        s->result = json_incref(event);
+        s->over = true;
+    } else if (strcmp(s->events.event, "error") == 0) {
+        remote_error(event, &s->job->outcome);
+        s->over = true;
+    }
+    (void)owner;
+    return 0;
+}
+
+/* Up to the next output, or as far as the bytes go. */
+static void read_events(struct stream *s) {
+    while (!s->over && !s->broken && s->written == s->output.len) {
+        int rc = sse_next(&s->events, &s->why);
+        if (rc == 0)
+            return;
+        s->broken = rc < 0 || on_event(s, &s->why) < 0;
+    }
+}
+
+static bool take(void *arg, const char *data, size_t len) {
+    struct stream *s = arg;
+    if (s->written < s->output.len)
+        return false;
+    sse_add(&s->events, data, len);
+    read_events(s);
+    return true;
+}
+
+static int wait_fd(void *arg) {
+    const struct stream *s = arg;
+    return s->written < s->output.len ? s->fd : -1;
+}
+
+/* No more at once than a pipe takes without blocking, once poll says that it takes any. */
+static int on_ready(void *arg, struct err *e) {
+    struct stream *s = arg;
+    size_t left = s->output.len - s->written;
+    ssize_t n = write(s->fd, s->output.data + s->written, left < PIPE_BUF ? left : PIPE_BUF);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n < 0 && errno == EPIPE) {
+        leave(s->job, SIGPIPE); /* as a program of this shell would */
+        s->over = true;
+        s->written = s->output.len;
+        return 0;
+    }
+    if (n < 0)
+        return err_user(e, "output_failed", "cannot write the program's output: %s",
+                        strerror(errno));
+    s->written += (size_t)n;
+    read_events(s);
+    return 0;
+}
+
+static bool is_over(void *arg) {
+    const struct stream *s = arg;
+    return (s->over && s->written == s->output.len) || s->broken;
+}
+
+static int follow(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
+                  struct err *e) {
+    struct stream s = {.events = SSE_INIT, .job = j, .output = BUF_INIT};
+    const struct remote_sink sink = {&s, take, wait_fd, on_ready, is_over};
+    const struct remote_call c = {.method = "POST",
+                                  .path = "/v1/execute/stream",
+                                  .json = body,
+                                  .upload = -1,
+                                  .sink = &sink,
+                                  .gives_signs = true};
+    AUTO_REPLY reply = REMOTE_REPLY_INIT;
+    int rc = remote_do(r, &c, &reply, e);
+    if (rc == 0 && s.broken) {
+        *e = s.why;
+        rc = -1;
+    } else if (rc == 0 && reply.signal) {
+        leave(j, reply.signal);
+    } else if (rc == 0 && reply.status && reply.status / 100 != 2) {
+        remote_refused(&reply, &j->outcome);
+    } else if (rc == 0 && !s.over) {
+        rc = err_user(e, "engine_gone", "the server went away while the program ran");
+    }
+    *ret = s.result;
+    buf_done(&s.output);
+    sse_done(&s.events);
+    return rc;
+}
+
+/* ---- the whole result ---- */
+
+static int ask(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
+               struct err *e) {
+    const struct remote_call c = {
+        .method = "POST", .path = "/v1/execute", .json = body, .upload = -1};
+    AUTO_REPLY reply = REMOTE_REPLY_INIT;
+    if (remote_do(r, &c, &reply, e) < 0)
+        return -1;
+    if (reply.signal) {
+        leave(j, reply.signal);
+        return 0;
+    }
+    if (reply.status / 100 != 2) {
+        remote_refused(&reply, &j->outcome);
+        return 0;
+    }
+    json_error_t ignored;
+    *ret = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &ignored);
+    if (!json_is_object(*ret))
+        return err_user(e, "bad_reply", "the server answered with what is no result");
+    buf_add(&j->outcome.json, reply.body.data, reply.body.len);
+    return 0;
+}
+
+/* ---- what came of it ---- */
+
+/* As run_why of the engine has it; the result does not tell the limits, we know only our own. */
+static void say_why(const struct job *j, const json_t *result, struct buf *to) {
+    const struct run_msg *m = &j->cmd.msg;
+    const char *status = json_string_value(json_object_get(result, "status"));
+    const char *limit = json_string_value(json_object_get(result, "limit_hit"));
+    int signal = (int)json_integer_value(json_object_get(result, "signal"));
+    if (json_is_true(json_object_get(result, "timed_out"))) {
+        buf_adds(to, "stopped: it ran longer than ");
+        if (m->timeout_ms)
+            buf_addf(to, "%u.%03u s (--timeout)", m->timeout_ms / 1000, m->timeout_ms % 1000);
+        else
+            buf_adds(to, "the server's default (--timeout)");
+    } else if (status && strcmp(status, "memory_exceeded") == 0) {
+        buf_adds(to, "killed: it needed more than ");
+        if (m->memory_mb)
+            buf_addf(to, "%u MB of memory (--memory)", m->memory_mb);
+        else
+            buf_adds(to, "the server's default of memory (--memory)");
+    } else if (limit && strcmp(limit, "cpu") == 0) {
+        buf_adds(to, "killed: it used more than ");
+        if (m->cpu_seconds)
+            buf_addf(to, "%u s of CPU time (--cpu)", m->cpu_seconds);
+        else
+            buf_adds(to, "the server's default of CPU time (--cpu)");
+    } else if (status && strcmp(status, "killed") == 0 && signal > 0) {
+        buf_addf(to, "killed by signal %d (%s)", signal, strsignal(signal));
+    }
+}
+
+static void take_result(struct job *j, const json_t *result) {
+    const json_t *code = json_object_get(result, "exit_code");
+    bool timed_out = json_is_true(json_object_get(result, "timed_out"));
+    j->outcome.end = CLIENT_RESULT;
+    j->outcome.status = timed_out               ? 124
+                        : json_is_integer(code) ? (uint32_t)json_integer_value(code) & 255
+                                                : 128 + SIGKILL;
+    say_why(j, result, &j->outcome.why);
+}
+
+struct download {
+    int fd;
+    uint64_t left;
+    bool failed;
+};
+
+static bool download_take(void *arg, const char *data, size_t len) {
+    struct download *d = arg;
+    struct err ignored;
+    if (len > d->left || fd_write_all(d->fd, data, len, &ignored) < 0)
+        d->failed = true;
+    else
+        d->left -= len;
+    return true;
+}
+
+static int download_wait(void *arg) {
+    (void)arg;
+    return -1;
+}
+
+static int download_ready(void *arg, struct err *e) {
+    (void)arg, (void)e;
+    return 0;
+}
+
+static bool download_over(void *arg) {
+    const struct download *d = arg;
+    return d->failed;
+}
+
+static int fetch(struct job *j, struct remote *r, const json_t *file, struct err *e) {
+    const char *path = json_string_value(json_object_get(file, "path"));
+    const char *id = json_string_value(json_object_get(file, "file_id"));
+    char quoted[160];
+    if (!path)
+        return err_user(e, "bad_reply", "the server named a file without a path");
+    log_quote(path, quoted, sizeof quoted);
+    if (!id || strpbrk(id, "/?#% "))
+        return err_user(e, "output_failed", "the server did not keep %s: its store is full",
+                        quoted);
+    json_int_t size = json_integer_value(json_object_get(file, "size_bytes"));
+    AUTO_FD fd = memfd_create("file", MFD_CLOEXEC);
+    if (fd < 0 || size < 0)
+        return err_sys(e, "memfd_create");
+    struct download d = {.fd = fd, .left = (uint64_t)size};
+    const struct remote_sink sink = {&d, download_take, download_wait, download_ready,
+                                     download_over};
+    AUTO_BUF url = BUF_INIT;
+    buf_addf(&url, "/v1/files/%s", id);
+    const struct remote_call c = {
+        .method = "GET", .path = url.data, .upload = -1, .sink = &sink, .gives_signs = true};
+    AUTO_REPLY reply = REMOTE_REPLY_INIT;
+    if (remote_do(r, &c, &reply, e) < 0)
+        return -1;
+    if (reply.signal) {
+        leave(j, reply.signal);
+        return 0;
+    }
+    if (reply.status != 200 || d.failed || d.left)
+        return err_user(e, "output_failed", "the server did not give %s", quoted);
+    return outdir_write(&j->out, path, fd, (uint64_t)size, e);
+}
+
+static int fetch_files(struct job *j, struct remote *r, const json_t *result, struct err *e) {
+    size_t i;
+    const json_t *file;
+    if (outdir_open(&j->out, e) < 0)
+        return -1;
+    json_array_foreach(json_object_get(result, "files"), i, file) {
+        if (fetch(j, r, file, e) < 0)
+            return -1;
+        if (j->outcome.end == CLIENT_LEFT)
+            return 0;
+    }
+    return 0;
+}
+
+static int execute(struct job *j, struct remote *r, const struct buf *body, struct err *e) {
+    json_t *result = NULL;
+    int rc = (j->cmd.json ? ask : follow)(j, r, body, &result, e);
+    if (rc == 0 && result) {
+        take_result(j, result);
+        if (j->cmd.out)
+            rc = fetch_files(j, r, result, e);
+    }
+    json_decref(result);
+    return rc;
+}
+
+static int run(struct job *j, struct err *e) {
+    AUTO_REMOTE r = NULL;
+    if (job_prepare(j, e) < 0 || remote_open(j->cmd.server, j->cmd.key_file, j->signals, &r, e) < 0)
+        return -1;
+    if (j->cmd.verbose) {
+        AUTO_BUF line = BUF_INIT;
+        buf_addf(&line, "using the server at %s", j->cmd.server);
+        report_say(line.data);
+    }
+    struct request q = REQUEST_INIT;
+    bool refused;
+    int rc = request_make(&q, j, r, &refused, e);
+    if (rc == 0 && q.signal)
+        leave(j, q.signal);
+    else if (rc == 0 && !refused)
+        rc = execute(j, r, &q.body, e);
+    request_done(&q, r);
+    return rc;
+}
+
+int remote_run(int argc, char **argv) {
+    struct job j = JOB_INIT;
+    struct err e;
+    int status;
+    if (job_parse(&j, argc, argv, &e) < 0 || run(&j, &e) < 0)
+        status = report(&e, j.cmd.json);
+    else
+        status = job_finish(&j);
+    job_done(&j);
+    return status;
+}
