@@ -22,7 +22,8 @@ struct api {
     bool has_keys;
     struct guard *guard;     /* per-key limits */
     struct records *records; /* recent executions */
-    struct replays *replays; /* answers by Idempotency-Key */
+    struct replays *replays; /* replies by Idempotency-Key */
+    unsigned alone;          /* pieces of work that go on without their clients */
     int audit;               /* owned, or -1 */
     uint64_t started_ns;
     /* draining */
