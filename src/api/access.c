@@ -5,7 +5,12 @@
  * able to use it through their browser: so the name that was asked for (Host) must be a loopback
  * one or listed by the operator, which defeats DNS names that are pointed at 127.0.0.1, and a
  * request that says it comes from another site's page (Origin) is refused unless that site is
- * listed. */
+ * listed.
+ *
+ * An operator who opens the server to a network without keys (--without-keys allow) cannot list the
+ * names it will be asked for: any Host is good then. A browser that was led here by such a name
+ * says so in the Origin of all that changes anything, and there names must still be listed; an
+ * address cannot be pointed elsewhere. */
 
 #include "api/access.h"
 
@@ -44,10 +49,27 @@ static bool is_loopback(const char *host, size_t len) {
            (len > 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len);
 }
 
+/* An IPv4 address in its usual form, or anything in brackets. */
+static bool is_address(const char *host, size_t len) {
+    return len > 0 && (host[0] == '[' || strspn(host, "0123456789.") >= len);
+}
+
+/* SECURITY: a name that anybody may have pointed at us is no proof of anything. */
+static bool is_name_of_ours(const struct call *c, const char *host) {
+    size_t len = host_len(host);
+    return http_is_unix(c->req) || c->api->has_keys || is_loopback(host, len) ||
+           listed(c->api->config->http.hosts, host, len);
+}
+
+static bool any_host(const struct call *c) {
+    return strcmp(c->api->config->http.without_keys, "allow") == 0;
+}
+
 /* The host of an origin "scheme://host:port". */
 static bool is_own_origin(const struct call *c, const char *origin) {
     const char *host = strstr(origin, "://"), *own = http_header(c->req, "Host");
-    return host && own && strcasecmp(host + 3, own) == 0;
+    return host && own && strcasecmp(host + 3, own) == 0 &&
+           (is_name_of_ours(c, own) || is_address(own, host_len(own)));
 }
 
 static void allow_origin(struct call *c, const char *origin) {
@@ -60,9 +82,7 @@ static void allow_origin(struct call *c, const char *origin) {
 bool access_check_origin(struct call *c, struct problem *ret) {
     const struct config *cfg = c->api->config;
     const char *host = http_header(c->req, "Host"), *origin = http_header(c->req, "Origin");
-    bool local = !http_is_unix(c->req) && !c->api->has_keys;
-    if (local && host && !is_loopback(host, host_len(host)) &&
-        !listed(cfg->http.hosts, host, host_len(host))) {
+    if (host && !is_name_of_ours(c, host) && !any_host(c)) {
         *ret = (struct problem){
             .status = 421,
             .code = "bad_host",
@@ -79,7 +99,8 @@ bool access_check_origin(struct call *c, struct problem *ret) {
     *ret = (struct problem){.status = 403,
                             .code = "bad_origin",
                             .message = "pages of other sites may not use this server",
-                            .remediation = "list the site with --cors-origin"};
+                            .remediation = "list the site with --cors-origin, or the server's "
+                                           "own name with --allow-host"};
     return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/exec.h"
 #include "api/handlers.h"
+#include "api/outlet.h"
 #include "base/clock.h"
 
 #include <jansson.h>
@@ -13,6 +14,7 @@
 #define MAX_ITEMS 10000
 #define MAX_BUSY  64
 #define ALIVE_NS  10000000000ull
+#define SIGN      "\n"
 
 /* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
 static const struct schema any_schema = {"ExecuteRequest", NULL, 0, true};
@@ -33,7 +35,8 @@ static const struct field batch_fields[] = {
 const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
 
 struct batch {
-    struct call *call;
+    struct outlet out;
+    json_t *body; /* owned: a reference, since a batch may outlive its call */
     const json_t *items;
     size_t next, n, busy, most;
     struct item *running;
@@ -47,6 +50,10 @@ struct item {
     struct exec *exec;
 };
 
+static struct loop *loop_of(const struct batch *b) {
+    return b->out.who.api->o.loop;
+}
+
 static void take_out(struct item *i) {
     for (struct item **at = &i->batch->running; *at; at = &(*at)->next) {
         if (*at == i) {
@@ -58,14 +65,16 @@ static void take_out(struct item *i) {
 
 static void free_batch(void *state) {
     struct batch *b = state;
-    loop_timer_stop(b->call->api->o.loop, &b->alive);
-    loop_timer_stop(b->call->api->o.loop, &b->more);
+    loop_timer_stop(loop_of(b), &b->alive);
+    loop_timer_stop(loop_of(b), &b->more);
     while (b->running) {
         struct item *i = b->running;
         b->running = i->next;
         exec_leave(i->exec);
         free(i);
     }
+    outlet_done(&b->out);
+    json_decref(b->body);
     free(b);
 }
 
@@ -75,13 +84,14 @@ static void line(struct batch *b, size_t index, const struct buf *json) {
     buf_addf(&out, "{\"index\":%zu,", index);
     buf_add(&out, json->data + 1, json->len - 1);
     buf_addc(&out, '\n');
-    http_write(b->call->req, out.data, out.len);
-    loop_timer(b->call->api->o.loop, &b->alive, now_ns() + ALIVE_NS);
+    outlet_write(&b->out, out.data, out.len);
+    if (b->out.call)
+        loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
 }
 
 /* Not from within a callback of the engine's. */
 static void more_soon(struct batch *b) {
-    loop_timer(b->call->api->o.loop, &b->more, now_ns());
+    loop_timer(loop_of(b), &b->more, now_ns());
 }
 
 static void on_done(void *arg, struct exec *x, const struct err *why) {
@@ -90,7 +100,7 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
         struct problem p = problem_of(why);
-        call_refused(b->call, &p);
+        call_refused(&b->out.who, &p);
         problem_json(&p, &json);
     } else {
         exec_result(x, false, &json);
@@ -123,8 +133,8 @@ static bool start(struct batch *b, size_t index) {
     struct problem p = {0};
     const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
     *i = (struct item){.batch = b, .index = index};
-    if (exec_start(b->call, body, &cb, &i->exec, &p) < 0) {
-        call_refused(b->call, &p);
+    if (exec_start(&b->out.who, body, &cb, &i->exec, &p) < 0) {
+        call_refused(&b->out.who, &p);
         problem_json(&p, &json);
         line(b, index, &json);
         free(i);
@@ -137,12 +147,14 @@ static bool start(struct batch *b, size_t index) {
 }
 
 static void go_on(struct batch *b) {
-    while (b->busy < b->most && b->next < b->n && http_backlog(b->call->req) <= HTTP_HIGH_WATER)
+    while (b->busy < b->most && b->next < b->n && !outlet_is_full(&b->out))
         start(b, b->next++);
-    if (b->busy == 0 && b->next == b->n) {
-        loop_timer_stop(b->call->api->o.loop, &b->alive);
-        http_end(b->call->req);
-    }
+    if (b->busy || b->next < b->n)
+        return;
+    loop_timer_stop(loop_of(b), &b->alive);
+    outlet_end(&b->out);
+    if (!b->out.call)
+        free_batch(b);
 }
 
 static void on_more(struct timer *t) {
@@ -157,15 +169,28 @@ static void on_drain(struct http_req *r) {
 
 static void on_alive(struct timer *t) {
     struct batch *b = t->arg;
-    http_write(b->call->req, "\n", 1);
-    loop_timer(b->call->api->o.loop, t, now_ns() + ALIVE_NS);
+    outlet_sign(&b->out, SIGN);
+    loop_timer(loop_of(b), t, now_ns() + ALIVE_NS);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct batch *b = c->state;
+    if (b && outlet_leave(&b->out)) {
+        loop_timer_stop(loop_of(b), &b->alive);
+        more_soon(b);
+    }
 }
 
 void do_batch(struct call *c) {
     struct batch *b = xcalloc(1, sizeof *b);
     unsigned most = (c->api->config->max_sandboxes + 1) / 2;
-    b->call = c;
-    b->items = json_object_get(c->body, "items");
+    if (!outlet_open(c, &b->out)) {
+        free(b);
+        return;
+    }
+    b->body = json_incref(c->body);
+    b->items = json_object_get(b->body, "items");
     b->n = json_array_size(b->items);
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
     b->alive = (struct timer){.fn = on_alive, .arg = b};
@@ -173,7 +198,8 @@ void do_batch(struct call *c) {
     c->state = b;
     c->state_done = free_batch;
     http_on_drain(c->req, on_drain);
-    http_stream(c->req, 200, "application/x-ndjson");
-    loop_timer(c->api->o.loop, &b->alive, now_ns() + ALIVE_NS);
+    http_on_gone(c->req, on_gone);
+    outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
+    loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
     go_on(b);
 }

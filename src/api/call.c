@@ -34,7 +34,7 @@ void call_json(struct call *c, int status, const struct buf *json) {
     http_reply(c->req, status, "application/json", json->data, json->len);
 }
 
-void call_refused(struct call *c, const struct problem *p) {
+void call_refused(const struct call *c, const struct problem *p) {
     if (p->status == 429 || p->status == 503)
         metrics_refused(&c->api->metrics, p->code);
 }
@@ -196,6 +196,14 @@ static void no_route(struct call *c, const char *allow) {
     call_problem(c, &p);
 }
 
+static void redirect(struct call *c, const char *path) {
+    const char *query = http_raw_query(c->req);
+    AUTO_BUF to = BUF_INIT;
+    buf_addf(&to, "%s%s%s", path, query ? "?" : "", query ? query : "");
+    http_add_header(c->req, "Location", to.data);
+    http_reply(c->req, 307, NULL, "", 0);
+}
+
 static bool find_route(struct call *c) {
     AUTO_BUF allow = BUF_INIT;
     for (size_t i = 0; i < routes_n; i++) {
@@ -214,8 +222,7 @@ static bool find_route(struct call *c) {
         AUTO_FREE char *shorter = strndup(http_path(c->req), len - 1);
         for (size_t i = 0; i < routes_n; i++) {
             if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/') {
-                http_add_header(c->req, "Location", shorter);
-                http_reply(c->req, 307, NULL, "", 0);
+                redirect(c, shorter);
                 return false;
             }
         }

@@ -22,7 +22,8 @@ struct api {
     bool has_keys;
     struct guard *guard;     /* per-key limits */
     struct records *records; /* recent executions */
-    struct replays *replays; /* answers by Idempotency-Key */
+    struct replays *replays; /* replies by Idempotency-Key */
+    unsigned alone;          /* pieces of work that go on without their clients */
     int audit;               /* owned, or -1 */
     uint64_t started_ns;
     /* draining */
@@ -71,7 +72,7 @@ struct problem {
 void call_problem(struct call *c, const struct problem *p);
 void problem_json(const struct problem *p, struct buf *to);
 /* Counts a 429 or 503 that is told in another way than by call_problem. */
-void call_refused(struct call *c, const struct problem *p);
+void call_refused(const struct call *c, const struct problem *p);
 /* The reply for an error of the engine or the store. */
 void call_fail(struct call *c, const struct err *e);
 struct problem problem_of(const struct err *e);

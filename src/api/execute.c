@@ -1,9 +1,9 @@
 /* POST /v1/execute and /v1/execute/stream: contract 1, with api.md's fields behind it. */
 
 #include "api/handlers.h"
-#include "api/replays.h"
 
 #include "api/exec.h"
+#include "api/outlet.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -11,61 +11,81 @@
 #include <string.h>
 
 #define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
+#define SIGN     ": alive\n\n"
 
 struct waiting {
-    struct call *call;
+    struct outlet out;
     struct exec *exec; /* borrowed while it runs */
     struct timer alive;
 };
 
+static struct loop *loop_of(const struct waiting *w) {
+    return w->out.who.api->o.loop;
+}
+
 static void free_waiting(void *state) {
     struct waiting *w = state;
-    loop_timer_stop(w->call->api->o.loop, &w->alive);
+    loop_timer_stop(loop_of(w), &w->alive);
+    outlet_done(&w->out);
     free(w);
 }
 
 static void on_gone(struct http_req *r) {
     struct call *c = http_user(r);
     struct waiting *w = c->state;
-    if (w && w->exec) {
-        struct exec *x = w->exec;
-        w->exec = NULL;
-        exec_leave(x);
+    if (!w || !w->exec)
+        return;
+    if (outlet_leave(&w->out)) {
+        loop_timer_stop(loop_of(w), &w->alive);
+        exec_hold(w->exec, false);
+        return;
     }
+    struct exec *x = w->exec;
+    w->exec = NULL;
+    exec_leave(x);
 }
 
+/* NULL when the call is answered already. */
 static struct waiting *wait_for(struct call *c) {
     struct waiting *w = xcalloc(1, sizeof *w);
-    w->call = c;
+    if (!outlet_open(c, &w->out)) {
+        free(w);
+        return NULL;
+    }
     c->state = w;
     c->state_done = free_waiting;
     http_on_gone(c->req, on_gone);
     return w;
 }
 
+/* Nobody else frees what has outlived its call. */
+static void over(struct waiting *w) {
+    if (!w->out.call)
+        free_waiting(w);
+}
+
 static void on_done(void *arg, struct exec *x, const struct err *why) {
     struct waiting *w = arg;
+    AUTO_BUF json = BUF_INIT;
     w->exec = NULL;
     if (why) {
-        call_fail(w->call, why);
-        return;
+        struct problem p = problem_of(why);
+        outlet_problem(&w->out, &p);
+    } else {
+        exec_result(x, false, &json);
+        outlet_json(&w->out, 200, &json, exec_id(x));
     }
-    AUTO_BUF json = BUF_INIT;
-    exec_result(x, false, &json);
-    call_json(w->call, 200, &json);
+    over(w);
 }
 
 void do_execute(struct call *c) {
     struct problem p = {0};
-    const char *key = http_header(c->req, "Idempotency-Key");
-    if (key) {
-        replay_execute(c, key);
-        return;
-    }
     struct waiting *w = wait_for(c);
+    if (!w)
+        return;
     const struct exec_callbacks cb = {.arg = w, .on_done = on_done};
     if (exec_start(c, c->body, &cb, &w->exec, &p) < 0)
-        call_problem(c, &p);
+        outlet_problem(&w->out, &p);
 }
 
 /* ---- the stream ---- */
@@ -78,14 +98,15 @@ static void event(struct waiting *w, const char *type, uint64_t number, const st
     if (number)
         buf_addf(&frame, "\nid: %llu", (unsigned long long)number);
     buf_adds(&frame, "\n\n");
-    http_write(w->call->req, frame.data, frame.len);
-    loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+    outlet_write(&w->out, frame.data, frame.len);
+    if (w->out.call)
+        loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
 }
 
 static void on_alive(struct timer *t) {
     struct waiting *w = t->arg;
-    http_write(w->call->req, ": alive\n\n", 9);
-    loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
+    outlet_sign(&w->out, SIGN);
+    loop_timer(loop_of(w), t, now_ns() + ALIVE_NS);
 }
 
 static void on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
@@ -105,7 +126,7 @@ static void on_output(void *arg, int stream, uint64_t number, const char *data, 
         at += n;
         event(w, "output", at == len ? number : 0, &json); /* when the client has all of it */
     }
-    if (w->exec && http_backlog(w->call->req) > HTTP_HIGH_WATER)
+    if (w->exec && outlet_is_full(&w->out))
         exec_hold(w->exec, true);
 }
 
@@ -116,6 +137,11 @@ static void on_drain(struct http_req *r) {
         exec_hold(w->exec, false);
 }
 
+static void end_stream(struct waiting *w) {
+    loop_timer_stop(loop_of(w), &w->alive);
+    outlet_end(&w->out);
+}
+
 static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
     struct waiting *w = arg;
     AUTO_BUF json = BUF_INIT;
@@ -123,7 +149,7 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
     if (why) {
         struct jw j = JW_INIT(&json);
         struct problem p = problem_of(why);
-        call_refused(w->call, &p);
+        call_refused(&w->out.who, &p);
         jw_object(&j);
         jw_key_str(&j, "message", p.message ? p.message : p.text);
         jw_key_str(&j, "code", p.code);
@@ -135,31 +161,31 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
         exec_result(x, true, &json);
         event(w, "result", 0, &json);
     }
-    loop_timer_stop(w->call->api->o.loop, &w->alive);
-    http_end(w->call->req);
+    end_stream(w);
+    over(w);
 }
 
-static void begin_stream(struct call *c, const char *execution) {
-    http_add_header(c->req, "Cache-Control", "no-cache");
-    http_add_header(c->req, "X-Accel-Buffering", "no");
-    if (execution)
-        http_add_header(c->req, "X-Execution-Id", execution);
-    http_stream(c->req, 200, "text/event-stream; charset=utf-8");
+static void begin_stream(struct waiting *w, const char *execution) {
+    http_add_header(w->out.call->req, "Cache-Control", "no-cache");
+    http_add_header(w->out.call->req, "X-Accel-Buffering", "no");
+    outlet_stream(&w->out, "text/event-stream; charset=utf-8", execution, SIGN);
 }
 
 void do_execute_stream(struct call *c) {
     struct problem p = {0};
     struct waiting *w = wait_for(c);
+    if (!w)
+        return;
     const struct exec_callbacks cb = {.arg = w, .on_output = on_output, .on_done = on_stream_done};
     w->alive = (struct timer){.fn = on_alive, .arg = w};
     http_on_drain(c->req, on_drain);
     if (exec_start(c, c->body, &cb, &w->exec, &p) == 0) {
-        begin_stream(c, exec_id(w->exec));
-        loop_timer(c->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+        begin_stream(w, exec_id(w->exec));
+        loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
         return;
     }
     if (strcmp(p.code, "bad_path") != 0) {
-        call_problem(c, &p);
+        outlet_problem(&w->out, &p);
         return;
     }
     /* The contract finds these out when the stream has begun. */
@@ -168,8 +194,7 @@ void do_execute_stream(struct call *c) {
     jw_object(&j);
     jw_key_str(&j, "message", p.text);
     jw_object_end(&j);
-    begin_stream(c, NULL);
+    begin_stream(w, NULL);
     event(w, "error", 0, &json);
-    loop_timer_stop(c->api->o.loop, &w->alive);
-    http_end(c->req);
+    end_stream(w);
 }

@@ -125,6 +125,7 @@ void do_execution_events(struct call *c) {
     snprintf(w->id, sizeof w->id, "%s", record_id(rec));
     http_on_drain(c->req, on_drain);
     http_add_header(c->req, "Cache-Control", "no-cache");
+    http_set_sign(c->req, w->lines ? "\n" : ": alive\n\n");
     http_stream(c->req, 200,
                 w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");
     record_follow(rec, &w->f);

@@ -3,11 +3,16 @@
 #include "api/call.h"
 #include "api/handlers.h"
 #include "api/paths.h"
+#include "api/ranges.h"
+#include "api/replays.h"
 #include "base/fd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define OCTETS "application/octet-stream"
 
 struct upload {
     struct store_upload *to; /* NULL before the file and after it */
@@ -17,12 +22,22 @@ struct upload {
     bool plain, file; /* there was one of these called "file" */
     bool over;        /* there was another file after it */
     struct store_entry entry;
+    /* With an Idempotency-Key. Forms have a new boundary each time: what must be the same are the
+     * file's name and bytes. */
+    struct replay *first;  /* it is this request that makes the file */
+    struct replay *repeat; /* held: that was made before; this one is read, and not stored */
+    struct sha256_ctx hash;
+    uint64_t size; /* of what is read only */
 };
 
 static void free_upload(void *state) {
     struct upload *u = state;
     if (u->to)
         store_abort(u->to);
+    if (u->repeat)
+        replay_hold(u->repeat, false);
+    if (u->first) /* nobody waits: a second request is told to come back */
+        replay_fail(u->first, &(struct problem){.status = 503, .code = "client_gone"});
     store_entry_done(&u->entry);
     free(u->name);
     free(u);
@@ -66,11 +81,17 @@ static bool piece(struct http_req *r, const struct http_part *p) {
         memcpy(u->text + have, p->data, p->len < room ? p->len : room);
         return true;
     }
+    keys_hash_add(&u->hash, p->data, p->len);
     if (p->first) {
         u->file = true;
         u->name = xstrdup(p->filename);
-        if (store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
+        if (!u->repeat && store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
             return failed(u, &e);
+    }
+    u->size += p->len;
+    if (u->repeat && u->size > (uint64_t)c->api->config->http.file_mb << 20) {
+        too_large(c);
+        return false;
     }
     return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || failed(u, &e);
 }
@@ -106,12 +127,38 @@ static void put_entry(struct jw *j, const struct store_entry *e) {
     jw_key_uint(j, "size_bytes", e->size);
 }
 
+static void hash_upload(struct upload *u, uint8_t ret[32]) {
+    struct {
+        uint8_t name[32], bytes[32];
+    } both;
+    replay_hash(u->call, u->name, strlen(u->name), both.name);
+    keys_hash_end(&u->hash, both.bytes);
+    replay_hash(u->call, &both, sizeof both, ret);
+}
+
+static void keep_reply(struct upload *u, const uint8_t hash[32], const struct buf *json) {
+    struct replay *r = u->first;
+    u->first = NULL;
+    if (!r)
+        return;
+    replay_set_hash(r, hash);
+    replay_begin(r, 201, "application/json", NULL);
+    replay_write(r, json->data, json->len);
+    replay_end(r);
+}
+
 static void whole(struct http_req *r) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct err e;
-    if (!u->to) {
+    uint8_t hash[32];
+    if (!u->file) {
         no_file(c, u);
+        return;
+    }
+    hash_upload(u, hash);
+    if (u->repeat) {
+        replay_answer(u->repeat, c, hash);
         return;
     }
     struct store_upload *to = u->to;
@@ -126,6 +173,38 @@ static void whole(struct http_req *r) {
     put_entry(&j, &u->entry);
     jw_object_end(&j);
     call_json(c, 201, &json);
+    keep_reply(u, hash, &json);
+}
+
+/* False when the call is answered. */
+static bool look_up_key(struct call *c, struct upload *u) {
+    const char *key;
+    if (!replay_key(c, &key))
+        return false;
+    struct replay *r = key ? replay_find(c, key) : NULL;
+    if (!key)
+        return true;
+    if (!r) {
+        u->first = replay_add(c, key);
+        return true;
+    }
+    if (!replay_is_of(r, c)) {
+        replay_conflict(c);
+        return false;
+    }
+    if (!replay_is_done(r)) {
+        call_problem(c, &(struct problem){.status = 409,
+                                          .code = "idempotency_key_busy",
+                                          .message = "an upload with this Idempotency-Key is still "
+                                                     "under way",
+                                          .remediation = "try again when it is through",
+                                          .retryable = true,
+                                          .retry_after_s = 1});
+        return false;
+    }
+    replay_hold(r, true);
+    u->repeat = r;
+    return true;
 }
 
 #define FORM_ROOM (1u << 20) /* for what a form has around the file */
@@ -139,6 +218,9 @@ void do_upload(struct call *c) {
     u->call = c;
     c->state = u;
     c->state_done = free_upload;
+    keys_hash_init(&u->hash);
+    if (!look_up_key(c, u))
+        return;
     if (http_take_form(c->req, piece, whole) < 0)
         /* Not a form: there is no file in it. */
         http_take_body(c->req, &(struct http_take){1 << 20, whole, whole, whole});
@@ -172,6 +254,88 @@ static void not_found(struct call *c) {
     call_problem(c, &p);
 }
 
+/* A file never changes under its id: its id is its tag, and any range of it fits any other. */
+struct version {
+    char tag[STORE_ID_LEN + 3], date[40];
+};
+
+static void version_of(const struct store_entry *entry, struct version *ret) {
+    time_t when = (time_t)entry->uploaded;
+    struct tm tm;
+    gmtime_r(&when, &tm);
+    strftime(ret->date, sizeof ret->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    snprintf(ret->tag, sizeof ret->tag, "\"%s\"", entry->id);
+}
+
+/* Whether a list of tags has this one, weak or not. */
+static bool has_tag(const char *list, const char *tag) {
+    return strcmp(list, "*") == 0 || strstr(list, tag);
+}
+
+static bool is_known(const struct call *c, const struct version *v) {
+    const char *tags = http_header(c->req, "If-None-Match");
+    const char *since = http_header(c->req, "If-Modified-Since");
+    return tags ? has_tag(tags, v->tag) : since && strcmp(since, v->date) == 0;
+}
+
+/* What is asked for; the whole when the client has a part of something else. */
+static enum range part_of(const struct call *c, const struct version *v, uint64_t size,
+                          struct range_part *ret) {
+    const char *range = http_header(c->req, "Range"), *of = http_header(c->req, "If-Range");
+    *ret = (struct range_part){0, size};
+    if (!range || strcmp(http_method(c->req), "GET") != 0 ||
+        (of && strcmp(of, v->tag) != 0 && strcmp(of, v->date) != 0))
+        return RANGE_ALL;
+    return range_read(range, size, ret);
+}
+
+static void beyond(struct call *c, uint64_t size) {
+    struct problem p = {.status = 416,
+                        .code = "bad_range",
+                        .remediation =
+                            "ask for bytes that are there; Content-Range tells the size"};
+    char text[64];
+    snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
+    snprintf(p.text, sizeof p.text, "the file has %llu bytes, and none in this range",
+             (unsigned long long)size);
+    http_add_header(c->req, "Content-Range", text);
+    call_problem(c, &p);
+}
+
+static void send_part(struct call *c, int *fd, enum range what, const struct range_part *part,
+                      uint64_t size) {
+    char text[80];
+    if (what == RANGE_PART) {
+        snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)part->from,
+                 (unsigned long long)(part->from + part->len - 1), (unsigned long long)size);
+        http_add_header(c->req, "Content-Range", text);
+    }
+    http_reply_file(c->req, what == RANGE_PART ? 206 : 200, OCTETS, fd, part->from, part->len);
+}
+
+static void send_entry(struct call *c, const struct store_entry *entry, int *fd) {
+    struct version v;
+    struct range_part part;
+    AUTO_BUF name = BUF_INIT;
+    version_of(entry, &v);
+    http_add_header(c->req, "ETag", v.tag);
+    http_add_header(c->req, "Last-Modified", v.date);
+    http_add_header(c->req, "Accept-Ranges", "bytes");
+    if (is_known(c, &v)) {
+        http_reply(c->req, 304, NULL, "", 0);
+        return;
+    }
+    enum range what = part_of(c, &v, entry->size, &part);
+    if (what == RANGE_NONE) {
+        beyond(c, entry->size);
+        return;
+    }
+    paths_disposition(entry->name, &name);
+    http_add_header(c->req, "Content-Disposition", name.data);
+    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
+    send_part(c, fd, what, &part, entry->size);
+}
+
 void do_download(struct call *c) {
     struct store_entry entry;
     struct err e;
@@ -180,11 +344,7 @@ void do_download(struct call *c) {
         not_found(c);
         return;
     }
-    AUTO_BUF name = BUF_INIT;
-    paths_disposition(entry.name, &name);
-    http_add_header(c->req, "Content-Disposition", name.data);
-    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
-    http_reply_file(c->req, 200, "application/octet-stream", &fd, entry.size);
+    send_entry(c, &entry, &fd);
     store_entry_done(&entry);
 }
 

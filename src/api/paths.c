@@ -38,7 +38,7 @@ static int value_of(char c) {
 bool paths_base64(const char *text, size_t len, struct buf *to) {
     unsigned have = 0, n = 0, pad = 0;
     for (size_t i = 0; i < len; i++) {
-        if (strchr(" \t\r\n", text[i]))
+        if (text[i] && strchr(" \t\r\n", text[i]))
             continue;
         if (text[i] == '=') {
             pad++;

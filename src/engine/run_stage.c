@@ -84,9 +84,8 @@ static int take_input(struct run *r, struct wire_in *in, struct err *e) {
     if (fd < 0)
         return err_set(e, EPROTO, "init opened no file");
     if (copy(input->fd, fd, e) < 0)
-        return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s%s",
-                        input->path, strerror(e->code),
-                        e->code == ENOSPC ? "; give the sandbox more with --disk" : "");
+        return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s",
+                        input->path, strerror(e->code));
     struct stat st;
     if (fstat(fd, &st) < 0)
         return err_sys(e, "fstat");

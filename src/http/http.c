@@ -1,7 +1,6 @@
 /* See http.h. libmicrohttpd runs in its external epoll mode: we accept, it reads and writes when
- * our loop says that its epoll descriptor is ready. While a handler has not replied, the connection
- * is suspended; the library then looks at it no more, so that a client who leaves is noticed by a
- * watch of ours on the same socket.
+ * our loop says that its epoll descriptor is ready. http_conn.c has the connections, and notices
+ * clients who leave.
  *
  * The library's own timeout is for silence only; a client that sends a byte now and then is ended
  * by the timer of its connection, which runs until the headers of the next request are whole, and
@@ -21,12 +20,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define CONN_MEMORY  (64u << 10) /* headers and buffers of one connection */
-#define ACCEPT_BATCH 64
-#define SECOND       1000000000ull
+#define CONN_MEMORY (64u << 10) /* headers and buffers of one connection */
 
 static void run(struct http *h) {
     unsigned long long ms;
@@ -54,54 +50,9 @@ void http_soon(struct http *h) {
     loop_defer(h->o.loop, &h->run);
 }
 
-/* ---- sleeping and waking ---- */
+/* ---- requests ---- */
 
-static void on_left(struct watch *w, uint32_t events) {
-    (void)events;
-    http_cut(w->arg);
-}
-
-void http_sleep(struct http_req *r) {
-    struct err e;
-    if (r->suspended)
-        return;
-    r->suspended = true;
-    MHD_suspend_connection(r->conn->mhd);
-    loop_watch(r->http->o.loop, &r->gone_watch, r->conn->fd, EPOLLRDHUP, &e);
-}
-
-void http_wake(struct http_req *r) {
-    if (!r->suspended)
-        return;
-    r->suspended = false;
-    loop_unwatch(r->http->o.loop, &r->gone_watch);
-    MHD_resume_connection(r->conn->mhd);
-    http_soon(r->http);
-}
-
-/* Nobody is there any more, or nothing can be said: the library sees a closed socket. */
-void http_cut(struct http_req *r) {
-    if (r->phase == REQ_CUT)
-        return;
-    r->phase = REQ_CUT;
-    r->ended = true;
-    if (r->on_gone)
-        r->on_gone(r);
-    r->on_gone = NULL;
-    shutdown(r->conn->fd, SHUT_RDWR);
-    http_wake(r);
-}
-
-/* ---- connections ---- */
-
-static struct http_conn *conn_of(struct MHD_Connection *mhd) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info->socket_context;
-}
-
-static void req_free(struct http_req *r) {
-    loop_unwatch(r->http->o.loop, &r->gone_watch);
+void http_req_free(struct http_req *r) {
     http_body_done(r);
     for (unsigned i = 0; i < r->nheaders; i++) {
         free(r->headers[i].name);
@@ -112,91 +63,13 @@ static void req_free(struct http_req *r) {
         MHD_destroy_response(r->response);
     buf_done(&r->out);
     free(r->path);
+    free(r->query);
     free(r);
 }
 
-static void on_late(struct timer *t) {
-    struct http_conn *c = t->arg;
-    struct http_req *r = c->req;
-    if (r && r->step_bytes >= HTTP_SLOWEST) {
-        r->step_bytes = 0;
-        loop_timer(c->http->o.loop, t, now_ns() + c->http->o.body_step_s * SECOND);
-        return;
-    }
-    if (r)
-        http_cut(r);
-    else
-        shutdown(c->fd, SHUT_RDWR);
-}
-
-static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
-                          enum MHD_ConnectionNotificationCode code) {
-    struct http *h = arg;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        struct http_conn *c = *context;
-        loop_timer_stop(h->o.loop, &c->timer);
-        if (c->pending)
-            req_free(c->pending);
-        free(c);
-        *context = NULL;
-        h->nconns--;
-        return;
-    }
-    struct http_conn *c = xcalloc(1, sizeof *c);
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    const union MHD_ConnectionInfo *from =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    *c = (struct http_conn){.http = h, .mhd = mhd, .fd = info->connect_fd};
-    c->is_unix = from && from->client_addr && from->client_addr->sa_family == AF_UNIX;
-    c->timer = (struct timer){.fn = on_late, .arg = c};
-    loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
-    *context = c;
-    h->nconns++;
-}
-
-/* A connection too many: the library never sees it. */
-static void turn_away(int fd) {
-    static const char body[] =
-        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
-        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
-        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
-    char reply[600];
-    int n = snprintf(reply, sizeof reply,
-                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                     sizeof body - 1, body);
-    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(fd);
-}
-
-static void on_accept(struct watch *w, uint32_t events) {
-    struct listener *l = w->arg;
-    struct http *h = l->http;
-    (void)events;
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
-        struct sockaddr_storage a;
-        socklen_t len = sizeof a;
-        memset(&a, 0, sizeof a);
-        int fd = accept4(l->fd, (struct sockaddr *)&a, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0)
-            break;
-        if (h->nconns >= h->o.max_connections) {
-            turn_away(fd);
-            continue;
-        }
-        if (len < sizeof(struct sockaddr)) /* a unix client has no name */
-            len = sizeof(struct sockaddr);
-        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&a, len) != MHD_YES)
-            log_warn("connection refused errno=%d", errno);
-    }
-    http_soon(h);
-}
-
-/* ---- requests ---- */
-
-/* The parameters stay where they are: behind the path, cut apart and decoded in place. */
-static bool split_query(struct http_req *r, char *at) {
+/* The parameters stay where they are: behind the path, cut apart and decoded in place. NULL, or
+ * what is wrong. */
+static const char *split_query(struct http_req *r, char *at) {
     while (at && *at) {
         char *end = at + strcspn(at, "&"), *next = *end ? end + 1 : end;
         *end = '\0';
@@ -205,37 +78,47 @@ static bool split_query(struct http_req *r, char *at) {
             *value++ = '\0';
         else
             value = end;
-        if (r->nparams == MAX_PARAMS || !http_decode(at, true) || !http_decode(value, true))
-            return false;
+        if (r->nparams == MAX_PARAMS)
+            return "there are more than 32 query parameters";
+        if (!http_decode(at, true) || !http_decode(value, true))
+            return "the query holds a bad escape or a control byte";
         r->params[r->nparams++] = (struct param){at, value};
         at = next;
     }
-    return true;
+    return NULL;
+}
+
+static const char *split_uri(struct http_req *r) {
+    char *query = strchr(r->path, '?');
+    if (query) {
+        *query++ = '\0';
+        r->query = xstrdup(query);
+    }
+    const char *wrong = split_query(r, query);
+    if (r->path[0] != '/')
+        return "the path does not begin with a slash";
+    return http_decode(r->path, false) ? wrong : "the path holds a bad escape or a control byte";
 }
 
 /* The request line as it came, before the library would decode it. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
     struct http *h = arg;
     struct http_req *r = xcalloc(1, sizeof *r);
-    *r = (struct http_req){.http = h,
-                           .body = BUF_INIT,
-                           .out = BUF_INIT,
-                           .born_ns = now_ns(),
-                           .gone_watch = {.fd = -1, .fn = on_left, .arg = r}};
+    *r = (struct http_req){.http = h, .body = BUF_INIT, .out = BUF_INIT, .born_ns = now_ns()};
     r->path = xstrdup(uri);
     r->uri = uri;
     r->uri_len = strlen(uri);
-    char *query = strchr(r->path, '?');
-    if (query)
-        *query++ = '\0';
-    bool good = split_query(r, query);
+    r->wrong = strchr(uri, ' ') ? "the path holds a space" : split_uri(r);
+    /* The library is about to keep each parameter in the connection's memory; of very many it finds
+     * no room even to refuse them, and says nothing. We have ours: for it there are none. */
+    if (r->query)
+        ((char *)(uintptr_t)uri)[r->uri_len - strlen(r->query)] = '\0';
     /* If the library gives up before the headers are whole, it says no word of this request again.
      */
-    struct http_conn *c = conn_of(mhd);
+    struct http_conn *c = http_conn_of(mhd);
     if (c->pending)
-        req_free(c->pending);
+        http_req_free(c->pending);
     c->pending = r;
-    r->bad_path = !good || r->path[0] != '/' || !http_decode(r->path, false);
     return r;
 }
 
@@ -251,8 +134,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     if (!r)
         return;
     *context = NULL;
-    if (conn_of(mhd)->pending == r)
-        conn_of(mhd)->pending = NULL;
+    if (http_conn_of(mhd)->pending == r)
+        http_conn_of(mhd)->pending = NULL;
     if (r->conn) {
         if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && r->phase != REQ_CUT && r->on_gone)
             r->on_gone(r);
@@ -260,8 +143,10 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
             h->o.on_finished(h->o.arg, r);
         r->conn->req = NULL;
         loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.idle_s * SECOND);
+        if (r->conn->half)
+            http_conn_probe(r->conn);
     }
-    req_free(r);
+    http_req_free(r);
 }
 
 static bool has_body(const struct http_req *r) {
@@ -289,10 +174,11 @@ static void refuse(struct http_req *r, const char *wrong) {
 static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, const char *method,
                              const char *version) {
     struct http *h = r->http;
-    r->conn = conn_of(mhd);
+    r->conn = http_conn_of(mhd);
     r->conn->req = r;
     r->conn->pending = NULL;
     r->phase = REQ_BODY;
+    r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     snprintf(r->method, sizeof r->method, "%s", method);
     const char *wrong = http_check_head(r, method, version);
     if (wrong) {
@@ -317,7 +203,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
     if (!r)
         return MHD_NO;
     if (r->phase == REQ_NEW) {
-        loop_timer_stop(r->http->o.loop, &conn_of(mhd)->timer);
+        loop_timer_stop(r->http->o.loop, &http_conn_of(mhd)->timer);
         return begin(r, mhd, method, version);
     }
     if (r->phase == REQ_CUT)
@@ -370,9 +256,9 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0,
         NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_CONNECTION_LIMIT, o->max_connections + 16,
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT, o->max_connections + 16,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-        o->idle_s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+        o->idle_s, MHD_OPTION_NOTIFY_CONNECTION, http_conn_notify, h, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_UNESCAPE_CALLBACK,
         leave_escaped, NULL, MHD_OPTION_END);
     if (!h->daemon) {
@@ -388,7 +274,7 @@ int http_listen(struct http *h, int *fd, struct err *e) {
     if (h->nlisteners == sizeof h->listeners / sizeof *h->listeners)
         return err_set(e, E2BIG, "too many listening sockets");
     struct listener *l = &h->listeners[h->nlisteners];
-    *l = (struct listener){.http = h, .watch = {.fd = -1, .fn = on_accept, .arg = l}, .fd = *fd};
+    *l = (struct listener){.http = h, .watch = {.fd = -1, .fn = http_accept, .arg = l}, .fd = *fd};
     if (fd_set_nonblock(*fd, e) < 0 || loop_watch(h->o.loop, &l->watch, *fd, EPOLLIN, e) < 0)
         return -1;
     fd_take(fd);
@@ -415,6 +301,9 @@ const char *http_method(const struct http_req *r) {
 }
 const char *http_path(const struct http_req *r) {
     return r->path;
+}
+const char *http_raw_query(const struct http_req *r) {
+    return r->query;
 }
 const char *http_header(const struct http_req *r, const char *name) {
     return MHD_lookup_connection_value(r->conn->mhd, MHD_HEADER_KIND, name);

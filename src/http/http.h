@@ -52,7 +52,8 @@ const char *http_path(const struct http_req *r); /* decoded; always begins with 
 /* The first value of a header or of a query parameter (decoded), or NULL. */
 const char *http_header(const struct http_req *r, const char *name);
 const char *http_query(const struct http_req *r, const char *name);
-bool http_is_unix(const struct http_req *r); /* came through a unix socket */
+const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
+bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
 uint64_t http_born_ns(const struct http_req *r);
 /* What the handlers want to remember. */
 void http_set_user(struct http_req *r, void *user);
@@ -93,11 +94,14 @@ void http_add_header(struct http_req *r, const char *name, const char *value);
 void http_reply(struct http_req *r, int status, const char *type, const void *data, size_t len);
 /* The same, and the connection is closed after it. */
 void http_refuse(struct http_req *r, int status, const char *type, const void *data, size_t len);
-/* A regular file; takes the descriptor. */
-void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t size);
+/* These bytes of a regular file; takes the descriptor. */
+void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t from,
+                     uint64_t size);
 /* Chunks that come as they are written. */
 void http_stream(struct http_req *r, int status, const char *type);
 void http_write(struct http_req *r, const void *data, size_t len);
+/* What may be written at any time and means nothing, to find out whether the client is there. */
+void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
 /* Bytes that were written and that the client has not taken. */
 size_t http_backlog(const struct http_req *r);

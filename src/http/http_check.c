@@ -111,7 +111,7 @@ const char *http_check_head(struct http_req *r, const char *method, const char *
         return "there is no Host header";
     if (h.encodings && strcmp(version, "HTTP/1.0") == 0)
         return "HTTP/1.0 has no Transfer-Encoding";
-    return r->bad_path ? "the path holds a bad escape or a control byte" : NULL;
+    return r->wrong;
 }
 
 static int hex(char c) {

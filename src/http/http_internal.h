@@ -8,6 +8,7 @@
 struct http_conn;
 
 #define MAX_PARAMS 32
+#define SECOND     1000000000ull
 
 struct http {
     struct http_options o;
@@ -30,10 +31,13 @@ struct http_conn {
     struct http *http;
     struct MHD_Connection *mhd; /* borrowed */
     int fd;                     /* borrowed */
-    bool is_unix, asked;        /* asked: has had a request */
-    struct timer timer;         /* until the next request's headers, or the next step of a body */
-    struct http_req *req;       /* borrowed: the one at hand */
-    struct http_req *pending;   /* owned: its line was read, its headers may never be */
+    bool is_unix;
+    bool half;                /* the client sends no more */
+    struct watch watch;       /* for that, and for its leaving */
+    struct timer probe;       /* then: whether it is still there */
+    struct timer timer;       /* until the next request's headers, or the next step of a body */
+    struct http_req *req;     /* borrowed: the one at hand */
+    struct http_req *pending; /* owned: its line was read, its headers may never be */
 };
 
 enum req_phase { REQ_NEW, REQ_BODY, REQ_WAITING, REQ_REPLYING, REQ_CUT };
@@ -43,7 +47,8 @@ struct http_req {
     struct http_conn *conn;
     enum req_phase phase;
     char method[16];
-    char *path;      /* owned, and the query behind it */
+    char *path;      /* owned, and the parameters behind it */
+    char *query;     /* owned: as it came, or NULL */
     const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
     size_t uri_len;
     struct param {
@@ -53,7 +58,8 @@ struct http_req {
     void *user;
     uint64_t born_ns, bytes_in, bytes_out, step_bytes;
     int status;
-    bool suspended, bad_path;
+    bool suspended, is_1_0;
+    const char *wrong; /* with the path or the query, in words; or NULL */
     /* body */
     struct buf body;
     struct http_take take;
@@ -72,16 +78,24 @@ struct http_req {
     unsigned nheaders;
     struct buf out; /* of a stream: what MHD has not taken */
     size_t out_at;
-    bool high; /* the backlog was above the high water mark */
+    const char *sign; /* of life, on a stream; borrowed */
+    bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;
-    struct watch gone_watch;
 };
 
 /* http.c */
+void http_soon(struct http *h);
+void http_req_free(struct http_req *r);
+/* http_conn.c */
 void http_wake(struct http_req *r);
 void http_sleep(struct http_req *r);
-void http_soon(struct http *h);
 void http_cut(struct http_req *r);
+struct http_conn *http_conn_of(struct MHD_Connection *mhd);
+/* The client sends no more: looks whether it is still there. */
+void http_conn_probe(struct http_conn *c);
+void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
+                      enum MHD_ConnectionNotificationCode code);
+void http_accept(struct watch *w, uint32_t events);
 /* http_check.c: what is wrong with the request's head, in words, or NULL. */
 const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */

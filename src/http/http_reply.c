@@ -59,8 +59,9 @@ void http_refuse(struct http_req *r, int status, const char *type, const void *d
     http_reply(r, status, type, data, len);
 }
 
-void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t size) {
-    if (!may_reply(r) || !made(r, MHD_create_response_from_fd64(size, *fd))) {
+void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t from,
+                     uint64_t size) {
+    if (!may_reply(r) || !made(r, MHD_create_response_from_fd_at_offset64(size, *fd, from))) {
         fd_close(fd);
         return;
     }
@@ -130,6 +131,10 @@ void http_write(struct http_req *r, const void *data, size_t len) {
         r->high = true;
     if (r->queued)
         http_wake(r);
+}
+
+void http_set_sign(struct http_req *r, const char *sign) {
+    r->sign = sign;
 }
 
 void http_end(struct http_req *r) {

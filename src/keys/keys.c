@@ -97,11 +97,23 @@ void keys_remove(struct keys *k, unsigned at) {
     k->n--;
 }
 
+void keys_hash_init(struct sha256_ctx *h) {
+    sha256_init(h);
+}
+
+void keys_hash_add(struct sha256_ctx *h, const void *data, size_t len) {
+    sha256_update(h, len, data);
+}
+
+void keys_hash_end(struct sha256_ctx *h, uint8_t ret[32]) {
+    sha256_digest(h, 32, ret);
+}
+
 void keys_sha256(const void *data, size_t len, uint8_t ret[32]) {
     struct sha256_ctx ctx;
-    sha256_init(&ctx);
-    sha256_update(&ctx, len, data);
-    sha256_digest(&ctx, 32, ret);
+    keys_hash_init(&ctx);
+    keys_hash_add(&ctx, data, len);
+    keys_hash_end(&ctx, ret);
 }
 
 const struct key *keys_find(const struct keys *k, const char *secret, size_t len) {

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,10 @@ void keys_done(struct keys *k);
 void key_done(struct key *k);
 
 void keys_sha256(const void *data, size_t len, uint8_t ret[32]);
+/* The same piece by piece. */
+void keys_hash_init(struct sha256_ctx *h);
+void keys_hash_add(struct sha256_ctx *h, const void *data, size_t len);
+void keys_hash_end(struct sha256_ctx *h, uint8_t ret[32]);
 
 /* SECURITY: constant time: hashes what was sent and compares it with every key, without an early
  * exit. NULL when there is none. */

@@ -181,6 +181,7 @@ int loop_run(struct loop *l, struct err *e) {
         run_timers(l);
         run_deferred(l);
     }
+    l->stop = false;
     return 0;
 }
 

@@ -47,7 +47,7 @@ void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns);
 void loop_timer_stop(struct loop *l, struct timer *t);
 void loop_defer(struct loop *l, struct deferred *d);
 
-/* Runs until loop_stop. */
+/* Runs until loop_stop; may be called again after it. */
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
 

@@ -74,7 +74,7 @@ static const char *remedy(const char *kind) {
         {"memory_budget", "try again later, or raise memory_budget_mb"},
         {"no_sandbox", "see the engine's log and `cloche doctor`"},
         {"sandbox_lost", "run it again"},
-        {"disk_full", "give the sandbox more disk, or fewer files"},
+        {"disk_full", "give the sandbox more disk (--disk), or fewer files"},
         {"bad_path", "use a relative path without \"..\" that is not taken"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

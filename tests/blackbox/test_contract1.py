@@ -195,6 +195,8 @@ def test_a_path_with_a_slash_too_many_leads_to_the_one_without(service: Service)
     reply = get(service.port, "/v1/files/")
     assert (reply.status, reply.body) == (307, b"")
     assert (reply.header("location") or "").endswith("/v1/files")
+    reply = get(service.port, "/v1/files/?a=%20b&c=%C3%A9")
+    assert (reply.header("location") or "").endswith("/v1/files?a=%20b&c=%C3%A9")
 
 
 @pytest.mark.parametrize("name", ["té st.txt", "数据.txt"])

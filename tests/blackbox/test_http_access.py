@@ -333,9 +333,16 @@ def open_service(tmp_path: Path, *words: str) -> Service:
 
 
 def test_other_addresses_when_asked_for_by_name(tmp_path: Path) -> None:
-    service = open_service(tmp_path, "--without-keys", "allow")
+    service = open_service(tmp_path, "--without-keys", "allow", "--allow-host", "known.test")
     try:
         assert ask(service, HEALTH).status == 200
+        for host in ("192.0.2.7:8000", "[2001:db8::1]", "cloche.test", "known.test:1"):
+            name = f"Host: {host}\r\n".encode()
+            assert ask(service, request("GET", "/v1/info", host=name)).status == 200, host
+            page = f"Origin: http://{host}"
+            status = ask(service, request("GET", "/v1/info", page, host=name)).status
+            # A name that anybody may have pointed here makes no page ours.
+            assert status == (403 if host == "cloche.test" else 200), host
         service.stop()
     finally:
         service.kill()

@@ -23,6 +23,8 @@ _spec.loader.exec_module(_fixtures)
 
 pytest_configure = _fixtures.pytest_configure
 start_engine = _fixtures.start_engine
+service_session = _fixtures.service_session
+start_service = _fixtures.start_service
 
 NEIGHBOUR = """
 import sys

@@ -1,0 +1,210 @@
+/* Connections: how they begin, sleep, and end.
+ *
+ * While a handler has not replied, the connection is suspended and the library does not look at it;
+ * and when the end of what a client sends comes together with its last bytes, the library, which
+ * waits for edges, overlooks that end. So each connection has a watch of ours for the end.
+ *
+ * A client that sends no more may have left, or have closed its own direction only and wait for the
+ * answer: over TCP both look the same. A request that is not whole then never will be, and is cut.
+ * For one that is whole, something is said to the client that every client skips (an interim reply,
+ * or a stream's sign of life): the system of a client that has left answers that with a reset. */
+
+#include "http/http_internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPT_BATCH 64
+#define PROBE_NS     (10 * SECOND)
+#define UNREAD_NS    (SECOND / 100)
+
+struct http_conn *http_conn_of(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info->socket_context;
+}
+
+/* ---- sleeping and waking ---- */
+
+void http_sleep(struct http_req *r) {
+    if (r->suspended)
+        return;
+    r->suspended = true;
+    MHD_suspend_connection(r->conn->mhd);
+    if (r->conn->half) /* it was already when this request's turn came */
+        http_conn_probe(r->conn);
+}
+
+void http_wake(struct http_req *r) {
+    if (!r->suspended)
+        return;
+    r->suspended = false;
+    MHD_resume_connection(r->conn->mhd);
+    http_soon(r->http);
+}
+
+/* Nobody is there any more, or nothing can be said: the library sees a closed socket. */
+void http_cut(struct http_req *r) {
+    if (r->phase == REQ_CUT)
+        return;
+    r->phase = REQ_CUT;
+    r->ended = true;
+    if (r->on_gone)
+        r->on_gone(r);
+    r->on_gone = NULL;
+    loop_unwatch(r->http->o.loop, &r->conn->watch);
+    loop_timer_stop(r->http->o.loop, &r->conn->probe);
+    shutdown(r->conn->fd, SHUT_RDWR);
+    http_wake(r);
+}
+
+/* ---- clients that send no more ---- */
+
+static void end(struct http_conn *c) {
+    loop_unwatch(c->http->o.loop, &c->watch);
+    loop_timer_stop(c->http->o.loop, &c->probe);
+    if (c->req)
+        http_cut(c->req);
+    else
+        shutdown(c->fd, SHUT_RDWR);
+}
+
+/* To a client that may have left: nothing that a reply could be confused with. */
+static void say_something(struct http_req *r) {
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    if (r->queued && r->sign) {
+        http_write(r, r->sign, strlen(r->sign));
+    } else if (!r->queued && r->is_1_0) {
+        http_cut(r); /* it knows no interim replies */
+    } else if (!r->queued) {
+        ssize_t n = send(r->conn->fd, interim, sizeof interim - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0 && (size_t)n < sizeof interim - 1)
+            http_cut(r);
+    }
+}
+
+static void on_probe(struct timer *t) {
+    struct http_conn *c = t->arg;
+    struct http_req *r = c->req;
+    int unread = 0;
+    if (r && r->suspended) {
+        loop_timer(c->http->o.loop, t, now_ns() + PROBE_NS);
+        say_something(r);
+    } else if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0) {
+        loop_timer(c->http->o.loop, t, now_ns() + UNREAD_NS); /* the library has yet to read it */
+    } else if (!r || (r->phase == REQ_BODY && !r->body_done)) {
+        end(c);
+    }
+}
+
+void http_conn_probe(struct http_conn *c) {
+    loop_timer(c->http->o.loop, &c->probe, now_ns());
+}
+
+static void on_end(struct watch *w, uint32_t events) {
+    struct http_conn *c = w->arg;
+    struct err e;
+    if (events & (EPOLLHUP | EPOLLERR) || loop_rewatch(c->http->o.loop, w, 0, &e) < 0) {
+        end(c);
+        return;
+    }
+    c->half = true;
+    http_conn_probe(c);
+}
+
+/* ---- their beginning and end ---- */
+
+static void on_late(struct timer *t) {
+    struct http_conn *c = t->arg;
+    struct http_req *r = c->req;
+    if (r && r->step_bytes >= HTTP_SLOWEST) {
+        r->step_bytes = 0;
+        loop_timer(c->http->o.loop, t, now_ns() + c->http->o.body_step_s * SECOND);
+        return;
+    }
+    end(c);
+}
+
+static void closed(struct http_conn *c) {
+    struct http *h = c->http;
+    loop_timer_stop(h->o.loop, &c->timer);
+    loop_timer_stop(h->o.loop, &c->probe);
+    loop_unwatch(h->o.loop, &c->watch);
+    if (c->pending)
+        http_req_free(c->pending);
+    free(c);
+    h->nconns--;
+}
+
+void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
+                      enum MHD_ConnectionNotificationCode code) {
+    struct http *h = arg;
+    struct err e;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        closed(*context);
+        *context = NULL;
+        return;
+    }
+    struct http_conn *c = xcalloc(1, sizeof *c);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    *c = (struct http_conn){.http = h, .mhd = mhd, .fd = info->connect_fd};
+    c->is_unix = from && from->client_addr && from->client_addr->sa_family == AF_UNIX;
+    c->timer = (struct timer){.fn = on_late, .arg = c};
+    c->probe = (struct timer){.fn = on_probe, .arg = c};
+    c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
+    loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
+    if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
+        log_warn("connection not watched why=\"%s\"", e.text);
+    *context = c;
+    h->nconns++;
+}
+
+/* A connection too many: the library never sees it. */
+static void turn_away(int fd) {
+    static const char body[] =
+        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
+        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
+        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
+    char reply[600];
+    int n = snprintf(reply, sizeof reply,
+                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                     sizeof body - 1, body);
+    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
+void http_accept(struct watch *w, uint32_t events) {
+    struct listener *l = w->arg;
+    struct http *h = l->http;
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        struct sockaddr_storage a;
+        socklen_t len = sizeof a;
+        memset(&a, 0, sizeof a);
+        int fd = accept4(l->fd, (struct sockaddr *)&a, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            break;
+        if (h->nconns >= h->o.max_connections) {
+            turn_away(fd);
+            continue;
+        }
+        if (len < sizeof(struct sockaddr)) /* a unix client has no name */
+            len = sizeof(struct sockaddr);
+        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&a, len) != MHD_YES)
+            log_warn("connection refused errno=%d", errno);
+    }
+    http_soon(h);
+}

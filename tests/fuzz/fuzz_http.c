@@ -1,0 +1,157 @@
+/* Any bytes as what a client sends, to the real adapter and its library: heads, chunks, forms. What
+ * comes back is a row of whole replies, and the handler is called in an order that makes sense. */
+
+#include "http/http.h"
+
+#include "base/fd.h"
+#include "base/num.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BODY_MAX  4096
+#define INPUT_MAX 100000 /* what a socket takes at once */
+
+struct world {
+    struct loop *loop;
+    struct http *http;
+    struct sockaddr_un name;
+    socklen_t name_len;
+    struct watch watch; /* of the client */
+    struct buf got;
+    unsigned begun, finished;
+};
+
+static void must(bool holds) {
+    if (!holds)
+        abort();
+}
+
+/* ---- the handler ---- */
+
+static void answer(struct http_req *r) {
+    must(http_body(r)->len <= BODY_MAX);
+    http_reply(r, 200, "text/plain", "ok", 2);
+}
+
+static void too_large(struct http_req *r) {
+    http_reply(r, 413, "text/plain", "much", 4);
+}
+
+static bool piece(struct http_req *r, const struct http_part *p) {
+    (void)r;
+    must(p->name != NULL && (p->data != NULL || p->len == 0));
+    return memchr(p->data, '!', p->len) == NULL || (answer(r), false);
+}
+
+static void on_request(void *arg, struct http_req *r) {
+    struct world *w = arg;
+    const char *path = http_path(r);
+    w->begun++;
+    must(path[0] == '/' && strlen(http_method(r)) > 0);
+    must(!http_query(r, "a") || http_raw_query(r));
+    if (strcmp(path, "/now") == 0)
+        answer(r);
+    else if (strcmp(path, "/stream") == 0) {
+        http_stream(r, 200, "text/plain");
+        http_write(r, "abc", 3);
+        http_end(r);
+    } else if (strcmp(path, "/form") != 0 || http_take_form(r, piece, answer) < 0)
+        http_take_body(r, BODY_MAX, answer, too_large);
+}
+
+static void on_finished(void *arg, struct http_req *r) {
+    struct world *w = arg;
+    (void)r;
+    w->finished++;
+}
+
+/* ---- the client ---- */
+
+static void on_reply(struct watch *watch, uint32_t events) {
+    struct world *w = watch->arg;
+    char data[8192];
+    (void)events;
+    ssize_t n = read(watch->fd, data, sizeof data);
+    if (n > 0) {
+        buf_add(&w->got, data, (size_t)n);
+        return;
+    }
+    loop_unwatch(w->loop, watch);
+    loop_stop(w->loop);
+}
+
+static struct world *begin(void) {
+    static struct world w;
+    struct err e;
+    if (w.loop)
+        return &w;
+    const struct http_options o = {.arg = &w,
+                                   .on_request = on_request,
+                                   .on_finished = on_finished,
+                                   .max_connections = 16,
+                                   .header_s = 5,
+                                   .idle_s = 5,
+                                   .body_step_s = 5};
+    struct http_options here = o;
+    must(loop_new(&w.loop, &e) == 0);
+    here.loop = w.loop;
+    must(http_new(&here, &w.http, &e) == 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_un any = {.sun_family = AF_UNIX};
+    must(bind(fd, (const struct sockaddr *)&any, sizeof any.sun_family) == 0); /* a free name */
+    w.name_len = sizeof w.name;
+    must(getsockname(fd, (struct sockaddr *)&w.name, &w.name_len) == 0 && listen(fd, 8) == 0);
+    must(http_listen(w.http, &fd, &e) == 0);
+    w.got = (struct buf)BUF_INIT;
+    w.watch = (struct watch){.fd = -1, .fn = on_reply, .arg = &w};
+    return &w;
+}
+
+/* The number in a head's Content-Length; -1: there is none. */
+static long length_of(const char *head, const char *end) {
+    const char *at = strcasestr(head, "\r\nContent-Length: ");
+    return at && at < end ? strtol(at + 18, NULL, 10) : -1;
+}
+
+/* Each reply is whole; the last one may end with the connection, or be cut. */
+static void check_replies(const struct buf *got) {
+    for (const char *at = got->data, *end = got->data + got->len; at < end;) {
+        must(strncmp(at, "HTTP/1.1 ", 9) == 0);
+        const char *body = strstr(at, "\r\n\r\n");
+        must(body != NULL);
+        body += 4;
+        long len = length_of(at, body);
+        bool chunked = strcasestr(at, "Transfer-Encoding: chunked") != NULL;
+        if (strncmp(at + 9, "1", 1) == 0)
+            len = 0;
+        else if (len < 0 || chunked || strcasestr(at, "Connection: close"))
+            return;
+        must(body + len <= end || body == end); /* the reply to a HEAD has none */
+        at = strncmp(body, "HTTP/1.1 ", 9) == 0 ? body : body + len;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct world *w = begin();
+    struct err e;
+    if (size > INPUT_MAX)
+        return 0;
+    AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    must(connect(fd, (const struct sockaddr *)&w->name, w->name_len) == 0);
+    (void)!send(fd, data, size, MSG_NOSIGNAL);
+    shutdown(fd, SHUT_WR);
+    buf_clear(&w->got);
+    must(loop_watch(w->loop, &w->watch, fd, EPOLLIN, &e) == 0);
+    must(loop_run(w->loop, &e) == 0);
+    check_replies(&w->got);
+    must(w->finished >= w->begun); /* those that were refused are not begun */
+    return 0;
+}
