@@ -322,7 +322,8 @@ static bool put_piece(const struct snapshot *s, const struct piece *p, size_t of
     if (at == MAP_FAILED)
         return false;
     if (p->len >= LARGE) {
-        *(volatile char *)at = *(volatile char *)at;
+        char first = *(volatile char *)at;
+        *(volatile char *)at = first;
         madvise(at, p->len, MADV_POPULATE_READ);
     }
     if (mprotect(at, p->len, p->prot) == 0 &&

@@ -51,6 +51,8 @@ static bool piece(struct http_req *r, const struct http_part *p) {
     return memchr(p->data, '!', p->len) == NULL || (answer(r), false);
 }
 
+static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
+
 static void on_request(void *arg, struct http_req *r) {
     struct world *w = arg;
     const char *path = http_path(r);
@@ -64,7 +66,7 @@ static void on_request(void *arg, struct http_req *r) {
         http_write(r, "abc", 3);
         http_end(r);
     } else if (strcmp(path, "/form") != 0 || http_take_form(r, piece, answer) < 0)
-        http_take_body(r, BODY_MAX, answer, too_large);
+        http_take_body(r, &whole);
 }
 
 static void on_finished(void *arg, struct http_req *r) {
@@ -99,7 +101,8 @@ static struct world *begin(void) {
                                    .max_connections = 16,
                                    .header_s = 5,
                                    .idle_s = 5,
-                                   .body_step_s = 5};
+                                   .body_step_s = 5,
+                                   .bodies_max = 1 << 20};
     struct http_options here = o;
     must(loop_new(&w.loop, &e) == 0);
     here.loop = w.loop;
