@@ -59,7 +59,7 @@ static int on_output(struct stream *s, const json_t *event, struct err *e) {
 
 static int on_event(struct stream *s, struct err *e) {
     json_error_t ignored;
-    json_t *event = json_loadb(s->events.data.data, s->events.data.len, JSON_ALLOW_NUL, &ignored);
+    json_t *event = json_loadb(s->events.body.data, s->events.body.len, JSON_ALLOW_NUL, &ignored);
     json_auto_t *owner = event;
     if (!json_is_object(event))
         return err_user(e, "bad_reply", "the server sent an event that is no JSON object");

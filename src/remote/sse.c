@@ -29,8 +29,8 @@ static void take_field(struct sse *s, const char *line, size_t len) {
         snprintf(s->event, sizeof s->event, "%.*s", (int)(rest < 100 ? rest : 100), value);
     } else if (name == 4 && memcmp(line, "data", 4) == 0) {
         if (s->has_data)
-            buf_addc(&s->data, '\n');
-        buf_add(&s->data, value, rest);
+            buf_addc(&s->body, '\n');
+        buf_add(&s->body, value, rest);
         s->has_data = true;
     }
 }
@@ -41,7 +41,7 @@ static bool take_line(struct sse *s, const char *line, size_t len) {
         len--;
     if (s->fresh) {
         s->event[0] = '\0';
-        buf_clear(&s->data);
+        buf_clear(&s->body);
         s->has_data = s->fresh = false;
     }
     if (len) {
@@ -58,14 +58,14 @@ int sse_next(struct sse *s, struct err *e) {
         const char *end = memchr(from, '\n', s->in.len - s->scanned);
         if (!end) {
             s->scanned = s->in.len;
-            if (s->in.len - s->at + s->data.len > SSE_EVENT_MAX)
+            if (s->in.len - s->at + s->body.len > SSE_EVENT_MAX)
                 return err_user(e, "bad_reply", "the server sent an event of more than %u bytes",
                                 SSE_EVENT_MAX);
             return 0;
         }
         const char *line = s->in.data + s->at;
         s->at = s->scanned = (size_t)(end + 1 - s->in.data);
-        if (s->data.len > SSE_EVENT_MAX)
+        if (s->body.len > SSE_EVENT_MAX)
             return err_user(e, "bad_reply", "the server sent an event of more than %u bytes",
                             SSE_EVENT_MAX);
         if (take_line(s, line, (size_t)(end - line)))
@@ -75,5 +75,5 @@ int sse_next(struct sse *s, struct err *e) {
 
 void sse_done(struct sse *s) {
     buf_done(&s->in);
-    buf_done(&s->data);
+    buf_done(&s->body);
 }

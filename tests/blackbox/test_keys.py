@@ -29,13 +29,12 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users")
 def test_the_settings_of_serve_name_the_file(tmp_path: Path) -> None:
     """Flag, environment and configuration file, as `cloche serve` reads them."""
     config, bare = tmp_path / "config.json", clean_env()
-    for number, (words, env) in enumerate(
-        [
-            (["--state-dir", "{}"], bare),
-            ([], clean_env(CLOCHE_STATE_DIR="{}")),
-            (["--config", str(config)], bare),
-        ]
-    ):
+    ways: list[tuple[list[str], dict[str, str]]] = [
+        (["--state-dir", "{}"], bare),
+        ([], clean_env(CLOCHE_STATE_DIR="{}")),
+        (["--config", str(config)], bare),
+    ]
+    for number, (words, env) in enumerate(ways):
         state = tmp_path / f"state{number}"
         config.write_text(json.dumps({"state_dir": str(state)}))
         env = {name: value.replace("{}", str(state)) for name, value in env.items()}

@@ -76,7 +76,9 @@ def test_a_profile_is_added_and_removed(reloadable: Reloadable) -> None:
     reloadable.write(more={"preload": ["decimal"]})
     reloadable.reload()
     refusal = reloadable.run("mine", "1")["error"]
-    assert refusal["code"] == "unknown_profile" and "there are base, more, and" in refusal["message"]
+    assert (
+        refusal["code"] == "unknown_profile" and "there are base, more, and" in refusal["message"]
+    )
     assert eventually(lambda: reloadable.states() == {"base": "ready", "more": "ready"})
     assert b"mine" not in run_cli("status", "--socket", reloadable.service.socket).stdout
     assert eventually(lambda: len(reloadable.nurseries()) == 2)

@@ -107,7 +107,7 @@ def test_files_in_and_out(service: Service, tmp_path: Path) -> None:
         "shutil.copy('small.bin', 'd/one'); shutil.copy('in/l', 'two')\n"
         "open('empty', 'w')"
     )
-    files = ["--file", small, "--file", f"{large}:in/l"]
+    files = ["--file", str(small), "--file", f"{large}:in/l"]
     done = remote(service, *flags(LONG), *files, "--out", tmp_path / "out", "-c", code)
     assert (done.returncode, done.stderr) == (0, b"")
     want = {"d/one": small.read_bytes(), "two": large.read_bytes(), "empty": b""}

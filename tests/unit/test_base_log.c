@@ -124,24 +124,27 @@ static void messages_become_logfmt_and_json(void **state) {
     }
 }
 
+static void line_stays_whole(const char *message, bool json) {
+    for (size_t cap = 256; cap < 300; cap++) {
+        char got[4096];
+        size_t n;
+        line_of(message, json, cap, got, &n);
+        assert_true(json ? got[n - 1] == '}' && got[n - 2] == '"' : n > 0);
+        assert_null(strchr(got, '\n'));
+    }
+}
+
 static void lines_fit_every_size_and_stay_whole(void **state) {
     (void)state;
-    char message[400];
+    static const char fill[] = {'x', '\n', '"', '\xc3', ' '};
     for (size_t len = 0; len < 300; len += 7) {
-        static const char fill[] = {'x', '\n', '"', '\xc3', ' '};
         for (size_t f = 0; f < sizeof fill; f++) {
+            char message[400];
             memset(message, fill[f], len);
             memcpy(message, "a k=\"", len < 5 ? len : 5);
             message[len] = '\0';
-            for (int json = 0; json < 2; json++) {
-                for (size_t cap = 256; cap < 300; cap++) {
-                    char got[4096];
-                    size_t n;
-                    line_of(message, json, cap, got, &n);
-                    assert_true(json ? got[n - 1] == '}' && got[n - 2] == '"' : n > 0);
-                    assert_null(strchr(got, '\n'));
-                }
-            }
+            line_stays_whole(message, false);
+            line_stays_whole(message, true);
         }
     }
 }
