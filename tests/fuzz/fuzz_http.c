@@ -52,6 +52,7 @@ static bool piece(struct http_req *r, const struct http_part *p) {
 }
 
 static void on_request(void *arg, struct http_req *r) {
+    static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
     struct world *w = arg;
     const char *path = http_path(r);
     w->begun++;
@@ -64,7 +65,7 @@ static void on_request(void *arg, struct http_req *r) {
         http_write(r, "abc", 3);
         http_end(r);
     } else if (strcmp(path, "/form") != 0 || http_take_form(r, piece, answer) < 0)
-        http_take_body(r, BODY_MAX, answer, too_large);
+        http_take_body(r, &whole);
 }
 
 static void on_finished(void *arg, struct http_req *r) {
@@ -97,6 +98,7 @@ static struct world *begin(void) {
                                    .on_request = on_request,
                                    .on_finished = on_finished,
                                    .max_connections = 16,
+                                   .bodies_max = 1u << 20,
                                    .header_s = 5,
                                    .idle_s = 5,
                                    .body_step_s = 5};
