@@ -5,6 +5,7 @@
 #include "api/exec.h"
 #include "api/outlet.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,8 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
     w->exec = NULL;
     if (why) {
         struct problem p = problem_of(why);
+        if (p.status == 500)
+            log_error("request failed id=%s error=%s", w->out.who.id, log_text(why->text));
         outlet_problem(&w->out, &p);
     } else {
         exec_result(x, false, &json);

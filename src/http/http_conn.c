@@ -166,7 +166,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
     loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
     if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
-        log_warn("connection not watched why=\"%s\"", e.text);
+        log_warn("connection not watched why=%s", log_text(e.text));
     *context = c;
     h->nconns++;
 }

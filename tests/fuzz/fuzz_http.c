@@ -54,6 +54,7 @@ static bool piece(struct http_req *r, const struct http_part *p) {
 static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
 
 static void on_request(void *arg, struct http_req *r) {
+    static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
     struct world *w = arg;
     const char *path = http_path(r);
     w->begun++;
@@ -99,6 +100,7 @@ static struct world *begin(void) {
                                    .on_request = on_request,
                                    .on_finished = on_finished,
                                    .max_connections = 16,
+                                   .bodies_max = 1u << 20,
                                    .header_s = 5,
                                    .idle_s = 5,
                                    .body_step_s = 5,
