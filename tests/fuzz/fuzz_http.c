@@ -51,8 +51,6 @@ static bool piece(struct http_req *r, const struct http_part *p) {
     return memchr(p->data, '!', p->len) == NULL || (answer(r), false);
 }
 
-static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
-
 static void on_request(void *arg, struct http_req *r) {
     static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
     struct world *w = arg;
@@ -103,8 +101,7 @@ static struct world *begin(void) {
                                    .bodies_max = 1u << 20,
                                    .header_s = 5,
                                    .idle_s = 5,
-                                   .body_step_s = 5,
-                                   .bodies_max = 1 << 20};
+                                   .body_step_s = 5};
     struct http_options here = o;
     must(loop_new(&w.loop, &e) == 0);
     here.loop = w.loop;
