@@ -38,6 +38,7 @@ struct box *boxes_find(struct nursery *n, uint64_t id) {
 static void close_transit(struct box *b) {
     loop_unwatch(b->nursery->loop, &b->watch);
     fd_close(&b->hand);
+    fd_close(&b->born);
     fd_close_all(b->fds, sizeof b->fds / sizeof *b->fds);
     fd_close_all(b->procs, b->nprocs);
     b->nprocs = 0;
@@ -76,6 +77,7 @@ static void on_init(struct watch *w, uint32_t events) {
         for (unsigned i = 0; i < in.nfds; i++)
             b->fds[i] = wire_take_fd(&in);
         loop_unwatch(b->nursery->loop, &b->watch);
+        fd_close(&b->born);
         b->state = BOX_WAITING;
         zygotes_dispatch(b->nursery);
         return;
@@ -88,11 +90,14 @@ static void on_init(struct watch *w, uint32_t events) {
         wire_in_done(&in);
 }
 
-/* In the child: nothing of the nursery stays open. */
+/* In the child, which still shares the nursery's table of descriptors: it gets one of its own, with
+ * nothing in it that it would have to close but a few low numbers (see netpool.c). */
 static _Noreturn void become_init(const struct init_plan *plan, int hand) {
+    if (close_range((unsigned)hand + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+        _exit(1);
     if (hand != 3 && dup3(hand, 3, O_CLOEXEC) < 0)
         _exit(1);
-    close_range(4, ~0u, 0);
+    close_range(4, (unsigned)hand, 0);
     init_main(plan, 3);
 }
 
@@ -101,13 +106,13 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
     struct init_plan plan = {.uid = b->uid, .disk_mb = n->config.defaults.disk_mb};
-    unsigned long flags =
-        SIGCHLD | CLONE_PIDFD | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+    unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
+                          CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);
     if (pid == 0)
         become_init(&plan, pair[1]);
-    close(pair[1]);
     b->hand = pair[0];
+    b->born = pair[1]; /* the child has it only while it is open here */
     if (pid < 0)
         return err_sys(e, "make a sandbox's namespaces");
     b->init = pid;
@@ -129,7 +134,8 @@ static void box_free(struct nursery *n, struct box *b) {
 
 void boxes_make(struct nursery *n, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
-    *b = (struct box){.nursery = n, .pidfd = -1, .net = {.ns = -1}, .hand = -1, .next = n->boxes};
+    *b = (struct box){
+        .nursery = n, .pidfd = -1, .net = {.ns = -1}, .hand = -1, .born = -1, .next = n->boxes};
     memset(b->fds, 0xff, sizeof b->fds);
     b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
     b->id = wire_get_u64(in);

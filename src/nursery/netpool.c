@@ -62,8 +62,17 @@ static void drop(struct net *n) {
     fd_close_all(n->tables, NET_TABLES_);
 }
 
+/* Out of the way: a new init closes what is below its own descriptor (see boxes.c). */
+static int move_up(int fd) {
+    int up = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 500);
+    if (up < 0)
+        return fd;
+    close(fd);
+    return up;
+}
+
 static int open_all(struct net *n, struct err *e) {
-    *n = (struct net){.ns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC)};
+    *n = (struct net){.ns = move_up(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC))};
     bool good = n->ns >= 0;
     for (int i = 0; i < NET_TABLES_; i++) {
         char path[64] = "/proc/self/net/";
@@ -71,6 +80,7 @@ static int open_all(struct net *n, struct err *e) {
         n->tables[i] = open(path, O_RDONLY | O_CLOEXEC);
         if (n->tables[i] < 0 && errno == ENOENT) /* no IPv6 */
             n->tables[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        n->tables[i] = move_up(n->tables[i]);
         good = good && n->tables[i] >= 0;
     }
     if (good)

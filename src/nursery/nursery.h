@@ -34,6 +34,7 @@ struct box {
     int pidfd;
     struct net net;
     int hand; /* to init: first ours, then the kernel's */
+    int born; /* init's end of it, until init has a table of descriptors of its own */
     struct watch watch;
     int fds[INIT_FDS]; /* in transit */
     int procs[MAX_PROCS];
