@@ -128,6 +128,9 @@ class Channel:
                 getattr(sys, name).flush()
             except Exception:  # replaced, closed, gone: as the user wanted it
                 pass
+            except BaseException:
+                if self.interruptible:
+                    raise
         if self._flush is not None:
             self._flush()
 

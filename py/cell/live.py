@@ -30,6 +30,7 @@ from cell import variables
 from cell.channel import Message, bundle, channel, plain
 
 DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default
+FORMATS = {"png", "retina", "jpeg", "svg", "pdf"}
 MAX_MATCHES = 1000
 MAX_VARIABLES = 1000
 
@@ -109,6 +110,7 @@ def prepare() -> None:
     _shell = shells.make()
     _run_cell = _shell.run_cell
     shells.attach_figures(_shell)
+    set_handler(SIGINT, channel.on_interrupt)  # a kernel has it from birth
     setattr(builtins, "input", _rename(_input, "input", "builtins"))
     setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
     _rehearse()
@@ -150,7 +152,7 @@ def _begin(message: Message) -> List[Callable[[], None]]:
     if message.get("env"):
         undo.append(_set_environment(message["env"]))
     if message.get("formats"):
-        undo.append(shells.choose_formats(_shell, message["formats"]))
+        undo.append(shells.choose_formats(_shell, set(message["formats"]) & FORMATS))
     return undo
 
 

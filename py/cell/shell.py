@@ -16,7 +16,7 @@ import traceback
 import warnings
 from importlib.util import find_spec
 from io import StringIO
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from IPython.core import interactiveshell
 from IPython.core.application import ProfileDir
@@ -33,6 +33,7 @@ from cell.channel import bundle, channel
 
 INLINE = "module://matplotlib_inline.backend_inline"
 MAX_LINES, MAX_TEXT, MAX_VALUE = 200, 40_000, 8000
+MAX_PARSED = 200  # lines of a file
 GRACE_S = 1.0  # that a command of `!` has after an interrupt
 PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
 OURS = os.path.dirname(os.path.abspath(__file__))
@@ -311,8 +312,28 @@ def _config() -> Config:
     return config
 
 
+def _spare_long_files() -> None:
+    """A traceback through a library costs a second and tens of MB, because every file on its way is
+    parsed as a whole. Those that are long are shown as files that cannot be parsed are."""
+    source: Any = getattr(sys.modules.get("stack_data.core"), "Source", None)
+    if source is None:
+        return
+    parse = source.__init__
+
+    def init(self: Any, filename: str, lines: Any) -> None:
+        if len(lines) <= MAX_PARSED or filename.startswith("<"):
+            parse(self, filename, lines)
+            return
+        parse(self, filename, ("(",))
+        self.text = "".join(lines)
+        self.lines = [line.rstrip("\r\n") for line in lines]
+
+    source.__init__ = init
+
+
 def make() -> Shell:
     """In the zygote."""
+    _spare_long_files()
     if hasattr(interactiveshell, "PickleShareDB"):
         interactiveshell.PickleShareDB = lambda path: {}  # a database of files
     shell: Shell = Shell.instance(config=_config())
@@ -330,10 +351,9 @@ def attach_figures(shell: Shell) -> None:
         shell.enable_matplotlib("inline")
 
 
-def choose_formats(shell: Shell, formats: List[str]) -> Any:
+def choose_formats(shell: Shell, wanted: Set[str]) -> Callable[[], None]:
     """For one execution; what undoes it."""
     config = shell.config.InlineBackend
-    wanted = set(formats)
 
     def select(names: Any) -> None:
         config.figure_formats = names

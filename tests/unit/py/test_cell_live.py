@@ -303,6 +303,13 @@ def test_exceptions_that_cannot_be_shown(kernel: Kernel, body: str) -> None:
     assert kernel.run("1").text == "1"
 
 
+def test_an_error_inside_a_library_shows_its_lines(kernel: Kernel) -> None:
+    text = kernel.run(
+        "import decimal, argparse\nargparse.ArgumentParser().add_argument()"
+    ).traceback
+    assert "argparse.py:" in text and "---> " in text and "add_argument" in text
+
+
 def test_a_long_message_is_cut(kernel: Kernel) -> None:
     outcome = kernel.run("raise ValueError('x' * 10_000_000 + '\\0')")
     assert len(outcome.error["value"]) == 8000 and len(outcome.traceback) < 50_000
@@ -515,6 +522,7 @@ def test_interrupts_at_any_moment_leave_one_done_each(kernel: Kernel) -> None:
         "import sys\nsys.stdout.close()",
         "import io, sys\nsys.stdout = io.StringIO()",
         "import sys\nclass S:\n    def flush(self): 1 / 0\nsys.stdout = S()",
+        "import sys\nclass S:\n    def flush(self): raise SystemExit\nsys.stdout = S()",
         "import os\nos.closerange(0, 3)",
         "import json\njson.dumps = json.loads = json.JSONEncoder = json.JSONDecoder = None",
         "import json.encoder\njson.encoder.c_make_encoder = json.encoder.encode_basestring = None",
@@ -840,7 +848,8 @@ def test_figures_in_the_formats_that_are_asked_for(
 def test_showing_and_saving_figures(data_kernel: Kernel) -> None:
     data_kernel.start(
         "%matplotlib inline\nimport matplotlib.pyplot as plt, io\n"
-        "plt.plot([1])\nplt.show()\nprint('after')\nf, a = plt.subplots()\nto = io.BytesIO()\nf.savefig(to)\nplt.close(f)\nto.getvalue()[1:4]"
+        "plt.plot([1])\nplt.show()\nprint('after')\nf, a = plt.subplots()\n"
+        "to = io.BytesIO()\nf.savefig(to)\nplt.close(f)\nto.getvalue()[1:4]"
     )
     first = data_kernel.receive()
     outcome = data_kernel.collect(first)
