@@ -334,6 +334,15 @@ def test_a_failing_repr_is_text_and_not_the_cells_error(
     assert kernel.run("1").text == "1"
 
 
+def test_a_failing_repr_is_told_at_once(kernel: Kernel) -> None:
+    code = "class A:\n    def __repr__(self): 1 / 0\ndisplay(A())\ninput()"
+    kernel.start(code, allow_stdin=True)
+    asked = kernel.receive()
+    assert "ZeroDivisionError" in drain(kernel.stderr)
+    kernel.send(op="input", id=asked["id"], value="")
+    assert kernel.collect(asked).status == "ok"
+
+
 def test_a_nested_error_is_text(kernel: Kernel) -> None:
     outcome = kernel.run("get_ipython().run_cell('1 / 0')\n'went on'")
     assert (outcome.status, outcome.text) == ("ok", "'went on'")
@@ -445,6 +454,15 @@ def test_an_interrupt_ends_the_cell_and_keeps_the_state(kernel: Kernel, code: st
     assert kernel.run("import asyncio\nawait asyncio.sleep(0)\nx").text == "5"
 
 
+def test_an_interrupted_await_does_not_go_on_later(kernel: Kernel) -> None:
+    kernel.run("import asyncio\nx, event = 5, asyncio.Event()")
+    kernel.start("display('go')\nawait event.wait()\nx = 'late'")
+    started = kernel.receive()
+    kernel.interrupt()
+    assert kernel.collect(started).error["name"] == "KeyboardInterrupt"
+    assert kernel.run("event.set()\nfor _ in range(9): await asyncio.sleep(0)\nx").text == "5"
+
+
 def is_gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -552,6 +570,14 @@ def test_a_kernel_outlives(kernel: Kernel, code: str) -> None:
     assert kernel.run("x = 2").status in ("ok", "error")
     assert kernel.ask("variables", most=10)["ev"] == "reply"
     assert kernel.end() == 0
+
+
+def test_a_low_recursion_limit_does_not_outlast_its_cell(kernel: Kernel) -> None:
+    kernel.run(
+        "import sys\nfor n in range(1, 999):\n"
+        "    try: sys.setrecursionlimit(n)\n    except RecursionError: continue\n    break"
+    )
+    assert "----> 1 1 / 0" in kernel.run("1 / 0").traceback
 
 
 @pytest.mark.parametrize(
