@@ -29,6 +29,7 @@ from cell import hooks, rehearsal
 PATH = "/workspace/__main__.py"
 EXIT, EXCEPTION, INTERRUPTED = 1, 2, 3  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
+OURS = {"cell", "cloche_zygote"}  # modules that no program is to find
 MANY_OBJECTS = 100_000
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
@@ -100,15 +101,8 @@ def settle() -> Dict[str, Any]:
     uuid: Any = modules.get("uuid")
     if uuid is not None:
         uuid._node = uuid._last_timestamp = None
-    for name in (
-        "cell",
-        "cell.hooks",
-        "cell.oneshot",
-        "cell.rehearsal",
-        "cell.start",
-        "cloche_zygote",
-    ):
-        modules.pop(name, None)
+    for name in [name for name in modules if name.partition(".")[0] in OURS]:
+        modules.pop(name)
     if len(gc.get_objects()) > MANY_OBJECTS:  # a small heap is not worth the time at every start
         gc.collect()
     gc.freeze()

@@ -1,0 +1,229 @@
+"""What a live kernel says to the server and hears from it: JSON messages.
+
+User code shares this process and may replace whatever it can reach by name. So the encoder and the
+scanner are C objects that are made in the zygote, and functions are held here by names of our own.
+A child that user code forks has the same socket and must not speak: the channel knows its process.
+"""
+
+from __future__ import annotations
+
+import json.decoder
+import json.encoder
+import json.scanner
+import sys
+import threading
+from binascii import b2a_base64
+from collections import deque
+from os import _exit, getpid
+from threading import get_ident
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+
+MAX_DATA = 16 << 20  # bytes of one event
+MAX_NOTE = 64 << 10  # characters that are left of a text when all of it is too much
+MAX_DEPTH = 50  # of nested values: the reader of the server takes 64
+MAX_INT = 1 << 63
+
+Message = Dict[str, Any]
+
+
+def _refuse(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_quote: Any = getattr(json.encoder, "encode_basestring")
+_encode: Any = getattr(json.encoder, "c_make_encoder")(
+    None, _refuse, _quote, None, ":", ",", False, False, False
+)
+_scan: Any = getattr(json.scanner, "c_make_scanner")(json.decoder.JSONDecoder())
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, int):
+        return int(value) if -MAX_INT <= value < MAX_INT else str(value)
+    return float(value) if value - value == 0 else None  # there is no NaN in JSON
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """The value as something that every reader of JSON takes; TypeError where that cannot be."""
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return text.replace("\0", "\\x00") if "\0" in text else text
+    if value is None:
+        return None
+    if isinstance(value, (int, float)):
+        return _number(value)
+    if isinstance(value, (bytes, bytearray)):
+        return b2a_base64(value, newline=False).decode("ascii")
+    if depth == MAX_DEPTH:
+        raise TypeError("nested too deeply")
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, depth + 1) for item in value]
+    return _refuse(value)
+
+
+def bundle(data: Dict[Any, Any]) -> Message:
+    """Values by mime type, without those that are not JSON; what is binary is base64."""
+    kept: Message = {}
+    for mime, value in data.items():
+        try:
+            name, value = str(mime), plain(value)
+        except Exception:
+            continue
+        if isinstance(value, str) and name.startswith("image/") and name != "image/svg+xml":
+            value = value.rstrip("\n")
+        kept[name] = value
+    return kept
+
+
+def _text_of(message: Message) -> bytes:
+    return "".join(_encode(message, 0)).encode("utf-8", "replace")  # lone surrogates: "?"
+
+
+def _reduced(message: Message, size: int) -> Message:
+    """The same with a note instead of what is too much."""
+    data = message.get("data") or {}
+    text = data.get("text/plain")
+    note = f"[{', '.join(data)}: {size} bytes, of which {MAX_DATA} can be shown; write to a file]"
+    if isinstance(text, str):
+        note = f"{text[:MAX_NOTE]}\n{note}"
+    return {**message, "data": {"text/plain": note}, "metadata": {}}
+
+
+class Channel:
+    """There is one. In the zygote it is closed, and whatever is said is dropped."""
+
+    def __init__(self) -> None:
+        self.id: Any = None  # of the execution that runs
+        self.allow_stdin = False
+        self.interruptible = False  # whether a SIGINT is for user code
+        self.missed = False  # one came while it was not
+        self._receive: Callable[[], Optional[bytes]] = lambda: None
+        self._send: Callable[[bytes], Any] = lambda text: None
+        self._flush: Optional[Callable[[], Any]] = None
+        self._pid = self._thread = 0
+        self._waiting: Deque[Message] = deque()  # came while input() waited for its answer
+        self._lock = threading.RLock()
+
+    def open(
+        self,
+        receive: Callable[[], Optional[bytes]],
+        send: Callable[[bytes], Any],
+        flush: Optional[Callable[[], Any]],
+    ) -> None:
+        self._receive, self._send, self._flush = receive, send, flush
+        self._pid, self._thread = getpid(), get_ident()
+        self._lock = threading.RLock()
+
+    def is_ours(self) -> bool:
+        return getpid() == self._pid
+
+    def flush(self) -> None:
+        """What was printed so far comes before what is said next."""
+        for name in ("stdout", "stderr"):
+            try:
+                getattr(sys, name).flush()
+            except Exception:  # replaced, closed, gone: as the user wanted it
+                pass
+            except BaseException:
+                if self.interruptible:
+                    raise
+        if self._flush is not None:
+            self._flush()
+
+    def say(self, message: Message) -> None:
+        """Raises where a message cannot be encoded; nothing was sent then."""
+        text = _text_of(message)
+        if len(text) > MAX_DATA:
+            text = _text_of(_reduced(message, len(text)))
+        self._out(text)
+
+    def _out(self, text: bytes) -> None:
+        try:
+            self._send(text)
+        except OSError:  # the socket was closed by user code: nobody can be told anything
+            _exit(1)
+
+    def event(self, kind: str, **members: Any) -> None:
+        """For the execution that runs; between executions there is nobody to tell."""
+        if not self.is_ours():
+            return
+        self.flush()
+        with self._lock:  # against threads: nothing comes after `done`
+            if self.id is not None:
+                self.say({"ev": kind, "id": self.id, **members})
+
+    def done(self, status: str, count: int) -> None:
+        self.flush()
+        with self._lock:
+            end, self.id = self.id, None
+            self.say({"ev": "done", "id": end, "status": status, "execution_count": count})
+
+    def next(self) -> Optional[Message]:
+        """The next request; None at the end."""
+        return self._waiting.popleft() if self._waiting else self._read()
+
+    def _read(self) -> Optional[Message]:
+        text = self._receive()
+        if text is None:
+            return None
+        message, _ = _scan(text.decode("utf-8"), 0)
+        return message if isinstance(message, dict) else {}
+
+    def ask(self, prompt: str, password: bool) -> str:
+        """input(): waits for the answer of whoever sent the code."""
+        if not self.is_ours() or self.id is None or get_ident() != self._thread:
+            raise EOFError("input() works in the main thread of a running cell only")
+        if not self.allow_stdin:
+            raise EOFError("input() was called, but the request says that nobody answers")
+        self.event("input", prompt=plain(prompt), password=password)
+        while True:
+            message = self._read()
+            if message is None:
+                _exit(0)
+            elif message.get("op") != "input":
+                self._waiting.append(message)
+            elif message.get("id") == self.id:
+                if message.get("eof"):
+                    raise EOFError("nobody answered input()")
+                return str(message.get("value", ""))
+
+    def guarded(self, function: Callable[[], Any]) -> Tuple[Any, Optional[BaseException]]:
+        """Calls it with interrupts on: what it gave, and what it or an interrupt raised.
+
+        The handler raises only while `interruptible` is set, and the two assignments that unset it
+        are where an interrupt can come too late for user code.
+        """
+        value: Any = None
+        caught: List[BaseException] = []
+        try:
+            try:
+                self.interruptible = True
+                value = function()
+            except BaseException as exc:
+                caught.append(exc)
+            self.interruptible = False
+        except BaseException as exc:
+            self.interruptible = False
+            caught.append(exc)
+        return value, caught[0] if caught else None
+
+    def on_interrupt(self, number: int, frame: Any) -> None:
+        if self.interruptible:
+            raise KeyboardInterrupt
+        self.missed = True
+
+    def held(self, function: Callable[[], Any]) -> Tuple[Any, bool]:
+        """For code that runs below guarded() and must not be torn: whether an interrupt came."""
+        before, self.interruptible, self.missed = self.interruptible, False, False
+        try:
+            value = function()
+        finally:
+            self.interruptible = before
+        return value, before and self.missed
+
+
+channel = Channel()

@@ -1,0 +1,328 @@
+"""The Python half of a live kernel: cells that keep their state, run by IPython's shell.
+
+`prepare` makes the shell in the zygote, so every kernel has it at birth. `main` is the life of a
+kernel: one request after the other, until the server is gone. User code runs in the same
+interpreter and can break all of this, for itself: what goes wrong in a cell is that cell's error,
+and what cannot be told ends the process, of which the server hears.
+
+Messages are described in the functions that answer them; cell/channel.py carries them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import getpass
+import keyword
+import linecache
+import os
+import sys
+from os import _exit
+from signal import SIGINT
+from signal import signal as set_handler
+from sys import getrecursionlimit, setrecursionlimit
+from typing import Any, Callable, Dict, List, Optional
+
+from IPython.core.completer import provisionalcompleter, rectify_completions
+from IPython.utils.tokenutil import token_at_cursor
+
+from cell import shell as shells
+from cell import variables
+from cell.channel import Message, bundle, channel, plain
+
+DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default
+FORMATS = {"png", "retina", "jpeg", "svg", "pdf"}
+MAX_MATCHES = 1000
+MAX_VARIABLES = 1000
+
+# Run in the zygote, so that no kernel's first cell is the first of its kind.
+REHEARSED = (
+    "1 + 1",
+    "print(end='')\n'a'",
+    "def f(n):\n    return n / 0\nf(1)",
+    "(",
+    "%pwd",
+    "len?",
+)
+REHEARSED_WITH = {
+    "pandas": "import pandas\npandas.DataFrame({'n': [1]})",
+    "sympy": "import sympy\nsympy.Symbol('x') ** 2 / 3",
+    "matplotlib": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('a')",
+}
+
+_shell: Any = None
+_run_cell: Any = None
+
+
+# ---- in the zygote ----
+
+
+def _input(prompt: Any = "", /) -> str:
+    """Read a string from whoever runs this cell. A prompt, if given, is shown to them."""
+    return channel.ask(str(prompt), False)
+
+
+def _getpass(prompt: Any = "Password: ", stream: Any = None) -> str:
+    """Prompt for a password, with echo turned off."""
+    return channel.ask(str(prompt), True)
+
+
+def _rename(function: Any, name: str, module: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    return function
+
+
+def _rehearse() -> None:
+    cells = [*REHEARSED, *(text for name, text in REHEARSED_WITH.items() if name in sys.modules)]
+    for cell in cells * 2:
+        _run_cell(cell, store_history=False)
+        _shell.shown.clear()
+    fonts: Any = sys.modules.get("matplotlib.font_manager")
+    if fonts is not None and hasattr(fonts, "_get_font"):
+        fonts._get_font.cache_clear()  # an open file does not come along into a kernel
+
+
+def _forget() -> None:
+    """As if no cell had ever run."""
+    hook = _shell.displayhook
+    hook._ = hook.__ = hook.___ = ""
+    space = _shell.user_ns
+    for name in [name for name in space if name not in _shell.user_ns_hidden]:
+        if not name.startswith("_"):
+            del space[name]
+    for name in [name for name in space if name[:1] == "_" and name[1:].isdigit()]:
+        del space[name]
+    space.update({"_": "", "__": "", "___": ""})
+    _shell.history_manager.output_hist.clear()
+    _shell.last_execution_result = None
+    _shell.last_execution_succeeded = True
+    _shell.compile._filename_map.clear()
+    getattr(linecache, "_ipython_cache", {}).clear()
+    linecache.clearcache()
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+
+
+def prepare() -> None:
+    """After the profile's preloads and before the first fork. Raises where there is no IPython."""
+    global _shell, _run_cell
+    _shell = shells.make()
+    _run_cell = _shell.run_cell
+    shells.attach_figures(_shell)
+    set_handler(SIGINT, channel.on_interrupt)  # a kernel has it from birth
+    setattr(builtins, "input", _rename(_input, "input", "builtins"))
+    setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
+    _rehearse()
+    _forget()
+    setrecursionlimit(DEPTH)  # one of IPython's libraries raises it
+
+
+# ---- in a kernel ----
+
+
+def rehearse() -> None:
+    """In a kernel that nobody waits for yet, before main(): see cell/rehearsal.py."""
+    _run_cell("1 + 1", store_history=False)
+    _forget()
+
+
+def _set_environment(env: Dict[str, str]) -> Callable[[], None]:
+    """What undoes it, but for what user code changed since."""
+    before = {name: os.environ.get(name) for name in env}
+    os.environ.update(env)
+
+    def undo() -> None:
+        for name, value in before.items():
+            if os.environ.get(name) != env[name]:
+                continue
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+    return undo
+
+
+def _begin(message: Message) -> List[Callable[[], None]]:
+    channel.id = message.get("id")
+    channel.allow_stdin = bool(message.get("allow_stdin"))
+    _shell.displayhook.cell = message.get("code", "")
+    undo: List[Callable[[], None]] = []
+    if message.get("env"):
+        undo.append(_set_environment(message["env"]))
+    if message.get("formats"):
+        undo.append(shells.choose_formats(_shell, set(message["formats"]) & FORMATS))
+    return undo
+
+
+def _leave(exc: Optional[BaseException]) -> None:
+    """A child that user code forked and that came back here: it was to do the rest of the cell."""
+    code: Any = 1
+    try:
+        if exc is None:
+            code = 0
+        elif isinstance(exc, SystemExit):
+            code = 0 if exc.code is None else exc.code
+        else:
+            print("\n".join(_shell.take_shown(exc)), file=sys.stderr)
+        channel.flush()
+    finally:
+        _exit(code & 0xFF if isinstance(code, int) else 1)
+
+
+def _report(exc: Optional[BaseException]) -> str:
+    """The status, after the error event if there is one."""
+    lines = _shell.take_shown(exc)
+    if exc is None:
+        return "ok"
+    try:
+        channel.event("error", **shells.describe(exc, lines))
+    except Exception:  # out of memory, most likely
+        channel.event("error", name=type(exc).__name__[:200], value="", traceback=[])
+    return "interrupted" if isinstance(exc, KeyboardInterrupt) else "error"
+
+
+def _finish(undo: List[Callable[[], None]], exc: Optional[BaseException]) -> str:
+    status = "error"
+    try:
+        if getrecursionlimit() < DEPTH:
+            setrecursionlimit(DEPTH)
+        status = _report(exc)
+        for function in undo:
+            function()
+    except Exception:  # user code has broken what this needs: the server still hears the end
+        pass
+    return status
+
+
+def _execute(message: Message) -> None:
+    """{"op":"execute","id","code","silent","store_history","allow_stdin","env","formats"}
+
+    Events are result, display, clear, input and error, and done as the last.
+    """
+    count: int = _shell.execution_count
+    undo: List[Callable[[], None]] = []
+    set_handler(SIGINT, channel.on_interrupt)  # a cell may have set its own
+
+    def run() -> Any:
+        undo.extend(_begin(message))
+        silent = bool(message.get("silent"))
+        keep = bool(message.get("store_history", True)) and not silent
+        return _run_cell(message.get("code", ""), store_history=keep, silent=silent)
+
+    result, exc = channel.guarded(run)
+    if result is not None:  # else an interrupt came too late to be the cell's
+        exc = result.error_before_exec or result.error_in_exec
+    if not channel.is_ours():
+        _leave(exc)
+    channel.done(_finish(undo, exc), count)
+
+
+def _kind(name: str) -> str:
+    """Of a match, as far as it is known without calling anything."""
+    if name.startswith("%"):
+        return "magic"
+    if name.endswith("="):
+        return "param"
+    if keyword.iskeyword(name):
+        return "keyword"
+    for space in (_shell.user_ns, vars(builtins)):
+        if name in space:
+            kind = type(space[name])
+            return variables.NAMED.get(kind, "class" if issubclass(kind, type) else "instance")
+    return ""
+
+
+def _complete(message: Message) -> Message:
+    """{"op":"complete","id","code","cursor"} -> matches, their types, and what they replace"""
+    code, cursor = message["code"], message["cursor"]
+    with provisionalcompleter():
+        found = list(_shell.Completer.completions(code, cursor))
+        found = list(rectify_completions(code, found))
+    return {
+        "matches": [match.text for match in found[:MAX_MATCHES]],
+        "types": [_kind(match.text) for match in found[:MAX_MATCHES]],
+        "start": found[0].start if found else cursor,
+        "end": found[0].end if found else cursor,
+    }
+
+
+def _inspect(message: Message) -> Message:
+    """{"op":"inspect","id","code","cursor","detail"} -> whether there is something, and the text"""
+    name = token_at_cursor(message["code"], message["cursor"])
+    try:
+        found = _shell.object_inspect_mime(name, detail_level=message.get("detail") or 0)
+    except KeyError:
+        return {"found": False, "data": {}}
+    return {"found": True, "data": {mime: text for mime, text in bundle(found).items() if text}}
+
+
+def _variables(message: Message) -> Message:
+    """{"op":"variables","id","most"} -> what the user's globals are"""
+    most = min(int(message.get("most") or MAX_VARIABLES), MAX_VARIABLES)
+    found, total = variables.rows(_shell.user_ns, _shell.user_ns_hidden, most)
+    return {"variables": plain(found), "total": total}
+
+
+def _setup(message: Message) -> Message:
+    """{"op":"setup","env","cwd"}: for the rest of the kernel's life"""
+    os.environ.update(message.get("env") or {})
+    if message.get("cwd"):
+        os.chdir(message["cwd"])
+        sys.path[:1] = [os.getcwd()]
+    _shell.history_manager.dir_hist[:] = [os.getcwd()]
+    return {}
+
+
+ANSWERS: Dict[str, Callable[[Message], Message]] = {
+    "complete": _complete,
+    "inspect": _inspect,
+    "variables": _variables,
+    "setup": _setup,
+}
+
+
+def _answer(answer: Optional[Callable[[Message], Message]], message: Message) -> None:
+    """{"ev":"reply","id","ok","result","error"}, to requests that have an id"""
+    result, exc = channel.guarded(lambda: answer(message)) if answer else (None, None)
+    if not channel.is_ours():
+        _exit(0)
+    why = None
+    if exc is not None and result is None:
+        shown = shells.describe(exc, [])
+        why = f"{shown['name']}: {shown['value']}"
+    elif answer is None:
+        why = f"op {message.get('op')!r} is not known; known are execute, {', '.join(ANSWERS)}"
+    if message.get("id") is not None:
+        ok = why is None
+        channel.say({"ev": "reply", "id": message["id"], "ok": ok, "result": result, "error": why})
+
+
+def _serve() -> bool:
+    """One request; false when there are no more."""
+    message = channel.next()
+    if message is None:
+        return False
+    name = message.get("op")
+    if name == "execute":
+        _execute(message)
+    elif name != "input":  # an answer that came too late
+        _answer(ANSWERS.get(str(name)), message)
+    return True
+
+
+def main(
+    receive: Callable[[], Optional[bytes]],
+    send: Callable[[bytes], Any],
+    flush: Optional[Callable[[], Any]] = None,
+) -> None:
+    """Returns when receive() gives None. `flush` may empty the buffers of the C library."""
+    channel.open(receive, send, flush)
+    set_handler(SIGINT, channel.on_interrupt)
+    sys.modules["__main__"] = _shell.user_module
+    sys.argv = [""]
+    _shell.history_manager.dir_hist[:] = [os.getcwd()]
+    more = True
+    while more:
+        more = _serve()

@@ -1,0 +1,369 @@
+"""IPython's shell for live kernels: what it shows becomes events, and it writes no files.
+
+It is made once in the zygote, with history off and without the directory that IPython keeps for a
+user. Nothing here starts a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tokenize
+import traceback
+import warnings
+from importlib.util import find_spec
+from io import StringIO
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+
+from IPython.core import interactiveshell
+from IPython.core.application import ProfileDir
+from IPython.core.async_helpers import get_asyncio_loop
+from IPython.core.autocall import ExitAutocall
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type
+from traitlets.config import Config
+
+from cell.channel import bundle, channel
+
+INLINE = "module://matplotlib_inline.backend_inline"
+MAX_LINES, MAX_TEXT, MAX_VALUE = 200, 40_000, 8000
+MAX_PARSED = 200  # lines of a file
+GRACE_S = 1.0  # that a command of `!` has after an interrupt
+PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
+OURS = os.path.dirname(os.path.abspath(__file__))
+
+Shown = Tuple[Any, List[str]]  # an exception and its traceback
+
+
+class Formats(DisplayFormatter):
+    """Asks ten formatters of an object, in a quarter of a millisecond; of an int only one knows."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        others = [f for mime, f in self.formatters.items() if mime != "text/plain"]
+        others += [self.ipython_display_formatter, self.mimebundle_formatter]
+        self._known = len(self.formatters)
+        self._printers = [table for f in others for table in (f.type_printers, f.deferred_printers)]
+
+    def _is_plain(self, kind: type) -> bool:
+        names = (kind, object, ("builtins", kind.__name__), ("builtins", "object"))
+        return (
+            kind in PLAIN
+            and len(self.formatters) == self._known
+            and not any(name in table for table in self._printers if table for name in names)
+        )
+
+    def format(self, obj: Any, include: Any = None, exclude: Any = None) -> Any:
+        if include or exclude or not self._is_plain(type(obj)):
+            return super().format(obj, include, exclude)
+        text = self.formatters["text/plain"](obj)
+        return ({} if text is None else {"text/plain": text}), {}
+
+
+class Hook(DisplayHook):
+    """sys.displayhook: the value of a cell's last expression."""
+
+    cell = ""
+
+    def quiet(self) -> bool:
+        """Whether the cell ends in a semicolon."""
+        if ";" not in self.cell:
+            return False
+        kinds = (tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT)
+        try:
+            tokens = list(tokenize.generate_tokens(StringIO(self.cell).readline))
+        except (SyntaxError, tokenize.TokenError):
+            return False
+        last = [token.string for token in tokens if token.type not in kinds][-1:]
+        return last == [";"]
+
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(
+        self, format_dict: Dict[str, Any], md_dict: Optional[Dict[str, Any]] = None
+    ) -> None:
+        channel.event(
+            "result",
+            data=bundle(format_dict),
+            metadata=bundle(md_dict or {}),
+            execution_count=self.prompt_count,
+        )
+
+    def log_output(self, format_dict: Dict[str, Any]) -> None:
+        pass  # would keep every text for a database that we do not have
+
+    def finish_displayhook(self) -> None:
+        pass
+
+
+class Publisher(DisplayPublisher):
+    """display(), update_display() and clear_output()."""
+
+    def publish(
+        self,
+        data: Dict[str, Any],
+        metadata: Optional[Dict[str, Any]] = None,
+        source: Any = None,
+        *,
+        transient: Optional[Dict[str, Any]] = None,
+        update: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self._validate_data(data, metadata)
+        name = (transient or {}).get("display_id")
+        channel.event(
+            "display",
+            data=bundle(data),
+            metadata=bundle(metadata or {}),
+            display_id=None if name is None else str(name),
+            update=bool(update),
+        )
+
+    def clear_output(self, wait: bool = False) -> None:
+        channel.event("clear", wait=bool(wait))
+
+
+class Exit(ExitAutocall):
+    """exit and quit: a kernel ends with its sandbox, so they end the cell."""
+
+    def __call__(self, code: Any = None) -> None:
+        raise SystemExit(*([] if code is None else [code]))
+
+
+def _interrupted(task: Any, loop: Any) -> Any:
+    """Ends the rest of a cell that was interrupted while it awaited; its result."""
+    task.cancel()
+    result = loop.run_until_complete(task)
+    late = getattr(result, "error_in_exec", None)
+    if isinstance(late, asyncio.CancelledError):
+        exc = KeyboardInterrupt().with_traceback(late.__traceback__)
+        result.error_in_exec = exc
+        interactiveshell.InteractiveShell.instance().show_again(late, exc)
+    return result
+
+
+def run_coroutine(coro: Any) -> Any:
+    """For cells with await. None of it may go on in a later cell."""
+    loop = get_asyncio_loop()
+    task = loop.create_task(coro)
+    try:
+        return loop.run_until_complete(task)
+    except KeyboardInterrupt:
+        if task.done():
+            raise
+        return _interrupted(task, loop)
+
+
+def _stop(process: Any) -> None:
+    for number, grace in ((signal.SIGINT, GRACE_S), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(grace)
+        except (subprocess.TimeoutExpired, ProcessLookupError):
+            continue
+
+
+class Shell(InteractiveShell):
+    """The shell of a kernel."""
+
+    displayhook_class = Type(Hook)
+    display_pub_class = Type(Publisher)
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.shown: List[Shown] = []  # tracebacks of which it is not known yet whose they are
+        super().__init__(**kwargs)
+
+    # ---- no files ----
+
+    def init_ipython_dir(self, ipython_dir: Any) -> None:
+        self._trait_values["ipython_dir"] = "/tmp/.ipython"  # to set it would make it
+
+    def init_profile_dir(self, profile_dir: Any) -> None:
+        self.profile_dir = ProfileDir()
+
+    # ---- what the base class leaves to others ----
+
+    def init_display_formatter(self) -> None:
+        self.display_formatter = Formats(parent=self)
+        self.configurables.append(self.display_formatter)
+
+    def _exiter_default(self) -> Exit:
+        return Exit(self)
+
+    def enable_gui(self, gui: Any = None) -> None:
+        pass
+
+    def ask_exit(self) -> None:
+        raise SystemExit
+
+    def system(self, cmd: str) -> None:
+        """`!command`: with our own descriptors, so that its output comes in order, at once."""
+        channel.flush()
+        line = self.var_expand(cmd, depth=1)
+        shell = os.environ.get("SHELL")
+        process, interrupted = channel.held(
+            lambda: subprocess.Popen(line, shell=True, executable=shell, start_new_session=True)
+        )
+        try:
+            if interrupted:
+                raise KeyboardInterrupt
+            code = process.wait()
+        except BaseException:
+            channel.held(lambda: _stop(process))
+            raise
+        self.user_ns["_exit_code"] = -(code - 128) if code > 128 else code
+
+    system_raw = system_piped = system
+
+    # ---- errors ----
+
+    def _get_exc_info(self, exc_tuple: Any = None) -> Any:
+        kind, value, tb = super()._get_exc_info(exc_tuple)
+        at = tb
+        while at is not None:  # the first is the base class's, which skips it
+            after = at.tb_next
+            while after is not None and after.tb_frame.f_code.co_filename.startswith(OURS):
+                after = after.tb_next
+            if after is not at.tb_next:
+                at.tb_next = after
+            at = after
+        return kind, value, tb
+
+    def show_usage_error(self, exc: Any) -> None:
+        self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        """What ended the cell becomes its error; everything else is text on stderr."""
+        lines = "\n".join(map(str, stb)).rstrip("\n").split("\n")
+        run = self.displayhook.exec_result
+        ends = run is None or evalue is run.error_in_exec or evalue is run.error_before_exec
+        if not ends:
+            print("\n".join(lines), file=sys.stderr)
+        else:
+            self.shown.append((evalue, lines))
+
+    def show_again(self, before: BaseException, exc: BaseException) -> None:
+        self.shown = [pair for pair in self.shown if pair[0] is not before]
+        self.showtraceback((type(exc), exc, exc.__traceback__), tb_offset=1)
+
+    def take_shown(self, exc: Optional[BaseException]) -> List[str]:
+        """The traceback of what ended the cell."""
+        shown, self.shown = self.shown, []
+        found: List[str] = []
+        for value, lines in shown:
+            if value is exc and not found:
+                found = lines
+            else:
+                try:
+                    print("\n".join(lines), file=sys.stderr)
+                except Exception:
+                    pass
+        return found
+
+
+def _safely(make: Any, otherwise: str) -> str:
+    try:
+        return str(make())
+    except BaseException:
+        return otherwise
+
+
+def _cut(lines: List[str]) -> List[str]:
+    if len(lines) > MAX_LINES:
+        lines = lines[: MAX_LINES // 2] + ["..."] + lines[-MAX_LINES // 2 :]
+    while sum(map(len, lines)) > MAX_TEXT:
+        longest = max(map(len, lines))
+        lines = [line if len(line) < longest else line[: longest // 2] + "..." for line in lines]
+    return lines
+
+
+def describe(exc: BaseException, lines: List[str]) -> Dict[str, Any]:
+    """The members of an error event. `lines` may be empty: the exception could not be shown."""
+    kind = type(exc)
+    name = _safely(lambda: kind.__name__, "Exception")
+    value = _safely(lambda: exc, f"<{name} that cannot be shown>")
+    if not lines:
+        try:
+            lines = "".join(traceback.format_exception_only(kind, exc)).rstrip("\n").split("\n")
+        except BaseException:
+            lines = [f"{name}: {value[:MAX_VALUE]}"]
+    return {
+        "name": name[:200].replace("\0", "\\x00"),
+        "value": value[:MAX_VALUE].replace("\0", "\\x00"),
+        "traceback": [line.replace("\0", "\\x00") for line in _cut(lines)],
+    }
+
+
+def _config() -> Config:
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.display_page = True  # the pager's text is a display
+    config.InteractiveShell.banner1 = ""
+    # Jedi reads sources and keeps caches in files; what is asked for is here and can be looked at.
+    config.Completer.use_jedi = False
+    return config
+
+
+def _spare_long_files() -> None:
+    """A traceback through a library costs a second and tens of MB, because every file on its way is
+    parsed as a whole. Those that are long are shown as files that cannot be parsed are."""
+    source: Any = getattr(sys.modules.get("stack_data.core"), "Source", None)
+    if source is None:
+        return
+    parse = source.__init__
+
+    def init(self: Any, filename: str, lines: Any) -> None:
+        if len(lines) <= MAX_PARSED or filename.startswith("<"):
+            parse(self, filename, lines)
+            return
+        parse(self, filename, ("(",))
+        self.text = "".join(lines)
+        self.lines = [line.rstrip("\r\n") for line in lines]
+
+    source.__init__ = init
+
+
+def make() -> Shell:
+    """In the zygote."""
+    _spare_long_files()
+    if hasattr(interactiveshell, "PickleShareDB"):
+        interactiveshell.PickleShareDB = lambda path: {}  # a database of files
+    shell: Shell = Shell.instance(config=_config())
+    shell.loop_runner = run_coroutine
+    warnings.filterwarnings("ignore", message="To exit: use 'exit'", category=UserWarning)
+    return shell
+
+
+def attach_figures(shell: Shell) -> None:
+    """matplotlib's figures come out as pictures, also where it is imported later."""
+    if find_spec("matplotlib_inline") is None or find_spec("matplotlib") is None:
+        return
+    os.environ["MPLBACKEND"] = INLINE
+    if "matplotlib" in sys.modules:
+        shell.enable_matplotlib("inline")
+
+
+def choose_formats(shell: Shell, wanted: Set[str]) -> Callable[[], None]:
+    """For one execution; what undoes it."""
+    config = shell.config.InlineBackend
+
+    def select(names: Any) -> None:
+        config.figure_formats = names
+        inline: Any = sys.modules.get("matplotlib_inline.config")
+        if inline is not None and inline.InlineBackend.initialized():
+            inline.InlineBackend.instance().figure_formats = names
+
+    inline: Any = sys.modules.get("matplotlib_inline.config")
+    before = {"png"}
+    if inline is not None and inline.InlineBackend.initialized():
+        before = set(inline.InlineBackend.instance().figure_formats)
+    select(wanted)
+    return lambda: select(before)

@@ -1,0 +1,94 @@
+"""A zygote as the tests need it: the real cell.live, forked on request, without a sandbox.
+
+Started as `live_zygote.py SOCKET_FD [MODULE...]`. A message on the socket brings four descriptors
+(the control socket, and the standard streams) and is answered with the new kernel's pid.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from os import _exit
+from pathlib import Path
+from typing import Optional
+
+sys.path[0] = str(Path(__file__).resolve().parents[3] / "py")
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+
+from cell import live  # noqa: E402
+
+
+class Control:
+    """receive() and send() of the zygote module, over a stream: four bytes of length, then JSON."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+
+    def _exactly(self, n: int) -> bytes:
+        text = b""
+        while len(text) < n:
+            part = self._socket.recv(min(n - len(text), 1 << 20))
+            if not part:
+                return b""
+            text += part
+        return text
+
+    def receive(self) -> Optional[bytes]:
+        head = self._exactly(4)
+        return self._exactly(*struct.unpack("!I", head)) if head else None
+
+    def send(self, text: bytes) -> None:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # all of it or nothing
+        try:
+            self._socket.sendall(struct.pack("!I", len(text)) + text)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def kernel(fds: list[int]) -> None:
+    for to, fd in enumerate(fds[1:]):
+        os.dup2(fd, to)
+        os.close(fd)
+    control = Control(fds[0])
+    live.main(control.receive, control.send)
+    _exit(0)
+
+
+def state() -> bytes:
+    """What a zygote must not have: threads, descriptors of its own."""
+    threads = len(os.listdir("/proc/self/task"))
+    links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    files = [os.readlink(link) for link in links if os.path.lexists(link)]
+    return json.dumps({"threads": threads, "files": files}).encode()
+
+
+def main() -> None:
+    os.chdir(os.environ["HOME"])
+    live.prepare()
+    chan = socket.socket(fileno=int(sys.argv[1]))
+    chan.send(state())
+    while True:
+        text, fds, _, _ = socket.recv_fds(chan, 100, 4)
+        if not text:
+            _exit(0)
+        pid = os.fork()
+        if pid == 0:
+            chan.close()
+            try:
+                kernel(fds)
+            finally:
+                _exit(1)
+        for fd in fds:
+            os.close(fd)
+        chan.send(str(pid).encode())
+        status = os.waitpid(pid, 0)[1]
+        chan.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+main()
