@@ -25,7 +25,11 @@ static const char *const origin_words[] = {
 /* The value in force, which may differ from the text (a limit that had to give way). */
 static void write_value(struct jw *j, const struct options *o, const struct config *c, size_t i) {
     const struct setting *s = &settings[i];
-    const void *p = s->offset == SETTING_NOWHERE ? NULL : (const char *)c + s->offset;
+    if (s->offset == SETTING_NOWHERE) {
+        jw_str(j, options_text(o, s->name));
+        return;
+    }
+    const void *p = (const char *)c + s->offset;
     switch (s->type) {
     case SETTING_PATH:
     case SETTING_TEXT:
