@@ -33,9 +33,6 @@ static int step_session(struct err *e) {
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return err_sys(e, "unblock signals");
-    /* User code that wakes up does not push our own processes aside. */
-    const struct sched_param zero = {0};
-    sched_setscheduler(0, SCHED_BATCH, &zero);
     return setsid() < 0 ? err_sys(e, "setsid") : 0;
 }
 
