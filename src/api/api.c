@@ -15,7 +15,6 @@
 
 #define RECORDS_BYTES (64u << 20)
 #define RECORDS_NS    600000000000ull
-#define BODY_STEP_S   30
 #define DRAIN_LOOK_NS 50000000u
 #define AUDIT_NAME    "audit.log"
 
@@ -53,7 +52,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .max_connections = a->config->http.max_connections,
                                       .header_s = a->config->http.header_s,
                                       .idle_s = a->config->http.idle_s,
-                                      .body_step_s = BODY_STEP_S,
+                                      .body_step_s = a->config->http.header_s,
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20};
     if (api_reload(a, e) < 0)
         return -1;

@@ -677,7 +677,7 @@ def comes_to_rest(read: Callable[[], int]) -> int:
 
 
 def test_a_client_that_does_not_read_holds_its_program(service: Service) -> None:
-    size = 40 << 20
+    size = 14 << 20
     before = resident_mb(service)
     body = {
         "code": FLOOD.format(name="flood", kib=size >> 10),
