@@ -25,7 +25,7 @@ from raw_http import (
 HEALTH = request("GET", "/health")
 QUICK = ("--profiles", "base")
 HELLO = post("/v1/execute", {"code": "print('hello')", "timeout_ms": 60000})
-SPIN = {"code": "print('up', flush=True)\nwhile True: pass", "timeout_ms": 60000}
+HOLD = {"code": "print('up', flush=True)\nimport time\ntime.sleep(600)", "timeout_ms": 60000}
 GROWTH_MB = 64.0
 
 
@@ -93,20 +93,19 @@ def test_health_answers_under_load(start_service: Callable[..., Service]) -> Non
 def test_without_a_queue(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK, "--max-sandboxes", "2", "--pool", "1", "--queue-max", "0")
     held: list[Raw] = []
-    refused: list[Reply] = []
+
+    def hold_one_more() -> bool:  # one that is refused came while the second place was not ready
+        raw = Raw(service).send(post("/v1/execute/stream", HOLD))
+        if raw.head().status != 200:
+            raw.reset()
+            return False
+        assert b"up" in raw.until(b"\n\n"), raw.got
+        held.append(raw)
+        return len(held) == 2
+
     try:
-        while not refused:
-            raw = Raw(service).send(post("/v1/execute/stream", SPIN))
-            held.append(raw)
-            reply = raw.head()
-            if reply.status == 200:
-                if b"up" not in raw.until(b"\n\n"):
-                    raise AssertionError(raw.got)
-            else:
-                refused.append(reply)
-            assert len(held) < 10
-        again = ask(service, HELLO)
-        assert judged(again) == "503 queue_full"
+        assert eventually(hold_one_more)
+        assert judged(ask(service, HELLO)) == "503 queue_full"
     finally:
         for raw in held:
             raw.reset()
@@ -116,7 +115,7 @@ def test_without_a_queue(start_service: Callable[..., Service]) -> None:
 def test_a_queue_of_one(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK, "--max-sandboxes", "1", "--pool", "1", "--queue-max", "1")
     with Raw(service) as runs, Raw(service) as waits:
-        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        runs.send(post("/v1/execute/stream", HOLD)).until(b"up")
         waits.send(HELLO)
         assert eventually(lambda: queue_length(service) == 1)
         assert judged(ask(service, HELLO)) == "503 queue_full"
@@ -136,9 +135,9 @@ def test_time_in_the_queue_has_a_deadline_of_its_own(start_service: Callable[...
     options = ("--max-sandboxes", "1", "--pool", "1", "--queue-ms", "300")
     service = start_service(*QUICK, *options)
     with Raw(service) as runs:
-        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        runs.send(post("/v1/execute/stream", HOLD)).until(b"up")
         assert judged(ask(service, HELLO)) == "503 queue_timeout"
-        stream = ask(service, post("/v1/execute/stream", SPIN))
+        stream = ask(service, post("/v1/execute/stream", HOLD))
         assert b"queue_timeout" in stream.body
         runs.reset()
     assert eventually(lambda: ask(service, HELLO).status == 200)
@@ -148,7 +147,7 @@ def test_a_client_that_leaves_the_queue_makes_room(start_service: Callable[..., 
     options = ("--max-sandboxes", "1", "--pool", "1", "--queue-max", "1", "--queue-ms", "600000")
     service = start_service(*QUICK, *options)
     with Raw(service) as runs:
-        runs.send(post("/v1/execute/stream", SPIN)).until(b"up")
+        runs.send(post("/v1/execute/stream", HOLD)).until(b"up")
         for _ in range(20):
             with Raw(service) as waits:
                 waits.send(HELLO)
