@@ -163,11 +163,27 @@ void exec_hold(struct exec *x, bool hold) {
     run_hold(x->run, hold);
 }
 
+void exec_stdin(struct exec *x, const void *data, size_t len) {
+    run_stdin(x->run, data, len);
+}
+
+size_t exec_stdin_backlog(const struct exec *x) {
+    return run_stdin_backlog(x->run);
+}
+
+void exec_signal(struct exec *x, int sig) {
+    run_signal(x->run, sig);
+}
+
 /* Made when it is first needed: the engine may start a program before run_new returns. */
 static struct record *record_of(struct exec *x) {
     if (!x->record)
         x->record = record_new(x->api->records, run_id(x->run), x->tenant);
     return x->record;
+}
+
+uint64_t exec_last(const struct exec *x) {
+    return record_last(x->record);
 }
 
 /* ---- from the engine ---- */
@@ -218,12 +234,16 @@ static void on_start(void *arg, struct run *r) {
     struct exec *x = arg;
     AUTO_BUF json = BUF_INIT;
     buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
-    record_event(record_of(x), "start", json.data, json.len);
+    uint64_t number = record_event(record_of(x), "start", json.data, json.len);
+    if (x->cb.on_start && !x->left)
+        x->cb.on_start(x->cb.arg, number, run_id(r));
 }
 
-/* All of it was given at the beginning. */
 static void on_stdin(void *arg, size_t taken) {
-    (void)arg, (void)taken;
+    struct exec *x = arg;
+    (void)taken;
+    if (x->cb.on_stdin && !x->left)
+        x->cb.on_stdin(x->cb.arg);
 }
 
 static void on_file(void *arg, const char *path, uint64_t size, int fd) {
@@ -443,11 +463,11 @@ static int add_limits(struct call *c, struct run_request *q, const json_t *body,
     return 0;
 }
 
-static int read_request(struct call *c, const json_t *body, struct run_request *q,
+static int read_request(struct call *c, const json_t *body, bool live, struct run_request *q,
                         struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
     *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1, .tenant = xstrdup(c->tenant)};
-    if (json_is_string(in) && json_string_length(in))
+    if (live || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
     if (add_limits(c, q, body, p) < 0 || add_files(c, q, body, p) < 0)
         return -1;
@@ -475,7 +495,8 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
                struct exec **ret, struct problem *p) {
     struct run_request q;
     struct err e;
-    if (read_request(c, body, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+    if (read_request(c, body, cb->on_stdin != NULL, &q, p) < 0 ||
+        guard_may_run(c->api->guard, c, p) < 0) {
         run_request_done(&q);
         return -1;
     }
@@ -496,11 +517,12 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
         return -1;
     }
     record_of(x);
+    *ret = x;
     const json_t *in = json_object_get(body, "stdin");
     if (json_is_string(in) && json_string_length(in)) {
         run_stdin(x->run, json_string_value(in), json_string_length(in));
-        run_stdin(x->run, NULL, 0);
+        if (!cb->on_stdin)
+            run_stdin(x->run, NULL, 0);
     }
-    *ret = x;
     return 0;
 }

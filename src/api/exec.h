@@ -10,8 +10,13 @@ extern const struct schema execute_schema;
 
 struct exec_callbacks {
     void *arg;
+    /* Or NULL; may come before exec_start returns. */
+    void (*on_start)(void *arg, uint64_t number, const char *id);
     /* Or NULL. `number` is that of the event in the record. */
     void (*on_output)(void *arg, int stream, uint64_t number, const char *data, size_t len);
+    /* The program has taken of its stdin, or has closed it. When this is not NULL, stdin stays
+     * open after what the body holds, for exec_stdin. */
+    void (*on_stdin)(void *arg);
     /* Once; `why` is NULL when there is a result. The exec is gone after it. */
     void (*on_done)(void *arg, struct exec *x, const struct err *why);
 };
@@ -23,6 +28,11 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
 const char *exec_id(const struct exec *x);
 /* The result object of api.md; without stdout and stderr for those who had them as a stream. */
 void exec_result(const struct exec *x, bool no_output, struct buf *to);
+/* More for the program's stdin; no bytes are its end. For those who have on_stdin. */
+void exec_stdin(struct exec *x, const void *data, size_t len);
+size_t exec_stdin_backlog(const struct exec *x);
+void exec_signal(struct exec *x, int sig);
+uint64_t exec_last(const struct exec *x); /* the number of the last event */
 /* The consumer is slow; it is gone. After exec_leave no callback comes; the program is ended unless
  * the request asked to go on. */
 void exec_hold(struct exec *x, bool hold);

@@ -5,6 +5,7 @@ struct call;
 
 void do_execute(struct call *c);
 void do_execute_stream(struct call *c);
+void do_execute_ws(struct call *c);
 void do_batch(struct call *c);
 void do_execution(struct call *c);
 void do_execution_events(struct call *c);

@@ -155,6 +155,10 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
     return number;
 }
 
+uint64_t record_last(const struct record *rec) {
+    return rec->last;
+}
+
 void record_end(struct record *rec, const char *json, size_t len) {
     rec->ended_ns = now_ns();
     buf_add(&rec->result, json, len);

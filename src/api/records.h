@@ -18,6 +18,7 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
 /* `json` is the event's object. Returns its number; events beyond the bound of one record are
  * dropped (and the gap is told), but never the last. */
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len);
+uint64_t record_last(const struct record *rec); /* the number of the last event */
 /* The whole result, or an error object; no more events after it. */
 void record_end(struct record *rec, const char *json, size_t len);
 

@@ -15,6 +15,9 @@ const struct route routes[] = {
     {{"POST", "/v1/execute/stream", "Run a program and follow its output", "execute",
       &execute_schema, NULL, 200, "events: output, then result or error", STREAM_TYPE},
      do_execute_stream, .body_max = 64 * MB},
+    {{"GET", "/v1/execute/stream", "Run a program and talk to it, over a WebSocket: the first message "
+      "is the body of the POST, then events as JSON; stdin, stdin_end, interrupt, signal to the "
+      "program", "execute", NULL, NULL, 101, "a WebSocket", NULL}, do_execute_ws},
     {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
       "one result a line, in order of completion, each with its index", "application/x-ndjson"},
      do_batch, .body_max = 64 * MB},

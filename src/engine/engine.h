@@ -90,7 +90,8 @@ struct run_callbacks {
     void *arg;
     void (*on_start)(void *arg, struct run *r);
     void (*on_output)(void *arg, int stream, const void *data, size_t len);
-    /* The program took so much of its stdin (RUN_STDIN). */
+    /* The program took so much of its stdin (RUN_STDIN); 0: it reads no more, the rest is dropped.
+     */
     void (*on_stdin)(void *arg, size_t taken);
     /* A file that was made or changed (RUN_FILES); the descriptor is the engine's. */
     void (*on_file)(void *arg, const char *path, uint64_t size, int fd);

@@ -401,6 +401,7 @@ static void pump_stdin(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
     size_t before = r->stdin_at;
+    bool gone = false;
     int fd = s ? s->fds[SANDBOX_STDIN] : -1;
     if (fd < 0 || r->state != RUN_ACTIVE)
         return;
@@ -413,7 +414,7 @@ static void pump_stdin(struct run *r) {
             return;
         }
         if (n < 0) { /* nobody reads any more */
-            r->stdin_closed = true;
+            r->stdin_closed = gone = true;
             break;
         }
         r->stdin_at += (size_t)n;
@@ -425,6 +426,8 @@ static void pump_stdin(struct run *r) {
     if (r->stdin_closed)
         fd_close(&s->fds[SANDBOX_STDIN]);
     stdin_taken(r, taken);
+    if (gone && !r->cancelled)
+        r->cb.on_stdin(r->cb.arg, 0);
 }
 
 void run_stdin(struct run *r, const void *data, size_t len) {

@@ -62,6 +62,7 @@ void http_req_free(struct http_req *r) {
     if (r->response)
         MHD_destroy_response(r->response);
     buf_done(&r->out);
+    ws_free(r->ws);
     free(r->path);
     free(r->query);
     free(r);
@@ -139,6 +140,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     if (r->conn) {
         if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && r->phase != REQ_CUT && r->on_gone)
             r->on_gone(r);
+        if (r->ws)
+            ws_over(r->ws);
         if (r->phase != REQ_NEW && h->o.on_finished)
             h->o.on_finished(h->o.arg, r);
         r->conn->req = NULL;
@@ -254,8 +257,9 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0,
-        NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |
+            MHD_USE_ERROR_LOG,
+        0, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT, o->max_connections + 16,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
         o->idle_s, MHD_OPTION_NOTIFY_CONNECTION, http_conn_notify, h, MHD_OPTION_NOTIFY_COMPLETED,
@@ -288,6 +292,7 @@ void http_drain(struct http *h) {
         loop_unwatch(h->o.loop, &h->listeners[i].watch);
         fd_close(&h->listeners[i].fd);
     }
+    ws_drain(h);
 }
 
 unsigned http_connections(const struct http *h) {

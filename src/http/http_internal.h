@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 
 struct http_conn;
+struct ws;
 
 #define MAX_PARAMS 32
 #define SECOND     1000000000ull
@@ -23,7 +24,8 @@ struct http {
     } listeners[4];
     unsigned nlisteners;
     unsigned nconns;
-    size_t bodies; /* what all requests hold; see http_take_body */
+    size_t bodies;      /* what all requests hold; see http_take_body */
+    struct ws *sockets; /* borrowed: the WebSockets that are open */
     bool draining;
 };
 
@@ -81,6 +83,7 @@ struct http_req {
     const char *sign; /* of life, on a stream; borrowed */
     bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;
+    struct ws *ws; /* owned: what it has become, or NULL */
 };
 
 /* http.c */
@@ -106,3 +109,9 @@ void http_body_end(struct http_req *r);
 void http_body_done(struct http_req *r);
 /* http_reply.c */
 enum MHD_Result http_queue(struct http_req *r);
+/* The reply after which the connection is the WebSocket's; false when none is possible. */
+bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn);
+/* ws.c: the request is over; it is freed; the server stops. */
+void ws_over(struct ws *w);
+void ws_free(struct ws *w);
+void ws_drain(struct http *h);

@@ -21,7 +21,7 @@ static void dress(struct http_req *r, int status, const char *type) {
         MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     for (unsigned i = 0; i < r->nheaders; i++)
         MHD_add_response_header(r->response, r->headers[i].name, r->headers[i].value);
-    if (r->closing || r->http->draining)
+    if (!r->ws && (r->closing || r->http->draining))
         MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONNECTION, "close");
     r->status = status;
 }
@@ -69,6 +69,15 @@ void http_reply_file(struct http_req *r, int status, const char *type, int *fd, 
     r->bytes_out = size;
     dress(r, status, type);
     ready(r);
+}
+
+bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn) {
+    if (!may_reply(r) || !made(r, MHD_create_response_for_upgrade(fn, w)))
+        return false;
+    r->ws = w;
+    dress(r, MHD_HTTP_SWITCHING_PROTOCOLS, NULL);
+    ready(r);
+    return true;
 }
 
 /* ---- streams ---- */

@@ -124,6 +124,8 @@ static void on_output(void *arg, int stream, const void *data, size_t len) {
 static void on_stdin(void *arg, size_t taken) {
     struct client *c = arg;
     struct wire_out o;
+    if (!taken)
+        return;
     wire_begin(&o, WIRE_C_WANT);
     wire_put_u32(&o, (uint32_t)taken);
     chan_send(&c->chan, &o);

@@ -1,0 +1,320 @@
+/* See ws.h. ws_handshake.c has the part before the first frame.
+ *
+ * A WebSocket begins as the reply to its request. When the library has sent that, it hands over the
+ * socket and what it has read beyond the head (on_upgrade); from then on the socket is watched here
+ * until end(), which gives it back to be closed. The library then says that the request is over,
+ * and the WebSocket is freed with it: never inside one of its own callbacks.
+ *
+ * libwslay sends a close frame before everything that waits; so ours is given to it only when
+ * nothing waits any more. After that frame the peer has a while to answer with its own; what else
+ * it sends is thrown away meanwhile, since closing a socket with unread bytes would reset the
+ * connection and might take the close frame with it. */
+
+#include "http/ws_internal.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define PING_NS    (20 * SECOND)
+#define SILENT_NS  (60 * SECOND)
+#define GOODBYE_NS (5 * SECOND) /* for the peer's half of closing */
+#define READ_MAX   (128u << 10) /* bytes in one turn of the loop */
+#define FRAME_COST 128u         /* what a message that waits takes beside its bytes, about */
+#define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
+
+static struct loop *loop_of(const struct ws *w) {
+    return w->req->http->o.loop;
+}
+
+/* ---- the end ---- */
+
+/* At the end of the batch: a WebSocket may be freed as soon as the library has its socket back. */
+static void soon(struct ws *w) {
+    if (w->handle)
+        loop_defer(loop_of(w), &w->later);
+}
+
+static void end(struct ws *w) {
+    if (w->over)
+        return;
+    w->over = true;
+    loop_unwatch(loop_of(w), &w->watch);
+    loop_timer_stop(loop_of(w), &w->timer);
+    for (struct ws **at = &w->req->http->sockets; *at; at = &(*at)->next) {
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    }
+    soon(w);
+    w->o.on_closed(w->o.arg);
+}
+
+static void give_back(struct ws *w) {
+    MHD_upgrade_action(w->handle, MHD_UPGRADE_ACTION_CLOSE);
+    w->handle = NULL;
+    http_soon(w->req->http);
+}
+
+void ws_over(struct ws *w) {
+    end(w);
+}
+
+void ws_free(struct ws *w) {
+    if (!w)
+        return;
+    wslay_event_context_free(w->frames);
+    buf_done(&w->early);
+    free(w);
+}
+
+/* ---- for libwslay ---- */
+
+size_t ws_backlog(const struct ws *w) {
+    return wslay_event_get_queued_msg_length(w->frames) +
+           FRAME_COST * wslay_event_get_queued_msg_count(w->frames);
+}
+
+static bool may_read(const struct ws *w) {
+    return !w->held && ws_backlog(w) < FULL;
+}
+
+static ssize_t not_now(struct ws *w, int why) {
+    wslay_event_set_error(w->frames, why);
+    return -1;
+}
+
+static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
+    struct ws *w = arg;
+    size_t early = w->early.len - w->early_at;
+    (void)ctx, (void)flags;
+    if (!may_read(w) || w->budget == 0)
+        return not_now(w, WSLAY_ERR_WOULDBLOCK);
+    if (early) {
+        size_t n = len < early ? len : early;
+        memcpy(to, w->early.data + w->early_at, n);
+        w->early_at += n;
+        return (ssize_t)n;
+    }
+    ssize_t n = recv(w->watch.fd, to, len < w->budget ? len : w->budget, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return not_now(w, WSLAY_ERR_WOULDBLOCK);
+    if (n <= 0)
+        return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
+    w->budget -= (size_t)n;
+    w->req->bytes_in += (size_t)n;
+    w->heard_ns = now_ns();
+    return n;
+}
+
+static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
+                       void *arg) {
+    struct ws *w = arg;
+    int more = flags & WSLAY_MSG_MORE ? MSG_MORE : 0;
+    (void)ctx;
+    ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT | more);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return not_now(w, WSLAY_ERR_WOULDBLOCK);
+    if (n < 0)
+        return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
+    w->req->bytes_out += (size_t)n;
+    w->heard_ns = now_ns(); /* it takes what we send: it is there */
+    return n;
+}
+
+static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
+                       void *arg) {
+    struct ws *w = arg;
+    (void)ctx;
+    if (w->closing || w->over)
+        return;
+    if (m->opcode == WSLAY_TEXT_FRAME)
+        w->o.on_text(w->o.arg, m->msg ? (const char *)m->msg : "", m->msg_length);
+    else if (m->opcode == WSLAY_BINARY_FRAME)
+        w->o.on_binary(w->o.arg, m->msg ? (const void *)m->msg : "", m->msg_length);
+}
+
+/* ---- turns ---- */
+
+/* Of a peer with whom we are through. False at its end. */
+static bool throw_away(struct ws *w) {
+    char scratch[16384];
+    for (int i = 0; i < 8; i++) {
+        ssize_t n = recv(w->watch.fd, scratch, sizeof scratch, MSG_DONTWAIT);
+        if (n <= 0)
+            return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    return true;
+}
+
+static bool take(struct ws *w) {
+    w->budget = READ_MAX;
+    if (wslay_event_want_read(w->frames))
+        return wslay_event_recv(w->frames) == 0;
+    return !wslay_event_get_close_sent(w->frames) || throw_away(w);
+}
+
+static bool give(struct ws *w) {
+    if (wslay_event_send(w->frames) != 0)
+        return false;
+    if (w->closing && !w->said && !wslay_event_want_write(w->frames)) {
+        w->said = true;
+        wslay_event_queue_close(w->frames, (uint16_t)w->code, (const uint8_t *)w->reason,
+                                strlen(w->reason));
+        return wslay_event_send(w->frames) == 0;
+    }
+    return true;
+}
+
+/* False when both have said that it is over. */
+static bool part(struct ws *w) {
+    bool sent = wslay_event_get_close_sent(w->frames);
+    bool got = wslay_event_get_close_received(w->frames);
+    if (sent && got)
+        return false;
+    if ((sent || got) && !w->parting) {
+        w->parting = true;
+        loop_timer(loop_of(w), &w->timer, now_ns() + GOODBYE_NS);
+    }
+    if (sent && !wslay_event_want_read(w->frames)) /* it broke the rules: no more is understood */
+        shutdown(w->watch.fd, SHUT_WR);
+    return true;
+}
+
+static uint32_t interest(const struct ws *w) {
+    bool reads = may_read(w) || wslay_event_get_close_sent(w->frames);
+    return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (wslay_event_want_write(w->frames) ? EPOLLOUT : 0);
+}
+
+static void turn(struct ws *w) {
+    struct err e;
+    if (!give(w) || !take(w) || !give(w) || !part(w)) {
+        end(w);
+        return;
+    }
+    uint32_t events = interest(w);
+    if (events != w->watch.events && loop_rewatch(loop_of(w), &w->watch, events, &e) < 0) {
+        end(w);
+        return;
+    }
+    if (w->high && ws_backlog(w) < HTTP_LOW_WATER) {
+        w->high = false;
+        if (w->o.on_drain && !w->closing)
+            w->o.on_drain(w->o.arg);
+    }
+}
+
+static void on_later(struct deferred *d) {
+    struct ws *w = d->arg;
+    if (w->over)
+        give_back(w);
+    else
+        turn(w);
+}
+
+/* A peer that sends no more and of whom nothing is read has left. */
+static void on_ready(struct watch *watch, uint32_t events) {
+    struct ws *w = watch->arg;
+    if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
+        end(w);
+    else
+        turn(w);
+}
+
+static void on_timer(struct timer *t) {
+    struct ws *w = t->arg;
+    uint64_t now = now_ns();
+    if (w->held)
+        w->heard_ns = now; /* nobody listened */
+    if (w->parting || now - w->heard_ns >= SILENT_NS) {
+        end(w);
+        return;
+    }
+    if (!wslay_event_want_write(w->frames)) {
+        const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
+        wslay_event_queue_msg(w->frames, &ping);
+        soon(w);
+    }
+    loop_timer(loop_of(w), t, now + PING_NS);
+}
+
+/* ---- the beginning ---- */
+
+void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
+                 size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle) {
+    struct ws *w = arg;
+    struct http_conn *c = w->req->conn;
+    struct http *h = w->req->http;
+    struct err e;
+    (void)mhd, (void)context;
+    loop_unwatch(h->o.loop, &c->watch); /* a descriptor has one watch */
+    loop_timer_stop(h->o.loop, &c->timer);
+    loop_timer_stop(h->o.loop, &c->probe);
+    w->handle = handle;
+    w->next = h->sockets;
+    h->sockets = w;
+    buf_add(&w->early, extra, len);
+    w->heard_ns = now_ns();
+    if (loop_watch(h->o.loop, &w->watch, fd, EPOLLIN | EPOLLRDHUP, &e) < 0) {
+        end(w);
+        return;
+    }
+    loop_timer(h->o.loop, &w->timer, w->heard_ns + PING_NS);
+    if (h->draining)
+        ws_close(w, WS_GOING_AWAY, "the server stops");
+    soon(w); /* not now: we are inside the library */
+}
+
+struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
+    static const struct wslay_event_callbacks callbacks = {
+        .recv_callback = on_recv, .send_callback = on_send, .on_msg_recv_callback = on_message};
+    struct ws *w = xcalloc(1, sizeof *w);
+    *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT};
+    w->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = w};
+    w->timer = (struct timer){.fn = on_timer, .arg = w};
+    w->later = (struct deferred){.fn = on_later, .arg = w};
+    if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
+        abort(); /* as base/buf.h: memory that cannot be had */
+    wslay_event_config_set_max_recv_msg_length(w->frames, WS_MESSAGE_MAX);
+    return w;
+}
+
+/* ---- for owners ---- */
+
+void ws_send_text(struct ws *w, const char *text, size_t len) {
+    const struct wslay_event_msg m = {
+        .opcode = WSLAY_TEXT_FRAME, .msg = (const uint8_t *)text, .msg_length = len};
+    if (w->over || w->closing)
+        return;
+    wslay_event_queue_msg(w->frames, &m); /* refused when a close frame is under way */
+    if (ws_backlog(w) > HTTP_HIGH_WATER)
+        w->high = true;
+    soon(w);
+}
+
+void ws_close(struct ws *w, enum ws_code code, const char *reason) {
+    if (w->over || w->closing)
+        return;
+    w->closing = true;
+    w->held = false; /* to hear the peer's answer; its messages are dropped */
+    w->code = code;
+    w->reason = reason;
+    soon(w);
+}
+
+void ws_hold(struct ws *w, bool hold) {
+    if (w->over || w->closing || w->held == hold)
+        return;
+    w->held = hold;
+    soon(w);
+}
+
+void ws_drain(struct http *h) {
+    for (struct ws *w = h->sockets; w; w = w->next)
+        ws_close(w, WS_GOING_AWAY, "the server stops");
+}

@@ -1,0 +1,47 @@
+#pragma once
+/* WebSocket (RFC 6455) on our loop: libmicrohttpd reads the handshake and hands the socket over,
+ * libwslay reads and writes the frames.
+ *
+ * A WebSocket belongs to its request and lives until on_finished was called for that: on_closed
+ * comes before it, exactly once, and nothing after on_closed. Every function may be called from any
+ * callback. Pings are sent and answered here; a peer that is silent for too long is closed.
+ *
+ * Nothing here waits for anybody: what the peer does not read costs one bounded buffer if the owner
+ * heeds ws_backlog, and what the owner cannot take stays in the peer's socket (ws_hold). */
+
+#include "http/http.h"
+
+#define WS_MESSAGE_MAX (1u << 20) /* bytes; a larger one closes with WS_TOO_BIG */
+
+enum ws_code {
+    WS_NORMAL = 1000,
+    WS_GOING_AWAY = 1001,
+    WS_UNSUPPORTED = 1003,
+    WS_POLICY = 1008,
+    WS_TOO_BIG = 1009,
+    WS_INTERNAL = 1011,
+    WS_TRY_LATER = 1013,
+};
+
+struct ws;
+struct ws_options {
+    void *arg;
+    void (*on_text)(void *arg, const char *text, size_t len); /* UTF-8 */
+    void (*on_binary)(void *arg, const void *data, size_t len);
+    void (*on_drain)(void *arg); /* the backlog has fallen below HTTP_LOW_WATER again; or NULL */
+    void (*on_closed)(void *arg);
+};
+
+/* What is wrong with the request as a handshake, in words, or NULL. *ret_status: 426 when another
+ * protocol or version is asked for (the headers for that are added), else 400. */
+const char *ws_wrong(struct http_req *r, int *ret_status);
+/* The reply to a good handshake. NULL when none is possible any more. */
+struct ws *ws_accept(struct http_req *r, const struct ws_options *o);
+
+void ws_send_text(struct ws *w, const char *text, size_t len);
+/* After what was sent before; nothing comes from the peer any more. `reason`: up to 123 bytes. */
+void ws_close(struct ws *w, enum ws_code code, const char *reason);
+/* Bytes that wait for the peer to read; more than HTTP_HIGH_WATER: send no more until on_drain. */
+size_t ws_backlog(const struct ws *w);
+/* Stop, or go on, reading what the peer sends. A little that was read already still comes. */
+void ws_hold(struct ws *w, bool hold);

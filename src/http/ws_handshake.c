@@ -1,0 +1,85 @@
+/* The handshake of a WebSocket: RFC 6455, section 4.2. */
+
+#include "http/ws_internal.h"
+
+#include <nettle/base64.h>
+#include <nettle/sha1.h>
+#include <string.h>
+#include <strings.h>
+
+#define KEY_LEN 24 /* 16 bytes in base64 */
+#define GUID    "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define VERSION "13"
+
+/* Whether the word is in a header's comma separated list. */
+static bool lists(const char *value, const char *word) {
+    size_t len = strlen(word);
+    for (const char *at = value; at && *at;) {
+        at += strspn(at, " \t,");
+        size_t n = strcspn(at, " \t,");
+        if (n == len && strncasecmp(at, word, len) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static bool is_key(const char *key) {
+    struct base64_decode_ctx ctx;
+    uint8_t bytes[BASE64_DECODE_LENGTH(KEY_LEN)];
+    size_t n = sizeof bytes;
+    if (!key || strlen(key) != KEY_LEN || strpbrk(key, " \t"))
+        return false;
+    base64_decode_init(&ctx);
+    return base64_decode_update(&ctx, &n, bytes, KEY_LEN, key) && base64_decode_final(&ctx) &&
+           n == 16;
+}
+
+const char *ws_wrong(struct http_req *r, int *ret_status) {
+    const char *version = http_header(r, "Sec-WebSocket-Version");
+    *ret_status = 426;
+    if (!lists(http_header(r, "Upgrade"), "websocket")) {
+        http_add_header(r, "Upgrade", "websocket");
+        return "this path takes a WebSocket with GET: the header \"Upgrade: websocket\" is missing";
+    }
+    *ret_status = 400;
+    if (strcmp(r->method, "GET") != 0 || r->is_1_0)
+        return "a WebSocket begins with GET and HTTP/1.1";
+    if (!lists(http_header(r, "Connection"), "upgrade"))
+        return "the header \"Connection: Upgrade\" is missing";
+    if (http_header(r, "Transfer-Encoding") || http_body_length(r) > 0)
+        return "the request for a WebSocket has no body";
+    if (!version || strcmp(version, VERSION) != 0) {
+        *ret_status = 426;
+        http_add_header(r, "Upgrade", "websocket");
+        http_add_header(r, "Sec-WebSocket-Version", VERSION);
+        return "Sec-WebSocket-Version is not 13, the only one there is";
+    }
+    if (!is_key(http_header(r, "Sec-WebSocket-Key")))
+        return "Sec-WebSocket-Key is not 16 bytes in base64";
+    return NULL;
+}
+
+/* `ret` has room for BASE64_ENCODE_RAW_LENGTH(20) and a NUL. */
+static void accept_of(const char *key, char *ret) {
+    struct sha1_ctx ctx;
+    uint8_t digest[SHA1_DIGEST_SIZE];
+    sha1_init(&ctx);
+    sha1_update(&ctx, KEY_LEN, (const uint8_t *)key);
+    sha1_update(&ctx, sizeof GUID - 1, (const uint8_t *)GUID);
+    sha1_digest(&ctx, sizeof digest, digest);
+    base64_encode_raw(ret, sizeof digest, digest);
+    ret[BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE)] = '\0';
+}
+
+struct ws *ws_accept(struct http_req *r, const struct ws_options *o) {
+    char accepted[BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE) + 1];
+    accept_of(http_header(r, "Sec-WebSocket-Key"), accepted);
+    http_add_header(r, "Upgrade", "websocket");
+    http_add_header(r, "Sec-WebSocket-Accept", accepted);
+    struct ws *w = ws_new(r, o);
+    if (http_switch(r, w, ws_upgraded))
+        return w;
+    ws_free(w);
+    return NULL;
+}

@@ -1,0 +1,30 @@
+#pragma once
+/* The inside of a WebSocket; for ws*.c and the ends of a request only. */
+
+#include "http/http_internal.h"
+#include "http/ws.h"
+
+#include <wslay/wslay.h>
+
+struct ws {
+    struct http_req *req; /* borrowed: its owner */
+    struct ws *next;      /* of those that are open */
+    struct ws_options o;
+    wslay_event_context_ptr frames;           /* owned */
+    struct MHD_UpgradeResponseHandle *handle; /* NULL before and after the socket is ours */
+    struct watch watch;                       /* of the socket */
+    struct timer timer;                       /* of pings; at the end, for the peer's goodbye */
+    struct deferred later;
+    struct buf early; /* what came with the handshake */
+    size_t early_at, budget;
+    uint64_t heard_ns; /* when the peer last sent or took something */
+    bool held, high;   /* the owner is slow; the peer is */
+    bool closing, said, parting, over;
+    enum ws_code code;  /* once it is closing */
+    const char *reason; /* a constant */
+};
+
+struct ws *ws_new(struct http_req *r, const struct ws_options *o);
+/* For the library, when it has sent the reply. */
+void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
+                 size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
