@@ -317,6 +317,8 @@ void exec_leave(struct exec *x) {
     x->left = true;
     if (x->goes_on) {
         run_hold(x->run, false);
+        if (x->cb.on_stdin)
+            run_stdin(x->run, NULL, 0); /* nobody will say more */
         return;
     }
     static const char json[] = "{\"error\":{\"code\":\"client_gone\",\"message\":\"the client went "

@@ -24,6 +24,7 @@
 #define SILENT_NS  (60 * SECOND)
 #define GOODBYE_NS (5 * SECOND) /* for the peer's half of closing */
 #define READ_MAX   (128u << 10) /* bytes in one turn of the loop */
+#define PIECES_MAX 4096u        /* of a message: each costs libwslay a few allocations */
 #define FRAME_COST 128u         /* what a message that waits takes beside its bytes, about */
 #define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
 
@@ -104,12 +105,24 @@ static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int
     ssize_t n = recv(w->watch.fd, to, len < w->budget ? len : w->budget, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return not_now(w, WSLAY_ERR_WOULDBLOCK);
-    if (n <= 0)
+    if (n <= 0) {
+        w->gone = true;
         return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
+    }
     w->budget -= (size_t)n;
     w->req->bytes_in += (size_t)n;
     w->heard_ns = now_ns();
     return n;
+}
+
+/* Of a frame that is none libwslay says so with a close frame that has no code; it gets one. */
+static ssize_t send_malformed(struct ws *w) {
+    static const uint8_t text[] = {0x88, 2, WSLAY_CODE_PROTOCOL_ERROR >> 8,
+                                   WSLAY_CODE_PROTOCOL_ERROR & 0xff};
+    ssize_t n = send(w->watch.fd, text, sizeof text, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return not_now(w, WSLAY_ERR_WOULDBLOCK);
+    return n == sizeof text ? 2 : not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
 }
 
 static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
@@ -117,6 +130,8 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
     struct ws *w = arg;
     int more = flags & WSLAY_MSG_MORE ? MSG_MORE : 0;
     (void)ctx;
+    if (w->malformed && len == 2 && memcmp(data, "\x88", 2) == 0) /* no text of ours holds a NUL */
+        return send_malformed(w);
     ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT | more);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return not_now(w, WSLAY_ERR_WOULDBLOCK);
@@ -125,6 +140,19 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
     w->req->bytes_out += (size_t)n;
     w->heard_ns = now_ns(); /* it takes what we send: it is there */
     return n;
+}
+
+/* SECURITY: a message in pieces of one byte would take a hundred times its size. */
+static void on_frame(wslay_event_context_ptr ctx,
+                     const struct wslay_event_on_frame_recv_start_arg *f, void *arg) {
+    struct ws *w = arg;
+    if (wslay_is_ctrl_frame(f->opcode))
+        return;
+    w->pieces = f->opcode == WSLAY_CONTINUATION_FRAME ? w->pieces + 1 : 1;
+    if (w->pieces <= PIECES_MAX)
+        return;
+    wslay_event_queue_close(ctx, WS_TOO_BIG, NULL, 0);
+    wslay_event_shutdown_read(ctx);
 }
 
 static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
@@ -154,8 +182,11 @@ static bool throw_away(struct ws *w) {
 
 static bool take(struct ws *w) {
     w->budget = READ_MAX;
-    if (wslay_event_want_read(w->frames))
-        return wslay_event_recv(w->frames) == 0;
+    if (wslay_event_want_read(w->frames)) {
+        if (wslay_event_recv(w->frames) != 0)
+            w->malformed = true;
+        return !w->gone;
+    }
     return !wslay_event_get_close_sent(w->frames) || throw_away(w);
 }
 
@@ -271,8 +302,10 @@ void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const cha
 }
 
 struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
-    static const struct wslay_event_callbacks callbacks = {
-        .recv_callback = on_recv, .send_callback = on_send, .on_msg_recv_callback = on_message};
+    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
+                                                           .send_callback = on_send,
+                                                           .on_frame_recv_start_callback = on_frame,
+                                                           .on_msg_recv_callback = on_message};
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT};
     w->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = w};

@@ -17,8 +17,10 @@ struct ws {
     struct deferred later;
     struct buf early; /* what came with the handshake */
     size_t early_at, budget;
-    uint64_t heard_ns; /* when the peer last sent or took something */
-    bool held, high;   /* the owner is slow; the peer is */
+    uint64_t heard_ns;    /* when the peer last sent or took something */
+    unsigned pieces;      /* of the message that is coming */
+    bool held, high;      /* the owner is slow; the peer is */
+    bool gone, malformed; /* the peer has left; what it sends is no WebSocket */
     bool closing, said, parting, over;
     enum ws_code code;  /* once it is closing */
     const char *reason; /* a constant */

@@ -7,12 +7,13 @@ import dataclasses
 import hashlib
 import json
 import os
+import socket
 import struct
 from pathlib import Path
 from typing import Any
 
 from harness import Service
-from raw_http import Closed, Raw, Reply
+from raw_http import Closed, Raw
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 PATH = "/v1/execute/stream"
@@ -72,21 +73,14 @@ class Socket(Raw):
     ) -> None:
         super().__init__(where)
         if rcvbuf:
-            import socket
-
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.send(handshake(more=more) + early)
-        self.reply = self.read_head()
+        self.reply = self.head()
         assert self.reply.status == 101, self.reply
         wanted = base64.b64encode(hashlib.sha1(KEY + GUID).digest()).decode()
         assert self.reply.header("Sec-WebSocket-Accept") == wanted
         assert (self.reply.header("Upgrade") or "").lower() == "websocket"
         assert (self.reply.header("Connection") or "").lower() == "upgrade"
-
-    def read_head(self) -> Reply:
-        lines = self.until(b"\r\n\r\n").decode().split("\r\n")
-        pairs = [line.split(": ", 1) for line in lines[1:] if line]
-        return Reply(int(lines[0].split()[1]), [(name, value) for name, value in pairs], b"")
 
     def say(self, **message: Any) -> Socket:
         self.send(frame(TEXT, json.dumps(message).encode()))

@@ -1,7 +1,9 @@
-/* Any bytes as what a client sends, to the real adapter and its library: heads, chunks, forms. What
- * comes back is a row of whole replies, and the handler is called in an order that makes sense. */
+/* Any bytes as what a client sends, to the real adapter and its library: heads, chunks, forms; and
+ * after a W and a good handshake, frames. What comes back is a row of whole replies, and the
+ * handler is called in an order that makes sense. */
 
 #include "http/http.h"
+#include "http/ws.h"
 
 #include "base/fd.h"
 #include "base/num.h"
@@ -26,7 +28,7 @@ struct world {
     socklen_t name_len;
     struct watch watch; /* of the client */
     struct buf got;
-    unsigned begun, finished;
+    unsigned begun, finished, opened, closed;
 };
 
 static void must(bool holds) {
@@ -51,6 +53,48 @@ static bool piece(struct http_req *r, const struct http_part *p) {
     return memchr(p->data, '!', p->len) == NULL || (answer(r), false);
 }
 
+/* ---- a WebSocket that says everything back ---- */
+
+struct echo {
+    struct world *world;
+    struct ws *ws;
+};
+
+static void on_text(void *arg, const char *text, size_t len) {
+    struct echo *echo = arg;
+    must(len <= WS_MESSAGE_MAX);
+    ws_send_text(echo->ws, text, len);
+    if (len == 3)
+        ws_close(echo->ws, WS_NORMAL, "three");
+}
+
+static void on_binary(void *arg, const void *data, size_t len) {
+    struct echo *echo = arg;
+    must(data != NULL);
+    ws_hold(echo->ws, len > 100);
+    ws_send_text(echo->ws, "b", 1);
+}
+
+static void on_closed(void *arg) {
+    struct echo *echo = arg;
+    echo->world->closed++;
+}
+
+static void open_echo(struct world *w, struct http_req *r) {
+    int status = 0;
+    if (ws_wrong(r, &status)) {
+        http_reply(r, status, "text/plain", "no", 2);
+        return;
+    }
+    struct echo *echo = xcalloc(1, sizeof *echo);
+    const struct ws_options o = {
+        .arg = echo, .on_text = on_text, .on_binary = on_binary, .on_closed = on_closed};
+    echo->world = w;
+    http_set_user(r, echo);
+    echo->ws = ws_accept(r, &o);
+    w->opened += echo->ws != NULL;
+}
+
 static void on_request(void *arg, struct http_req *r) {
     static const struct http_take whole = {BODY_MAX, answer, too_large, too_large};
     struct world *w = arg;
@@ -60,6 +104,8 @@ static void on_request(void *arg, struct http_req *r) {
     must(!http_query(r, "a") || http_raw_query(r));
     if (strcmp(path, "/now") == 0)
         answer(r);
+    else if (strcmp(path, "/ws") == 0)
+        open_echo(w, r);
     else if (strcmp(path, "/stream") == 0) {
         http_stream(r, 200, "text/plain");
         http_write(r, "abc", 3);
@@ -70,7 +116,7 @@ static void on_request(void *arg, struct http_req *r) {
 
 static void on_finished(void *arg, struct http_req *r) {
     struct world *w = arg;
-    (void)r;
+    free(http_user(r));
     w->finished++;
 }
 
@@ -132,6 +178,8 @@ static void check_replies(const struct buf *got) {
         body += 4;
         long len = length_of(at, body);
         bool chunked = strcasestr(at, "Transfer-Encoding: chunked") != NULL;
+        if (strncmp(at + 9, "101", 3) == 0)
+            return; /* frames */
         if (strncmp(at + 9, "1", 1) == 0)
             len = 0;
         else if (len < 0 || chunked || strcasestr(at, "Connection: close"))
@@ -141,6 +189,10 @@ static void check_replies(const struct buf *got) {
     }
 }
 
+static const char handshake[] = "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
+                                "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct world *w = begin();
     struct err e;
@@ -148,12 +200,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     must(connect(fd, (const struct sockaddr *)&w->name, w->name_len) == 0);
+    if (size > 0 && data[0] == 'W') {
+        (void)!send(fd, handshake, sizeof handshake - 1, MSG_NOSIGNAL);
+        data++, size--;
+    }
     (void)!send(fd, data, size, MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
     buf_clear(&w->got);
     must(loop_watch(w->loop, &w->watch, fd, EPOLLIN, &e) == 0);
     must(loop_run(w->loop, &e) == 0);
     check_replies(&w->got);
+    must(w->closed == w->opened);
     must(w->finished >= w->begun); /* those that were refused are not begun */
     return 0;
 }
