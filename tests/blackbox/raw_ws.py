@@ -68,6 +68,9 @@ class Frame:
 class Socket(Raw):
     """One WebSocket, open when it is made; `early` goes with the handshake."""
 
+    def __enter__(self) -> Socket:
+        return self
+
     def __init__(
         self, where: Service | int | Path, early: bytes = b"", more: bytes = b"", rcvbuf: int = 0
     ) -> None:
@@ -75,12 +78,12 @@ class Socket(Raw):
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.send(handshake(more=more) + early)
-        self.reply = self.head()
-        assert self.reply.status == 101, self.reply
+        self.answer = self.head()
+        assert self.answer.status == 101, self.answer
         wanted = base64.b64encode(hashlib.sha1(KEY + GUID).digest()).decode()
-        assert self.reply.header("Sec-WebSocket-Accept") == wanted
-        assert (self.reply.header("Upgrade") or "").lower() == "websocket"
-        assert (self.reply.header("Connection") or "").lower() == "upgrade"
+        assert self.answer.header("Sec-WebSocket-Accept") == wanted
+        assert (self.answer.header("Upgrade") or "").lower() == "websocket"
+        assert (self.answer.header("Connection") or "").lower() == "upgrade"
 
     def say(self, **message: Any) -> Socket:
         self.send(frame(TEXT, json.dumps(message).encode()))
