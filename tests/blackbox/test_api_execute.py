@@ -551,7 +551,7 @@ def test_the_specification_is_consistent(service: Service) -> None:
 
 ROUTES = {
     "/v1/execute": {"post"},
-    "/v1/execute/stream": {"post"},
+    "/v1/execute/stream": {"get", "post"},
     "/v1/execute/batch": {"post"},
     "/v1/executions/{id}": {"get"},
     "/v1/executions/{id}/events": {"get"},
