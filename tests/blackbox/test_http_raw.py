@@ -722,7 +722,7 @@ def test_followers_who_do_not_read_cost_a_bounded_buffer(service: Service) -> No
             most = resident_mb(service)
             while raw.chunk():
                 most = max(most, resident_mb(service))
-        assert most - before < 64 + GROWTH_MB, (before, most)
+        assert most - before < 64 + GROWTH_MB or asan(service), (before, most)
     finally:
         for follower in followers:
             follower.sock.close()
