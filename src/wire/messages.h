@@ -4,82 +4,100 @@
  *
  *   S server   W warden   N nursery   Z zygote   I init   K kernel   C client (the command line) */
 
-#define WIRE_MESSAGES(X)                                                                           \
-    /* S→W */                                                                                    \
-    X(W_MAKE) /* u32 profile                                      a sandbox, please */             \
-    X(W_END)  /* u64 sandbox                                      kill it, whatever it does */     \
-    /* W→S */                                                                                    \
-    X(W_MADE)    /* u64 sandbox, u32 profile, u32 slot, u32 knobs;                                 \
-                    fds: SANDBOX_FDS_ in their order, then `knobs` cgroup knobs (first use of a    \
-                    slot only; later sandboxes in it have the same) */                             \
-    X(W_FAILED)  /* u32 profile, str why                             no sandbox this time */       \
-    X(W_EXITED)  /* u64 sandbox, u32 wait status                     its kernel process ended */   \
-    X(W_GONE)    /* u64 sandbox                                      all of it is dead */          \
-    X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */     \
-    X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */ \
-    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far */      \
-    X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */             \
-    /* the supervisor→W */                                                                       \
-    X(L_CONFIG) /* fd: the packed configuration         the profiles anew */                       \
-    /* W→N */                                                                                    \
-    X(N_MAKE) /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                 \
-    X(N_END)  /* u64 sandbox */                                                                    \
-    /* N→W */                                                                                    \
-    X(N_MADE)   /* u64 sandbox; fds: SANDBOX_FDS_ */                                               \
-    X(N_FAILED) /* u64 sandbox, str why */                                                         \
-    X(N_EXITED) /* u64 sandbox, u32 wait status */                                                 \
-    X(N_GONE)   /* u64 sandbox */                                                                  \
-    X(N_BORN)   /* u32 pid                          the nursery proper, a child of the warden */   \
-    X(N_STATE)  /* u32 profile_state, str what, str modules */                                     \
-    /* N→Z */                                                                                    \
-    X(Z_FORK) /* u64 sandbox, u32 uid, u32 procs;                                                  \
-                 fds: KERNEL_FDS_ in their order, then `procs` cgroup.procs files */               \
-    /* Z→N */                                                                                    \
-    X(Z_READY)  /* str version, str modules */                                                     \
-    X(Z_BROKEN) /* str why                       the profile cannot be loaded; it exits */         \
-    X(Z_FORKED) /* u64 sandbox, u32 pid */                                                         \
-    X(Z_FAILED) /* u64 sandbox, str why */                                                         \
-    X(Z_EXITED) /* u64 sandbox, u32 pid, u32 wait status */                                        \
-    /* I→N */                                                                                    \
-    X(I_READY)  /* fds: SANDBOX_FDS_, then the kernel's ends: KERNEL_FDS_ less the pidfd */        \
-    X(I_BROKEN) /* str why */                                                                      \
-    /* S→I, each answered by I_REPLY or I_ERROR in order */                                      \
-    X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */       \
-    X(I_CHANGES) /* u32 most, u32 depth           regular files below the workspace */             \
-    X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */   \
-    X(I_SIGNAL)  /* u32 signal                    to the kernel process */                         \
-    X(I_LIMITS)  /* u32 disk_mb                   a new size of the tmpfs */                       \
-    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */         \
-    X(I_USAGE)   /* -                             no cgroups here: what was used */                \
-    /* I→S */                                                                                    \
-    X(I_REPLY)  /* I_OPEN: one fd; I_CHANGES: u32 count, u32 cut, fd with records                  \
-                   (see init/files.c); I_USAGE: u64 peak bytes, u64 cpu us */                      \
-    X(I_ERROR)  /* u32 errno, str why */                                                           \
-    X(I_DENIED) /* str op, str detail, str rule  unasked: a refusal the user should hear of */     \
-    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */    \
-    /* K→I */                                                                                    \
-    X(K_HAND) /* u32 pid; fd: seccomp listener once, before any user code */                       \
-    /* K→S */                                                                                    \
-    X(K_READY)  /* -                             waiting for code */                               \
-    X(K_BROKEN) /* str why                       could not enter its sandbox */                    \
-    X(K_DONE)   /* see wire/run.h                the execution's end, from a hostile process */    \
-    /* S→K */                                                                                    \
-    X(K_RUN) /* see wire/run.h; fd: the code when it is not inline */                              \
-    /* C→S */                                                                                    \
-    X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */   \
-    X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                           \
-    X(C_STDIN)  /* bytes; empty means end of file */                                               \
-    X(C_SIGNAL) /* u32 signal                    Ctrl-C at the client */                           \
-    X(C_INFO)   /* -                             ask for the engine's state */                     \
-    /* S→C */                                                                                    \
-    X(C_STARTED) /* str execution id */                                                            \
-    X(C_WANT)    /* u32 bytes                     that much more of stdin may come */              \
-    X(C_OUTPUT)  /* u32 stream (1 or 2), bytes */                                                  \
-    X(C_FILE)    /* str path, u64 size; fd: the file, read only */                                 \
-    X(C_RESULT)  /* u32 exit status for a shell, str why ("" when the program just ended),         \
-                    bytes the result as JSON (empty when it is in the descriptor);                 \
-                    fd: memfd with the JSON when it does not fit */                                \
-    X(C_ERROR)   /* u32 retryable, str kind, str message, str remediation */                       \
+#define WIRE_MESSAGES(X)                                                                            \
+    /* S→W */                                                                                     \
+    X(W_MAKE)   /* u32 profile                                      a sandbox, please */            \
+    X(W_END)    /* u64 sandbox                                      kill it, whatever it does */    \
+    X(W_KERNEL) /* u64 sandbox, u32 number                        one more process in it */         \
+    X(W_KEEP) /* u64 sandbox; fd: its journal      it outlives this server; the next gets both */   \
+    /* W→S */                                                                                     \
+    X(W_MADE)   /* u64 sandbox, u32 profile, u32 slot, u32 knobs;                                   \
+                   fds: SANDBOX_FDS_ in their order, then `knobs` cgroup knobs (first use of a      \
+                   slot only; later sandboxes in it have the same) */                               \
+    X(W_FAILED) /* u32 profile, str why                             no sandbox this time */         \
+    X(W_EXITED) /* u64 sandbox, u32 number, u32 wait status         its kernel process ended */     \
+    X(W_KERNEL_MADE)   /* u64 sandbox, u32 number; fds: SANDBOX_CTL, _STDIN, _STDOUT, _STDERR */    \
+    X(W_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
+    X(W_KEPT)          /* u64 sandbox, u32 profile, u32 slot, u32 knobs, u32 kernels;               \
+                          fds: journal, SANDBOX_FDS_, knobs. What an earlier server kept; that many \
+                          W_KERNEL_MADE follow (number 0 is in SANDBOX_FDS_) */                     \
+    X(W_GONE)          /* u64 sandbox                                      all of it is dead */     \
+    X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */      \
+    X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */  \
+    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far */       \
+    X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */              \
+    /* the supervisor→W */                                                                        \
+    X(L_CONFIG) /* fd: the packed configuration         the profiles anew */                        \
+    /* W→N */                                                                                     \
+    X(N_MAKE)   /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                \
+    X(N_END)    /* u64 sandbox */                                                                   \
+    X(N_KERNEL) /* u64 sandbox, u32 number; fds: cgroup.procs files */                              \
+    /* N→W */                                                                                     \
+    X(N_MADE)          /* u64 sandbox; fds: SANDBOX_FDS_ */                                         \
+    X(N_FAILED)        /* u64 sandbox, str why */                                                   \
+    X(N_EXITED)        /* u64 sandbox, u32 number, u32 wait status */                               \
+    X(N_KERNEL_MADE)   /* as W_KERNEL_MADE */                                                       \
+    X(N_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
+    X(N_GONE)          /* u64 sandbox */                                                            \
+    X(N_BORN)  /* u32 pid                          the nursery proper, a child of the warden */     \
+    X(N_STATE) /* u32 profile_state, str what, str modules */                                       \
+    /* N→Z */                                                                                     \
+    X(Z_FORK) /* u64 sandbox, u32 number, u32 uid, u32 procs;                                       \
+                 fds: KERNEL_FDS_ in their order, then `procs` cgroup.procs files */                \
+    /* Z→N */                                                                                     \
+    X(Z_READY)  /* str version, str modules */                                                      \
+    X(Z_BROKEN) /* str why                       the profile cannot be loaded; it exits */          \
+    X(Z_FORKED) /* u64 sandbox, u32 number, u32 pid */                                              \
+    X(Z_FAILED) /* u64 sandbox, u32 number, str why */                                              \
+    X(Z_EXITED) /* u64 sandbox, u32 number, u32 pid, u32 wait status */                             \
+    /* I→N */                                                                                     \
+    X(I_READY)  /* fds: SANDBOX_FDS_, then the kernel's ends: KERNEL_FDS_ less the pidfd */         \
+    X(I_BROKEN) /* str why */                                                                       \
+    /* N→I, on the same socket, answered by I_READY: KERNEL_SET_FDS */                            \
+    X(I_MORE) /* -                                 ends for one more process */                     \
+    /* S→I, each answered by I_REPLY or I_ERROR in order */                                       \
+    X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */        \
+    X(I_CHANGES) /* u32 most, u32 depth           regular files below the workspace */              \
+    X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
+    X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
+    X(I_LIMITS)  /* u32 disk_mb                   a new size of the tmpfs */                        \
+    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */          \
+    X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
+    /* I→S */                                                                                     \
+    X(I_REPLY)  /* I_OPEN: one fd; I_CHANGES: u32 count, u32 cut, fd with records                   \
+                   (see init/files.c); I_USAGE: u64 peak bytes, u64 cpu us */                       \
+    X(I_ERROR)  /* u32 errno, str why */                                                            \
+    X(I_DENIED) /* str op, str detail, str rule  unasked: a refusal the user should hear of */      \
+    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */     \
+    /* K→I */                                                                                     \
+    X(K_HAND) /* u32 number, u32 pid; fd: seccomp listener once, before any user code */            \
+    /* K→S */                                                                                     \
+    X(K_READY)  /* -                             waiting for code */                                \
+    X(K_BROKEN) /* str why                       could not enter its sandbox */                     \
+    X(K_DONE)   /* see wire/run.h                the execution's end, from a hostile process */     \
+    X(K_SAY)    /* bytes JSON, empty when in fd: a regular file of at most LIVE_MAX bytes */        \
+    X(K_PTY)    /* fd: the terminal that the command to come sits at */                             \
+    /* S→K */                                                                                     \
+    X(K_RUN)  /* see wire/run.h; fd: the code when it is not inline */                              \
+    X(K_LIVE) /* u32 open_files, u32 pids (0: not by rlimit)   be a live kernel */                  \
+    X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
+    X(K_EXEC) /* u32 open_files, u32 pids, u32 rows, u32 columns (0: no terminal), str directory,   \
+                 u32 nargs, str…, u32 nenv, str "K=V"…      be a command instead */             \
+    /* C→S */                                                                                     \
+    X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */    \
+    X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                            \
+    X(C_STDIN)  /* bytes; empty means end of file */                                                \
+    X(C_SIGNAL) /* u32 signal                    Ctrl-C at the client */                            \
+    X(C_INFO)   /* -                             ask for the engine's state */                      \
+    /* S→C */                                                                                     \
+    X(C_STARTED) /* str execution id */                                                             \
+    X(C_WANT)    /* u32 bytes                     that much more of stdin may come */               \
+    X(C_OUTPUT)  /* u32 stream (1 or 2), bytes */                                                   \
+    X(C_FILE)    /* str path, u64 size; fd: the file, read only */                                  \
+    X(C_RESULT)  /* u32 exit status for a shell, str why ("" when the program just ended),          \
+                    bytes the result as JSON (empty when it is in the descriptor);                  \
+                    fd: memfd with the JSON when it does not fit */                                 \
+    X(C_ERROR)   /* u32 retryable, str kind, str message, str remediation */                        \
     X(C_STATE)   /* fd: memfd with JSON */
 
 enum wire_type {
@@ -119,6 +137,16 @@ enum kernel_fd {
 /* What init makes of these: the sandbox's but for the network's tables, the kernel's from
  * KERNEL_CTL on. */
 #define INIT_FDS (SANDBOX_SNMP + KERNEL_FDS_ - KERNEL_CTL)
+/* The same for one more process in a sandbox: CTL, STDIN, STDOUT, STDERR of the owner, then the
+ * kernel's from KERNEL_CTL on. */
+#define KERNEL_OWNER_FDS 4
+#define KERNEL_SET_FDS   (KERNEL_OWNER_FDS + KERNEL_FDS_ - KERNEL_CTL)
+
+#define LIVE_MAX (64u << 20) /* bytes of one K_SAY or K_DO */
+
+/* Whom a signal is for: the process itself, its process group, or every process that comes from it.
+ */
+enum signal_scope { SIGNAL_PROCESS, SIGNAL_GROUP, SIGNAL_TREE };
 
 enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RESTARTING };
 enum limit_kind {
