@@ -112,7 +112,7 @@ const char *run_tenant(const struct run_request *q) {
  * have to give way: queue.h says when. */
 static int find_place(struct profile_pool *p, const struct run_request *q, struct err *e) {
     struct engine *g = p->engine;
-    bool memory = budget_lets(g, q);
+    bool memory = budget_lets(g, &q->limits, q->files_bytes);
     if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
         return 0;
     err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
@@ -121,8 +121,9 @@ static int find_place(struct profile_pool *p, const struct run_request *q, struc
     struct queue_item *other = queue_surplus(&p->queue, run_tenant(q));
     if (!other)
         return -1;
+    struct guest *who = other->owner;
     queue_remove(&p->queue, other);
-    run_fail(other->owner, e);
+    who->kind->fail(who->owner, e);
     return 0;
 }
 
@@ -130,5 +131,7 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
     if (choose_profile(g, q, ret, e) < 0 || settle_limits(g, &q->limits, e) < 0 ||
         check_inputs(q, e) < 0)
         return -1;
-    return budget_check(g, q, e) < 0 ? -1 : find_place(*ret, q, e);
+    if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
+        return -1;
+    return find_place(*ret, q, e);
 }

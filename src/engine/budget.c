@@ -22,21 +22,22 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static uint64_t bytes_of_files(const struct run_request *q) {
+static uint64_t bytes_of_files(const struct run_input *inputs, unsigned n) {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < q->ninputs; i++) {
+    for (unsigned i = 0; i < n; i++) {
         struct stat st;
-        if (fstat(q->inputs[i].fd, &st) == 0 && st.st_size > 0)
+        if (fstat(inputs[i].fd, &st) == 0 && st.st_size > 0)
             sum += (uint64_t)st.st_size;
     }
     return sum;
 }
 
 /* What a program counts that has used so much. */
-static uint64_t charge(const struct engine *g, const struct run_request *q, uint64_t used) {
-    uint64_t limit = (uint64_t)q->limits.memory_mb << 20;
+static uint64_t charge(const struct engine *g, const struct config_limits *l, uint64_t files_bytes,
+                       uint64_t used) {
+    uint64_t limit = (uint64_t)l->memory_mb << 20;
     uint64_t least = g->no_groups ? limit : smaller(RESERVE, limit);
-    return (used > least ? used : least) + q->files_bytes;
+    return (used > least ? used : least) + files_bytes;
 }
 
 static void recharge(struct sandbox *s, uint64_t bytes) {
@@ -52,8 +53,9 @@ static void measure(struct engine *g) {
         return;
     g->measured_ns = now;
     for (struct sandbox *s = g->sandboxes; s; s = s->next) {
-        if (s->run)
-            recharge(s, charge(g, run_request_of(s->run), knobs_memory_peak(s->knobs)));
+        const struct guest *who = s->guest;
+        if (who)
+            recharge(s, charge(g, who->limits, who->files_bytes, knobs_memory_peak(s->knobs)));
     }
 }
 
@@ -61,26 +63,27 @@ static uint64_t budget_of(const struct engine *g) {
     return (uint64_t)g->config.memory_budget_mb << 20;
 }
 
-int budget_check(const struct engine *g, struct run_request *q, struct err *e) {
-    q->files_bytes = bytes_of_files(q);
-    uint64_t least = charge(g, q, 0);
+int budget_check(const struct engine *g, const struct config_limits *l,
+                 const struct run_input *inputs, unsigned n, uint64_t *ret_files, struct err *e) {
+    *ret_files = bytes_of_files(inputs, n);
+    uint64_t least = charge(g, l, *ret_files, 0);
     if (budget_of(g) && least > budget_of(g))
         return err_user(e, "limit_too_high",
                         "the program needs at least %u MB, %u of them for its files, and this "
                         "engine's memory budget is %u MB",
-                        MIB(least), MIB(q->files_bytes), g->config.memory_budget_mb);
+                        MIB(least), MIB(*ret_files), g->config.memory_budget_mb);
     return 0;
 }
 
-bool budget_lets(struct engine *g, const struct run_request *q) {
+bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes) {
     if (budget_of(g) == 0)
         return true;
     measure(g);
-    return g->charged + charge(g, q, 0) <= budget_of(g);
+    return g->charged + charge(g, l, files_bytes, 0) <= budget_of(g);
 }
 
-void budget_take(struct sandbox *s, const struct run_request *q) {
-    recharge(s, charge(s->engine, q, 0));
+void budget_take(struct sandbox *s, const struct guest *who) {
+    recharge(s, charge(s->engine, who->limits, who->files_bytes, 0));
 }
 
 void budget_give(struct sandbox *s) {

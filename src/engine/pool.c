@@ -1,11 +1,12 @@
-/* The engine's core: one pool of ready sandboxes and one queue of waiting runs per profile.
+/* The engine's core: one pool of ready sandboxes and one queue of waiting guests per profile.
  *
- * A run takes the oldest ready sandbox; where none is ready it waits (queue.h says in what order),
- * and sandboxes are asked for: as many as the pool wants to hold plus one for each that waits, but
- * never more than the operator allows to be alive. Where some are ready and runs wait all the same,
- * they wait for memory (budget.c), and no more are asked for. Profiles take turns in getting the
- * places that become free. Refilling starts when a run is over (or when the pool is empty),
- * so that making the next sandbox does not compete with the program that took the last. */
+ * A guest (a program, or a live sandbox) takes the oldest ready sandbox; where none is ready it
+ * waits (queue.h says in what order), and sandboxes are asked for: as many as the pool wants to
+ * hold plus one for each that waits, but never more than the operator allows to be alive. Where
+ * some are ready and runs wait all the same, they wait for memory (budget.c), and no more are asked
+ * for. Profiles take turns in getting the places that become free. Refilling starts when a run is
+ * over (or when the pool is empty), so that making the next sandbox does not compete with the
+ * program that took the last. */
 
 #include "engine/sandbox.h"
 
@@ -89,7 +90,7 @@ void pool_trim(struct profile_pool *p) {
         sandbox_end(p->ready);
 }
 
-static struct run *next_waiting(struct profile_pool *p) {
+static struct guest *next_waiting(struct profile_pool *p) {
     return queue_take(&p->queue)->owner;
 }
 
@@ -97,7 +98,8 @@ static struct run *next_waiting(struct profile_pool *p) {
  * for ever then. */
 static bool may_begin(const struct profile_pool *p) {
     const struct queue_item *first = queue_first(&p->queue);
-    return first && p->ready && budget_lets(p->engine, run_request_of(first->owner));
+    const struct guest *who = first ? first->owner : NULL;
+    return who && p->ready && budget_lets(p->engine, who->limits, who->files_bytes);
 }
 
 /* A place that another profile's ready sandbox holds is given up for a run that waits. */
@@ -113,8 +115,14 @@ static void make_room(struct profile_pool *p) {
 }
 
 void pool_dispatch(struct profile_pool *p) {
-    while (may_begin(p))
-        run_assign(next_waiting(p), take(p));
+    while (may_begin(p)) {
+        struct guest *who = next_waiting(p);
+        struct sandbox *s = take(p);
+        s->state = SANDBOX_BUSY;
+        s->guest = who;
+        budget_take(s, who);
+        who->kind->assign(who->owner, s);
+    }
     pool_trim(p);
     if (p->queue.n && !p->ready) {
         want(p, p->queue.n);
@@ -154,8 +162,10 @@ void pool_ready(struct sandbox *s) {
 static void refuse_all(struct profile_pool *p, const char *kind, const char *why) {
     struct err e;
     err_user(&e, kind, "profile %s: %s", p->config->name, why);
-    while (p->queue.n)
-        run_fail(next_waiting(p), &e);
+    while (p->queue.n) {
+        struct guest *who = next_waiting(p);
+        who->kind->fail(who->owner, &e);
+    }
 }
 
 void pool_failed(struct profile_pool *p, const char *why) {
@@ -214,8 +224,8 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_W_EXITED:
         s = sandbox_find(g, wire_get_u64(in));
-        if (s && s->run)
-            run_exited(s->run, (int)wire_get_u32(in));
+        if (s && s->guest)
+            s->guest->kind->exited(s->guest->owner, 0, (int)wire_get_u32(in));
         break;
     case WIRE_W_GONE:
         s = sandbox_find(g, wire_get_u64(in));

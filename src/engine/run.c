@@ -43,10 +43,6 @@ void run_move(struct run *r, enum run_state to) {
     r->state = to;
 }
 
-const struct run_request *run_request_of(const struct run *r) {
-    return &r->req;
-}
-
 const char *run_id(const struct run *r) {
     return r->id;
 }
@@ -98,7 +94,7 @@ static void close_run(struct run *r, const struct err *why) {
     struct sandbox *s = r->sandbox;
     r->sandbox = NULL;
     if (s)
-        s->run = NULL;
+        s->guest = NULL;
     if (!r->cancelled)
         r->cb.on_done(r->cb.arg, r, why);
     if (s) {
@@ -116,7 +112,12 @@ void run_fail(struct run *r, const struct err *why) {
     close_run(r, why);
 }
 
-void run_lost(struct run *r) {
+static void fail(void *owner, const struct err *why) {
+    run_fail(owner, why);
+}
+
+static void lost(void *owner) {
+    struct run *r = owner;
     struct err e;
     err_user(&e, "sandbox_lost",
              "the sandbox died under the program: a process of ours was killed");
@@ -124,7 +125,7 @@ void run_lost(struct run *r) {
 }
 
 static void leave_queue(struct run *r) {
-    queue_remove(&r->pool->queue, &r->place);
+    queue_remove(&r->pool->queue, &r->guest.place);
     pool_trim(r->pool);
 }
 
@@ -173,7 +174,7 @@ static void kill_program(struct run *r, enum run_end end) {
 static void waited_too_long(const struct run *r, struct err *e) {
     const struct profile_pool *p = r->pool;
     uint32_t ms = r->engine->config.queue_ms;
-    if (p->ready && !budget_lets(r->engine, &r->req))
+    if (p->ready && !budget_lets(r->engine, &r->req.limits, r->req.files_bytes))
         err_user(e, "memory_budget", "the machine had no memory for it within %u ms", ms);
     else
         err_user(e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s",
@@ -288,14 +289,12 @@ void run_start(struct run *r) {
         r->cb.on_start(r->cb.arg, r);
 }
 
-void run_assign(struct run *r, struct sandbox *s) {
+static void assign(void *owner, struct sandbox *s) {
+    struct run *r = owner;
     run_move(r, RUN_STAGING);
-    s->state = SANDBOX_BUSY;
-    s->run = r;
     r->sandbox = s;
     r->assigned_ns = now_ns();
     r->engine->counts.runs++;
-    budget_take(s, &r->req);
     loop_timer(r->engine->loop, &r->timer,
                r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
     if (!run_stage(r) && r->state == RUN_STAGING)
@@ -303,7 +302,8 @@ void run_assign(struct run *r, struct sandbox *s) {
 }
 
 /* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
-void run_frame(struct run *r, struct wire_in *in) {
+static void frame(void *owner, struct wire_in *in) {
+    struct run *r = owner;
     struct done_msg d;
     struct err e;
     if (r->state != RUN_ACTIVE)
@@ -336,7 +336,9 @@ void run_frame(struct run *r, struct wire_in *in) {
 }
 
 /* The kernel process ended and K_DONE, if it sent one, is already here. */
-void run_exited(struct run *r, int status) {
+static void exited(void *owner, uint32_t number, int status) {
+    struct run *r = owner;
+    (void)number;
     if (r->state == RUN_ACTIVE)
         chan_pump(&r->sandbox->ctl);
     if (r->state != RUN_ACTIVE)
@@ -363,12 +365,18 @@ void run_denied(struct run *r, const char *op, const char *detail, const char *r
     snprintf(d->rule, sizeof d->rule, "%s", rule);
 }
 
-void run_limit(struct run *r, enum limit_kind kind) {
+static void denied(void *owner, const char *op, const char *detail, const char *rule) {
+    run_denied(owner, op, detail, rule);
+}
+
+static void limit(void *owner, enum limit_kind kind) {
+    struct run *r = owner;
     if (r->state == RUN_ACTIVE && (kind == LIMIT_MEMORY || kind == LIMIT_CPU))
         kill_program(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
 }
 
-void run_answer(struct run *r, enum asked what, struct wire_in *in) {
+static void answer(void *owner, enum asked what, struct wire_in *in) {
+    struct run *r = owner;
     switch (r->state) {
     case RUN_STAGING:
         run_stage_answer(r, what, in);
@@ -389,6 +397,17 @@ void run_answer(struct run *r, enum asked what, struct wire_in *in) {
         return;
     }
 }
+
+static const struct guest_kind run_kind = {
+    .assign = assign,
+    .fail = fail,
+    .frame = frame,
+    .answer = answer,
+    .denied = denied,
+    .limit = limit,
+    .exited = exited,
+    .lost = lost,
+};
 
 /* ---- from the client ---- */
 
@@ -489,8 +508,10 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->warm = p->ready != NULL;
     id_make("exe_", r->id, sizeof r->id);
     *ret = r;
-    r->place.owner = r;
-    queue_add(&p->queue, &r->place, run_tenant(&r->req));
+    r->guest = (struct guest){
+        .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
+    r->guest.place.owner = &r->guest;
+    queue_add(&p->queue, &r->guest.place, run_tenant(&r->req));
     loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
     pool_dispatch(p);
     return 0;

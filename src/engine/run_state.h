@@ -32,7 +32,7 @@ struct denial {
 #define MAX_DENIED 16
 
 struct run {
-    struct queue_item place; /* in the queue */
+    struct guest guest;
     struct engine *engine;
     struct profile_pool *pool;
     struct sandbox *sandbox; /* borrowed while it is ours */
@@ -73,6 +73,9 @@ const char *run_tenant(const struct run_request *q);
 
 void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);
+/* It ends without a result. */
+void run_fail(struct run *r, const struct err *why);
+void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
 /* run_stage.c: what comes before the program starts; true when something has to be waited for. */
 bool run_stage(struct run *r);
 void run_stage_answer(struct run *r, enum asked what, struct wire_in *in);

@@ -1,5 +1,5 @@
 /* See sandbox.h. Two channels: to the kernel (hostile) and to init. Whatever a kernel sends beyond
- * K_READY goes to the run that uses it; a kernel that talks without one is ended. */
+ * K_READY goes to the guest that has it; a kernel that talks without one is ended. */
 
 #include "engine/sandbox.h"
 
@@ -39,8 +39,8 @@ static void on_ctl(struct chan *c, struct wire_in *in) {
         pool_ready(s);
         return;
     }
-    if (s->state == SANDBOX_BUSY && s->run) {
-        run_frame(s->run, in);
+    if (s->state == SANDBOX_BUSY && s->guest) {
+        s->guest->kind->frame(s->guest->owner, in);
         return;
     }
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN)
@@ -48,7 +48,8 @@ static void on_ctl(struct chan *c, struct wire_in *in) {
     sandbox_end(s);
 }
 
-/* A busy kernel may have closed its control socket and go on: its exit tells. Any other is useless.
+/* A busy kernel may have closed its control socket and go on: its guest knows. Any other is
+ * useless.
  */
 static void on_ctl_gone(struct chan *c, const struct err *why) {
     struct sandbox *s = c->arg;
@@ -57,22 +58,33 @@ static void on_ctl_gone(struct chan *c, const struct err *why) {
         pool_failed(s->pool, "the kernel died before it was ready");
     if (s->state != SANDBOX_BUSY)
         sandbox_end(s);
+    else if (s->guest && s->guest->kind->hung_up)
+        s->guest->kind->hung_up(s->guest->owner);
+}
+
+static struct question next_question(struct sandbox *s) {
+    struct question q = s->asked[s->asked_at];
+    s->asked_at = (s->asked_at + 1) % SANDBOX_MAX_ASKED;
+    s->nasked--;
+    return q;
 }
 
 static void on_req(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
-    if (!s->run)
+    const struct guest *who = s->guest;
+    if (!who)
         return;
     if (in->type == WIRE_I_DENIED) {
         const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
-        run_denied(s->run, op, detail, wire_get_str(in, 100));
+        who->kind->denied(who->owner, op, detail, wire_get_str(in, 100));
     } else if (in->type == WIRE_I_LIMIT) {
-        run_limit(s->run, (enum limit_kind)wire_get_u32(in));
+        who->kind->limit(who->owner, (enum limit_kind)wire_get_u32(in));
     } else if (s->nasked) {
-        enum asked what = (enum asked)s->asked[s->asked_at];
-        s->asked_at = (s->asked_at + 1) % SANDBOX_MAX_ASKED;
-        s->nasked--;
-        run_answer(s->run, what, in);
+        const struct question q = next_question(s);
+        if (q.fn)
+            q.fn(q.arg, in);
+        else
+            who->kind->answer(who->owner, q.what, in);
     }
 }
 
@@ -142,12 +154,33 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
     }
 }
 
-bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o) {
-    if (s->nasked == SANDBOX_MAX_ASKED)
+static bool ask(struct sandbox *s, const struct wire_out *o, const struct question *q) {
+    if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING)
         return false;
-    s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = (uint8_t)what;
+    s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = *q;
     chan_send(&s->req, o);
     return true;
+}
+
+bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o) {
+    return ask(s, o, &(struct question){.what = what});
+}
+
+bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
+                     void (*fn)(void *arg, struct wire_in *in), void *arg) {
+    return ask(s, o, &(struct question){.fn = fn, .arg = arg});
+}
+
+static void nobody(void *arg, struct wire_in *in) {
+    (void)arg, (void)in;
+}
+
+void sandbox_unask(struct sandbox *s, const void *arg) {
+    for (unsigned i = 0; i < s->nasked; i++) {
+        struct question *q = &s->asked[(s->asked_at + i) % SANDBOX_MAX_ASKED];
+        if (q->fn && q->arg == arg)
+            q->fn = nobody;
+    }
 }
 
 void sandbox_end(struct sandbox *s) {
@@ -157,7 +190,7 @@ void sandbox_end(struct sandbox *s) {
         pool_forget(s);
     s->state = SANDBOX_ENDING;
     loop_timer_stop(s->engine->loop, &s->deadline);
-    s->run = NULL;
+    s->guest = NULL;
     struct wire_out o;
     wire_begin(&o, WIRE_W_END);
     wire_put_u64(&o, s->id);
@@ -166,13 +199,18 @@ void sandbox_end(struct sandbox *s) {
     chan_done(&s->ctl);
     chan_done(&s->req);
     fd_close_all(s->fds, SANDBOX_FDS_);
+    while (s->nasked) {
+        const struct question q = next_question(s);
+        if (q.fn)
+            q.fn(q.arg, NULL);
+    }
 }
 
 void sandbox_gone(struct sandbox *s) {
     struct engine *g = s->engine;
     struct profile_pool *pool = s->pool;
-    if (s->run)
-        run_lost(s->run);
+    if (s->guest)
+        s->guest->kind->lost(s->guest->owner);
     if (s->state == SANDBOX_STARTING)
         pool_failed(pool, "it died before it was ready");
     sandbox_end(s);

@@ -5,7 +5,7 @@
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
 
-#define SANDBOX_MAX_ASKED 64
+#define SANDBOX_MAX_ASKED 128
 
 /* What an answer of init is the answer to. */
 enum asked {
@@ -19,6 +19,38 @@ enum asked {
     ASKED_USAGE
 };
 
+/* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
+struct guest {
+    struct queue_item place; /* in the pool's queue; its owner is the guest */
+    const struct guest_kind *kind;
+    void *owner;                        /* borrowed: the one that it is embedded in */
+    const struct config_limits *limits; /* borrowed from the owner */
+    uint64_t files_bytes;               /* of what is copied in for it */
+};
+
+struct guest_kind {
+    void (*assign)(void *owner, struct sandbox *s);
+    /* It waited in vain. */
+    void (*fail)(void *owner, const struct err *why);
+    /* From the first kernel. */
+    void (*frame)(void *owner, struct wire_in *in);
+    void (*hung_up)(void *owner); /* it closed its control socket, or ended */
+    /* From init. */
+    void (*answer)(void *owner, enum asked what, struct wire_in *in);
+    void (*denied)(void *owner, const char *op, const char *detail, const char *rule);
+    void (*limit)(void *owner, enum limit_kind kind);
+    /* From the warden. */
+    void (*exited)(void *owner, uint32_t number, int status);
+    void (*lost)(void *owner);
+};
+
+/* A question to init without an answer yet. */
+struct question {
+    enum asked what;
+    void (*fn)(void *arg, struct wire_in *in); /* or NULL: the guest gets the answer */
+    void *arg;
+};
+
 struct sandbox {
     struct sandbox *next;       /* of all */
     struct sandbox *next_ready; /* of the pool's ready ones */
@@ -29,9 +61,9 @@ struct sandbox {
     uint64_t id, workspace_mtime_ns;
     uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
     struct chan ctl, req;
-    int fds[SANDBOX_FDS_];            /* owned, but for the two that became channels */
-    struct run *run;                  /* borrowed: who uses it */
-    uint8_t asked[SANDBOX_MAX_ASKED]; /* questions to init without an answer yet, a ring */
+    int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
+    struct guest *guest;                      /* borrowed: who has it */
+    struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
     unsigned asked_at, nasked;
     struct timer deadline; /* for becoming ready */
     struct deferred free_later;
@@ -39,8 +71,13 @@ struct sandbox {
 
 /* From W_MADE. */
 void sandbox_made(struct engine *g, struct wire_in *in);
-/* Asks init; the answer reaches run_answer. False when too much is asked at once. */
+/* Asks init; the answer reaches the guest. False when too much is asked at once. */
 bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
+/* The same with the answer for `fn`, which gets NULL when the sandbox ends before it. */
+bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
+                     void (*fn)(void *arg, struct wire_in *in), void *arg);
+/* Whoever asked with this arg does not want the answers any more. */
+void sandbox_unask(struct sandbox *s, const void *arg);
 /* Kills it as a whole; the memory goes when the warden says that it is gone. */
 void sandbox_end(struct sandbox *s);
 /* The warden says that all of it is dead. */
@@ -62,23 +99,12 @@ void pool_refill(struct profile_pool *p);
 /* A place is free again: first come those for whom a program waits. */
 void pool_freed(struct engine *g);
 void pool_forget(struct sandbox *s);
-/* A run left the queue without a sandbox: what was made for it is too much now. */
+/* A guest left the queue without a sandbox: what was made for it is too much now. */
 void pool_trim(struct profile_pool *p);
 
 /* budget.c: the machine's memory. The first counts the files, and refuses what will never fit. */
-int budget_check(const struct engine *g, struct run_request *q, struct err *e);
-bool budget_lets(struct engine *g, const struct run_request *q);
-void budget_take(struct sandbox *s, const struct run_request *q);
+int budget_check(const struct engine *g, const struct config_limits *l,
+                 const struct run_input *inputs, unsigned n, uint64_t *ret_files, struct err *e);
+bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
+void budget_take(struct sandbox *s, const struct guest *who);
 void budget_give(struct sandbox *s);
-
-/* run.c: what happens to the run that uses a sandbox */
-void run_assign(struct run *r, struct sandbox *s);
-/* It ends without a result. */
-void run_fail(struct run *r, const struct err *why);
-void run_frame(struct run *r, struct wire_in *in);
-void run_answer(struct run *r, enum asked what, struct wire_in *in);
-void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
-void run_limit(struct run *r, enum limit_kind kind);
-void run_exited(struct run *r, int status);
-void run_lost(struct run *r);
-const struct run_request *run_request_of(const struct run *r);
