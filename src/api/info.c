@@ -13,7 +13,7 @@ static bool is_up(const struct api *a, const char **why) {
     const struct engine *g = a->o.engine;
     *why = "no profile is ready yet";
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        if (g->config.profiles[i].removed)
+        if (g->config.profiles[i].removed || g->config.profiles[i].live)
             continue;
         if (g->pools[i].state == PROFILE_READY) {
             *why = NULL;
@@ -100,7 +100,7 @@ void do_profiles(struct call *c) {
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
         const struct profile_pool *p = &g->pools[i];
-        if (p->config->removed)
+        if (p->config->removed || p->config->live)
             continue;
         bool ready = p->state == PROFILE_READY;
         jw_object(&j);
@@ -110,6 +110,7 @@ void do_profiles(struct call *c) {
         jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
         put_modules(&j, p->modules);
         jw_key_uint(&j, "ready_sandboxes", p->nready);
+        state_put_live(&j, g, i);
         jw_object_end(&j);
     }
     jw_array_end(&j);
@@ -128,7 +129,7 @@ static void put_pools(struct buf *to, const struct engine *g) {
                  what[k].name);
         for (unsigned i = 0; i < g->config.nprofiles; i++) {
             const struct profile_pool *p = &g->pools[i];
-            if (p->config->removed)
+            if (p->config->removed || p->config->live)
                 continue;
             unsigned v = k == 0 ? p->nready : k == 1 ? p->queue.n : p->state == PROFILE_READY;
             buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);

@@ -94,7 +94,7 @@ static void print_json(const struct options *o, const struct config *c) {
     jw_object_end(&j);
     jw_key(&j, "profiles");
     jw_object(&j);
-    for (unsigned i = 0; i < c->nprofiles; i++)
+    for (unsigned i = 0; i < c->nprofiles && !c->profiles[i].live; i++)
         write_profile(&j, &c->profiles[i]);
     jw_object_end(&j);
     jw_object_end(&j);
@@ -133,7 +133,7 @@ static void print_text(const struct options *o, const struct config *c) {
             printf(", %s", options_note(o, i));
         putchar('\n');
     }
-    for (unsigned i = 0; i < c->nprofiles; i++) {
+    for (unsigned i = 0; i < c->nprofiles && !c->profiles[i].live; i++) {
         const struct config_profile *p = &c->profiles[i];
         printf("\nprofile %s\n  python     %s\n  pool       %u\n", p->name, p->python, p->pool);
         if (p->zygotes)

@@ -400,14 +400,14 @@ int verb_doctor(int argc, char **argv) {
     if (options_load(o, &e) < 0 || options_resolve(o, &c, &e) < 0)
         return report(&e, json);
 
-    struct findings f = {.minimum = c.minimum, .nprofiles = c.nprofiles};
+    struct findings f = {.minimum = c.minimum, .nprofiles = config_named(&c, c.nprofiles)};
     if (probe_minimum(c.minimum, &f.need, &e) < 0) {
         config_done(&c);
         return report(&e, json);
     }
     look_at_layers(&c, &f);
     look_at_machine(&f.machine);
-    for (unsigned i = 0; i < c.nprofiles; i++)
+    for (unsigned i = 0; i < f.nprofiles; i++)
         look_at_profile(&c.profiles[i], &f.profiles[i]);
     if (json) {
         print_json(&f);

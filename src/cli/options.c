@@ -308,6 +308,8 @@ static int read_value(const struct options *o, size_t i, struct config *c, struc
     field_name(o, i, field, sizeof field);
     struct num_rule rule = {field, s->min, s->max};
     uint32_t scratch;
+    if (s->type == SETTING_CHOICE && s->offset == SETTING_NOWHERE)
+        return read_choice(s->words, field, text, e);
     void *to = s->offset == SETTING_NOWHERE ? &scratch : (void *)((char *)c + s->offset);
     switch (s->type) {
     case SETTING_PATH:
@@ -358,26 +360,44 @@ static void set_note(struct value *v, const char *what, const char *other) {
 }
 
 /* A default above its maximum: whichever nobody chose gives way. Both chosen is a contradiction. */
-static int fit_limits(struct options *o, struct config *c, struct err *e) {
-    for (size_t m = 0; m < SETTINGS_; m++) {
-        size_t d = strncmp(settings[m].name, "max_", 4) == 0 ? setting_find(settings[m].name + 4)
-                                                             : SETTINGS_;
-        if (d == SETTINGS_ || get_limit(c, d) <= get_limit(c, m))
-            continue;
-        if (o->values[m].origin == ORIGIN_DEFAULT) {
-            set_limit(c, m, get_limit(c, d));
-            set_note(&o->values[m], "raised", settings[d].name);
-        } else if (o->values[d].origin == ORIGIN_DEFAULT) {
-            set_limit(c, d, get_limit(c, m));
-            set_note(&o->values[d], "lowered", settings[m].name);
-        } else {
-            char field_d[300], field_m[300];
-            return err_user(e, "bad_value", "%s is %s, above %s, which is %s",
-                            field_name(o, d, field_d, sizeof field_d), o->values[d].text,
-                            field_name(o, m, field_m, sizeof field_m), o->values[m].text);
-        }
+static int fit(struct options *o, struct config *c, size_t d, size_t m, struct err *e) {
+    if (d == SETTINGS_ || get_limit(c, d) <= get_limit(c, m))
+        return 0;
+    if (o->values[m].origin == ORIGIN_DEFAULT) {
+        set_limit(c, m, get_limit(c, d));
+        set_note(&o->values[m], "raised", settings[d].name);
+    } else if (o->values[d].origin == ORIGIN_DEFAULT) {
+        set_limit(c, d, get_limit(c, m));
+        set_note(&o->values[d], "lowered", settings[m].name);
+    } else {
+        char field_d[300], field_m[300];
+        return err_user(e, "bad_value", "%s is %s, above %s, which is %s",
+                        field_name(o, d, field_d, sizeof field_d), o->values[d].text,
+                        field_name(o, m, field_m, sizeof field_m), o->values[m].text);
     }
     return 0;
+}
+
+static int fit_limits(struct options *o, struct config *c, struct err *e) {
+    for (size_t m = 0; m < SETTINGS_; m++) {
+        if (strncmp(settings[m].name, "max_", 4) != 0)
+            continue;
+        char live[40];
+        snprintf(live, sizeof live, "live_%s", settings[m].name + 4);
+        if (fit(o, c, setting_find(settings[m].name + 4), m, e) < 0 ||
+            fit(o, c, setting_find(live), m, e) < 0)
+            return -1;
+    }
+    return fit(o, c, setting_find("live_ttl_seconds"), setting_find("live_ttl_max_seconds"), e);
+}
+
+/* What live sandboxes have no settings of their own for. */
+static void fill_live(struct config *c) {
+    c->live.cpu_seconds = c->defaults.cpu_seconds;
+    c->live.cpus_percent = c->defaults.cpus_percent;
+    c->live.pids = c->defaults.pids;
+    c->live.disk_mb = c->defaults.disk_mb;
+    c->live.open_files = c->defaults.open_files;
 }
 
 int options_resolve(struct options *o, struct config *ret, struct err *e) {
@@ -390,6 +410,7 @@ int options_resolve(struct options *o, struct config *ret, struct err *e) {
         rc = fit_limits(o, &c, e);
     if (rc == 0)
         rc = profiles_resolve(o, &c, e);
+    fill_live(&c);
     if (rc == 0) {
         struct buf b = BUF_INIT;
         buf_addf(&b, "%s/py", c.libexec);

@@ -223,8 +223,8 @@ static int add(const struct options *o, const char *name, struct config *c, stru
     for (unsigned i = 0; i < c->nprofiles; i++)
         if (strcmp(c->profiles[i].name, name) == 0)
             return 0;
-    if (c->nprofiles == CONFIG_MAX_PROFILES)
-        return err_user(e, "bad_config", "there are more than %d profiles", CONFIG_MAX_PROFILES);
+    if (c->nprofiles == CONFIG_MAX_NAMED)
+        return err_user(e, "bad_config", "there are more than %d profiles", CONFIG_MAX_NAMED);
     struct config_profile *p = &c->profiles[c->nprofiles++];
     p->name = xstrdup(name);
     return fill(o, p, e);
@@ -276,6 +276,32 @@ static int check_definitions(const struct options *o, struct err *e) {
     return 0;
 }
 
+static void list_copy(struct config_list *to, const struct config_list *from) {
+    for (unsigned k = 0; k < from->n; k++)
+        list_add(to, from->items[k]);
+}
+
+/* Behind each profile's own zygote another one, with IPython: see CONFIG_LIVE. */
+static void add_twins(const struct options *o, struct config *c) {
+    unsigned n = c->nprofiles;
+    uint32_t pool = 0;
+    explicit_number(o, "live_pool", &pool);
+    for (unsigned i = 0; i < n; i++) {
+        const struct config_profile *p = &c->profiles[i];
+        struct config_profile *twin = &c->profiles[c->nprofiles++];
+        struct buf name = BUF_INIT;
+        buf_addf(&name, "%s" CONFIG_LIVE, p->name);
+        *twin = (struct config_profile){.name = buf_take(&name),
+                                        .python = xstrdup(p->python),
+                                        .pool = pool,
+                                        .zygotes = 1,
+                                        .live = 1};
+        list_copy(&twin->sites, &p->sites);
+        list_copy(&twin->preload, &p->preload);
+        list_copy(&twin->binds, &p->binds);
+    }
+}
+
 int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
     if (check_definitions(o, e) < 0 || add_named(o, c, e) < 0)
         return -1;
@@ -289,6 +315,8 @@ int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
     }
     if (c->nprofiles == 0)
         return err_user(e, "bad_config", "no profile is to be started");
+    if (strcmp(options_text(o, "live"), "on") == 0 && strcmp(c->http.mode, "on") == 0)
+        add_twins(o, c);
     return 0;
 }
 
@@ -325,6 +353,8 @@ int profiles_narrow(struct config *c, const char *name, const char *code, size_t
                     struct err *e) {
     bool keep[CONFIG_MAX_PROFILES] = {false}, any = false;
     for (unsigned i = 0; i < c->nprofiles; i++) {
+        if (c->profiles[i].live)
+            continue; /* those are reached over HTTP only */
         if (strcmp(name, "auto") == 0)
             keep[i] = i == 0 || may_suit(c, i, code, len);
         else

@@ -39,14 +39,14 @@ static void swap(struct config_profile *a, struct config_profile *b) {
 }
 
 int reload_merge(struct config *c, struct config *next, struct err *e) {
-    unsigned more = 0;
+    unsigned total = config_named(c, c->nprofiles);
     for (unsigned i = 0; i < next->nprofiles; i++)
-        more += find(c, next->profiles[i].name) == c->nprofiles;
-    if (c->nprofiles + more > CONFIG_MAX_PROFILES)
+        total += !next->profiles[i].live && find(c, next->profiles[i].name) == c->nprofiles;
+    if (total > CONFIG_MAX_NAMED) /* and no more twins than those */
         return err_user(e, "bad_config",
                         "%u profiles, those counted that were removed since the start; at most %d "
                         "are possible, restart to forget the removed ones",
-                        c->nprofiles + more, CONFIG_MAX_PROFILES);
+                        total, CONFIG_MAX_NAMED);
     for (unsigned i = 0; i < c->nprofiles; i++)
         if (find(next, c->profiles[i].name) == next->nprofiles)
             c->profiles[i].removed = 1;

@@ -105,6 +105,28 @@ const struct setting settings[] = {
     {"output_bytes",     BYTES,                           "1000000",   AT(defaults.output_bytes),
      SINCE("MAX_OUTPUT_BYTES"), .help = "kept of stdout, and as much of stderr"},
 
+    /* Live sandboxes, which are there over HTTP; what is not said here is as above. */
+    {"live",             SETTING_CHOICE, 0, 0,            "on",        NOWHERE,
+     .words = "on off", .help = "keep interpreters for live sandboxes; off where HTTP is"},
+    {"live_pool",        NUM(0, 1024),                    "1",         NOWHERE,
+     .help = "ready live sandboxes per profile"},
+    {"live_timeout_ms",  NUM(1, UINT32_MAX),              "30000",     AT(live.timeout_ms),
+     .help = "a cell's wall clock, unless it asks for more"},
+    {"live_memory_mb",   MB,                              "512",       AT(live.memory_mb),
+     .help = "memory of a live sandbox"},
+    {"live_output_bytes", BYTES,                          "16777216",  AT(live.output_bytes),
+     .help = "kept of a cell's stdout, and as much of its stderr"},
+    {"live_ttl_seconds", NUM(1, UINT32_MAX),              "3600",      AT(live_ttl_s),
+     .help = "how long a live sandbox lives, unless it asks for more"},
+    {"live_ttl_max_seconds", NUM(1, UINT32_MAX),          "86400",     AT(live_ttl_max_s),
+     .help = "the most that it may ask for"},
+    {"live_idle_seconds", NUM(1, UINT32_MAX),             "900",       AT(live_idle_s),
+     .help = "how long it may have nothing to do"},
+    {"live_per_tenant",  NUM(0, 100000),                  "0",         AT(live_per_tenant),
+     .help = "live sandboxes that one tenant may have; 0: no bound"},
+    {"live_grace_ms",    NUM(0, 3600000),                 "5000",      AT(live_grace_ms),
+     .help = "what a cell has after an interrupt before its kernel is ended"},
+
     /* What it may ask for. */
     {"max_timeout_ms",   NUM(1, UINT32_MAX),              "60000",     AT(maxima.timeout_ms),
      SINCE("MAX_EXEC_TIMEOUT_MS"), .help = "the most that a program may ask for"},

@@ -30,7 +30,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 50 };
+enum { SETTINGS_ = 60 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

@@ -119,9 +119,9 @@ static void print_restarts(const json_t *state) {
         putchar('\n');
 }
 
-static void print_problem(const json_t *profile) {
+static void print_problem(const json_t *profile, const char *key) {
     char quoted[400];
-    const char *what = json_string_value(json_object_get(profile, "what"));
+    const char *what = json_string_value(json_object_get(profile, key));
     printf("  %s", log_quote(what ? what : "", quoted, sizeof quoted));
 }
 
@@ -138,13 +138,16 @@ void state_print(const json_t *state, const char *where) {
     printf("memory      %.1f MiB in the server process\n",
            (double)number(state, "memory_bytes") / (1 << 20));
     print_restarts(state);
-    printf("\n%-18s %-11s %6s %5s %7s\n", "profile", "state", "ready", "pool", "waiting");
+    printf("\n%-18s %-11s %6s %5s %7s  %s\n", "profile", "state", "ready", "pool", "waiting",
+           "live");
     json_array_foreach(json_object_get(state, "profiles"), i, p) {
-        struct word how = word(p, "state");
-        printf("%-18s %-11s %6lld %5lld %7lld", word(p, "name").text, how.text, number(p, "ready"),
-               number(p, "pool"), number(p, "queued"));
+        struct word how = word(p, "state"), live = word(p, "live");
+        printf("%-18s %-11s %6lld %5lld %7lld  %s", word(p, "name").text, how.text,
+               number(p, "ready"), number(p, "pool"), number(p, "queued"), live.text);
         if (strcmp(how.text, "broken") == 0)
-            print_problem(p);
+            print_problem(p, "what");
+        else if (strcmp(live.text, "broken") == 0)
+            print_problem(p, "live_what");
         putchar('\n');
     }
 }

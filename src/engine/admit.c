@@ -55,7 +55,7 @@ static struct profile_pool *choose_auto(struct engine *g, const struct run_reque
     const char *modules[CONFIG_MAX_PROFILES];
     unsigned index[CONFIG_MAX_PROFILES], n = 0;
     for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        if (g->pools[i].state != PROFILE_BROKEN) {
+        if (g->pools[i].state != PROFILE_BROKEN && !g->config.profiles[i].live) {
             modules[n] = g->pools[i].modules;
             index[n++] = i;
         }
@@ -76,7 +76,7 @@ static int choose_profile(struct engine *g, const struct run_request *q, struct 
     if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
         *ret = choose_auto(g, q);
     for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
-        if (g->config.profiles[i].removed)
+        if (g->config.profiles[i].removed || g->config.profiles[i].live)
             continue;
         if (strcmp(q->profile, g->config.profiles[i].name) == 0)
             *ret = &g->pools[i];

@@ -59,6 +59,8 @@ struct engine {
 
 /* Takes the warden's socket. */
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e);
+/* Where the live sandboxes of a named profile are made; NULL where there are none. */
+struct profile_pool *engine_live_pool(struct engine *g, const char *name);
 /* State for people and machines, as JSON. */
 struct buf;
 void engine_state(const struct engine *g, struct buf *to);

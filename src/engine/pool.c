@@ -45,7 +45,8 @@ static unsigned room(const struct engine *g) {
 /* Two per core at a time: more would only get in each other's way. While the interpreter starts,
  * one is made ready for its first fork, and the cores are left to it. */
 static void want(struct profile_pool *p, unsigned total) {
-    if (p->state == PROFILE_BROKEN || p->retry.place)
+    if (p->state == PROFILE_BROKEN || p->retry.place ||
+        (p->config->live && p->state != PROFILE_READY)) /* its nursery may have to wait */
         return;
     unsigned most = p->state == PROFILE_READY ? p->engine->max_making : 1;
     unsigned free_places = room(p->engine);
@@ -294,6 +295,7 @@ static void profile_state(struct jw *j, const struct profile_pool *p) {
     jw_key_uint(j, "pool", p->config->pool);
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->queue.n);
+    state_put_live(j, p->engine, p->index);
     jw_object_end(j);
 }
 
@@ -310,7 +312,7 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
-        if (!g->config.profiles[i].removed)
+        if (!g->config.profiles[i].removed && !g->config.profiles[i].live)
             profile_state(&j, &g->pools[i]);
     jw_array_end(&j);
     jw_object_end(&j);

@@ -82,3 +82,23 @@ void state_put_isolation(struct jw *j, const struct engine *g) {
     }
     jw_array_end(j);
 }
+
+static const struct profile_pool *live_pool(const struct engine *g, unsigned profile) {
+    unsigned twin = config_twin(&g->config, profile);
+    bool there = twin < g->config.nprofiles && !g->config.profiles[twin].removed;
+    return there ? &g->pools[twin] : NULL;
+}
+
+struct profile_pool *engine_live_pool(struct engine *g, const char *name) {
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        if (!g->config.profiles[i].live && strcmp(g->config.profiles[i].name, name) == 0)
+            return (struct profile_pool *)live_pool(g, i);
+    return NULL;
+}
+
+void state_put_live(struct jw *j, const struct engine *g, unsigned profile) {
+    static const char *const states[] = {"starting", "ready", "broken", "starting"};
+    const struct profile_pool *p = live_pool(g, profile);
+    jw_key_str(j, "live", p ? states[p->state] : "off");
+    jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
+}

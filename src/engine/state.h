@@ -31,5 +31,7 @@ void state_restarts(struct engine_about *a, struct wire_in *in);
 void state_put(struct jw *j, const struct engine *g);
 /* A list of {layer, state, detail}. */
 void state_put_isolation(struct jw *j, const struct engine *g);
+/* `live` and `live_what` of a named profile: whether it has live sandboxes, and else why not. */
+void state_put_live(struct jw *j, const struct engine *g, unsigned profile);
 /* Of this process. */
 uint64_t state_resident_bytes(void);

@@ -160,11 +160,20 @@ static int check_machine(struct warden *w, struct err *e) {
 }
 
 /* A part of the id range for each profile that may yet come, if that leaves enough for each: parts
- * cannot change while sandboxes have ids of them. */
-static unsigned count_parts(const struct warden *w) {
-    uint32_t each = w->ids.count / CONFIG_MAX_PROFILES;
-    return each >= PART_ENOUGH && each > w->config.max_sandboxes + 1 ? CONFIG_MAX_PROFILES
-                                                                     : w->config.nprofiles;
+ * cannot change while sandboxes have ids of them. Where there is an id for every sandbox only
+ * without live kernels, there are none. */
+static void divide_ids(struct warden *w) {
+    uint32_t ids = w->ids.count, each = w->config.max_sandboxes + 1;
+    unsigned named = config_named(&w->config, w->config.nprofiles);
+    w->parts = CONFIG_MAX_PROFILES;
+    while (w->parts > w->config.nprofiles &&
+           (ids / w->parts < PART_ENOUGH || ids / w->parts <= each))
+        w->parts--;
+    if (w->ids.single || ids / w->parts >= each || named == w->parts)
+        return;
+    w->parts = named;
+    w->no_live = true;
+    log_warn("%u ids are too few for live sandboxes, there will be none; see `cloche doctor`", ids);
 }
 
 static int set_up(struct warden *w, struct err *e) {
@@ -178,7 +187,7 @@ static int set_up(struct warden *w, struct err *e) {
     w->limits = (struct cgroup_limits){
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
     w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
-    w->parts = count_parts(w);
+    divide_ids(w);
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -187,7 +196,8 @@ static int set_up(struct warden *w, struct err *e) {
     /* The interpreters start while the machine is checked; nobody can ask for a sandbox before the
      * server is there. */
     for (unsigned i = 0; i < w->config.nprofiles; i++) {
-        if (!w->config.profiles[i].removed && nurseries_add(w, i, e) < 0)
+        const struct config_profile *p = &w->config.profiles[i];
+        if (!p->removed && !p->live && nurseries_add(w, i, e) < 0)
             return -1;
     }
     if (check_machine(w, e) < 0)

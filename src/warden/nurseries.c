@@ -85,17 +85,26 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
     n->state = (enum profile_state)state;
     snprintf(n->what, sizeof n->what, "%s", what);
     snprintf(n->modules, sizeof n->modules, "%s", modules);
+    bool live = w->config.profiles[n->profile].live;
     if (n->state == PROFILE_READY) {
         n->failures = 0;
-        if (before != PROFILE_READY)
+        if (before != PROFILE_READY && live)
+            log_info("live kernels ready profile=%s", name);
+        else if (before != PROFILE_READY)
             warden_say(w, "profile %s ready (%s)", name, what);
     } else if (n->state == PROFILE_RESTARTING) { /* only a zygote's death makes a nursery say so */
         w->zygote_restarts++;
         server_tell_restarts(w);
     } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
-        warden_say(w, "profile %s broken: %s", name, what);
+        if (live)
+            log_warn("no live kernels profile=%s why=%s", name, log_text(what));
+        else
+            warden_say(w, "profile %s broken: %s", name, what);
     }
     server_tell_profile(w, n->profile);
+    unsigned twin = config_twin(&w->config, n->profile);
+    if (!live && twin < w->config.nprofiles)
+        nurseries_add_live(w, twin);
 }
 
 static void on_msg(struct chan *c, struct wire_in *in) {
@@ -152,9 +161,14 @@ static void on_restart(struct timer *t) {
     }
 }
 
+/* Which part of the ids is a profile's. */
+static unsigned part_of(const struct warden *w, unsigned profile) {
+    return w->no_live ? config_named(&w->config, profile) : profile;
+}
+
 static int start(struct nursery_child *n, struct err *e) {
     struct warden *w = n->warden;
-    struct idmap part = idmap_part(&w->ids, n->profile, w->parts);
+    struct idmap part = idmap_part(&w->ids, part_of(w, n->profile), w->parts);
     char index[12], uid[12], gid[12], count[12], flags[12];
     snprintf(index, sizeof index, "%u", n->profile);
     snprintf(uid, sizeof uid, "%u", part.uid);
@@ -194,6 +208,18 @@ int nurseries_add(struct warden *w, unsigned profile, struct err *e) {
     n->next = w->all;
     w->all = w->nurseries[profile] = n;
     return start(n, e);
+}
+
+void nurseries_add_live(struct warden *w, unsigned profile) {
+    unsigned twin = config_twin(&w->config, profile);
+    const struct nursery_child *n = twin < w->config.nprofiles ? w->nurseries[twin] : NULL;
+    struct err e;
+    if (w->nurseries[profile] || w->config.profiles[profile].removed || w->no_live || !n ||
+        (n->state != PROFILE_READY && n->state != PROFILE_BROKEN))
+        return;
+    if (nurseries_add(w, profile, &e) < 0)
+        log_error("start nursery profile=%s error=%s", w->config.profiles[profile].name,
+                  log_text(e.text));
 }
 
 /* It has no process any more, and no sandbox. */

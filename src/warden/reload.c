@@ -27,7 +27,8 @@ static int check(const struct warden *w, const struct config *next, struct err *
     for (unsigned i = 0; i < w->config.nprofiles; i++)
         if (strcmp(next->profiles[i].name, w->config.profiles[i].name) != 0)
             return err_set(e, EPROTO, "profile %u changed its name", i);
-    if (next->nprofiles > w->parts && !w->ids.single)
+    unsigned need = w->no_live ? config_named(next, next->nprofiles) : next->nprofiles;
+    if (need > w->parts && !w->ids.single)
         return err_set(e, ENOSPC, "%u ids are too few for one profile more; restart", w->ids.count);
     return 0;
 }
@@ -45,7 +46,9 @@ static void renew(struct warden *w, unsigned i) {
     if (w->nurseries[i])
         nurseries_retire(w, w->nurseries[i]);
     w->nurseries[i] = NULL;
-    if (!w->config.profiles[i].removed && nurseries_add(w, i, &e) < 0)
+    if (w->config.profiles[i].live)
+        nurseries_add_live(w, i);
+    else if (!w->config.profiles[i].removed && nurseries_add(w, i, &e) < 0)
         log_error("start nursery profile=%s error=%s", w->config.profiles[i].name,
                   log_text(e.text));
     server_tell_profile(w, i);

@@ -13,7 +13,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REMOVED "it was removed from the configuration"
+/* Of a profile that has no nursery. */
+static enum profile_state without_nursery(const struct warden *w, unsigned profile,
+                                          const char **ret_why) {
+    const struct config_profile *p = &w->config.profiles[profile];
+    if (p->live && !p->removed && !w->no_live) {
+        *ret_why = "its turn to start has not come";
+        return PROFILE_STARTING;
+    }
+    *ret_why = p->removed ? "it was removed from the configuration"
+               : w->no_live
+                   ? "there are too few user ids; give more in /etc/subuid and /etc/subgid "
+                     "(65536 is usual) and restart"
+                   : "it could not be started";
+    return PROFILE_BROKEN;
+}
 
 static void fail(struct warden *w, uint32_t profile, const char *why) {
     struct wire_out o;
@@ -30,10 +44,12 @@ static bool do_make(struct warden *w, struct wire_in *in) {
         return false;
     struct nursery_child *n = w->nurseries[profile];
     if (!n || n->chan.gone || n->state == PROFILE_BROKEN) {
-        fail(w, profile,
-             !n                           ? REMOVED
-             : n->state == PROFILE_BROKEN ? n->what
-                                          : "the nursery is restarting");
+        const char *why = "the nursery is restarting";
+        if (!n)
+            without_nursery(w, profile, &why);
+        else if (n->state == PROFILE_BROKEN)
+            why = n->what;
+        fail(w, profile, why);
         return true;
     }
     struct slot *s = slots_take(w, n, &e);
@@ -90,11 +106,13 @@ static void on_gone(struct chan *c, const struct err *why) {
 
 void server_tell_profile(struct warden *w, unsigned profile) {
     const struct nursery_child *n = w->nurseries[profile];
+    const char *what = n ? n->what : NULL;
+    enum profile_state state = n ? n->state : without_nursery(w, profile, &what);
     struct wire_out o;
     wire_begin(&o, WIRE_W_PROFILE);
     wire_put_u32(&o, profile);
-    wire_put_u32(&o, n ? n->state : PROFILE_BROKEN);
-    wire_put_str(&o, n ? n->what : REMOVED);
+    wire_put_u32(&o, state);
+    wire_put_str(&o, what);
     wire_put_str(&o, n ? n->modules : "");
     chan_send(&w->server_chan, &o);
 }

@@ -62,6 +62,7 @@ struct warden {
     struct nursery_child *all;                            /* owned */
     struct nursery_child *nurseries[CONFIG_MAX_PROFILES]; /* borrowed: NULL for a removed profile */
     unsigned parts;     /* of the id range: as many profiles there can be */
+    bool no_live;       /* too few ids for live kernels */
     struct probe probe; /* what this machine gives */
     uint32_t server_restarts, nursery_restarts, zygote_restarts;
     pid_t server;
@@ -79,6 +80,9 @@ struct warden {
 
 /* nurseries.c */
 int nurseries_add(struct warden *w, unsigned profile, struct err *e);
+/* The same for a profile of live kernels, once its twin needs the cores no more; nothing else waits
+ * for it. Until then it has no nursery. */
+void nurseries_add_live(struct warden *w, unsigned profile);
 /* Another one takes over. */
 void nurseries_retire(struct warden *w, struct nursery_child *n);
 /* A sandbox of its is gone: a retired one goes with the last. */

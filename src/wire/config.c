@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 2\n";
+static const char magic[] = "cloche configuration 3\n";
 
 enum kind { K_STR, K_LIST, K_U32, K_U64 };
 
@@ -74,13 +74,20 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, http.files_mb),
     LIMITS(defaults),
     LIMITS(maxima),
+    LIMITS(live),
+    CONFIG_FIELD(K_U32, live_ttl_s),
+    CONFIG_FIELD(K_U32, live_ttl_max_s),
+    CONFIG_FIELD(K_U32, live_idle_s),
+    CONFIG_FIELD(K_U32, live_per_tenant),
+    CONFIG_FIELD(K_U32, live_grace_ms),
     CONFIG_FIELD(K_U32, nprofiles),
 };
 
 static const struct field profile_fields[] = {
     PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
     PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_U32, pool),
-    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U32, live),
+    PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -89,6 +96,42 @@ _Static_assert(sizeof(unsigned) == sizeof(uint32_t), "nprofiles is packed as a u
 bool config_name_is_good(const char *name) {
     size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
     return n >= 1 && n <= 32 && name[n] == '\0';
+}
+
+/* The length of the name that a profile and its twin share. */
+static size_t stem(const struct config_profile *p) {
+    size_t len = strlen(p->name), tail = sizeof CONFIG_LIVE - 1;
+    bool is_twin = p->live && len > tail && strcmp(p->name + len - tail, CONFIG_LIVE) == 0;
+    return is_twin ? len - tail : len;
+}
+
+static bool has_good_name(const struct config_profile *p) {
+    char name[64];
+    size_t n = stem(p);
+    bool is_twin = p->name[n] != '\0';
+    if (n >= sizeof name || is_twin != (p->live == 1))
+        return false;
+    memcpy(name, p->name, n);
+    name[n] = '\0';
+    return config_name_is_good(name);
+}
+
+unsigned config_twin(const struct config *c, unsigned i) {
+    const struct config_profile *p = &c->profiles[i];
+    size_t n = stem(p);
+    for (unsigned k = 0; k < c->nprofiles; k++) {
+        const struct config_profile *q = &c->profiles[k];
+        if (q->live != p->live && stem(q) == n && strncmp(q->name, p->name, n) == 0)
+            return k;
+    }
+    return c->nprofiles;
+}
+
+unsigned config_named(const struct config *c, unsigned n) {
+    unsigned named = 0;
+    for (unsigned i = 0; i < n; i++)
+        named += !c->profiles[i].live;
+    return named;
 }
 
 /* Writing. */
@@ -226,7 +269,7 @@ static int check_meaning(const struct config *c, struct err *e) {
     for (unsigned i = 0; i < c->nprofiles; i++) {
         const struct config_profile *p = &c->profiles[i];
         char quoted[80];
-        if (!config_name_is_good(p->name))
+        if (!has_good_name(p))
             return err_set(e, EPROTO, "configuration: profile name %s",
                            log_quote(p->name, quoted, sizeof quoted));
         if (p->python[0] != '/')

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CONFIG_MAX_PROFILES 16
+#define CONFIG_MAX_NAMED    16      /* profiles that the operator names */
+#define CONFIG_MAX_PROFILES 32      /* and their twins for live kernels */
+#define CONFIG_LIVE         "+live" /* a twin's name ends so */
 #define CONFIG_MAX_LIST     64
 #define CONFIG_MAX_STRING   4096
 #define CONFIG_MAX_BYTES    (1u << 20) /* of the packed form */
@@ -20,7 +22,7 @@ struct config_list {
 };
 
 struct config_profile {
-    char *name;                 /* [a-z0-9_-]{1,32} */
+    char *name;                 /* [a-z0-9_-]{1,32}, of a twin with CONFIG_LIVE behind */
     char *python;               /* absolute path of the interpreter */
     struct config_list sites;   /* directories put on sys.path, and bound read-only */
     struct config_list preload; /* modules imported in the zygote */
@@ -28,6 +30,7 @@ struct config_profile {
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
     uint32_t removed;           /* 1: gone from the configuration since the start */
+    uint32_t live;              /* 1: its kernels stay: IPython is loaded */
     uint64_t stamp;             /* of what it is made of: another one, another interpreter */
 };
 
@@ -70,6 +73,11 @@ struct config {
     uint32_t memory_budget_mb;           /* of all programs under way together; 0: no bound */
     uint32_t zygote_forks, zygote_age_s; /* a zygote is replaced after so many forks or seconds */
     struct config_limits defaults, maxima;
+    struct config_limits live;           /* of live sandboxes; timeout_ms is for one cell */
+    uint32_t live_ttl_s, live_ttl_max_s; /* how long one lives, unless it asks; at most */
+    uint32_t live_idle_s;                /* how long it may have nothing to do */
+    uint32_t live_per_tenant;            /* 0: no bound */
+    uint32_t live_grace_ms;              /* for a cell that was interrupted; then its kernel ends */
     struct config_http http;
     struct config_profile profiles[CONFIG_MAX_PROFILES];
     unsigned nprofiles;
@@ -98,5 +106,11 @@ int config_unpack(int fd, struct config *ret, struct err *e);
 void config_encode(const struct config *c, struct buf *to);
 int config_decode(const void *data, size_t len, struct config *ret, struct err *e);
 
+/* What an operator may call a profile. */
 bool config_name_is_good(const char *profile_name);
+/* The twin of a profile: the one for live kernels, or that one's own; nprofiles if there is none.
+ */
+unsigned config_twin(const struct config *c, unsigned i);
+/* How many of the first n profiles are no twins. */
+unsigned config_named(const struct config *c, unsigned n);
 bool config_profile_same(const struct config_profile *a, const struct config_profile *b);

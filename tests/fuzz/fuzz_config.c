@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     must(c.nprofiles <= CONFIG_MAX_PROFILES);
     for (unsigned i = 0; i < c.nprofiles; i++)
-        must(config_name_is_good(c.profiles[i].name) && c.profiles[i].preload.n <= CONFIG_MAX_LIST);
+        must((c.profiles[i].live || config_name_is_good(c.profiles[i].name)) &&
+             config_twin(&c, i) != i && c.profiles[i].preload.n <= CONFIG_MAX_LIST);
     AUTO_BUF again = BUF_INIT;
     config_encode(&c, &again);
     must(again.len == size && memcmp(again.data, data, size) == 0);
