@@ -1,7 +1,7 @@
 """The zygote's main function: load what the profile preloads, then fork kernels for ever.
 
 Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
-lines `site DIR` and `preload MODULE`. From then on everything happens in cloche_zygote.serve().
+lines `site DIR` and `preload MODULE`, and `live` where kernels stay. From then on everything happens in cloche_zygote.serve().
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, Callable, NoReturn, Optional, Tuple
 
 import cloche_zygote
 from cell import hooks
@@ -23,12 +23,16 @@ from cell import oneshot  # noqa: E402
 CHAN, FILTER, SETUP = 3, 4, 5
 
 
-def read_setup() -> tuple[list[str], list[str]]:
+Live = Optional[Tuple[Callable[..., None], Callable[[], None]]]
+
+
+def read_setup() -> tuple[list[str], list[str], bool]:
     # From the beginning, wherever another zygote left the position that all of them share.
     setup = os.pread(SETUP, os.fstat(SETUP).st_size, 0).decode("utf-8")
     os.close(SETUP)
-    pairs = [line.split(" ", 1) for line in setup.split("\n") if line]
-    return ([v for k, v in pairs if k == "site"], [v for k, v in pairs if k == "preload"])
+    pairs = [line.partition(" ") for line in setup.split("\n")]
+    values = {key: [v for k, _, v in pairs if k == key] for key in ("site", "preload", "live")}
+    return values["site"], values["preload"], bool(values["live"])
 
 
 def make_streams() -> None:
@@ -54,10 +58,28 @@ def make_streams() -> None:
         os.close(fd)
 
 
+def give_up(why: str) -> NoReturn:
+    cloche_zygote.broken(CHAN, why.replace("\0", "?")[:1500])
+    sys.exit(1)
+
+
+def prepare_live() -> Live:
+    """What a kernel that stays runs."""
+    try:
+        from cell import live
+
+        live.prepare()
+        return live.main, live.rehearse
+    except BaseException as exc:
+        if isinstance(exc, ModuleNotFoundError) and exc.name == "IPython":
+            give_up(f"IPython is not installed for {sys.executable}: install python3-ipython")
+        give_up(f"IPython cannot be used: {type(exc).__name__}: {exc}")
+
+
 def main() -> None:
     gc.disable()
     make_streams()
-    sites, preload = read_setup()
+    sites, preload, stays = read_setup()
     # The directory of a script stands first on the path; for the programs to come it is theirs.
     sys.path[0] = "/workspace"
     sys.path.extend(sites)
@@ -65,11 +87,10 @@ def main() -> None:
         try:
             importlib.import_module(name)
         except BaseException as exc:  # SystemExit too: nobody else would say why
-            why = f"module {name} cannot be imported: {type(exc).__name__}: {exc}"
-            cloche_zygote.broken(CHAN, why.replace("\0", "?")[:1500])
-            sys.exit(1)
+            give_up(f"module {name} cannot be imported: {type(exc).__name__}: {exc}")
+    live = prepare_live() if stays else None
     oneshot.prepare()
     version = ".".join(map(str, sys.version_info[:3]))
     tops = " ".join(sorted({name.partition(".")[0] for name in preload}))
-    cell = (oneshot.settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept)
+    cell = (oneshot.settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept, live)
     cloche_zygote.serve(CHAN, FILTER, *cell, version, tops[:4000])

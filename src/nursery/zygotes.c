@@ -52,6 +52,8 @@ int zygotes_init(struct nursery *n, struct err *e) {
         buf_addf(&b, "site %s\n", n->profile->sites.items[i]);
     for (unsigned i = 0; i < n->profile->preload.n; i++)
         buf_addf(&b, "preload %s\n", n->profile->preload.items[i]);
+    if (n->profile->live)
+        buf_adds(&b, "live\n");
     return memfd_of("setup", b.data, b.len, &n->setup, e);
 }
 

@@ -7,12 +7,14 @@
  * child that ends is reaped at once, because a sandbox's PID 1 cannot die before its kernel is
  * reaped.
  *
- * The child enters its sandbox (kernel.c), tells the server that it is ready, waits for K_RUN and
- * runs the program (program.c). User code then has no Python frame of ours below it: the zygote has
- * given itself a new thread state with an empty stack. */
+ * The child enters its sandbox (kernel.c), tells the server that it is ready, and waits for its
+ * order: to run a program (program.c) or, where IPython is loaded, to stay (live.c). A program then
+ * has no Python frame of ours below it: the zygote has given itself a new thread state with an
+ * empty stack. */
 
 #include "base/fd.h"
 #include "zygote/kernel.h"
+#include "zygote/live.h"
 #include "zygote/memory.h"
 #include "zygote/program.h"
 
@@ -148,16 +150,25 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
         _exit(1);
     /* Where programs are waiting, one comes at once; else this is a ready sandbox of the pool. */
     struct pollfd ctl = {.fd = KERNEL_CTL_FD, .events = POLLIN};
-    if (poll(&ctl, 1, REST_MS) == 0)
-        program_rehearse();
+    if (poll(&ctl, 1, REST_MS) == 0) {
+        if (live_is_prepared())
+            live_rehearse();
+        else
+            program_rehearse();
+    }
     in.nfds = in.fd_at = 0;
     enum wire_got got;
     do
         got = wire_recv(KERNEL_CTL_FD, &in, &e);
     while (got == WIRE_NONE);
-    if (got != WIRE_GOT || in.type != WIRE_K_RUN)
+    switch (got == WIRE_GOT ? (int)in.type : WIRE_TYPE_NONE) {
+    case WIRE_K_RUN:
+        program_main(&in, cgroups);
+    case WIRE_K_LIVE:
+        live_main(&in);
+    default:
         _exit(0);
-    program_main(&in, cgroups);
+    }
 }
 
 /* ---- the zygote ---- */
@@ -324,14 +335,15 @@ static void bind_early(void) {
     PyThread_tss_free(key);
 }
 
-/* serve(chan, filter, settle, begin, hooks, version, modules): never returns. */
+/* serve(chan, filter, settle, begin, hooks, live, version, modules): never returns. */
 static PyObject *py_serve(PyObject *self, PyObject *args) {
     (void)self;
     int filter;
-    PyObject *settle;
+    PyObject *settle, *live;
     const char *version, *modules;
-    if (!PyArg_ParseTuple(args, "iiOOOss", &zygote.chan, &filter, &settle, &zygote.begin,
-                          &zygote.hooks, &version, &modules))
+    if (!PyArg_ParseTuple(args, "iiOOOOss", &zygote.chan, &filter, &settle, &zygote.begin,
+                          &zygote.hooks, &live, &version, &modules) ||
+        live_prepare(live) < 0)
         return NULL;
     if (open_files(filter) < 0)
         return PyErr_SetFromErrno(PyExc_OSError);

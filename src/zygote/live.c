@@ -1,0 +1,194 @@
+/* See live.h. Here are a live kernel's ends of the server's socket: receive() gives the bytes of
+ * the next K_DO, send() makes a K_SAY of bytes. They are C so that user code, which shares the
+ * interpreter with live.py, finds no Python of them to change.
+ *
+ * Both wait without the GIL: threads of a cell go on between cells. A SIGINT ends a wait as it ends
+ * any of Python's own: its handler runs, and what that raises comes out of the call, of which
+ * nothing was done then. */
+
+#include "zygote/live.h"
+
+#include "base/fd.h"
+#include "zygote/kernel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INLINE_MAX (WIRE_MAX - sizeof(uint32_t)) /* bytes that fit into one packet */
+
+/* Owned: for ever. */
+static PyObject *main_function, *rehearse_function;
+
+int live_prepare(PyObject *from) {
+    if (from == Py_None)
+        return 0;
+    if (!PyArg_ParseTuple(from, "OO", &main_function, &rehearse_function))
+        return -1;
+    Py_INCREF(main_function);
+    Py_INCREF(rehearse_function);
+    return 0;
+}
+
+bool live_is_prepared(void) {
+    return main_function != NULL;
+}
+
+void live_rehearse(void) {
+    PyObject *r = PyObject_CallObject(rehearse_function, NULL);
+    PyErr_Clear();
+    Py_XDECREF(r);
+}
+
+/* Until the socket can be used; -1 with an exception of a signal handler. SIGINT is let in while we
+ * sleep only: one that comes between the look for signals and the sleep would not end it. */
+static int wait_for(short events) {
+    struct pollfd p = {.fd = KERNEL_CTL_FD, .events = events};
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    for (;;) {
+        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
+        int n = PyErr_CheckSignals();
+        if (n == 0) {
+            Py_BEGIN_ALLOW_THREADS;
+            n = ppoll(&p, 1, NULL, &before);
+            Py_END_ALLOW_THREADS;
+        } else {
+            n = -2;
+        }
+        int why = errno;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (n == -2)
+            return -1;
+        if (n >= 0 || why != EINTR)
+            return 0; /* what is wrong with the socket shows when it is used */
+    }
+}
+
+/* The bytes of a descriptor. */
+static PyObject *read_file(int fd) {
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    if (st.st_size > (off_t)LIVE_MAX)
+        return PyErr_Format(PyExc_ValueError, "a request of %lld bytes", (long long)st.st_size);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, st.st_size);
+    char *to = bytes ? PyBytes_AsString(bytes) : NULL;
+    for (off_t at = 0; to && at < st.st_size;) {
+        ssize_t n = pread(fd, to + at, (size_t)(st.st_size - at), at);
+        if (n <= 0) {
+            Py_DECREF(bytes);
+            return n < 0 ? PyErr_SetFromErrno(PyExc_OSError)
+                         : PyErr_Format(PyExc_ValueError, "a request that was cut");
+        }
+        at += n;
+    }
+    return bytes;
+}
+
+static PyObject *read_message(struct wire_in *in) {
+    struct err e;
+    size_t len;
+    const uint8_t *data = wire_get_bytes(in, &len);
+    if (in->type != WIRE_K_DO || wire_end(in, &e) < 0)
+        Py_RETURN_NONE; /* the server would not: whoever has its end is to see ours */
+    if (len > 0 || in->nfds == 0)
+        return PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)len);
+    AUTO_FD fd = wire_take_fd(in);
+    return read_file(fd);
+}
+
+static PyObject *receive(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    struct err e;
+    AUTO_FREE struct wire_in *in = calloc(1, sizeof *in);
+    if (!in)
+        return PyErr_NoMemory();
+    enum wire_got got;
+    do {
+        if (wait_for(POLLIN) < 0)
+            return NULL;
+        got = wire_recv(KERNEL_CTL_FD, in, &e);
+    } while (got == WIRE_NONE);
+    if (got != WIRE_GOT)
+        Py_RETURN_NONE;
+    PyObject *r = read_message(in);
+    wire_in_done(in);
+    return r;
+}
+
+/* A message that is ready to go, all of it or nothing. */
+static PyObject *deliver(const struct wire_out *o) {
+    struct err e;
+    enum wire_sent sent;
+    do {
+        if (wait_for(POLLOUT) < 0)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS;
+        sent = wire_send(KERNEL_CTL_FD, o, &e);
+        Py_END_ALLOW_THREADS;
+    } while (sent == WIRE_AGAIN);
+    if (sent == WIRE_SENT)
+        Py_RETURN_NONE;
+    PyErr_SetString(PyExc_OSError, e.text);
+    return NULL;
+}
+
+static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
+    (void)self;
+    struct err e;
+    char *data;
+    Py_ssize_t len;
+    if (PyBytes_AsStringAndSize(bytes, &data, &len) < 0)
+        return NULL;
+    if ((size_t)len > LIVE_MAX)
+        return PyErr_Format(PyExc_ValueError, "%zd bytes are more than can be said at once", len);
+    AUTO_FREE struct wire_out *o = malloc(sizeof *o);
+    if (!o)
+        return PyErr_NoMemory();
+    AUTO_FD fd = -1;
+    bool fits = (size_t)len <= INLINE_MAX;
+    wire_begin(o, WIRE_K_SAY);
+    wire_put_bytes(o, data, fits ? (size_t)len : 0);
+    /* A cell may have used up its descriptors or its memory: that is no end of the kernel, as a
+     * broken socket is (OSError, see channel.py). */
+    if (!fits && memfd_of("say", data, (size_t)len, &fd, &e) < 0)
+        return PyErr_Format(PyExc_RuntimeError, "%zd bytes cannot be shown: %s", len, e.text);
+    if (!fits)
+        wire_put_fd(o, fd);
+    return deliver(o);
+}
+
+static PyMethodDef ends[] = {
+    {"receive", receive, METH_NOARGS, "The next request; None when there are no more."},
+    {"send", send_bytes, METH_O, "Tells the server."},
+};
+
+static _Noreturn void refuse(const char *why) {
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_K_BROKEN);
+    wire_put_str(&o, why);
+    wire_send(KERNEL_CTL_FD, &o, &e);
+    _exit(1);
+}
+
+_Noreturn void live_main(struct wire_in *in) {
+    struct err e;
+    uint32_t open_files = wire_get_u32(in), pids = wire_get_u32(in);
+    if (wire_end(in, &e) < 0 || kernel_limit(open_files, 0, pids, &e) < 0)
+        refuse(e.text);
+    if (!main_function)
+        refuse("this profile has no live kernels");
+    PyObject *get = PyCFunction_New(&ends[0], NULL), *put = PyCFunction_New(&ends[1], NULL);
+    if (!get || !put)
+        refuse("out of memory");
+    PyObject *r = PyObject_CallFunctionObjArgs(main_function, get, put, NULL);
+    if (!r)
+        PyErr_WriteUnraisable(main_function);
+    _exit(r ? 0 : 1);
+}
