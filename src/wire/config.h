@@ -28,6 +28,7 @@ struct config_profile {
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
     uint32_t removed;           /* 1: gone from the configuration since the start */
+    uint32_t live;              /* 1: its kernels stay: IPython is loaded */
     uint64_t stamp;             /* of what it is made of: another one, another interpreter */
 };
 
