@@ -213,7 +213,7 @@ static void on_profile(struct engine *g, struct wire_in *in) {
 static void on_warden(struct chan *c, struct wire_in *in) {
     struct engine *g = c->arg;
     struct sandbox *s;
-    uint32_t index;
+    uint32_t index, number;
     switch ((int)in->type) {
     case WIRE_W_MADE:
         sandbox_made(g, in);
@@ -225,8 +225,9 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_W_EXITED:
         s = sandbox_find(g, wire_get_u64(in));
+        number = wire_get_u32(in);
         if (s && s->guest)
-            s->guest->kind->exited(s->guest->owner, 0, (int)wire_get_u32(in));
+            s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
         break;
     case WIRE_W_GONE:
         s = sandbox_find(g, wire_get_u64(in));

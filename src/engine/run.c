@@ -469,7 +469,9 @@ void run_signal(struct run *r, int sig) {
     } else if (r->state == RUN_ACTIVE) {
         struct wire_out o;
         wire_begin(&o, WIRE_I_SIGNAL);
+        wire_put_u32(&o, 0); /* the first kernel */
         wire_put_u32(&o, (uint32_t)sig);
+        wire_put_u32(&o, SIGNAL_PROCESS);
         sandbox_ask(r->sandbox, ASKED_SIGNAL, &o);
     } else if (r->state == RUN_QUEUED) {
         leave_queue(r);

@@ -156,6 +156,7 @@ static void serve_hand(struct box *b) {
     if (got == WIRE_NONE)
         return;
     if (got == WIRE_GOT && in.type == WIRE_K_HAND) {
+        (void)wire_get_u32(&in); /* its number */
         b->kernel = (pid_t)wire_get_u32(&in);
         b->listener = wire_take_fd(&in);
     }
@@ -204,8 +205,9 @@ static void do_kill(struct box *b, struct wire_in *in, struct wire_out *o, int *
 
 static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
-    uint32_t sig = wire_get_u32(in);
-    bool bad = in->bad || sig == 0 || sig > 31 || b->kernel <= 1;
+    uint32_t number = wire_get_u32(in), sig = wire_get_u32(in), scope = wire_get_u32(in);
+    bool bad =
+        in->bad || number || scope != SIGNAL_PROCESS || sig == 0 || sig > 31 || b->kernel <= 1;
     done(o, bad ? EINVAL : kill(b->kernel, (int)sig) < 0 ? errno : 0, "signal");
 }
 

@@ -177,13 +177,14 @@ void boxes_forked(struct nursery *n, struct box *b, pid_t kernel) {
     close_transit(b);
 }
 
-void boxes_exited(struct nursery *n, uint64_t id, int status) {
+void boxes_exited(struct nursery *n, uint64_t id, uint32_t number, int status) {
     const struct box *b = boxes_find(n, id);
     if (b && b->state == BOX_DYING) /* it was told to */
         return;
     struct wire_out o;
     wire_begin(&o, WIRE_N_EXITED);
     wire_put_u64(&o, id);
+    wire_put_u32(&o, number);
     wire_put_u32(&o, (uint32_t)status);
     chan_send(&n->warden, &o);
 }
@@ -192,7 +193,7 @@ bool boxes_reaped(struct nursery *n, pid_t pid, int status) {
     for (struct box *b = n->boxes; b; b = b->next) {
         if (b->kernel == pid) { /* its zygote is gone, so it is our child now */
             b->kernel = 0;
-            boxes_exited(n, b->id, status);
+            boxes_exited(n, b->id, 0, status);
             return true;
         }
         if (b->init == pid) {

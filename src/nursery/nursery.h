@@ -103,4 +103,4 @@ struct box *boxes_find(struct nursery *n, uint64_t id);
 /* The kernel is forked: everything goes to the warden. */
 void boxes_forked(struct nursery *n, struct box *b, pid_t kernel);
 void boxes_failed(struct nursery *n, struct box *b, const char *why);
-void boxes_exited(struct nursery *n, uint64_t id, int status);
+void boxes_exited(struct nursery *n, uint64_t id, uint32_t number, int status);

@@ -159,6 +159,7 @@ static void retire_old(struct nursery *n) {
 
 static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
+    (void)wire_get_u32(in); /* its number */
     pid_t pid = (pid_t)wire_get_u32(in);
     if (z->pending)
         z->pending--;
@@ -171,6 +172,7 @@ static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
 
 static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
+    (void)wire_get_u32(in);
     const char *why = wire_get_str(in, ERR_TEXT_MAX);
     if (z->pending)
         z->pending--;
@@ -183,12 +185,13 @@ static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
 
 static void exited(struct nursery *n, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
+    uint32_t number = wire_get_u32(in);
     (void)wire_get_u32(in);
     int status = (int)wire_get_u32(in);
     struct box *b = boxes_find(n, id);
     if (b)
         b->kernel = 0;
-    boxes_exited(n, id, status);
+    boxes_exited(n, id, number, status);
 }
 
 static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
@@ -292,6 +295,7 @@ static void give(struct zygote *z, struct box *b) {
     struct wire_out o;
     wire_begin(&o, WIRE_Z_FORK);
     wire_put_u64(&o, b->id);
+    wire_put_u32(&o, 0);
     wire_put_u32(&o, b->uid);
     wire_put_u32(&o, b->nprocs);
     wire_put_fd(&o, b->pidfd);

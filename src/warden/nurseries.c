@@ -64,9 +64,11 @@ static void on_made(struct nursery_child *n, struct wire_in *in) {
 static void on_exited(struct nursery_child *n, struct wire_in *in) {
     struct wire_out o;
     uint64_t sandbox = wire_get_u64(in);
+    uint32_t number = wire_get_u32(in), status = wire_get_u32(in);
     wire_begin(&o, WIRE_W_EXITED);
     wire_put_u64(&o, sandbox);
-    wire_put_u32(&o, wire_get_u32(in));
+    wire_put_u32(&o, number);
+    wire_put_u32(&o, status);
     if (!in->bad)
         chan_send(&n->warden->server_chan, &o);
 }

@@ -11,6 +11,7 @@
 
 struct kernel_entry {
     uint64_t sandbox;
+    uint32_t number; /* of the process in its sandbox; 0 is the first */
     uint32_t uid;
     int fds[KERNEL_FDS_];
     int procs[8];

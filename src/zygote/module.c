@@ -41,6 +41,7 @@
 
 struct kernel {
     pid_t pid; /* 0: free */
+    uint32_t number;
     uint64_t sandbox;
 };
 
@@ -173,10 +174,11 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
 
 /* ---- the zygote ---- */
 
-static void remember(pid_t pid, uint64_t sandbox) {
+static void remember(pid_t pid, const struct kernel_entry *k) {
     for (int i = 0; i < MAX_KERNELS; i++) {
         if (zygote.kernels[i].pid == 0) {
-            zygote.kernels[i] = (struct kernel){.pid = pid, .sandbox = sandbox};
+            zygote.kernels[i] =
+                (struct kernel){.pid = pid, .number = k->number, .sandbox = k->sandbox};
             return;
         }
     }
@@ -193,6 +195,7 @@ static void reap(void) {
             struct err e;
             wire_begin(&o, WIRE_Z_EXITED);
             wire_put_u64(&o, zygote.kernels[i].sandbox);
+            wire_put_u32(&o, zygote.kernels[i].number);
             wire_put_u32(&o, (uint32_t)pid);
             wire_put_u32(&o, (uint32_t)status);
             wire_send(zygote.chan, &o, &e);
@@ -207,11 +210,12 @@ static unsigned threads(void) {
     return fstat(zygote.tasks, &st) == 0 ? (unsigned)st.st_nlink - 2 : 0;
 }
 
-static void refuse(uint64_t sandbox, const char *why) {
+static void refuse(const struct kernel_entry *k, const char *why) {
     struct wire_out o;
     struct err e;
     wire_begin(&o, WIRE_Z_FAILED);
-    wire_put_u64(&o, sandbox);
+    wire_put_u64(&o, k->sandbox);
+    wire_put_u32(&o, k->number);
     wire_put_str(&o, why);
     wire_send(zygote.chan, &o, &e);
 }
@@ -224,6 +228,7 @@ static void close_entry(struct kernel_entry *k) {
 static int read_fork(struct wire_in *in, struct kernel_entry *k) {
     struct err e;
     k->sandbox = wire_get_u64(in);
+    k->number = wire_get_u32(in);
     k->uid = wire_get_u32(in);
     k->nprocs = wire_get_u32(in);
     if (k->nprocs > sizeof k->procs / sizeof *k->procs || wire_end(in, &e) < 0)
@@ -242,9 +247,9 @@ static void do_fork(struct wire_in *in) {
     if (read_fork(in, &k) < 0)
         _exit(1);
     if (threads() != 1) {
-        refuse(k.sandbox, one_thread);
+        refuse(&k, one_thread);
     } else if (setns(k.fds[KERNEL_INIT], CLONE_NEWPID) < 0) {
-        refuse(k.sandbox, strerror(errno));
+        refuse(&k, strerror(errno));
     } else {
         PyOS_BeforeFork();
         pid_t pid = fork();
@@ -253,14 +258,15 @@ static void do_fork(struct wire_in *in) {
         int why = errno;
         PyOS_AfterFork_Parent();
         if (pid < 0) {
-            refuse(k.sandbox, strerror(why));
+            refuse(&k, strerror(why));
         } else {
             zygote.forks++;
-            remember(pid, k.sandbox);
+            remember(pid, &k);
             struct wire_out o;
             struct err e;
             wire_begin(&o, WIRE_Z_FORKED);
             wire_put_u64(&o, k.sandbox);
+            wire_put_u32(&o, k.number);
             wire_put_u32(&o, (uint32_t)pid);
             wire_send(zygote.chan, &o, &e);
         }
