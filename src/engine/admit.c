@@ -26,28 +26,32 @@ static const struct bound bounds[] = {
     {"open-files", "descriptors", offsetof(struct config_limits, open_files)},
 };
 
-static uint32_t *field(struct config_limits *l, size_t offset) {
-    return (uint32_t *)((char *)l + offset);
+static uint32_t *field(const struct config_limits *l, size_t offset) {
+    return (uint32_t *)((uintptr_t)l + offset);
 }
 
-static int settle_limits(struct engine *g, struct config_limits *l, struct err *e) {
+int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
+                  struct config_limits *l, struct err *e) {
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const struct bound *b = &bounds[i];
-        uint32_t *v = field(l, b->offset), most = *field(&g->config.maxima, b->offset);
+        uint32_t *v = field(l, b->offset), usual = *field(defaults, b->offset);
+        uint32_t most = *field(maxima, b->offset);
         if (*v == 0)
-            *v = *field(&g->config.defaults, b->offset);
-        if (most && *v > most)
+            *v = usual;
+        if (most && *v > most && *v > usual)
             return err_user(e, "limit_too_high",
                             "%s of %u %s is above this engine's maximum of %u %s", b->name, *v,
-                            b->unit, most, b->unit);
+                            b->unit, most > usual ? most : usual, b->unit);
     }
+    uint64_t most = maxima->output_bytes;
+    if (most < defaults->output_bytes)
+        most = defaults->output_bytes;
     if (l->output_bytes == 0)
-        l->output_bytes = g->config.defaults.output_bytes;
-    if (l->output_bytes > g->config.maxima.output_bytes)
+        l->output_bytes = defaults->output_bytes;
+    if (l->output_bytes > most)
         return err_user(e, "limit_too_high",
                         "output of %llu bytes is above this engine's maximum of %llu bytes",
-                        (unsigned long long)l->output_bytes,
-                        (unsigned long long)g->config.maxima.output_bytes);
+                        (unsigned long long)l->output_bytes, (unsigned long long)most);
     return 0;
 }
 
@@ -128,7 +132,8 @@ static int find_place(struct profile_pool *p, const struct run_request *q, struc
 }
 
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
-    if (choose_profile(g, q, ret, e) < 0 || settle_limits(g, &q->limits, e) < 0 ||
+    if (choose_profile(g, q, ret, e) < 0 ||
+        limits_settle(&g->config.defaults, &g->config.maxima, &q->limits, e) < 0 ||
         check_inputs(q, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)

@@ -19,6 +19,8 @@
 struct engine;
 struct run;
 struct sandbox;
+struct live;
+struct gone;
 
 struct profile_pool {
     struct engine *engine; /* borrowed */
@@ -55,6 +57,8 @@ struct engine {
     bool no_groups;            /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;
     struct engine_about about;
+    struct live *lives; /* live sandboxes, oldest first; see live.h */
+    struct gone *gone;  /* those that were */
 };
 
 /* Takes the warden's socket. */

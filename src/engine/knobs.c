@@ -86,6 +86,17 @@ int knobs_set_cpus(const struct knobs *k, uint32_t percent, struct err *e) {
     return put(k, KNOB_CPU_MAX, text, e);
 }
 
+/* Which version it is shows in what the file says now. */
+int knobs_freeze(const struct knobs *k, bool freeze, struct err *e) {
+    char now[16] = "";
+    if (knobs_there(k) && pread(k->fds[KNOB_FREEZE], now, sizeof now - 1, 0) < 0)
+        return err_sys(e, "read the freezer");
+    bool v2 = now[0] == '0' || now[0] == '1';
+    if (put(k, KNOB_FREEZE, v2 ? (freeze ? "1" : "0") : freeze ? "FROZEN" : "THAWED", e) < 0)
+        return err_user(e, "cannot_pause", "this machine has no freezer for sandboxes");
+    return 0;
+}
+
 static uint64_t cpu_total_us(const struct knobs *k) {
     uint64_t usec = get(k, KNOB_CPU_USAGE, "usage_usec");
     return usec ? usec : get(k, KNOB_CPU_USAGE, NULL) / 1000;
@@ -102,6 +113,14 @@ uint64_t knobs_cpu_us(const struct knobs *k) {
 
 uint64_t knobs_memory_peak(const struct knobs *k) {
     return get(k, KNOB_MEMORY_PEAK, NULL);
+}
+
+uint64_t knobs_memory(const struct knobs *k) {
+    return get(k, KNOB_MEMORY_USAGE, NULL);
+}
+
+bool knobs_ran_out_of_memory(const struct knobs *k) {
+    return get(k, KNOB_MEMORY_OOM, "oom_kill") > k->oom_seen;
 }
 
 struct knobs_usage knobs_usage(struct knobs *k) {

@@ -25,8 +25,12 @@ bool knobs_there(const struct knobs *k);
 int knobs_set_memory(const struct knobs *k, uint64_t bytes, struct err *e);
 int knobs_set_pids(const struct knobs *k, uint32_t pids, struct err *e);
 int knobs_set_cpus(const struct knobs *k, uint32_t percent, struct err *e);
+int knobs_freeze(const struct knobs *k, bool freeze, struct err *e);
 /* The counters from here on belong to one execution. */
 void knobs_begin(struct knobs *k);
 uint64_t knobs_cpu_us(const struct knobs *k);
 uint64_t knobs_memory_peak(const struct knobs *k);
+uint64_t knobs_memory(const struct knobs *k); /* now */
+/* Since the last knobs_usage. */
+bool knobs_ran_out_of_memory(const struct knobs *k);
 struct knobs_usage knobs_usage(struct knobs *k);

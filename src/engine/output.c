@@ -48,6 +48,12 @@ int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct 
     return loop_watch(l, &o->watch, fd, EPOLLIN, e);
 }
 
+void output_reset(struct output *o, uint64_t cap) {
+    buf_clear(&o->kept);
+    o->total = 0;
+    o->cap = cap;
+}
+
 void output_drain(struct output *o) {
     int there = 0;
     if (o->fd < 0 || ioctl(o->fd, FIONREAD, &there) < 0)

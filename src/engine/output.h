@@ -19,6 +19,8 @@ struct output {
 };
 
 int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e);
+/* From here on it is another one's output. */
+void output_reset(struct output *o, uint64_t cap);
 /* Takes what the pipe holds at this moment and no more: a writer that goes on for ever cannot hold
  * the caller up. */
 void output_drain(struct output *o);

@@ -258,7 +258,7 @@ static void on_stdin(struct watch *w, uint32_t events) {
     pump_stdin(w->arg);
 }
 
-void run_start(struct run *r) {
+static void start(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
     run_move(r, RUN_ACTIVE);
@@ -289,16 +289,33 @@ void run_start(struct run *r) {
         r->cb.on_start(r->cb.arg, r);
 }
 
+static void on_staged(void *arg, const struct err *why) {
+    if (why)
+        run_fail(arg, why);
+    else
+        start(arg);
+}
+
 static void assign(void *owner, struct sandbox *s) {
     struct run *r = owner;
+    struct err e;
     run_move(r, RUN_STAGING);
     r->sandbox = s;
     r->assigned_ns = now_ns();
     r->engine->counts.runs++;
     loop_timer(r->engine->loop, &r->timer,
                r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
-    if (!run_stage(r) && r->state == RUN_STAGING)
-        run_start(r);
+    r->stage = (struct stage){.sandbox = s,
+                              .limits = &r->req.limits,
+                              .inputs = r->req.inputs,
+                              .ninputs = r->req.ninputs,
+                              .done = on_staged,
+                              .arg = r};
+    int more = stage_begin(&r->stage, &e);
+    if (more < 0)
+        run_fail(r, &e);
+    else if (more == 0)
+        start(r);
 }
 
 /* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
@@ -378,9 +395,6 @@ static void limit(void *owner, enum limit_kind kind) {
 static void answer(void *owner, enum asked what, struct wire_in *in) {
     struct run *r = owner;
     switch (r->state) {
-    case RUN_STAGING:
-        run_stage_answer(r, what, in);
-        return;
     case RUN_KILLING:
         if (what != ASKED_KILL)
             return;
@@ -391,6 +405,7 @@ static void answer(void *owner, enum asked what, struct wire_in *in) {
         run_collect_answer(r, what, in);
         return;
     case RUN_QUEUED:
+    case RUN_STAGING:
     case RUN_ACTIVE: /* a signal was delivered, or not */
     case RUN_DONE:
     case RUN_STATES_:

@@ -22,40 +22,10 @@
 
 #define MAX_FILES 1000
 #define MAX_DEPTH 32
-#define MAX_LIST  (8u << 20)
-
-static bool disk_is_full(const struct sandbox *s) {
-    struct statfs f;
-    return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);
-}
-
-/* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names
- * and a line of values that both begin with "Ip:", snmp6 a line per counter. */
-static uint64_t no_route(int fd, bool v6) {
-    char text[4096];
-    ssize_t n = pread(fd, text, sizeof text - 1, 0);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    if (v6) {
-        const char *at = strstr(text, "Ip6OutNoRoutes");
-        return at ? strtoull(at + strlen("Ip6OutNoRoutes"), NULL, 10) : 0;
-    }
-    const char *name = text, *values = strchr(text, '\n');
-    if (!values)
-        return 0;
-    for (values++; *name && *name != '\n'; name++) {
-        if (strncmp(name, "OutNoRoutes", 11) == 0)
-            return strtoull(values, NULL, 10);
-        if (*name == ' ')
-            values += strcspn(values, " ") + 1;
-    }
-    return 0;
-}
 
 static void note_network(struct run *r) {
     const struct sandbox *s = r->sandbox;
-    uint64_t n = no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
+    uint64_t n = sandbox_no_route(s);
     if (n == 0)
         return;
     char detail[120];
@@ -74,7 +44,7 @@ static enum limit_kind which_limit(const struct run *r) {
         return LIMIT_CPU;
     if (r->usage.out_of_pids)
         return LIMIT_PIDS;
-    if (disk_is_full(r->sandbox))
+    if (sandbox_is_full(r->sandbox))
         return LIMIT_DISK;
     return output_truncated(&r->out[0]) || output_truncated(&r->out[1]) ? LIMIT_OUTPUT : LIMIT_NONE;
 }
@@ -93,6 +63,7 @@ static void ask_changes(struct run *r) {
     wire_begin(&o, WIRE_I_CHANGES);
     wire_put_u32(&o, MAX_FILES);
     wire_put_u32(&o, MAX_DEPTH);
+    wire_put_u64(&o, 0);
     sandbox_ask(r->sandbox, ASKED_CHANGES, &o);
     loop_timer(r->engine->loop, &r->timer,
                now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
@@ -173,16 +144,7 @@ static void take_file(struct run *r, struct wire_in *in) {
 }
 
 static void take_changes(struct run *r, struct wire_in *in) {
-    struct err e;
-    (void)wire_get_u32(in);
-    r->files_cut = wire_get_u32(in) != 0;
-    AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MAX_LIST)
-        return;
-    AUTO_FREE uint8_t *list = xmalloc((size_t)st.st_size);
-    ssize_t n = pread(fd, list, (size_t)st.st_size, 0);
-    if (n < 0 || changes_parse(list, (size_t)n, MAX_FILES, &r->changes, &e) < 0)
+    if (sandbox_changes(in, MAX_FILES, &r->changes, &r->files_cut) < 0)
         return;
     r->is_change = xcalloc(r->changes.n, 1);
     uint64_t most = (uint64_t)r->req.limits.disk_mb << 20;

@@ -5,6 +5,7 @@
 #include "engine/changes.h"
 #include "engine/output.h"
 #include "engine/sandbox.h"
+#include "engine/stage.h"
 
 enum run_state {
     RUN_QUEUED,     /* waits for a sandbox */
@@ -49,7 +50,8 @@ struct run {
     struct buf stdin_data;
     size_t stdin_at;
     bool stdin_closed;
-    unsigned staged, collected; /* inputs copied in; changed files opened */
+    struct stage stage;
+    unsigned collected; /* changed files opened */
     struct changes changes;
     unsigned char *is_change; /* owned: which of them count */
     bool files_cut;
@@ -76,10 +78,6 @@ void run_finish(struct run *r);
 /* It ends without a result. */
 void run_fail(struct run *r, const struct err *why);
 void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
-/* run_stage.c: what comes before the program starts; true when something has to be waited for. */
-bool run_stage(struct run *r);
-void run_stage_answer(struct run *r, enum asked what, struct wire_in *in);
 /* run_collect.c: what comes after it ended */
 void run_collect(struct run *r);
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
-void run_start(struct run *r);

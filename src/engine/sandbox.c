@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#define MAX_LIST (8u << 20)   /* bytes of a list of files */
 #define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
 
 uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
@@ -20,6 +22,54 @@ uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
     if (fstat(s->fds[SANDBOX_WORKSPACE], &st) < 0)
         return 0;
     return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+bool sandbox_is_full(const struct sandbox *s) {
+    struct statfs f;
+    return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);
+}
+
+/* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names
+ * and a line of values that both begin with "Ip:", snmp6 a line per counter. */
+static uint64_t no_route(int fd, bool v6) {
+    char text[4096];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (v6) {
+        const char *at = strstr(text, "Ip6OutNoRoutes");
+        return at ? strtoull(at + strlen("Ip6OutNoRoutes"), NULL, 10) : 0;
+    }
+    const char *name = text, *values = strchr(text, '\n');
+    if (!values)
+        return 0;
+    for (values++; *name && *name != '\n'; name++) {
+        if (strncmp(name, "OutNoRoutes", 11) == 0)
+            return strtoull(values, NULL, 10);
+        if (*name == ' ')
+            values += strcspn(values, " ") + 1;
+    }
+    return 0;
+}
+
+uint64_t sandbox_no_route(const struct sandbox *s) {
+    return no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
+}
+
+int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut) {
+    struct err e;
+    if (in->type != WIRE_I_REPLY)
+        return -1;
+    (void)wire_get_u32(in);
+    *ret_cut = wire_get_u32(in) != 0;
+    AUTO_FD fd = wire_take_fd(in);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MAX_LIST)
+        return -1;
+    AUTO_FREE uint8_t *list = xmalloc((size_t)st.st_size);
+    ssize_t n = pread(fd, list, (size_t)st.st_size, 0);
+    return n < 0 ? -1 : changes_parse(list, (size_t)n, most, ret, &e);
 }
 
 struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
@@ -154,6 +204,14 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
     }
 }
 
+void sandbox_more(struct engine *g, struct wire_in *in) {
+    struct sandbox *s = sandbox_find(g, wire_get_u64(in));
+    uint32_t number = wire_get_u32(in);
+    const char *why = in->type == WIRE_W_KERNEL_FAILED ? wire_get_str(in, ERR_TEXT_MAX) : NULL;
+    if (s && s->guest && s->guest->kind->more)
+        s->guest->kind->more(s->guest->owner, number, in, why);
+}
+
 static bool ask(struct sandbox *s, const struct wire_out *o, const struct question *q) {
     if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING)
         return false;
@@ -222,6 +280,8 @@ void sandbox_gone(struct sandbox *s) {
     }
     g->counts.sandboxes--;
     budget_give(s);
+    if (s->on_gone)
+        s->on_gone(s->gone_arg);
     loop_defer(g->loop, &s->free_later);
     pool_freed(g);
 }

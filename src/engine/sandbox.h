@@ -1,6 +1,7 @@
 #pragma once
 /* A sandbox as the server holds it. */
 
+#include "engine/changes.h"
 #include "engine/engine.h"
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
@@ -8,16 +9,7 @@ enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDI
 #define SANDBOX_MAX_ASKED 128
 
 /* What an answer of init is the answer to. */
-enum asked {
-    ASKED_LIMITS,
-    ASKED_WATCH,
-    ASKED_INPUT,
-    ASKED_SIGNAL,
-    ASKED_KILL,
-    ASKED_CHANGES,
-    ASKED_FILE,
-    ASKED_USAGE
-};
+enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_CHANGES, ASKED_FILE, ASKED_USAGE };
 
 /* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
 struct guest {
@@ -42,6 +34,8 @@ struct guest_kind {
     /* From the warden. */
     void (*exited)(void *owner, uint32_t number, int status);
     void (*lost)(void *owner);
+    /* One more process is there, or `why` there is none; NULL for guests that ask for none. */
+    void (*more)(void *owner, uint32_t number, struct wire_in *in, const char *why);
 };
 
 /* A question to init without an answer yet. */
@@ -65,12 +59,16 @@ struct sandbox {
     struct guest *guest;                      /* borrowed: who has it */
     struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
     unsigned asked_at, nasked;
-    struct timer deadline; /* for becoming ready */
+    struct timer deadline;      /* for becoming ready */
+    void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */
+    void *gone_arg;
     struct deferred free_later;
 };
 
 /* From W_MADE. */
 void sandbox_made(struct engine *g, struct wire_in *in);
+/* From W_KERNEL_MADE and W_KERNEL_FAILED. */
+void sandbox_more(struct engine *g, struct wire_in *in);
 /* Asks init; the answer reaches the guest. False when too much is asked at once. */
 bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
 /* The same with the answer for `fn`, which gets NULL when the sandbox ends before it. */
@@ -84,6 +82,16 @@ void sandbox_end(struct sandbox *s);
 void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);
 uint64_t sandbox_workspace_mtime(const struct sandbox *s);
+bool sandbox_is_full(const struct sandbox *s);
+/* Packets that had no way out, so far. */
+uint64_t sandbox_no_route(const struct sandbox *s);
+/* The answer to I_CHANGES. */
+int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);
+
+/* admit.c: what is 0 becomes the default, and nothing is above the maximum, unless the default is.
+ */
+int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
+                  struct config_limits *l, struct err *e);
 
 /* reload.c */
 void engine_reload(struct engine *g, struct wire_in *in);

@@ -101,11 +101,14 @@ struct walk {
     struct buf out; /* records: u64 size, u32 length of the path, the path */
     char path[4096];
     uint32_t most, count, depth;
-    bool cut;  /* not all is in the list */
+    uint64_t since_ns; /* by their change time, which nobody can set */
+    bool cut;          /* not all is in the list */
     bool full; /* and no more goes in; a tree that is too deep does not hide its neighbours */
 };
 
 static void walk_file(struct walk *w, const struct stat *st, size_t len) {
+    if ((uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec < w->since_ns)
+        return;
     if (w->count == w->most || w->out.len > MAX_BYTES) {
         w->cut = w->full = true;
         return;
@@ -153,6 +156,7 @@ static void walk_dir(struct walk *w, int dir, size_t len, uint32_t depth) {
 void files_changes(struct wire_in *in, int workspace, struct wire_out *o, int *ret_fd) {
     *ret_fd = -1;
     struct walk w = {.out = BUF_INIT, .most = wire_get_u32(in), .depth = wire_get_u32(in)};
+    w.since_ns = wire_get_u64(in);
     struct err e;
     int top = wire_end(in, &e) < 0 || w.depth > 64
                   ? -1

@@ -297,7 +297,7 @@ static int root_make_dirs(struct cgroup_root *r, struct err *e) {
 static int root_check_knobs(const struct cgroup_root *r, struct err *e) {
     const struct cgroup_ops *ops = ops_of(r);
     for (unsigned k = 0; k < KNOBS_; k++) {
-        if (k == KNOB_MEMORY_PEAK)
+        if (k == KNOB_MEMORY_PEAK || k == KNOB_FREEZE)
             continue;
         if (faccessat(role_dir(r, r->dirs, ops->knobs[k].role), ops->knobs[k].name, F_OK, 0) < 0)
             return err_sys(e, "%s in %s", ops->knobs[k].name, r->where);
@@ -419,6 +419,9 @@ static int slot_open_knobs(const struct cgroup_root *r, struct cgroup_slot *s, s
             s->knobs[k] = openat(dir, ops->knobs[k].name, O_RDONLY | O_CLOEXEC);
         if (s->knobs[k] < 0 && k == KNOB_MEMORY_PEAK)
             s->knobs[k] = openat(dir, ops->knobs[KNOB_MEMORY_USAGE].name, O_RDONLY | O_CLOEXEC);
+        if (s->knobs[k] < 0 && k == KNOB_FREEZE) /* there need not be a freezer */
+            s->knobs[k] = openat(role_dir(r, s->dirs, ROLE_PIDS), ops->knobs[KNOB_PIDS_EVENTS].name,
+                                 O_RDONLY | O_CLOEXEC);
         if (s->knobs[k] < 0)
             return err_sys(e, "open %s", ops->knobs[k].name);
     }

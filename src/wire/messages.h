@@ -57,7 +57,7 @@
     X(I_MORE) /* -                                 ends for one more process */                     \
     /* S→I, each answered by I_REPLY or I_ERROR in order */                                       \
     X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */        \
-    X(I_CHANGES) /* u32 most, u32 depth           regular files below the workspace */              \
+    X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
     X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
     X(I_LIMITS)  /* u32 disk_mb                   a new size of the tmpfs */                        \

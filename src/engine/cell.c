@@ -1,0 +1,653 @@
+/* An execution in a live kernel: what it prints and shows, how it ends.
+ *
+ * The kernel process is hostile, so its word counts only about itself: the time, the limits and the
+ * end are ours. A time that is up is an interrupt first; a cell that goes on for the grace period
+ * after that is killed with its kernel. */
+
+#include "engine/live_state.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/changes.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OUTPUTS_MAX  (64u << 20) /* bytes of results and displays */
+#define CPU_CHECK_NS 20000000u
+#define MAX_FILES    1000
+#define MAX_DEPTH    32
+
+void cell_request_done(struct cell_request *q) {
+    free(q->code);
+    free(q->env);
+    free(q->formats);
+    free(q->stdin_text);
+    *q = (struct cell_request){0};
+}
+
+static void free_outputs(struct cell *c) {
+    for (unsigned i = 0; i < c->noutputs; i++) {
+        free(c->outputs[i].data);
+        free(c->outputs[i].metadata);
+        free(c->outputs[i].display_id);
+    }
+    free(c->outputs);
+    c->outputs = NULL;
+    c->noutputs = 0;
+    c->outputs_bytes = 0;
+}
+
+static void free_now(struct deferred *d) {
+    struct cell *c = d->arg;
+    cell_request_done(&c->req);
+    free_outputs(c);
+    buf_done(&c->text[0]);
+    buf_done(&c->text[1]);
+    free(c->error);
+    free(c->files);
+    free(c);
+}
+
+const char *cell_id(const struct cell *c) {
+    return c->id;
+}
+
+static void emit(struct cell *c, const char *type, const struct buf *json) {
+    c->cb.on_event(c->cb.arg, type, json);
+}
+
+/* ---- the end ---- */
+
+static void stop_clocks(struct cell *c) {
+    struct loop *l = c->kernel->live->engine->loop;
+    loop_timer_stop(l, &c->timer);
+    loop_timer_stop(l, &c->cpu_timer);
+}
+
+static void close_cell(struct cell *c, const struct err *why) {
+    struct kernel *k = c->kernel;
+    struct live *l = k->live;
+    bool ran = k->running == c;
+    stop_clocks(c);
+    live_unask(l, c);
+    c->state = CELL_DONE;
+    for (int i = 0; ran && i < 2; i++) {
+        c->text[i] = k->out[i].kept;
+        k->out[i].kept = (struct buf)BUF_INIT;
+        c->total[i] = k->out[i].total;
+        c->cut[i] = output_truncated(&k->out[i]);
+    }
+    if (ran)
+        kernel_ran(k);
+    c->cb.on_done(c->cb.arg, c, why);
+    c->kernel = NULL;
+    live_release(l);
+    loop_defer(l->engine->loop, &c->free_later);
+}
+
+void cell_fail(struct cell *c, const struct err *why) {
+    if (c->state != CELL_DONE)
+        close_cell(c, why);
+}
+
+/* ---- what it prints and shows ---- */
+
+/* How many bytes at the end may be the beginning of a character. */
+static size_t open_end(const char *data, size_t len) {
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        unsigned char ch = (unsigned char)data[len - back];
+        if (ch < 0x80)
+            return 0;
+        if (ch >= 0xc0) {
+            size_t want = ch >= 0xf0 ? 4 : ch >= 0xe0 ? 3 : 2;
+            return want > back ? back : 0;
+        }
+    }
+    return 0;
+}
+
+static void emit_text(struct cell *c, int stream, const char *data, size_t len) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (len == 0)
+        return;
+    jw_object(&j);
+    jw_key(&j, "data");
+    jw_strn(&j, data, len);
+    jw_object_end(&j);
+    emit(c, stream == 1 ? "stdout" : "stderr", &json);
+}
+
+/* clear_output(wait=True) comes true when there is something new. */
+static void clear_shown(struct cell *c) {
+    c->clear_next = false;
+    free_outputs(c);
+    buf_clear(&c->kernel->out[0].kept);
+    buf_clear(&c->kernel->out[1].kept);
+}
+
+void cell_print(struct cell *c, int stream, const void *data, size_t len) {
+    struct output_cut *cut = &c->tails[stream - 1];
+    if (c->clear_next) {
+        clear_shown(c);
+        buf_add(&c->kernel->out[stream - 1].kept, data, len);
+    }
+    AUTO_BUF all = BUF_INIT;
+    buf_add(&all, cut->tail, cut->len);
+    buf_add(&all, data, len);
+    size_t open = open_end(all.data, all.len);
+    memcpy(cut->tail, all.data + all.len - open, open);
+    cut->len = open;
+    emit_text(c, stream, all.data, all.len - open);
+}
+
+static void flush_tails(struct cell *c) {
+    for (int i = 0; i < 2; i++) {
+        emit_text(c, i + 1, c->tails[i].tail, c->tails[i].len);
+        c->tails[i].len = 0;
+    }
+}
+
+static char *dump_object(const json_t *value) {
+    char *text = json_is_object(value) ? json_dumps(value, JSON_COMPACT) : NULL;
+    return text ? text : xstrdup("{}");
+}
+
+static struct cell_output *find_display(struct cell *c, const char *id) {
+    for (unsigned i = 0; id && i < c->noutputs; i++) {
+        if (c->outputs[i].display_id && strcmp(c->outputs[i].display_id, id) == 0)
+            return &c->outputs[i];
+    }
+    return NULL;
+}
+
+/* Takes `o`. */
+static void keep_output(struct cell *c, struct cell_output *o, bool update) {
+    size_t size = strlen(o->data) + strlen(o->metadata) + sizeof *o + 64;
+    struct cell_output *old = update ? find_display(c, o->display_id) : NULL;
+    bool fits = c->outputs_bytes + size <= OUTPUTS_MAX;
+    c->outputs_cut |= !fits;
+    if (!fits || (update && !old)) { /* of an earlier execution: whoever follows has the event */
+        free(o->data);
+        free(o->metadata);
+        free(o->display_id);
+        return;
+    }
+    c->outputs_bytes += size;
+    if (old) {
+        free(old->data);
+        free(old->metadata);
+        old->data = o->data;
+        old->metadata = o->metadata;
+        free(o->display_id);
+        return;
+    }
+    if ((c->noutputs & (c->noutputs - 1)) == 0) /* a power of two: the room is used up */
+        c->outputs = xrealloc(c->outputs, (c->noutputs ? 2 * c->noutputs : 1) * sizeof *c->outputs);
+    c->outputs[c->noutputs++] = *o;
+}
+
+static void on_shown(struct cell *c, json_t *message, bool is_main) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *id = json_string_value(json_object_get(message, "display_id"));
+    struct cell_output o = {.data = dump_object(json_object_get(message, "data")),
+                            .metadata = dump_object(json_object_get(message, "metadata")),
+                            .display_id = id ? xstrdup(id) : NULL,
+                            .is_main = is_main};
+    bool update = json_is_true(json_object_get(message, "update"));
+    if (c->clear_next)
+        clear_shown(c);
+    jw_object(&j);
+    jw_key(&j, "data");
+    jw_raw(&j, o.data, strlen(o.data));
+    jw_key(&j, "metadata");
+    jw_raw(&j, o.metadata, strlen(o.metadata));
+    if (is_main) {
+        jw_key_uint(&j, "execution_count", c->execution_count);
+    } else {
+        jw_key_str(&j, "display_id", o.display_id);
+        jw_key_bool(&j, "update", update);
+    }
+    jw_object_end(&j);
+    keep_output(c, &o, update);
+    emit(c, is_main ? "result" : "display", &json);
+}
+
+static void on_clear(struct cell *c, json_t *message) {
+    AUTO_BUF json = BUF_INIT;
+    bool wait = json_is_true(json_object_get(message, "wait"));
+    if (wait)
+        c->clear_next = true;
+    else
+        clear_shown(c);
+    buf_addf(&json, "{\"wait\":%s}", wait ? "true" : "false");
+    emit(c, "clear", &json);
+}
+
+static void set_error(struct cell *c, const char *name, const char *value, const json_t *lines) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    size_t i;
+    const json_t *line;
+    jw_object(&j);
+    jw_key_str(&j, "name", name);
+    jw_key_str(&j, "value", value);
+    jw_key(&j, "traceback");
+    jw_array(&j);
+    json_array_foreach(lines, i, line) {
+        if (json_is_string(line))
+            jw_strn(&j, json_string_value(line), json_string_length(line));
+    }
+    jw_array_end(&j);
+    jw_object_end(&j);
+    emit(c, "error", &json);
+    free(c->error);
+    c->error = buf_take(&json);
+}
+
+static void on_error(struct cell *c, json_t *message) {
+    const char *name = json_string_value(json_object_get(message, "name"));
+    const char *value = json_string_value(json_object_get(message, "value"));
+    set_error(c, name ? name : "Exception", value ? value : "",
+              json_object_get(message, "traceback"));
+}
+
+/* The lines that came with the request answer it, then their end. */
+static void answer_from_request(struct cell *c) {
+    const char *rest = c->req.stdin_text + c->stdin_at;
+    struct err e;
+    c->waits_for_input = true;
+    if (!*rest) {
+        kernel_stdin(c->kernel, NULL, &e);
+        return;
+    }
+    size_t len = strcspn(rest, "\n");
+    AUTO_BUF line = BUF_INIT;
+    buf_add(&line, rest, len);
+    c->stdin_at += len + (rest[len] == '\n');
+    kernel_stdin(c->kernel, line.data, &e);
+}
+
+static void on_input(struct cell *c, json_t *message) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (c->req.stdin_text) {
+        answer_from_request(c);
+        return;
+    }
+    const char *prompt = json_string_value(json_object_get(message, "prompt"));
+    c->waits_for_input = true;
+    jw_object(&j);
+    jw_key_str(&j, "prompt", prompt ? prompt : "");
+    jw_key_bool(&j, "password", json_is_true(json_object_get(message, "password")));
+    jw_object_end(&j);
+    emit(c, "input", &json);
+}
+
+/* ---- how it ended ---- */
+
+static void take_usage(struct cell *c) {
+    struct live *l = c->kernel->live;
+    struct knobs *k = l->sandbox->knobs;
+    struct knobs_usage u = knobs_usage(k);
+    uint64_t no_route = sandbox_no_route(l->sandbox);
+    c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
+    c->memory_peak = u.memory_peak;
+    if (u.memory_peak > l->memory_peak)
+        l->memory_peak = u.memory_peak;
+    if (c->limit == LIMIT_NONE && u.out_of_memory)
+        c->limit = LIMIT_MEMORY;
+    else if (c->limit == LIMIT_NONE && u.out_of_pids)
+        c->limit = LIMIT_PIDS;
+    else if (c->limit == LIMIT_NONE && sandbox_is_full(l->sandbox))
+        c->limit = LIMIT_DISK;
+    if (no_route > c->no_route_base) {
+        char detail[120];
+        snprintf(detail, sizeof detail,
+                 "%llu attempt%s to reach an address outside the sandbox; it has no network",
+                 (unsigned long long)(no_route - c->no_route_base),
+                 no_route - c->no_route_base == 1 ? "" : "s");
+        cell_denied(c, "connect to the network", detail, "network:none");
+    }
+}
+
+static void put_file(struct jw *j, const struct change *f) {
+    jw_object(j);
+    jw_key_str(j, "path", f->path);
+    jw_key_str(j, "kind", "file");
+    jw_key_null(j, "file_id");
+    jw_key_uint(j, "size_bytes", f->size);
+    jw_object_end(j);
+}
+
+static void take_files(struct cell *c, struct wire_in *in) {
+    struct changes list = {0};
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (!in || sandbox_changes(in, MAX_FILES, &list, &c->files_cut) < 0)
+        return;
+    for (unsigned i = 0; i < list.n; i++)
+        put_file(&j, &list.items[i]);
+    changes_done(&list);
+    c->files = buf_take(&json);
+}
+
+static void on_changes(void *arg, struct wire_in *in) {
+    struct cell *c = arg;
+    take_files(c, in);
+    close_cell(c, NULL);
+}
+
+/* All is known but the files that it made. */
+static void finish(struct cell *c) {
+    struct wire_out o;
+    c->ended_ns = now_ns();
+    c->finishing = true;
+    c->waits_for_input = false;
+    stop_clocks(c);
+    flush_tails(c);
+    take_usage(c);
+    wire_begin(&o, WIRE_I_CHANGES);
+    wire_put_u32(&o, MAX_FILES);
+    wire_put_u32(&o, MAX_DEPTH);
+    wire_put_u64(&o, c->changed_since_ns);
+    if (c->req.silent || !live_ask(c->kernel->live, &o, on_changes, c))
+        close_cell(c, NULL);
+}
+
+static enum cell_status status_of(const struct cell *c, const char *word) {
+    if (c->stop == STOP_TIMEOUT)
+        return CELL_TIMEOUT;
+    if (word && strcmp(word, "ok") == 0)
+        return CELL_OK;
+    return word && strcmp(word, "interrupted") == 0 ? CELL_INTERRUPTED : CELL_ERROR;
+}
+
+static void on_done(struct cell *c, json_t *message) {
+    const char *word = json_string_value(json_object_get(message, "status"));
+    const json_t *count = json_object_get(message, "execution_count");
+    c->status = status_of(c, word);
+    if (json_is_integer(count) && json_integer_value(count) >= 0)
+        c->execution_count = (uint64_t)json_integer_value(count);
+    if (!c->req.silent && !c->req.no_history)
+        c->kernel->execution_count = c->execution_count;
+    c->exit_code = c->status == CELL_OK ? 0 : c->status == CELL_INTERRUPTED ? 128 + SIGINT : 1;
+    finish(c);
+}
+
+static const struct {
+    const char *name;
+    void (*fn)(struct cell *c, json_t *message);
+} events[] = {
+    {"clear", on_clear},
+    {"error", on_error},
+    {"input", on_input},
+    {"done", on_done},
+};
+
+void cell_event(struct cell *c, const char *name, json_t *message) {
+    const json_t *count = json_object_get(message, "execution_count");
+    if (c->finishing)
+        return;
+    if (strcmp(name, "result") == 0 && json_is_integer(count) && json_integer_value(count) >= 0)
+        c->execution_count = (uint64_t)json_integer_value(count);
+    if (strcmp(name, "result") == 0 || strcmp(name, "display") == 0)
+        on_shown(c, message, name[0] == 'r');
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        if (strcmp(events[i].name, name) == 0) {
+            events[i].fn(c, message);
+            return;
+        }
+    }
+}
+
+/* Why the process is dead, for the one who reads the result. */
+static void explain(struct cell *c, const char *why, char *out, size_t cap) {
+    const struct live *l = c->kernel->live;
+    if (c->stop == STOP_TIMEOUT)
+        snprintf(out, cap, "it ran longer than %u ms and ignored the interrupt",
+                 c->req.limits.timeout_ms);
+    else if (c->limit == LIMIT_CPU)
+        snprintf(out, cap, "it used more than %u s of CPU time", c->req.limits.cpu_seconds);
+    else if (c->status == CELL_MEMORY)
+        snprintf(out, cap, "it needed more than %u MB of memory", l->req.limits.memory_mb);
+    else if (c->stop == STOP_CLIENT)
+        snprintf(out, cap, "it ignored the interrupt");
+    else if (why)
+        snprintf(out, cap, "%s", why);
+    else if (c->signal > 0)
+        snprintf(out, cap, "it died of signal %d (%s)", c->signal, strsignal(c->signal));
+    else
+        snprintf(out, cap, "it left with status %d", c->exit_code);
+}
+
+void cell_killed(struct cell *c, int status, const char *why) {
+    char reason[240], text[300];
+    struct knobs *k = c->kernel->live->sandbox->knobs;
+    if (c->finishing)
+        return; /* it had ended before */
+    if (WIFSIGNALED(status)) {
+        c->signal = WTERMSIG(status);
+        c->exit_code = 128 + c->signal;
+    } else {
+        c->exit_code = WEXITSTATUS(status);
+    }
+    bool memory = c->limit == LIMIT_MEMORY || knobs_ran_out_of_memory(k);
+    if (c->stop == STOP_CPU)
+        c->limit = LIMIT_CPU;
+    else if (c->stop == STOP_TIMEOUT)
+        c->limit = LIMIT_TIME;
+    c->status = c->stop == STOP_TIMEOUT                                  ? CELL_TIMEOUT
+                : c->stop == STOP_NONE && memory && c->signal == SIGKILL ? CELL_MEMORY
+                                                                         : CELL_KILLED;
+    explain(c, why, reason, sizeof reason);
+    snprintf(text, sizeof text, "the kernel died: %s; its variables are lost", reason);
+    set_error(c, "KernelDied", text, NULL);
+    finish(c);
+}
+
+void cell_denied(struct cell *c, const char *op, const char *detail, const char *rule) {
+    if (c->ndenied == MAX_DENIED)
+        return;
+    struct denied *d = &c->denied[c->ndenied++];
+    snprintf(d->op, sizeof d->op, "%s", op);
+    snprintf(d->detail, sizeof d->detail, "%s", detail);
+    snprintf(d->rule, sizeof d->rule, "%s", rule);
+}
+
+void cell_limit(struct cell *c, enum limit_kind kind) {
+    if (c->limit == LIMIT_NONE)
+        c->limit = kind;
+}
+
+/* ---- its time ---- */
+
+void cell_stop(struct cell *c, enum cell_stop why) {
+    struct live *l = c->kernel->live;
+    if (c->finishing)
+        return;
+    if (c->stop == STOP_NONE) {
+        c->stop = why;
+        if (why == STOP_TIMEOUT)
+            c->limit = LIMIT_TIME;
+        else if (why == STOP_CPU)
+            c->limit = LIMIT_CPU;
+        loop_timer(l->engine->loop, &c->timer,
+                   now_ns() + (uint64_t)l->engine->config.live_grace_ms * 1000000u);
+    }
+    process_signal(&c->kernel->process, SIGINT, SIGNAL_PROCESS);
+}
+
+void cell_interrupt(struct cell *c) {
+    struct err e;
+    if (c->state == CELL_RUNNING) {
+        cell_stop(c, STOP_CLIENT);
+    } else if (c->state == CELL_QUEUED) {
+        kernel_unqueue(c->kernel, c);
+        err_user(&e, "interrupted", "interrupted while it waited for its kernel");
+        cell_fail(c, &e);
+    }
+}
+
+static void on_timer(struct timer *t) {
+    struct cell *c = t->arg;
+    if (c->stop == STOP_NONE)
+        cell_stop(c, STOP_TIMEOUT);
+    else
+        kernel_kill(c->kernel);
+}
+
+/* The next look comes when the limit could be reached at the earliest. */
+static void on_cpu_timer(struct timer *t) {
+    struct cell *c = t->arg;
+    const struct live *l = c->kernel->live;
+    uint64_t limit_us = (uint64_t)c->req.limits.cpu_seconds * 1000000u;
+    uint64_t now_us = knobs_cpu_us(l->sandbox->knobs);
+    uint64_t used_us = now_us > c->cpu_base_us ? now_us - c->cpu_base_us : 0;
+    if (used_us >= limit_us) {
+        cell_stop(c, STOP_CPU);
+        return;
+    }
+    uint32_t percent = l->req.limits.cpus_percent;
+    uint64_t wait_ns = (limit_us - used_us) * 1000u * 100u / (percent < 100 ? 100 : percent);
+    loop_timer(l->engine->loop, t, now_ns() + (wait_ns < CPU_CHECK_NS ? CPU_CHECK_NS : wait_ns));
+}
+
+void cell_pause(struct cell *c, bool pause) {
+    struct loop *l = c->kernel->live->engine->loop;
+    uint64_t now = now_ns();
+    if (pause) {
+        c->left_ns = c->timer.place && c->timer.at_ns > now ? c->timer.at_ns - now : 1;
+        loop_timer_stop(l, &c->timer);
+    } else if (!c->finishing) {
+        loop_timer(l, &c->timer, now + c->left_ns);
+    }
+}
+
+void cell_hold(struct cell *c, bool hold) {
+    if (c->state != CELL_RUNNING || c->kernel->running != c)
+        return;
+    output_hold(&c->kernel->out[0], hold);
+    output_hold(&c->kernel->out[1], hold);
+}
+
+/* ---- the beginning ---- */
+
+static void settle(uint32_t *v, uint32_t fallback) {
+    if (*v == 0)
+        *v = fallback;
+}
+
+static int settle_limits(struct cell *c, const struct live *l, struct err *e) {
+    const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
+    struct config_limits *v = &c->req.limits;
+    settle(&v->timeout_ms, own->timeout_ms);
+    settle(&v->cpu_seconds, own->cpu_seconds);
+    if (v->output_bytes == 0)
+        v->output_bytes = own->output_bytes;
+    if (most->timeout_ms && v->timeout_ms > most->timeout_ms && v->timeout_ms > own->timeout_ms)
+        return err_user(e, "limit_too_high",
+                        "timeout of %u ms is above this engine's maximum of %u ms", v->timeout_ms,
+                        most->timeout_ms > own->timeout_ms ? most->timeout_ms : own->timeout_ms);
+    if (v->output_bytes > most->output_bytes && v->output_bytes > own->output_bytes)
+        return err_user(e, "limit_too_high", "output of %llu bytes is above the maximum of %llu",
+                        (unsigned long long)v->output_bytes, (unsigned long long)own->output_bytes);
+    return 0;
+}
+
+struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+                       struct err *e) {
+    struct cell *c = xcalloc(1, sizeof *c);
+    c->kernel = k;
+    c->req = *q;
+    if (settle_limits(c, k->live, e) < 0) {
+        free(c);
+        return NULL;
+    }
+    *q = (struct cell_request){0};
+    c->cb = *cb;
+    c->born_ns = now_ns();
+    c->profile = live_profile(k->live);
+    c->exit_code = c->signal = -1;
+    c->text[0] = c->text[1] = (struct buf)BUF_INIT;
+    c->timer = (struct timer){.fn = on_timer, .arg = c};
+    c->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = c};
+    c->free_later = (struct deferred){.fn = free_now, .arg = c};
+    id_make("exe_", c->id, sizeof c->id);
+    memcpy(c->kernel_id, k->id, sizeof c->kernel_id);
+    live_hold(k->live);
+    return c;
+}
+
+static void send_code(struct cell *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "op", "execute");
+    jw_key_str(&j, "id", c->id);
+    jw_key(&j, "code");
+    jw_strn(&j, c->req.code, c->req.code_len);
+    jw_key_bool(&j, "silent", c->req.silent);
+    jw_key_bool(&j, "store_history", !c->req.no_history);
+    jw_key_bool(&j, "allow_stdin", c->req.allow_stdin || c->req.stdin_text);
+    if (c->req.env) {
+        jw_key(&j, "env");
+        jw_raw(&j, c->req.env, strlen(c->req.env));
+    }
+    if (c->req.formats) {
+        jw_key(&j, "formats");
+        jw_raw(&j, c->req.formats, strlen(c->req.formats));
+    }
+    jw_object_end(&j);
+    kernel_do(c->kernel, &json);
+}
+
+/* What was printed since the last execution belongs to nobody else. */
+static void take_late(struct cell *c) {
+    struct kernel *k = c->kernel;
+    for (int i = 0; i < 2; i++) {
+        struct buf late = k->out[i].kept;
+        k->out[i].kept = (struct buf)BUF_INIT;
+        output_reset(&k->out[i], c->req.limits.output_bytes);
+        if (late.len && late.len <= k->out[i].cap) {
+            buf_add(&k->out[i].kept, late.data, late.len);
+            k->out[i].total = late.len;
+            cell_print(c, i + 1, late.data, late.len);
+        }
+        buf_done(&late);
+    }
+}
+
+void cell_begin(struct cell *c) {
+    struct kernel *k = c->kernel;
+    struct live *l = k->live;
+    struct timespec coarse;
+    AUTO_BUF json = BUF_INIT;
+    c->state = CELL_RUNNING;
+    c->kernel_restarted = k->is_fresh;
+    c->execution_count = k->execution_count + 1;
+    clock_gettime(CLOCK_REALTIME_COARSE, &coarse); /* by which files are stamped */
+    c->changed_since_ns = (uint64_t)coarse.tv_sec * 1000000000u + (uint64_t)coarse.tv_nsec;
+    c->cpu_base_us = knobs_cpu_us(l->sandbox->knobs);
+    c->no_route_base = sandbox_no_route(l->sandbox);
+    knobs_usage(l->sandbox->knobs); /* what happened before is not ours */
+    c->started_ns = now_ns();
+    l->executions++;
+    l->engine->counts.runs++;
+    buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
+    emit(c, "start", &json);
+    take_late(c);
+    loop_timer(l->engine->loop, &c->timer,
+               c->started_ns + (uint64_t)c->req.limits.timeout_ms * 1000000u);
+    if (knobs_there(l->sandbox->knobs) && c->req.limits.cpu_seconds)
+        on_cpu_timer(&c->cpu_timer);
+    send_code(c);
+}

@@ -1,0 +1,134 @@
+/* The result of an execution in a live kernel: the object of the API, whose fields are those of a
+ * one-shot run (result.c). */
+
+#include "engine/live_state.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
+                                           "killed", "interrupted"};
+
+static double ms_between(uint64_t from_ns, uint64_t to_ns) {
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
+}
+
+struct cell_receipt cell_receipt(const struct cell *c) {
+    return (struct cell_receipt){.status = status_words[c->status],
+                                 .profile = c->profile,
+                                 .wall_ms = ms_between(c->started_ns, c->ended_ns),
+                                 .queue_ms = ms_between(c->born_ns, c->started_ns),
+                                 .cpu_ms = (double)c->cpu_us / 1e3};
+}
+
+static void put_results(struct jw *j, const struct cell *c) {
+    jw_key(j, "results");
+    jw_array(j);
+    for (unsigned i = 0; i < c->noutputs; i++) {
+        const struct cell_output *o = &c->outputs[i];
+        jw_object(j);
+        jw_key(j, "data");
+        jw_raw(j, o->data, strlen(o->data));
+        jw_key(j, "metadata");
+        jw_raw(j, o->metadata, strlen(o->metadata));
+        jw_key_bool(j, "is_main_result", o->is_main);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+/* The last expression's value, as text. */
+static void put_text(struct jw *j, const struct cell *c) {
+    json_auto_t *data = NULL;
+    for (unsigned i = 0; i < c->noutputs; i++) {
+        if (c->outputs[i].is_main) {
+            json_decref(data);
+            data = json_loads(c->outputs[i].data, 0, NULL);
+        }
+    }
+    const json_t *text = json_object_get(data, "text/plain");
+    jw_key(j, "text");
+    if (json_is_string(text))
+        jw_strn(j, json_string_value(text), json_string_length(text));
+    else
+        jw_null(j);
+}
+
+static void put_denied(struct jw *j, const struct cell *c) {
+    jw_key(j, "denied");
+    jw_array(j);
+    for (unsigned i = 0; i < c->ndenied; i++) {
+        jw_object(j);
+        jw_key_str(j, "op", c->denied[i].op);
+        jw_key_str(j, "detail", c->denied[i].detail);
+        jw_key_str(j, "rule", c->denied[i].rule);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+static void put_usage(struct jw *j, const struct cell *c) {
+    struct cell_receipt t = cell_receipt(c);
+    jw_key(j, "usage");
+    jw_object(j);
+    jw_key_real(j, "wall_ms", t.wall_ms);
+    jw_key_real(j, "queue_ms", t.queue_ms);
+    jw_key_real(j, "cpu_ms", t.cpu_ms);
+    jw_key_uint(j, "memory_peak_bytes", c->memory_peak);
+    jw_key_uint(j, "output_bytes", c->total[0] + c->total[1]);
+    jw_object_end(j);
+}
+
+static void put_end(struct jw *j, const struct cell *c) {
+    static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
+    bool cut = c->cut[0] || c->cut[1] || c->outputs_cut;
+    enum limit_kind limit = c->limit == LIMIT_NONE && cut ? LIMIT_OUTPUT : c->limit;
+    jw_key(j, "error");
+    if (c->error)
+        jw_raw(j, c->error, strlen(c->error));
+    else
+        jw_null(j);
+    jw_key_str(j, "kernel_id", c->kernel_id);
+    jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
+    jw_key_str(j, "limit_hit", limits[limit]);
+    put_denied(j, c);
+    put_usage(j, c);
+    jw_key_str(j, "profile", c->profile);
+    jw_key_bool(j, "warm", true);
+}
+
+void cell_result_json(const struct cell *c, bool no_output, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    bool timed_out = c->status == CELL_TIMEOUT;
+    jw_object(&j);
+    if (!no_output) {
+        jw_key(&j, "stdout");
+        jw_strn(&j, c->text[0].data, c->text[0].len);
+        jw_key(&j, "stderr");
+        jw_strn(&j, c->text[1].data, c->text[1].len);
+    }
+    if (timed_out || c->exit_code < 0)
+        jw_key_null(&j, "exit_code");
+    else
+        jw_key_int(&j, "exit_code", c->exit_code);
+    jw_key_bool(&j, "timed_out", timed_out);
+    jw_key_uint(&j, "duration_ms", (c->ended_ns - c->started_ns) / 1000000u);
+    jw_key(&j, "files");
+    buf_addf(to, "[%s]", c->files ? c->files : "");
+    j.comma = true;
+    jw_key_str(&j, "id", c->id);
+    jw_key_str(&j, "status", status_words[c->status]);
+    if (c->signal > 0)
+        jw_key_int(&j, "signal", c->signal);
+    else
+        jw_key_null(&j, "signal");
+    jw_key_bool(&j, "stdout_truncated", c->cut[0]);
+    jw_key_bool(&j, "stderr_truncated", c->cut[1]);
+    jw_key_bool(&j, "files_truncated", c->files_cut);
+    jw_key_bool(&j, "results_truncated", c->outputs_cut);
+    jw_key_uint(&j, "execution_count", c->execution_count);
+    put_results(&j, c);
+    put_text(&j, c);
+    put_end(&j, c);
+    jw_object_end(&j);
+}

@@ -1,0 +1,612 @@
+/* A kernel of a live sandbox: a process that runs one execution after the other and keeps its state
+ * between them. When the process dies, what ran in it ends as killed, and another process takes its
+ * place; the executions that wait do so for that one. */
+
+#include "engine/live_state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LATE_MAX    (64u << 10) /* bytes printed between two executions: the next one gets them */
+#define QUERY_NS    10000000000u
+#define MAX_QUERIES 64
+#define MAX_KERNELS 16
+#define MAX_QUEUE   256
+#define FAIL_MAX    3
+#define RETRY_NS    200000000u
+#define INLINE_MAX  (WIRE_MAX - 64)
+
+static const char *const state_names[] = {"starting", "idle", "busy", "starting"};
+
+/* ---- the process ---- */
+
+void kernel_do(struct kernel *k, const struct buf *json) {
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_K_DO);
+    if (json->len <= INLINE_MAX) {
+        wire_put_bytes(&o, json->data, json->len);
+        chan_send(k->process.ctl, &o);
+        return;
+    }
+    AUTO_FD fd = -1;
+    if (memfd_of("do", json->data, json->len, &fd, &e) < 0) {
+        log_error("kernel message error=%s", log_text(e.text));
+        kernel_kill(k);
+        return;
+    }
+    wire_put_bytes(&o, NULL, 0);
+    wire_put_fd(&o, fd);
+    chan_send(k->process.ctl, &o);
+}
+
+static void set_up(struct kernel *k, const char *id) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *all = k->live->req.env;
+    jw_object(&j);
+    jw_key_str(&j, "op", "setup");
+    jw_key_str(&j, "cwd", k->cwd);
+    if (id)
+        jw_key_str(&j, "id", id);
+    json_auto_t *env = all ? json_loads(all, 0, NULL) : json_object();
+    json_auto_t *own = k->env ? json_loads(k->env, 0, NULL) : NULL;
+    if (own)
+        json_object_update(env, own);
+    AUTO_FREE char *text = json_dumps(env, JSON_COMPACT);
+    jw_key(&j, "env");
+    jw_raw(&j, text, strlen(text));
+    jw_object_end(&j);
+    kernel_do(k, &json);
+}
+
+static void on_data(struct output *o, const void *data, size_t len) {
+    struct kernel *k = o->arg;
+    if (k->running)
+        cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
+}
+
+/* Between executions somebody may print, too: that is kept for the next one. */
+static int watch_outputs(struct kernel *k, struct err *e) {
+    for (int i = 0; i < 2; i++) {
+        k->out[i].arg = k;
+        k->out[i].on_data = on_data;
+        if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
+            return -1;
+    }
+    fd_close(&k->process.fds[0]); /* whoever reads it reads the end of it; see input() */
+    return 0;
+}
+
+static void tell_ready(struct kernel *k, const struct err *why) {
+    while (k->waits) {
+        struct kernel_wait *w = k->waits;
+        k->waits = w->next;
+        w->fn(w->arg, k, why);
+        free(w);
+    }
+}
+
+static void become_idle(struct kernel *k) {
+    k->state = KERNEL_IDLE;
+    k->failures = 0;
+    tell_ready(k, NULL);
+    kernel_go_on(k);
+}
+
+static void on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len;
+    if (why && k->restarts == 0) { /* its directory is not there */
+        struct err e;
+        err_user(&e, "bad_value", "the kernel's directory %.200s cannot be used: %.150s", k->cwd,
+                 why->text);
+        k->deleted = true;
+        tell_ready(k, &e);
+        kernel_kill(k);
+        return;
+    }
+    become_idle(k);
+}
+
+static void begin(struct kernel *k) {
+    struct wire_out o;
+    struct err e;
+    const struct config_limits *l = &k->live->req.limits;
+    if (watch_outputs(k, &e) < 0) {
+        log_error("kernel error=%s", log_text(e.text));
+        kernel_kill(k);
+        return;
+    }
+    wire_begin(&o, WIRE_K_LIVE);
+    wire_put_u32(&o, l->open_files);
+    wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
+    chan_send(k->process.ctl, &o);
+    if (k->cwd) {
+        kernel_query(k, "setup", NULL, on_set_up, k, &e);
+        return;
+    }
+    if (k->env || k->live->req.env)
+        set_up(k, NULL);
+    become_idle(k);
+}
+
+static void on_ready(void *owner) {
+    begin(owner);
+}
+
+void kernel_catch_up(struct kernel *k) {
+    output_drain(&k->out[0]);
+    output_drain(&k->out[1]);
+    chan_pump(&k->live->sandbox->req);
+}
+
+static void on_dying(void *owner) {
+    struct kernel *k = owner;
+    for (int i = 0; i < 2; i++) {
+        output_drain(&k->out[i]);
+        output_end(&k->out[i]);
+    }
+}
+
+void kernel_kill(struct kernel *k) {
+    k->state = KERNEL_ENDING;
+    process_kill(&k->process);
+}
+
+static void on_hung_up(void *owner) {
+    kernel_kill(owner);
+}
+
+/* ---- what it says ---- */
+
+static void free_query(struct kernel_query *q) {
+    loop_timer_stop(q->kernel->live->engine->loop, &q->late);
+    free(q);
+}
+
+static void on_reply(struct kernel *k, json_t *message) {
+    const char *id = json_string_value(json_object_get(message, "id"));
+    uint64_t number = id ? strtoull(id, NULL, 10) : 0;
+    for (struct kernel_query **at = &k->queries; *at; at = &(*at)->next) {
+        struct kernel_query *q = *at;
+        if (q->id != number)
+            continue;
+        *at = q->next;
+        kernel_reply_fn *fn = q->fn;
+        void *arg = q->arg;
+        free_query(q);
+        if (!fn)
+            return;
+        struct err e;
+        if (json_is_true(json_object_get(message, "ok"))) {
+            AUTO_FREE char *text =
+                json_dumps(json_object_get(message, "result"), JSON_COMPACT | JSON_ENCODE_ANY);
+            fn(arg, text ? text : "null", text ? strlen(text) : 4, NULL);
+        } else {
+            const char *why = json_string_value(json_object_get(message, "error"));
+            err_user(&e, "kernel_failed", "%.300s", why ? why : "the kernel did not say why");
+            fn(arg, NULL, 0, &e);
+        }
+        return;
+    }
+}
+
+/* The text of a K_SAY, from a hostile process. 0 and *ret, or -1. */
+static int read_say(struct wire_in *in, struct buf *ret) {
+    size_t len;
+    struct stat st;
+    const uint8_t *data = wire_get_bytes(in, &len);
+    if (in->bad)
+        return -1;
+    if (len > 0) {
+        buf_add(ret, data, len);
+        return 0;
+    }
+    AUTO_FD fd = wire_take_fd(in);
+    /* SECURITY: a memfd only, sealed: a file of another kind might block, or change. */
+    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_WRITE) || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
+        !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > (off_t)LIVE_MAX)
+        return -1;
+    char *to = buf_reserve(ret, (size_t)st.st_size);
+    ssize_t n = pread(fd, to, (size_t)st.st_size, 0);
+    if (n != st.st_size)
+        return -1;
+    buf_commit(ret, (size_t)n);
+    return 0;
+}
+
+static void heard(struct kernel *k, json_t *message) {
+    const char *kind = json_string_value(json_object_get(message, "ev"));
+    const char *id = json_string_value(json_object_get(message, "id"));
+    if (kind && strcmp(kind, "reply") == 0)
+        on_reply(k, message);
+    else if (kind && id && k->running && strcmp(id, k->running->id) == 0)
+        cell_event(k->running, kind, message);
+}
+
+static void on_frame(void *owner, struct wire_in *in) {
+    struct kernel *k = owner;
+    AUTO_BUF text = BUF_INIT;
+    json_t *message = NULL;
+    struct err e;
+    if (k->state == KERNEL_ENDING)
+        return;
+    if (in->type != WIRE_K_SAY || read_say(in, &text) < 0 ||
+        json_read(text.data, text.len, JSON_DEPTH_MAX, &message, &e) < 0) {
+        kernel_kill(k); /* nothing that it says counts any more */
+        return;
+    }
+    kernel_catch_up(k); /* printed before it was said */
+    if (k->state != KERNEL_ENDING)
+        heard(k, message);
+    json_decref(message);
+}
+
+/* ---- its end, and the next process ---- */
+
+static void fail_queries(struct kernel *k, const struct err *why) {
+    while (k->queries) {
+        struct kernel_query *q = k->queries;
+        k->queries = q->next;
+        kernel_reply_fn *fn = q->fn;
+        void *arg = q->arg;
+        free_query(q);
+        if (fn)
+            fn(arg, NULL, 0, why);
+    }
+}
+
+static struct cell *take_first(struct kernel *k) {
+    struct cell *c = k->queue;
+    k->queue = c->next;
+    if (!k->queue)
+        k->queue_end = &k->queue;
+    k->nqueued--;
+    return c;
+}
+
+static void fail_queue(struct kernel *k, const struct err *why) {
+    while (k->queue)
+        cell_fail(take_first(k), why);
+}
+
+static void free_now(struct deferred *d) {
+    struct kernel *k = d->arg;
+    output_free(&k->out[0]);
+    output_free(&k->out[1]);
+    free(k->env);
+    free(k->cwd);
+    free(k);
+}
+
+static void forget(struct kernel *k, const struct err *why) {
+    struct live *l = k->live;
+    for (struct kernel **at = &l->kernels; *at; at = &(*at)->next) {
+        if (*at == k) {
+            *at = k->next;
+            break;
+        }
+    }
+    loop_timer_stop(l->engine->loop, &k->retry);
+    process_done(&k->process);
+    output_end(&k->out[0]);
+    output_end(&k->out[1]);
+    if (k->running)
+        cell_fail(k->running, why);
+    fail_queue(k, why);
+    fail_queries(k, why);
+    tell_ready(k, why);
+    loop_defer(l->engine->loop, &k->free_later);
+}
+
+void kernel_ended_with(struct live *l, const struct err *why) {
+    while (l->kernels)
+        forget(l->kernels, why);
+}
+
+static void start(struct kernel *k) {
+    k->state = KERNEL_STARTING;
+    process_start(&k->process, k->live);
+}
+
+static void on_retry(struct timer *t) {
+    struct kernel *k = t->arg;
+    if (k->process.state == PROCESS_NONE)
+        start(k);
+}
+
+static void on_end(void *owner, int status, const char *why) {
+    struct kernel *k = owner;
+    struct err e;
+    err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
+             why ? why : "");
+    k->is_fresh = true;
+    k->restarts++;
+    k->state = KERNEL_STARTING;
+    k->execution_count = 0;
+    fail_queries(k, &e);
+    if (k->running)
+        cell_killed(k->running, status, why);
+    if (k->deleted) {
+        forget(k, &e);
+        return;
+    }
+    if (!why) {
+        start(k);
+    } else if (++k->failures < FAIL_MAX) {
+        loop_timer(k->live->engine->loop, &k->retry, now_ns() + (RETRY_NS << k->failures));
+    } else { /* the next one who wants something tries again */
+        fail_queue(k, &e);
+        tell_ready(k, &e);
+    }
+}
+
+static void on_go_later(struct deferred *d) {
+    kernel_go_on(d->arg);
+}
+
+static const struct process_kind kind = {.on_ready = on_ready,
+                                         .on_frame = on_frame,
+                                         .on_hung_up = on_hung_up,
+                                         .on_dying = on_dying,
+                                         .on_end = on_end};
+
+void kernel_init(struct kernel *k, struct live *l) {
+    k->live = l;
+    id_make("ker_", k->id, sizeof k->id);
+    k->queue_end = &k->queue;
+    k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
+    k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
+    k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
+    k->retry = (struct timer){.fn = on_retry, .arg = k};
+    k->go_later = (struct deferred){.fn = on_go_later, .arg = k};
+    k->free_later = (struct deferred){.fn = free_now, .arg = k};
+    struct kernel **at = &l->kernels;
+    while (*at)
+        at = &(*at)->next;
+    *at = k;
+}
+
+void kernel_begin_first(struct kernel *k) {
+    k->is_default = true;
+    k->state = KERNEL_STARTING;
+    process_take_first(&k->process, k->live);
+    begin(k);
+}
+
+/* ---- for others ---- */
+
+void kernel_go_on(struct kernel *k) {
+    if (!k->queue || k->live->paused)
+        return;
+    if (k->process.state == PROCESS_NONE && !k->retry.place && !k->deleted) {
+        start(k);
+        return;
+    }
+    if (k->state != KERNEL_IDLE)
+        return;
+    k->running = take_first(k);
+    k->state = KERNEL_BUSY;
+    cell_begin(k->running);
+}
+
+void kernel_ran(struct kernel *k) {
+    k->running = NULL;
+    k->is_fresh = false;
+    for (int i = 0; i < 2; i++) {
+        output_hold(&k->out[i], false);
+        output_reset(&k->out[i], LATE_MAX);
+    }
+    if (k->state == KERNEL_BUSY)
+        k->state = KERNEL_IDLE;
+    loop_defer(k->live->engine->loop, &k->go_later);
+}
+
+int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+               struct err *e) {
+    unsigned n = 0;
+    for (const struct kernel *k = l->kernels; k; k = k->next)
+        n++;
+    if (n >= MAX_KERNELS)
+        return err_user(e, "limit_too_high", "a sandbox has at most %d kernels", MAX_KERNELS);
+    struct kernel *k = xcalloc(1, sizeof *k);
+    kernel_init(k, l);
+    k->env = env ? xstrdup(env) : NULL;
+    k->cwd = cwd ? xstrdup(cwd) : NULL;
+    k->waits = xcalloc(1, sizeof *k->waits);
+    *k->waits = (struct kernel_wait){.fn = fn, .arg = arg};
+    start(k);
+    return 0;
+}
+
+struct kernel *kernel_find(struct live *l, const char *id, struct err *e) {
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (!k->deleted && (id ? strcmp(k->id, id) == 0 : k->is_default))
+            return k;
+    }
+    err_user(e, "no_such_kernel", "there is no kernel %.60s in this sandbox", id ? id : "");
+    return NULL;
+}
+
+struct kernel *kernel_next(struct live *l, const struct kernel *k) {
+    struct kernel *next = k ? k->next : l->kernels;
+    while (next && next->deleted)
+        next = next->next;
+    return next;
+}
+
+const char *kernel_id(const struct kernel *k) {
+    return k->id;
+}
+
+void kernel_json(const struct kernel *k, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "id", k->id);
+    jw_key_str(&j, "state", state_names[k->state]);
+    jw_key_uint(&j, "execution_count", k->execution_count);
+    jw_key_str(&j, "execution_id", k->running ? k->running->id : NULL);
+    jw_key_uint(&j, "queued", k->nqueued);
+    jw_key_uint(&j, "restarts", k->restarts);
+    jw_key_str(&j, "cwd", k->cwd ? k->cwd : "/workspace");
+    jw_key_bool(&j, "is_default", k->is_default);
+    jw_object_end(&j);
+}
+
+int kernel_delete(struct kernel *k, struct err *e) {
+    if (k->is_default)
+        return err_user(e, "is_default",
+                        "the default kernel stays as long as its sandbox: restart it instead");
+    err_user(e, "kernel_gone", "the kernel was deleted");
+    k->deleted = true;
+    fail_queue(k, e);
+    if (k->process.state == PROCESS_NONE)
+        forget(k, e);
+    else
+        kernel_kill(k);
+    return 0;
+}
+
+bool kernel_interrupt(struct kernel *k) {
+    if (!k->running)
+        return false;
+    cell_stop(k->running, STOP_CLIENT);
+    return true;
+}
+
+void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
+    struct err e;
+    struct kernel_wait *w = xcalloc(1, sizeof *w);
+    *w = (struct kernel_wait){.next = k->waits, .fn = fn, .arg = arg};
+    k->waits = w;
+    err_user(&e, "interrupted", "the kernel was restarted before it began");
+    fail_queue(k, &e);
+    if (k->process.state == PROCESS_NONE) {
+        loop_timer_stop(k->live->engine->loop, &k->retry);
+        start(k);
+    } else if (k->state != KERNEL_STARTING) {
+        kernel_kill(k);
+    }
+}
+
+void kernel_unwait(struct live *l, const void *arg) {
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        for (struct kernel_wait **at = &k->waits; *at;) {
+            struct kernel_wait *w = *at;
+            if (w->arg != arg) {
+                at = &w->next;
+                continue;
+            }
+            *at = w->next;
+            free(w);
+        }
+    }
+}
+
+int kernel_stdin(struct kernel *k, const char *value, struct err *e) {
+    struct cell *c = k->running;
+    if (!c || !c->waits_for_input)
+        return err_user(e, "not_waiting", "no input() waits in this kernel");
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "op", "input");
+    jw_key_str(&j, "id", c->id);
+    if (value)
+        jw_key_str(&j, "value", value);
+    else
+        jw_key_bool(&j, "eof", true);
+    jw_object_end(&j);
+    c->waits_for_input = false;
+    kernel_do(k, &json);
+    return 0;
+}
+
+static void on_late(struct timer *t) {
+    struct kernel_query *q = t->arg;
+    kernel_reply_fn *fn = q->fn;
+    struct err e;
+    q->fn = NULL; /* its place stays until the kernel answers */
+    err_user(&e, "kernel_busy", "the kernel did not answer within %u s: it runs a cell",
+             (unsigned)(QUERY_NS / 1000000000u));
+    if (fn)
+        fn(q->arg, NULL, 0, &e);
+}
+
+int kernel_query(struct kernel *k, const char *op, const char *members, kernel_reply_fn *fn,
+                 void *arg, struct err *e) {
+    unsigned n = 0;
+    for (const struct kernel_query *q = k->queries; q; q = q->next)
+        n++;
+    if (n >= MAX_QUERIES || k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
+        return err_user(e, "kernel_busy", "the kernel %s; ask again later",
+                        n >= MAX_QUERIES ? "has too many questions to answer" : "is starting");
+    struct kernel_query *q = xcalloc(1, sizeof *q);
+    *q = (struct kernel_query){
+        .next = k->queries, .kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
+    q->late = (struct timer){.fn = on_late, .arg = q};
+    loop_timer(k->live->engine->loop, &q->late, now_ns() + QUERY_NS);
+    k->queries = q;
+    char id[24];
+    snprintf(id, sizeof id, "%llu", (unsigned long long)q->id);
+    if (strcmp(op, "setup") == 0) {
+        set_up(k, id);
+        return 0;
+    }
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"op\":\"%s\",\"id\":\"%s\"%s%s}", op, id, *members ? "," : "", members);
+    kernel_do(k, &json);
+    return 0;
+}
+
+void kernel_unquery(struct live *l, const void *arg) {
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        for (struct kernel_query *q = k->queries; q; q = q->next) {
+            if (q->arg == arg)
+                q->fn = NULL;
+        }
+    }
+}
+
+/* ---- the queue ---- */
+
+int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+             struct cell **ret, struct err *e) {
+    if (k->nqueued >= MAX_QUEUE)
+        return err_user(e, "queue_full", "%u executions wait already in this kernel", k->nqueued);
+    struct cell *c = cell_make(k, q, cb, e);
+    if (!c)
+        return -1;
+    *ret = c;
+    *k->queue_end = c;
+    k->queue_end = &c->next;
+    k->nqueued++;
+    loop_defer(k->live->engine->loop, &k->go_later);
+    return 0;
+}
+
+void kernel_unqueue(struct kernel *k, struct cell *c) {
+    for (struct cell **at = &k->queue; *at; at = &(*at)->next) {
+        if (*at != c)
+            continue;
+        *at = c->next;
+        if (k->queue_end == &c->next)
+            k->queue_end = at;
+        k->nqueued--;
+        return;
+    }
+}

@@ -1,0 +1,581 @@
+/* Live sandboxes: their birth, life time and end. See live.h.
+ *
+ * A live sandbox waits for its place as a program does (the same queue, the same budget), in the
+ * pool of the profile's live twin. From then on it stays until its time is up, it was idle for too
+ * long, or somebody ends it. Why it is gone is remembered for those who ask later (gone.c). */
+
+#include "engine/live_state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/gone.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <time.h>
+
+#define SECOND_NS 1000000000ull
+#define MAX_ASKED (SANDBOX_MAX_ASKED - 32) /* of others: signals must always find room */
+#define MADE_WITH "+live"
+
+void live_request_done(struct live_request *q) {
+    free(q->tenant);
+    free(q->profile);
+    free(q->name);
+    free(q->metadata);
+    free(q->env);
+    for (unsigned i = 0; i < q->ninputs; i++) {
+        free(q->inputs[i].path);
+        fd_close(&q->inputs[i].fd);
+    }
+    free(q->inputs);
+    *q = (struct live_request){0};
+}
+
+static void free_now(struct deferred *d) {
+    struct live *l = d->arg;
+    live_request_done(&l->req);
+    free(l->profile);
+    free(l);
+}
+
+const char *live_id(const struct live *l) {
+    return l->id;
+}
+const char *live_metadata(const struct live *l) {
+    return l->req.metadata;
+}
+const char *live_profile(const struct live *l) {
+    return l->profile;
+}
+const struct config_limits *live_limits(const struct live *l) {
+    return &l->req.limits;
+}
+bool live_is_paused(const struct live *l) {
+    return l->paused;
+}
+
+/* ---- its end ---- */
+
+static void unlink_live(struct live *l) {
+    for (struct live **at = &l->engine->lives; *at; at = &(*at)->next) {
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    }
+}
+
+/* Everybody who has to do with it hears that it ends; then it is only a name. */
+static void close_live(struct live *l, const struct err *why) {
+    struct engine *g = l->engine;
+    enum live_state before = l->state;
+    if (before == LIVE_ENDED)
+        return;
+    l->state = LIVE_ENDED;
+    loop_timer_stop(g->loop, &l->timer);
+    unlink_live(l);
+    kernel_ended_with(l, why);
+    if (before != LIVE_RUNNING && l->ready)
+        l->ready(l->ready_arg, l, why);
+    l->sandbox = NULL;
+    loop_defer(g->loop, &l->free_later);
+}
+
+void live_end(struct live *l, const char *reason, void (*done)(void *arg), void *arg) {
+    struct sandbox *s = l->sandbox;
+    struct err e, ignored;
+    err_user(&e, "sandbox_gone", "the sandbox is gone: %s", reason);
+    gone_add(l->engine->gone, l->req.tenant, l->id, reason);
+    log_info("live sandbox ended id=%s why=%s", l->id, log_text(reason));
+    if (s && l->paused)
+        knobs_freeze(s->knobs, false, &ignored); /* what is frozen does not die */
+    if (s) {
+        s->guest = NULL;
+        s->on_gone = done;
+        s->gone_arg = arg;
+    }
+    close_live(l, &e);
+    if (s)
+        sandbox_end(s);
+    else if (done)
+        done(arg);
+}
+
+void live_cancel(struct live *l) {
+    l->ready = NULL;
+    if (l->state == LIVE_WAITING) {
+        queue_remove(&l->pool->queue, &l->guest.place);
+        pool_trim(l->pool);
+    }
+    live_end(l, "it was called off before it was ready", NULL, NULL);
+}
+
+/* ---- how long it lives ---- */
+
+static void set_timer(struct live *l) {
+    uint64_t at = l->expires_ns;
+    if (l->idle_since_ns && l->req.idle_s) {
+        uint64_t idle = l->idle_since_ns + l->req.idle_s * SECOND_NS;
+        at = !at || idle < at ? idle : at;
+    }
+    if (at)
+        loop_timer(l->engine->loop, &l->timer, at);
+    else
+        loop_timer_stop(l->engine->loop, &l->timer);
+}
+
+void live_hold(struct live *l) {
+    l->held++;
+    l->idle_since_ns = 0;
+}
+
+void live_release(struct live *l) {
+    if (--l->held == 0) {
+        l->idle_since_ns = now_ns();
+        if (l->state == LIVE_RUNNING)
+            set_timer(l);
+    }
+}
+
+/* ---- its birth ---- */
+
+static void live_fail(struct live *l, const struct err *why) {
+    struct sandbox *s = l->sandbox;
+    if (l->state == LIVE_WAITING && l->guest.place.lane)
+        queue_remove(&l->pool->queue, &l->guest.place);
+    if (s)
+        s->guest = NULL;
+    close_live(l, why);
+    if (s)
+        sandbox_end(s);
+}
+
+static void on_timer(struct timer *t) {
+    struct live *l = t->arg;
+    uint64_t now = now_ns();
+    struct err e;
+    if (l->state == LIVE_WAITING || l->state == LIVE_STAGING) {
+        err_user(&e, "queue_timeout", "no sandbox of profile %s was free within %u ms", l->profile,
+                 l->engine->config.queue_ms);
+        live_fail(l, &e);
+    } else if (l->expires_ns && now >= l->expires_ns) {
+        live_end(l, "its time was up (ttl_seconds)", NULL, NULL);
+    } else if (l->idle_since_ns && now >= l->idle_since_ns + l->req.idle_s * SECOND_NS) {
+        live_end(l, "it was idle for too long (idle_seconds)", NULL, NULL);
+    } else {
+        set_timer(l);
+    }
+}
+
+static void fail(void *owner, const struct err *why) {
+    live_fail(owner, why);
+}
+
+static void begin(struct live *l) {
+    struct kernel *k = xcalloc(1, sizeof *k);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    l->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    l->state = LIVE_RUNNING;
+    l->expires_ns = now_ns() + l->req.ttl_s * SECOND_NS;
+    l->idle_since_ns = now_ns();
+    knobs_begin(l->sandbox->knobs);
+    set_timer(l);
+    kernel_init(k, l);
+    kernel_begin_first(k);
+    for (unsigned i = 0; i < l->req.ninputs; i++)
+        fd_close(&l->req.inputs[i].fd);
+    live_ready_fn *ready = l->ready;
+    l->ready = NULL;
+    if (ready)
+        ready(l->ready_arg, l, NULL);
+}
+
+static void on_staged(void *arg, const struct err *why) {
+    if (why)
+        live_fail(arg, why);
+    else
+        begin(arg);
+}
+
+static void assign(void *owner, struct sandbox *s) {
+    struct live *l = owner;
+    struct err e;
+    l->state = LIVE_STAGING;
+    l->sandbox = s;
+    l->stage = (struct stage){.sandbox = s,
+                              .limits = &l->req.limits,
+                              .inputs = l->req.inputs,
+                              .ninputs = l->req.ninputs,
+                              .done = on_staged,
+                              .arg = l};
+    int more = stage_begin(&l->stage, &e);
+    if (more < 0)
+        live_fail(l, &e);
+    else if (more == 0)
+        begin(l);
+}
+
+/* ---- from the sandbox ---- */
+
+static void frame(void *owner, struct wire_in *in) {
+    processes_frame(owner, in);
+}
+static void hung_up(void *owner) {
+    processes_hung_up(owner);
+}
+
+static void answer(void *owner, enum asked what, struct wire_in *in) {
+    (void)owner, (void)what, (void)in; /* every question of ours has its own answer */
+}
+
+/* It is not told which process was refused something: whatever runs hears of it. */
+static void denied(void *owner, const char *op, const char *detail, const char *rule) {
+    const struct live *l = owner;
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (k->running)
+            cell_denied(k->running, op, detail, rule);
+    }
+}
+
+/* Without control groups: init has ended all that is in the sandbox. */
+static void limit(void *owner, enum limit_kind kind) {
+    const struct live *l = owner;
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (k->running)
+            cell_limit(k->running, kind);
+    }
+}
+
+static void exited(void *owner, uint32_t number, int status) {
+    processes_exited(owner, number, status);
+}
+
+static void more(void *owner, uint32_t number, struct wire_in *in, const char *why) {
+    if (why)
+        processes_failed(owner, number, why);
+    else
+        processes_made(owner, number, in);
+}
+
+static void lost(void *owner) {
+    struct live *l = owner;
+    struct err e;
+    const char *reason = "a process of ours that held it was killed";
+    err_user(&e, "sandbox_gone", "the sandbox is gone: %s", reason);
+    gone_add(l->engine->gone, l->req.tenant, l->id, reason);
+    close_live(l, &e);
+}
+
+static const struct guest_kind live_kind = {
+    .assign = assign,
+    .fail = fail,
+    .frame = frame,
+    .hung_up = hung_up,
+    .answer = answer,
+    .denied = denied,
+    .limit = limit,
+    .exited = exited,
+    .lost = lost,
+    .more = more,
+};
+
+/* ---- who may have one ---- */
+
+static unsigned count_words(const char *text) {
+    unsigned n = 0;
+    for (; *text; text++)
+        n += *text != ' ' && (text[1] == ' ' || text[1] == '\0');
+    return n;
+}
+
+/* auto: the one that has the most in it. */
+static const char *choose_auto(struct engine *g) {
+    const char *best = NULL;
+    unsigned most = 0;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        const struct profile_pool *p = &g->pools[i];
+        const struct profile_pool *twin = engine_live_pool(g, p->config->name);
+        unsigned n = count_words(p->modules) + 1;
+        if (twin && twin->state != PROFILE_BROKEN && n > most) {
+            most = n;
+            best = p->config->name;
+        }
+    }
+    return best;
+}
+
+static int choose_pool(struct engine *g, const struct live_request *q, struct profile_pool **ret,
+                       struct err *e) {
+    bool is_auto = !q->profile || !*q->profile || strcmp(q->profile, "auto") == 0;
+    const char *name = is_auto ? choose_auto(g) : q->profile;
+    struct profile_pool *p = name ? engine_live_pool(g, name) : NULL;
+    *ret = p;
+    if (!p && is_auto)
+        return err_user(e, "profile_broken",
+                        "live sandboxes are switched off, or have no profile "
+                        "that works (setting live)");
+    if (!p)
+        return err_user(e, "unknown_profile", "there is no profile \"%.40s\" for live sandboxes",
+                        name);
+    if (p->state == PROFILE_BROKEN)
+        return err_user(e, "profile_broken", "profile %s cannot be live: %.300s", name, p->what);
+    return 0;
+}
+
+static int settle_time(struct engine *g, struct live_request *q, struct err *e) {
+    uint32_t most = g->config.live_ttl_max_s;
+    if (q->ttl_s == 0)
+        q->ttl_s = g->config.live_ttl_s;
+    if (q->idle_s == 0)
+        q->idle_s = g->config.live_idle_s;
+    if (most && q->ttl_s > most)
+        return err_user(e, "limit_too_high",
+                        "ttl_seconds of %u is above this engine's maximum of %u", q->ttl_s, most);
+    return 0;
+}
+
+static int check_quota(struct engine *g, const struct live_request *q, struct err *e) {
+    unsigned n = 0, own = q->most_of_tenant, all = g->config.live_per_tenant;
+    unsigned most = own && all ? (own < all ? own : all) : own + all;
+    for (const struct live *l = g->lives; l; l = l->next)
+        n += strcmp(l->req.tenant, q->tenant) == 0;
+    if (most && n >= most)
+        return err_user(e, "too_many_sandboxes",
+                        "%u live sandboxes are there already, which is "
+                        "as many as may be",
+                        n);
+    return 0;
+}
+
+static int find_place(struct profile_pool *p, const struct live_request *q, uint64_t files_bytes,
+                      struct err *e) {
+    const struct engine *g = p->engine;
+    bool memory = budget_lets(p->engine, &q->limits, files_bytes);
+    if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
+        return 0;
+    return err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
+                    "%u live sandboxes wait already for a place", p->queue.n);
+}
+
+static int admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
+                 uint64_t *ret_files, struct err *e) {
+    if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 || settle_time(g, q, e) < 0 ||
+        limits_settle(&g->config.live, &g->config.maxima, &q->limits, e) < 0)
+        return -1;
+    if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
+        return -1;
+    return find_place(*ret, q, *ret_files, e);
+}
+
+static void join(struct engine *g, struct live *l) {
+    struct live **at = &g->lives;
+    while (*at)
+        at = &(*at)->next;
+    *at = l;
+}
+
+int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *arg,
+             struct live **ret, struct err *e) {
+    struct profile_pool *p;
+    uint64_t files_bytes;
+    if (admit(g, q, &p, &files_bytes, e) < 0)
+        return -1;
+    struct live *l = xcalloc(1, sizeof *l);
+    l->engine = g;
+    l->pool = p;
+    l->profile = strndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
+    l->req = *q;
+    *q = (struct live_request){0};
+    l->ready = fn;
+    l->ready_arg = arg;
+    l->timer = (struct timer){.fn = on_timer, .arg = l};
+    l->free_later = (struct deferred){.fn = free_now, .arg = l};
+    id_make("sbx_", l->id, sizeof l->id);
+    l->guest = (struct guest){
+        .kind = &live_kind, .owner = l, .limits = &l->req.limits, .files_bytes = files_bytes};
+    l->guest.place.owner = &l->guest;
+    join(g, l);
+    *ret = l;
+    queue_add(&p->queue, &l->guest.place, l->req.tenant);
+    loop_timer(g->loop, &l->timer, now_ns() + (uint64_t)g->config.queue_ms * 1000000u);
+    pool_dispatch(p);
+    return 0;
+}
+
+/* ---- those that are there ---- */
+
+struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e) {
+    for (struct live *l = g->lives; l; l = l->next) {
+        if (l->state == LIVE_RUNNING && strcmp(l->id, id) == 0 &&
+            strcmp(l->req.tenant, tenant) == 0)
+            return l;
+    }
+    const char *reason = gone_find(g->gone, tenant, id);
+    if (reason)
+        err_user(e, "sandbox_gone", "the sandbox is gone: %s", reason);
+    else
+        err_user(e, "no_such_sandbox", "there is no sandbox %.60s", id);
+    return NULL;
+}
+
+struct live *live_next(struct engine *g, const char *tenant, const struct live *l) {
+    struct live *next = l ? l->next : g->lives;
+    while (next && (next->state != LIVE_RUNNING || strcmp(next->req.tenant, tenant) != 0))
+        next = next->next;
+    return next;
+}
+
+bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
+              void *arg) {
+    if (!l->sandbox || l->sandbox->nasked >= MAX_ASKED)
+        return false;
+    return sandbox_ask_for(l->sandbox, o, fn, arg);
+}
+
+void live_unask(struct live *l, const void *arg) {
+    if (l->sandbox)
+        sandbox_unask(l->sandbox, arg);
+}
+
+int live_pause(struct live *l, bool pause, struct err *e) {
+    if (l->paused == pause)
+        return 0;
+    if (!knobs_there(l->sandbox->knobs))
+        return err_user(e, "cannot_pause", "this machine has no freezer (see cloche doctor)");
+    if (knobs_freeze(l->sandbox->knobs, pause, e) < 0)
+        return -1;
+    l->paused = pause;
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (k->running)
+            cell_pause(k->running, pause);
+        else if (!pause)
+            kernel_go_on(k);
+    }
+    return 0;
+}
+
+static void nobody(void *arg, struct wire_in *in) {
+    (void)arg, (void)in;
+}
+
+static int change_limits(struct live *l, const struct config_limits *want, struct err *e) {
+    struct config_limits next = *want;
+    if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
+        stage_knobs(l->sandbox, &next, true, e) < 0)
+        return -1;
+    if (next.disk_mb != l->req.limits.disk_mb) {
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_LIMITS);
+        wire_put_u32(&o, next.disk_mb);
+        live_ask(l, &o, nobody, l);
+    }
+    l->req.limits = next;
+    return 0;
+}
+
+int live_change(struct live *l, const struct live_change *c, struct err *e) {
+    struct live_request q = {.ttl_s = c->ttl_s, .idle_s = c->idle_s};
+    if (settle_time(l->engine, &q, e) < 0 || (c->limits && change_limits(l, c->limits, e) < 0))
+        return -1;
+    if (c->metadata) {
+        free(l->req.metadata);
+        l->req.metadata = xstrdup(c->metadata);
+    }
+    if (c->name) {
+        free(l->req.name);
+        l->req.name = xstrdup(c->name);
+    }
+    if (c->ttl_s) {
+        l->req.ttl_s = c->ttl_s;
+        l->expires_ns = now_ns() + c->ttl_s * SECOND_NS;
+    }
+    if (c->idle_s)
+        l->req.idle_s = c->idle_s;
+    set_timer(l);
+    return 0;
+}
+
+/* ---- for those who look at it ---- */
+
+static double unix_time(uint64_t at_ns) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    double left = ((double)at_ns - (double)now_ns()) / 1e9;
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9 + left;
+}
+
+static void put_limits(struct jw *j, const struct config_limits *l) {
+    jw_key(j, "limits");
+    jw_object(j);
+    jw_key_uint(j, "timeout_ms", l->timeout_ms);
+    jw_key_uint(j, "memory_mb", l->memory_mb);
+    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
+    jw_key_uint(j, "pids", l->pids);
+    jw_key_uint(j, "disk_mb", l->disk_mb);
+    jw_key_uint(j, "output_bytes", l->output_bytes);
+    jw_key_uint(j, "open_files", l->open_files);
+    jw_object_end(j);
+}
+
+static void put_usage(struct jw *j, struct live *l) {
+    struct knobs *k = l->sandbox->knobs;
+    struct statfs f;
+    uint64_t peak = knobs_memory_peak(k);
+    if (peak > l->memory_peak)
+        l->memory_peak = peak;
+    jw_key(j, "usage");
+    jw_object(j);
+    jw_key_uint(j, "memory_bytes", knobs_memory(k));
+    jw_key_uint(j, "memory_peak_bytes", l->memory_peak);
+    jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(k) / 1e3);
+    if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
+        jw_key_uint(j, "disk_bytes", (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize);
+        jw_key_uint(j, "files", f.f_files - f.f_ffree);
+    }
+    jw_object_end(j);
+}
+
+static void put_kernels(struct jw *j, struct live *l) {
+    jw_key(j, "kernels");
+    jw_array(j);
+    for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+        AUTO_BUF json = BUF_INIT;
+        kernel_json(k, &json);
+        jw_raw(j, json.data, json.len);
+    }
+    jw_array_end(j);
+}
+
+void live_json(struct live *l, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    bool idles = l->idle_since_ns && l->req.idle_s;
+    jw_object(&j);
+    jw_key_str(&j, "id", l->id);
+    jw_key_str(&j, "name", l->req.name);
+    jw_key_str(&j, "state", l->paused ? "paused" : "running");
+    jw_key_str(&j, "profile", l->profile);
+    jw_key(&j, "metadata");
+    jw_raw(&j, l->req.metadata, strlen(l->req.metadata));
+    jw_key_real(&j, "created", l->created);
+    jw_key_real(&j, "expires", unix_time(l->expires_ns));
+    jw_key_uint(&j, "ttl_seconds", l->req.ttl_s);
+    jw_key_uint(&j, "idle_seconds", l->req.idle_s);
+    if (idles)
+        jw_key_real(&j, "idle_expires", unix_time(l->idle_since_ns + l->req.idle_s * SECOND_NS));
+    else
+        jw_key_null(&j, "idle_expires");
+    put_limits(&j, &l->req.limits);
+    put_kernels(&j, l);
+    put_usage(&j, l);
+    jw_key_str(&j, "network", "none");
+    jw_key_uint(&j, "executions", l->executions);
+    jw_object_end(&j);
+}

@@ -1,0 +1,130 @@
+#pragma once
+/* Live sandboxes: sandboxes that stay, with kernels that keep their state and commands beside them.
+ * The native API and the dialects stand on this; it knows nothing of HTTP.
+ *
+ * By callbacks, on the loop. A struct live, kernel, cell or command is borrowed by whoever found it
+ * until the loop's next turn; who comes back later looks it up again by its id. */
+
+#include "base/id.h"
+#include "base/json.h"
+#include "engine/engine.h"
+
+struct live;
+struct kernel;
+struct cell;
+
+/* ---- a live sandbox ---- */
+
+struct live_request {
+    char *tenant, *profile, *name; /* owned; name may be NULL */
+    char *metadata;                /* owned: a JSON object of strings */
+    char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
+    struct config_limits limits;   /* 0: the default of live sandboxes */
+    struct run_input *inputs;      /* owned: put into the workspace before it is ready */
+    unsigned ninputs;
+    uint32_t ttl_s, idle_s;  /* 0: the default */
+    unsigned most_of_tenant; /* 0: no bound but the operator's */
+};
+void live_request_done(struct live_request *q);
+
+/* Once; `why` is NULL when the sandbox is ready. */
+typedef void live_ready_fn(void *arg, struct live *l, const struct err *why);
+/* Takes the request's contents on success. The callback may come before it returns. */
+int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *arg,
+             struct live **ret, struct err *e);
+/* Whoever asked is gone: no callback, and the sandbox is ended. */
+void live_cancel(struct live *l);
+
+/* NULL with kind "no_such_sandbox", or "sandbox_gone" and the reason. Another tenant's is none. */
+struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e);
+/* The tenant's, oldest first: the first, and the one after `l`. */
+struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
+const char *live_id(const struct live *l);
+const char *live_metadata(const struct live *l); /* JSON */
+/* It is in use: not idle until as many live_release. For requests that last. */
+void live_hold(struct live *l);
+void live_release(struct live *l);
+/* Kills all of it; `done` when nothing is left. `reason` is a constant, for those who come later.
+ */
+void live_end(struct live *l, const char *reason, void (*done)(void *arg), void *arg);
+/* Freeze and thaw. Executions do not begin, and their clocks stand still, while it is paused. */
+int live_pause(struct live *l, bool pause, struct err *e);
+bool live_is_paused(const struct live *l);
+
+struct live_change {
+    const char *metadata, *name;        /* NULL: as it is */
+    const struct config_limits *limits; /* fields that are 0 stay; or NULL */
+    uint32_t ttl_s, idle_s;             /* 0: as it is; else it counts from now */
+};
+int live_change(struct live *l, const struct live_change *c, struct err *e);
+const struct config_limits *live_limits(const struct live *l);
+void live_json(struct live *l, struct buf *to);
+
+/* A question to init (see the I_… messages); the answer is NULL when the sandbox ends before it.
+ * False when too much is asked at once. */
+bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
+              void *arg);
+void live_unask(struct live *l, const void *arg);
+
+/* ---- kernels ---- */
+
+typedef void kernel_ready_fn(void *arg, struct kernel *k, const struct err *why);
+/* One more; `env` (JSON or NULL) and `cwd` (or NULL) are for its whole life. */
+int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+               struct err *e);
+/* By its id; NULL is the default one. NULL with kind "no_such_kernel". */
+struct kernel *kernel_find(struct live *l, const char *id, struct err *e);
+struct kernel *kernel_next(struct live *l, const struct kernel *k);
+const char *kernel_id(const struct kernel *k);
+void kernel_json(const struct kernel *k, struct buf *to);
+/* Not the default one. */
+int kernel_delete(struct kernel *k, struct err *e);
+/* KeyboardInterrupt; false when nothing runs. */
+bool kernel_interrupt(struct kernel *k);
+/* A fresh process; what ran and what waited fails. */
+void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg);
+/* The answer to an input() that waits; NULL is the end of the file. Kind "not_waiting". */
+int kernel_stdin(struct kernel *k, const char *value, struct err *e);
+/* complete, inspect, variables: `members` is the inside of the request's object ("" is none), the
+ * result a JSON text. Kinds "kernel_busy", "kernel_failed". */
+typedef void kernel_reply_fn(void *arg, const char *json, size_t len, const struct err *why);
+int kernel_query(struct kernel *k, const char *op, const char *members, kernel_reply_fn *fn,
+                 void *arg, struct err *e);
+void kernel_unquery(struct live *l, const void *arg);
+/* Whoever waits with this arg for a kernel to be ready does not any more. */
+void kernel_unwait(struct live *l, const void *arg);
+
+/* ---- executions in a kernel ---- */
+
+struct cell_request {
+    char *code; /* owned */
+    size_t code_len;
+    char *env, *formats; /* owned: JSON, or NULL */
+    char *stdin_text;    /* owned: lines for input(); or NULL */
+    bool allow_stdin, silent, no_history;
+    struct config_limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
+};
+void cell_request_done(struct cell_request *q);
+
+struct cell_callbacks {
+    void *arg;
+    /* start, stdout, stderr, result, display, clear, input, error. `json` is an object. */
+    void (*on_event)(void *arg, const char *type, const struct buf *json);
+    /* Once; `why` is NULL when there is a result. The cell is gone after it. */
+    void (*on_done)(void *arg, struct cell *c, const struct err *why);
+};
+/* Takes the request's contents on success. No callback comes before it returns. */
+int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+             struct cell **ret, struct err *e);
+const char *cell_id(const struct cell *c);
+/* KeyboardInterrupt; one that waits in the queue just ends. on_done comes either way. */
+void cell_interrupt(struct cell *c);
+/* The consumer is slow. */
+void cell_hold(struct cell *c, bool hold);
+/* After on_done. */
+void cell_result_json(const struct cell *c, bool no_output, struct buf *to);
+struct cell_receipt {
+    const char *status, *profile;
+    double wall_ms, queue_ms, cpu_ms;
+};
+struct cell_receipt cell_receipt(const struct cell *c);

@@ -1,0 +1,216 @@
+#pragma once
+/* The inside of live sandboxes; for live*.c, process.c, kernel.c, cell*.c and command.c only. */
+
+#include "engine/live.h"
+#include "engine/output.h"
+#include "engine/sandbox.h"
+#include "engine/stage.h"
+
+/* ---- process.c: what a kernel or a command stands on ---- */
+
+enum process_state {
+    PROCESS_NONE,
+    PROCESS_ASKED,    /* of the warden */
+    PROCESS_STARTING, /* enters the sandbox */
+    PROCESS_READY,    /* said so; from here on it is its owner's */
+};
+
+struct process_kind {
+    void (*on_ready)(void *owner); /* it waits to be told what to be */
+    void (*on_frame)(void *owner, struct wire_in *in);
+    void (*on_hung_up)(void *owner); /* it closed its control socket; or NULL */
+    void (*on_dying)(void *owner);   /* it is dead: what do its descriptors hold? or NULL */
+    /* Once, after that. `why` when it could not be made; else the wait status. */
+    void (*on_end)(void *owner, int status, const char *why);
+};
+
+struct process {
+    struct process *next; /* of its sandbox's */
+    struct live *live;    /* borrowed */
+    const struct process_kind *kind;
+    void *owner;
+    enum process_state state;
+    bool doomed;   /* to be killed as soon as that is possible */
+    char why[200]; /* it said why it cannot be */
+    uint32_t number;
+    struct chan *ctl, own; /* the sandbox's for number 0, else our own */
+    int fds[3];            /* owned: its stdin, stdout, stderr */
+    struct timer deadline;
+};
+
+/* Asks for one; the kind and the owner are set. */
+void process_start(struct process *p, struct live *l);
+/* The one that came with the sandbox, and is ready. */
+void process_take_first(struct process *p, struct live *l);
+void process_signal(struct process *p, int sig, enum signal_scope scope);
+/* Ends it and all that comes from it; on_end comes. */
+void process_kill(struct process *p);
+/* No more callbacks. */
+void process_done(struct process *p);
+/* From the warden, and from number 0's socket. */
+void processes_made(struct live *l, uint32_t number, struct wire_in *in);
+void processes_failed(struct live *l, uint32_t number, const char *why);
+void processes_exited(struct live *l, uint32_t number, int status);
+void processes_frame(struct live *l, struct wire_in *in);
+void processes_hung_up(struct live *l);
+
+/* ---- kernel.c ---- */
+
+enum kernel_state { KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY, KERNEL_ENDING };
+
+struct kernel_query {
+    struct kernel_query *next;
+    struct kernel *kernel;
+    uint64_t id;
+    kernel_reply_fn *fn; /* NULL: nobody waits any more */
+    void *arg;
+    struct timer late;
+};
+
+struct kernel_wait {
+    struct kernel_wait *next;
+    kernel_ready_fn *fn;
+    void *arg;
+};
+
+struct kernel {
+    struct kernel *next;
+    struct live *live; /* borrowed */
+    char id[ID_MAX];
+    struct process process;
+    enum kernel_state state;
+    bool is_default;
+    bool is_fresh;   /* a new process, after another one died or was ended */
+    bool deleted;    /* no other process comes after this one */
+    char *env, *cwd; /* owned; or NULL */
+    struct cell *running;
+    struct cell *queue, **queue_end;
+    unsigned nqueued, restarts, failures;
+    uint64_t execution_count, last_query;
+    struct output out[2];
+    struct kernel_query *queries;
+    struct kernel_wait *waits; /* for it to be ready */
+    struct timer retry;
+    struct deferred go_later, free_later;
+};
+
+void kernel_init(struct kernel *k, struct live *l);
+void kernel_begin_first(struct kernel *k);
+void kernel_ended_with(struct live *l, const struct err *why); /* all of them */
+/* Sends the object that `json` holds. */
+void kernel_do(struct kernel *k, const struct buf *json);
+/* Begins the next execution, if it can. */
+void kernel_go_on(struct kernel *k);
+/* Its process must go: what runs ends as killed. */
+void kernel_kill(struct kernel *k);
+/* What was printed until now. */
+void kernel_catch_up(struct kernel *k);
+void kernel_unqueue(struct kernel *k, struct cell *c);
+/* The one that ran is over. */
+void kernel_ran(struct kernel *k);
+
+/* ---- cell.c ---- */
+
+enum cell_state { CELL_QUEUED, CELL_RUNNING, CELL_DONE };
+enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU };
+enum cell_status { CELL_OK, CELL_ERROR, CELL_TIMEOUT, CELL_MEMORY, CELL_KILLED, CELL_INTERRUPTED };
+
+struct cell_output {
+    char *data, *metadata; /* owned: JSON objects */
+    char *display_id;      /* owned, or NULL */
+    bool is_main;
+};
+
+struct denied {
+    char op[100], detail[200], rule[64];
+};
+#define MAX_DENIED 16
+
+struct cell {
+    struct cell *next; /* in the queue */
+    struct kernel *kernel;
+    char id[ID_MAX], kernel_id[ID_MAX];
+    const char *profile;
+    enum cell_state state;
+    enum cell_stop stop;
+    enum cell_status status;
+    struct cell_request req;
+    struct cell_callbacks cb;
+    bool waits_for_input, clear_next, kernel_restarted, finishing, files_cut;
+    struct timer timer, cpu_timer;
+    uint64_t left_ns; /* of its time, while it is paused */
+    uint64_t born_ns, started_ns, ended_ns;
+    uint64_t cpu_base_us, cpu_us, memory_peak, no_route_base, changed_since_ns;
+    size_t stdin_at;
+    struct buf text[2]; /* what is kept of stdout and stderr, at the end */
+    uint64_t total[2];
+    bool cut[2];
+    struct output_cut {
+        char tail[4]; /* of a character that is not whole yet */
+        size_t len;
+    } tails[2];
+    struct cell_output *outputs;
+    unsigned noutputs;
+    size_t outputs_bytes;
+    bool outputs_cut;
+    char *error; /* owned: JSON; or NULL */
+    char *files; /* owned: the inside of a JSON array; or NULL */
+    uint64_t execution_count;
+    int exit_code, signal; /* -1 when there is none */
+    enum limit_kind limit;
+    struct denied denied[MAX_DENIED];
+    unsigned ndenied;
+    struct deferred free_later;
+};
+
+struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+                       struct err *e);
+void cell_begin(struct cell *c);
+void cell_print(struct cell *c, int stream, const void *data, size_t len);
+/* An event of the kernel's, checked as little as JSON is. */
+struct json_t;
+void cell_event(struct cell *c, const char *kind, struct json_t *message);
+/* The process is dead. */
+void cell_killed(struct cell *c, int status, const char *why);
+/* It ends without a result. */
+void cell_fail(struct cell *c, const struct err *why);
+void cell_denied(struct cell *c, const char *op, const char *detail, const char *rule);
+void cell_limit(struct cell *c, enum limit_kind kind);
+void cell_stop(struct cell *c, enum cell_stop why);
+void cell_pause(struct cell *c, bool pause);
+
+/* ---- live.c ---- */
+
+enum live_state {
+    LIVE_WAITING, /* for a sandbox */
+    LIVE_STAGING, /* limits and files */
+    LIVE_RUNNING,
+    LIVE_ENDED
+};
+
+struct live {
+    struct live *next;
+    struct engine *engine;
+    struct profile_pool *pool;
+    struct guest guest;
+    struct sandbox *sandbox; /* borrowed while it is ours */
+    enum live_state state;
+    char id[ID_MAX];
+    struct live_request req;
+    char *profile; /* owned: the name of the lean twin */
+    struct stage stage;
+    double created;
+    uint64_t expires_ns, idle_since_ns; /* 0: never; in use */
+    unsigned held;
+    bool paused;
+    struct timer timer; /* while it waits: for a sandbox; then: its end */
+    live_ready_fn *ready;
+    void *ready_arg;
+    struct kernel *kernels; /* the default one first */
+    struct process *processes;
+    uint32_t last_number;
+    uint64_t executions, memory_peak, cpu_us;
+    struct deferred free_later;
+};
+
+const char *live_profile(const struct live *l);

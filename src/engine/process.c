@@ -1,0 +1,184 @@
+/* A process in a live sandbox: a kernel or a command, from the question to the warden to its end.
+ * The first one comes with the sandbox; the others are forked into it by the profile's zygote, the
+ * same way. */
+
+#include "engine/live_state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#define READY_NS 10000000000u
+
+static void link_to(struct process *p, struct live *l) {
+    p->live = l;
+    p->next = l->processes;
+    l->processes = p;
+}
+
+static struct process *find(struct live *l, uint32_t number) {
+    struct process *p = l->processes;
+    while (p && p->number != number)
+        p = p->next;
+    return p;
+}
+
+/* Nothing of it is left but the struct. */
+void process_done(struct process *p) {
+    if (p->state == PROCESS_NONE)
+        return;
+    for (struct process **at = &p->live->processes; *at; at = &(*at)->next) {
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    }
+    loop_timer_stop(p->live->engine->loop, &p->deadline);
+    if (p->ctl == &p->own)
+        chan_done(&p->own);
+    p->ctl = NULL;
+    fd_close_all(p->fds, 3);
+    p->state = PROCESS_NONE;
+}
+
+static void end(struct process *p, int status, const char *why) {
+    if (p->kind->on_dying && p->fds[1] >= 0)
+        p->kind->on_dying(p->owner);
+    process_done(p);
+    p->kind->on_end(p->owner, status, why);
+}
+
+static void said(struct process *p, struct wire_in *in) {
+    if (p->state == PROCESS_READY) {
+        p->kind->on_frame(p->owner, in);
+    } else if (in->type == WIRE_K_READY) {
+        p->state = PROCESS_READY;
+        loop_timer_stop(p->live->engine->loop, &p->deadline);
+        if (p->doomed)
+            process_kill(p);
+        else
+            p->kind->on_ready(p->owner);
+    } else if (in->type == WIRE_K_BROKEN) {
+        snprintf(p->why, sizeof p->why, "%s", wire_get_str(in, sizeof p->why - 1));
+    }
+}
+
+static void on_msg(struct chan *c, struct wire_in *in) {
+    said(c->arg, in);
+}
+
+static void hung_up(struct process *p) {
+    if (p->state == PROCESS_READY && p->kind->on_hung_up)
+        p->kind->on_hung_up(p->owner);
+}
+
+static void on_gone(struct chan *c, const struct err *why) {
+    (void)why;
+    hung_up(c->arg);
+}
+
+static void on_deadline(struct timer *t) {
+    struct process *p = t->arg;
+    snprintf(p->why, sizeof p->why, "it was not ready in time");
+    process_kill(p);
+}
+
+void process_start(struct process *p, struct live *l) {
+    struct wire_out o;
+    p->state = PROCESS_ASKED;
+    p->doomed = false;
+    p->why[0] = '\0';
+    p->number = ++l->last_number;
+    p->fds[0] = p->fds[1] = p->fds[2] = -1;
+    p->ctl = &p->own;
+    p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
+    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
+    link_to(p, l);
+    wire_begin(&o, WIRE_W_KERNEL);
+    wire_put_u64(&o, l->sandbox->id);
+    wire_put_u32(&o, p->number);
+    chan_send(&l->engine->warden, &o);
+}
+
+void process_take_first(struct process *p, struct live *l) {
+    struct sandbox *s = l->sandbox;
+    p->state = PROCESS_READY;
+    p->number = 0;
+    p->ctl = &s->ctl;
+    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    for (int i = 0; i < 3; i++)
+        p->fds[i] = fd_take(&s->fds[SANDBOX_STDIN + i]);
+    link_to(p, l);
+}
+
+void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
+    struct process *p = find(l, number);
+    struct err e;
+    if (!p || p->state != PROCESS_ASKED)
+        return;
+    AUTO_FD ctl = wire_take_fd(in);
+    for (int i = 0; i < 3; i++) {
+        p->fds[i] = wire_take_fd(in);
+        fd_set_nonblock(p->fds[i], &e);
+    }
+    p->own.gone = false;
+    p->state = PROCESS_STARTING;
+    if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
+        snprintf(p->why, sizeof p->why, "%.190s", e.text);
+        process_kill(p);
+    }
+}
+
+void processes_failed(struct live *l, uint32_t number, const char *why) {
+    struct process *p = find(l, number);
+    if (p && p->state == PROCESS_ASKED)
+        end(p, 0, why);
+}
+
+void processes_exited(struct live *l, uint32_t number, int status) {
+    struct process *p = find(l, number);
+    if (!p)
+        return;
+    if (p->state != PROCESS_ASKED)
+        chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
+    p = find(l, number);
+    if (!p)
+        return;
+    bool never = p->state != PROCESS_READY;
+    end(p, status, !never ? NULL : p->why[0] ? p->why : "it died before it was ready");
+}
+
+void processes_frame(struct live *l, struct wire_in *in) {
+    struct process *p = find(l, 0);
+    if (p)
+        said(p, in);
+}
+
+void processes_hung_up(struct live *l) {
+    struct process *p = find(l, 0);
+    if (p)
+        hung_up(p);
+}
+
+static void answered(void *arg, struct wire_in *in) {
+    (void)arg, (void)in; /* a process that is gone already has no signals to take */
+}
+
+void process_signal(struct process *p, int sig, enum signal_scope scope) {
+    struct wire_out o;
+    if (p->state != PROCESS_READY && p->state != PROCESS_STARTING)
+        return;
+    wire_begin(&o, WIRE_I_SIGNAL);
+    wire_put_u32(&o, p->number);
+    wire_put_u32(&o, (uint32_t)sig);
+    wire_put_u32(&o, scope);
+    sandbox_ask_for(p->live->sandbox, &o, answered, p->live);
+}
+
+void process_kill(struct process *p) {
+    p->doomed = true;
+    process_signal(p, SIGKILL, SIGNAL_TREE);
+}

@@ -1,0 +1,126 @@
+/* See stage.h. */
+
+#include "engine/stage.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int stage_knobs(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e) {
+    const struct config_limits *d = &s->engine->config.defaults;
+    const struct knobs *k = s->knobs;
+    if ((all || config_group_bytes(l) != config_group_bytes(d)) &&
+        knobs_set_memory(k, config_group_bytes(l), e) < 0)
+        return -1;
+    if ((all || l->pids != d->pids) && knobs_set_pids(k, l->pids, e) < 0)
+        return -1;
+    return !all && l->cpus_percent == d->cpus_percent ? 0 : knobs_set_cpus(k, l->cpus_percent, e);
+}
+
+static void on_answer(void *arg, struct wire_in *in);
+
+static int ask(struct stage *t, const struct wire_out *o, struct err *e) {
+    if (!sandbox_ask_for(t->sandbox, o, on_answer, t))
+        return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
+    t->waiting++;
+    return 0;
+}
+
+static int ask_input(struct stage *t, struct err *e) {
+    const struct run_input *in = &t->inputs[t->at];
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_OPEN);
+    wire_put_u32(&o, O_WRONLY | O_CREAT | O_TRUNC);
+    wire_put_u32(&o, in->mode);
+    wire_put_str(&o, in->path);
+    return ask(t, &o, e);
+}
+
+/* The files come last, one after the other. */
+int stage_begin(struct stage *t, struct err *e) {
+    const struct config_limits *l = t->limits;
+    struct wire_out o;
+    if (stage_knobs(t->sandbox, l, false, e) < 0)
+        return -1;
+    if (l->disk_mb != t->sandbox->engine->config.defaults.disk_mb) {
+        wire_begin(&o, WIRE_I_LIMITS);
+        wire_put_u32(&o, l->disk_mb);
+        if (ask(t, &o, e) < 0)
+            return -1;
+    }
+    if (!knobs_there(t->sandbox->knobs)) {
+        wire_begin(&o, WIRE_I_WATCH);
+        wire_put_u32(&o, l->memory_mb);
+        wire_put_u32(&o, l->cpu_seconds);
+        if (ask(t, &o, e) < 0)
+            return -1;
+    }
+    if (t->ninputs && ask_input(t, e) < 0)
+        return -1;
+    return t->waiting > 0;
+}
+
+/* Copies without a loop through user space; the source is a regular file, so nothing blocks. */
+static int copy(int from, int to, struct err *e) {
+    off_t at = 0;
+    for (;;) {
+        ssize_t n = sendfile(to, from, &at, 1 << 20);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, "copy");
+        if (n == 0)
+            return 0;
+    }
+}
+
+static int take_input(struct stage *t, struct wire_in *in, struct err *e) {
+    struct run_input *input = &t->inputs[t->at];
+    if (in->type != WIRE_I_REPLY) {
+        int code = (int)wire_get_u32(in);
+        const char *why = wire_get_str(in, 300);
+        return err_user(e, code == ENOSPC ? "disk_full" : "bad_path", "file for %.150s: %s",
+                        input->path, why);
+    }
+    AUTO_FD fd = wire_take_fd(in);
+    if (fd < 0)
+        return err_set(e, EPROTO, "init opened no file");
+    if (copy(input->fd, fd, e) < 0)
+        return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s",
+                        input->path, strerror(e->code));
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "fstat");
+    input->size = (uint64_t)st.st_size;
+    return ++t->at < t->ninputs ? ask_input(t, e) : 0;
+}
+
+static int take(struct stage *t, struct wire_in *in, struct err *e) {
+    bool is_input = t->ninputs > t->at && t->waiting == 0; /* the last to be asked, and answered */
+    if (is_input)
+        return take_input(t, in, e);
+    if (in->type == WIRE_I_REPLY)
+        return 0;
+    (void)wire_get_u32(in);
+    return err_set(e, EIO, "init: %s", wire_get_str(in, 300));
+}
+
+static void on_answer(void *arg, struct wire_in *in) {
+    struct stage *t = arg;
+    struct err e;
+    if (!in)
+        return; /* the sandbox ends, and its guest knows */
+    t->waiting--;
+    if (take(t, in, &e) < 0) {
+        sandbox_unask(t->sandbox, t);
+        t->done(t->arg, &e);
+    } else if (t->waiting == 0) {
+        t->done(t->arg, NULL);
+    }
+}
