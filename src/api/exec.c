@@ -3,7 +3,7 @@
 #include "api/exec.h"
 
 #include "api/audit.h"
-#include "api/paths.h"
+#include "api/inputs.h"
 #include "api/records.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -13,52 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FILES   1000
 #define INLINE_CODE 32768u /* more goes into a memfd: the kernel's message has WIRE_MAX bytes */
 #define MAX_STRINGS 30000u /* bytes of args and env together, for the same reason */
 
 /* ---- what a request may say ---- */
 
-static const char *const encodings[] = {"utf8", "base64", NULL};
 static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
-
-static const struct field file_fields[] = {
-    {.name = "path",
-     .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
-     .help = "where the program finds it, relative to its directory"},
-    {.name = "file_id",
-     .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
-     .unless = "content",
-     .help = "of an uploaded file"},
-    {.name = "content", .type = FIELD_STRING, .help = "the file itself, instead of file_id"},
-    {.name = "encoding",
-     .type = FIELD_STRING,
-     .words = encodings,
-     .fallback = "\"utf8\"",
-     .help = "of content"},
-};
-static const struct schema file_schema = {"ExecuteFile", file_fields, 4, true};
-
-static const struct field limit_fields[] = {
-    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "cpu_seconds", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
-    {.name = "pids",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "processes and threads"},
-    {.name = "disk_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "output_bytes",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "kept of each stream"},
-    {.name = "open_files", .type = FIELD_INT, .flags = FIELD_MIN, .min = 16},
-};
-static const struct schema limit_schema = {"Limits", limit_fields, 7, false};
 
 static const struct field execute_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
@@ -79,9 +39,9 @@ static const struct field execute_fields[] = {
      .help = "print the value of a last expression, as a Python prompt does"},
     {.name = "files",
      .type = FIELD_LIST,
-     .of = &file_schema,
+     .of = &inputs_schema,
      .flags = FIELD_MAX,
-     .max = MAX_FILES,
+     .max = INPUTS_MAX,
      .fallback = "[]",
      .help = "files for the program"},
     {.name = "profile",
@@ -98,7 +58,7 @@ static const struct field execute_fields[] = {
      .flags = FIELD_MAX,
      .max = RUN_MAX_ARGS,
      .help = "sys.argv[1:]"},
-    {.name = "limits", .type = FIELD_OBJECT, .of = &limit_schema, .help = "up to the maxima"},
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
     {.name = "on_disconnect",
      .type = FIELD_STRING,
      .words = on_disconnect,
@@ -333,65 +293,6 @@ void exec_leave(struct exec *x) {
 
 /* ---- from the request ---- */
 
-static int plain(struct problem *p, int status, const char *code, const char *text) {
-    *p = (struct problem){.status = status, .code = code, .remediation = "see /docs"};
-    snprintf(p->text, sizeof p->text, "%s", text);
-    return -1;
-}
-
-/* A file that the request itself brings. */
-static int inline_file(const json_t *f, const char *path, int *ret_fd, struct problem *p) {
-    const char *content = field_str(f, "content", "");
-    size_t len = json_string_length(json_object_get(f, "content"));
-    struct err e;
-    AUTO_BUF bytes = BUF_INIT;
-    char text[300];
-    if (strcmp(field_str(f, "encoding", "utf8"), "base64") != 0)
-        buf_add(&bytes, content, len);
-    else if (!paths_base64(content, len, &bytes)) {
-        snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
-        return plain(p, 422, "bad_base64", text);
-    }
-    if (memfd_of("file", bytes.data, bytes.len, ret_fd, &e) < 0) {
-        *p = problem_of(&e);
-        return -1;
-    }
-    return 0;
-}
-
-static int add_file(struct call *c, struct run_request *q, const json_t *f, struct problem *p) {
-    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
-    struct err e;
-    int fd = -1;
-    if (!id && inline_file(f, path, &fd, p) < 0)
-        return -1;
-    if (id && store_find(c->api->o.store, c->tenant, id, NULL, &fd, &e) < 0) {
-        char text[400];
-        snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
-        plain(p, 404, "no_file", text);
-        return -1;
-    }
-    q->inputs = xrealloc(q->inputs, (q->ninputs + 1) * sizeof *q->inputs);
-    q->inputs[q->ninputs++] = (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd};
-    return 0;
-}
-
-/* Ids first, then paths: the order of the contract. */
-static int add_files(struct call *c, struct run_request *q, const json_t *body, struct problem *p) {
-    size_t i;
-    const json_t *f;
-    json_array_foreach(json_object_get(body, "files"), i, f) {
-        if (add_file(c, q, f, p) < 0)
-            return -1;
-    }
-    for (unsigned k = 0; k < q->ninputs; k++) {
-        const char *wrong = paths_clean(q->inputs[k].path);
-        if (wrong)
-            return plain(p, 422, "bad_path", wrong);
-    }
-    return 0;
-}
-
 static int add_strings(struct run_request *q, const json_t *body, struct problem *p) {
     const json_t *args = json_object_get(body, "args"), *v;
     json_t *env = json_object_get(body, "env"), *value;
@@ -406,14 +307,14 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
     json_object_foreach(env, key, value) {
         struct buf b = BUF_INIT;
         if (*key == '\0' || strchr(key, '='))
-            return plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
         buf_addf(&b, "%s=%s", key, json_string_value(value));
         total += b.len;
         q->env[q->nenv++] = buf_take(&b);
     }
-    return total <= MAX_STRINGS
-               ? 0
-               : plain(p, 422, "bad_value", "args and env have more than 30000 bytes together");
+    return total <= MAX_STRINGS ? 0
+                                : problem_plain(p, 422, "bad_value",
+                                                "args and env have more than 30000 bytes together");
 }
 
 static int add_code(struct run_request *q, const json_t *code, struct problem *p) {
@@ -421,7 +322,7 @@ static int add_code(struct run_request *q, const json_t *code, struct problem *p
     size_t len = json_string_length(code);
     struct err e;
     if (len > RUN_MAX_CODE)
-        return plain(p, 413, "code_too_long", "the program has more than 16 MiB");
+        return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
     if (len > INLINE_CODE) {
         if (memfd_of("code", text, len, &q->code_fd, &e) == 0)
             return 0;
@@ -434,44 +335,14 @@ static int add_code(struct run_request *q, const json_t *code, struct problem *p
     return 0;
 }
 
-static uint32_t limit_of(const json_t *limits, const char *name) {
-    int64_t v = field_int(limits, name, 0);
-    return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
-}
-
-static int add_limits(struct call *c, struct run_request *q, const json_t *body,
-                      struct problem *p) {
-    const json_t *l = json_object_get(body, "limits");
-    double cpus = json_number_value(json_object_get(l, "cpus"));
-    uint32_t most = c->api->config->maxima.timeout_ms;
-    int64_t timeout = field_int(body, "timeout_ms", 0);
-    if (timeout > most) {
-        char text[100];
-        snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", most);
-        return plain(p, 422, "limit_too_high", text);
-    }
-    if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
-        return plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
-    q->limits = (struct config_limits){
-        .timeout_ms = (uint32_t)timeout,
-        .memory_mb = limit_of(l, "memory_mb"),
-        .cpu_seconds = limit_of(l, "cpu_seconds"),
-        .cpus_percent = (uint32_t)(cpus * 100 + 0.5),
-        .pids = limit_of(l, "pids"),
-        .disk_mb = limit_of(l, "disk_mb"),
-        .open_files = limit_of(l, "open_files"),
-        .output_bytes = (uint64_t)field_int(l, "output_bytes", 0),
-    };
-    return 0;
-}
-
 static int read_request(struct call *c, const json_t *body, bool live, struct run_request *q,
                         struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
     *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1, .tenant = xstrdup(c->tenant)};
     if (live || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
-    if (add_limits(c, q, body, p) < 0 || add_files(c, q, body, p) < 0)
+    if (limits_read(body, c->api->config->maxima.timeout_ms, &q->limits, p) < 0 ||
+        inputs_read(c, body, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))
         q->flags |= RUN_LAST_LINE;

@@ -1,16 +1,14 @@
 /* GET /v1/executions/{id} and its events: what a stream that was cut has missed. */
 
 #include "api/call.h"
+#include "api/events.h"
 #include "api/handlers.h"
 #include "api/records.h"
-#include "base/clock.h"
 #include "base/num.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ALIVE_NS 10000000000ull
 
 static struct record *find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
@@ -42,63 +40,9 @@ void do_execution(struct call *c) {
     call_json(c, 200, &json);
 }
 
-struct following {
-    struct call *call;
-    struct follower f;
-    struct timer alive;
-    bool lines;  /* NDJSON, not SSE */
-    char id[48]; /* of the execution */
-};
-
-static void free_following(void *state) {
-    struct following *w = state;
-    record_unfollow(&w->f);
-    loop_timer_stop(w->call->api->o.loop, &w->alive);
-    free(w);
-}
-
-static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
-                     size_t len) {
-    struct following *w = f->arg;
-    AUTO_BUF frame = BUF_INIT;
-    if (!type) {
-        http_end(w->call->req);
-        return;
-    }
-    if (w->lines)
-        buf_addf(&frame, "{\"seq\":%llu,\"event\":\"%s\",\"data\":", (unsigned long long)number,
-                 type);
-    else
-        buf_addf(&frame, "id: %llu\nevent: %s\ndata: ", (unsigned long long)number, type);
-    buf_add(&frame, json, len);
-    buf_adds(&frame, w->lines ? "}\n" : "\n\n");
-    http_write(w->call->req, frame.data, frame.len);
-    f->paused = http_backlog(w->call->req) > HTTP_HIGH_WATER;
-    loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
-}
-
-static void on_alive(struct timer *t) {
-    struct following *w = t->arg;
-    http_write(w->call->req, w->lines ? "\n" : ": alive\n\n", w->lines ? 1 : 9);
-    loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
-}
-
-/* The reader has caught up: on from the last event that it got. */
-static void on_drain(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct following *w = c ? c->state : NULL;
-    if (!w || !w->f.paused)
-        return;
-    struct record *rec = records_find(c->api->records, c->tenant, w->id);
-    if (rec)
-        record_follow(rec, &w->f);
-    else
-        http_end(r); /* forgotten meanwhile */
-}
-
 void do_execution_events(struct call *c) {
     const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
-    const char *after = http_query(c->req, "after"), *accept = http_header(c->req, "Accept");
+    const char *after = http_query(c->req, "after");
     const char *last = http_header(c->req, "Last-Event-ID");
     struct record *rec = find(c);
     uint64_t number = 0;
@@ -115,18 +59,6 @@ void do_execution_events(struct call *c) {
         call_problem(c, &p);
         return;
     }
-    struct following *w = xcalloc(1, sizeof *w);
-    w->call = c;
-    w->lines = accept && strstr(accept, "application/x-ndjson");
-    w->f = (struct follower){.after = number, .fn = on_event, .arg = w};
-    w->alive = (struct timer){.fn = on_alive, .arg = w};
-    c->state = w;
-    c->state_done = free_following;
-    snprintf(w->id, sizeof w->id, "%s", record_id(rec));
-    http_on_drain(c->req, on_drain);
-    http_add_header(c->req, "Cache-Control", "no-cache");
-    http_set_sign(c->req, w->lines ? "\n" : ": alive\n\n");
-    http_stream(c->req, 200,
-                w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");
-    record_follow(rec, &w->f);
+    enum events_form form = events_wanted(c);
+    events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, number, NULL);
 }

@@ -134,7 +134,8 @@ static bool tell(struct follower *f, uint64_t number, const char *type, const ch
 
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
     uint64_t number = ++rec->last;
-    bool must = strcmp(type, "end") == 0 || strcmp(type, "error") == 0;
+    bool must =
+        strcmp(type, "end") == 0 || strcmp(type, "error") == 0 || strcmp(type, "failed") == 0;
     if (must || rec->bytes + len < RECORD_MAX) {
         if (rec->nevents == rec->cap) {
             rec->cap = rec->cap ? rec->cap * 2 : 8;

@@ -457,7 +457,7 @@ void cell_killed(struct cell *c, int status, const char *why) {
 void cell_denied(struct cell *c, const char *op, const char *detail, const char *rule) {
     if (c->ndenied == MAX_DENIED)
         return;
-    struct denied *d = &c->denied[c->ndenied++];
+    struct denial *d = &c->denied[c->ndenied++];
     snprintf(d->op, sizeof d->op, "%s", op);
     snprintf(d->detail, sizeof d->detail, "%s", detail);
     snprintf(d->rule, sizeof d->rule, "%s", rule);

@@ -13,12 +13,14 @@ static double ms_between(uint64_t from_ns, uint64_t to_ns) {
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
 }
 
-struct cell_receipt cell_receipt(const struct cell *c) {
-    return (struct cell_receipt){.status = status_words[c->status],
-                                 .profile = c->profile,
-                                 .wall_ms = ms_between(c->started_ns, c->ended_ns),
-                                 .queue_ms = ms_between(c->born_ns, c->started_ns),
-                                 .cpu_ms = (double)c->cpu_us / 1e3};
+struct run_receipt cell_receipt(const struct cell *c) {
+    return (struct run_receipt){.status = status_words[c->status],
+                                .profile = c->profile,
+                                .wall_ms = ms_between(c->started_ns, c->ended_ns),
+                                .queue_ms = ms_between(c->born_ns, c->started_ns),
+                                .cpu_ms = (double)c->cpu_us / 1e3,
+                                .denied = c->denied,
+                                .ndenied = c->ndenied};
 }
 
 static void put_results(struct jw *j, const struct cell *c) {
@@ -68,7 +70,7 @@ static void put_denied(struct jw *j, const struct cell *c) {
 }
 
 static void put_usage(struct jw *j, const struct cell *c) {
-    struct cell_receipt t = cell_receipt(c);
+    struct run_receipt t = cell_receipt(c);
     jw_key(j, "usage");
     jw_object(j);
     jw_key_real(j, "wall_ms", t.wall_ms);

@@ -128,12 +128,17 @@ struct result_options {
 void run_result_json(const struct run *r, const struct result_options *o, struct buf *to);
 const char *run_id(const struct run *r);
 
+/* What the sandbox refused. */
+struct denial {
+    char op[100], detail[200], rule[64];
+};
+#define MAX_DENIED 16
+
 /* The result in short, for counters and logs; lives as long as the run. */
 struct run_receipt {
     const char *status, *profile;
     double wall_ms, queue_ms, cpu_ms;
+    const struct denial *denied;
     unsigned ndenied;
-    const struct run *run;
 };
 struct run_receipt run_receipt(const struct run *r);
-const char *run_denied_op(const struct run_receipt *t, unsigned i);

@@ -187,6 +187,7 @@ static void begin(struct live *l) {
     l->idle_since_ns = now_ns();
     knobs_begin(l->sandbox->knobs);
     set_timer(l);
+    gone_expect(l->engine->gone, l->req.tenant, l->id);
     kernel_init(k, l);
     kernel_begin_first(k);
     for (unsigned i = 0; i < l->req.ninputs; i++)

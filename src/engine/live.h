@@ -123,8 +123,4 @@ void cell_interrupt(struct cell *c);
 void cell_hold(struct cell *c, bool hold);
 /* After on_done. */
 void cell_result_json(const struct cell *c, bool no_output, struct buf *to);
-struct cell_receipt {
-    const char *status, *profile;
-    double wall_ms, queue_ms, cpu_ms;
-};
-struct cell_receipt cell_receipt(const struct cell *c);
+struct run_receipt cell_receipt(const struct cell *c);

@@ -121,11 +121,6 @@ struct cell_output {
     bool is_main;
 };
 
-struct denied {
-    char op[100], detail[200], rule[64];
-};
-#define MAX_DENIED 16
-
 struct cell {
     struct cell *next; /* in the queue */
     struct kernel *kernel;
@@ -158,7 +153,7 @@ struct cell {
     uint64_t execution_count;
     int exit_code, signal; /* -1 when there is none */
     enum limit_kind limit;
-    struct denied denied[MAX_DENIED];
+    struct denial denied[MAX_DENIED];
     unsigned ndenied;
     struct deferred free_later;
 };

@@ -144,12 +144,8 @@ struct run_receipt run_receipt(const struct run *r) {
                                     ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
                                 .queue_ms = ms_between(r->born_ns, r->assigned_ns),
                                 .cpu_ms = (double)r->usage.cpu_us / 1e3,
-                                .ndenied = r->ndenied,
-                                .run = r};
-}
-
-const char *run_denied_op(const struct run_receipt *t, unsigned i) {
-    return t->run->denied[i].op;
+                                .denied = r->denied,
+                                .ndenied = r->ndenied};
 }
 
 void run_result_json(const struct run *r, const struct result_options *o, struct buf *to) {

@@ -27,11 +27,6 @@ enum run_end {
     END_SIGNAL, /* killed because the client asked for it */
 };
 
-struct denial {
-    char op[100], detail[200], rule[64];
-};
-#define MAX_DENIED 16
-
 struct run {
     struct guest guest;
     struct engine *engine;

@@ -322,6 +322,15 @@ const char *http_query(const struct http_req *r, const char *name) {
     return NULL;
 }
 
+bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
+                   const char **ret_value) {
+    if (i >= r->nparams)
+        return false;
+    *ret_name = r->params[i].name;
+    *ret_value = r->params[i].value;
+    return true;
+}
+
 bool http_is_unix(const struct http_req *r) {
     return r->conn->is_unix;
 }

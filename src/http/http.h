@@ -52,6 +52,9 @@ const char *http_path(const struct http_req *r); /* decoded; always begins with 
 /* The first value of a header or of a query parameter (decoded), or NULL. */
 const char *http_header(const struct http_req *r, const char *name);
 const char *http_query(const struct http_req *r, const char *name);
+/* All of these one by one; false after the last. */
+bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
+                   const char **ret_value);
 const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
 bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
 uint64_t http_born_ns(const struct http_req *r);

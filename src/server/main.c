@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/engine.h"
+#include "engine/gone.h"
 #include "server/clients.h"
 
 #include <signal.h>
@@ -68,6 +69,7 @@ static int start_http(struct server *s, struct err *e) {
         if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)
             return -1;
     }
+    s->engine.gone = gone_open(o.state_dir);
     struct api_options with_store = o;
     if (store_open(FIRST_HTTP_FD + HTTP_FD_FILES, &files, s->loop, &s->store, e) < 0)
         return err_wrap(e, "stored files");

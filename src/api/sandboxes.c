@@ -1,0 +1,349 @@
+/* /v1/sandboxes: live sandboxes made, listed, looked at, changed and ended. */
+
+#include "api/handlers.h"
+
+#include "api/inputs.h"
+#include "api/outlet.h"
+#include "api/play.h"
+#include "base/fd.h"
+#include "base/num.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_METADATA 32
+#define MAX_NAME     128 /* bytes; a value of metadata may have eight times that */
+#define PAGE         100
+#define MAX_PAGE     1000
+
+static const struct field sandbox_fields[] = {
+    {.name = "profile",
+     .type = FIELD_STRING,
+     .fallback = "\"auto\"",
+     .help = "what is preloaded; auto is the one with the most in it"},
+    {.name = "files",
+     .type = FIELD_LIST,
+     .of = &inputs_schema,
+     .flags = FIELD_MAX,
+     .max = INPUTS_MAX,
+     .fallback = "[]",
+     .help = "files in its workspace"},
+    {.name = "env",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ENV,
+     .help = "environment variables of its kernels and commands"},
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
+    {.name = "ttl_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long it lives"},
+    {.name = "idle_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long without being used"},
+    {.name = "metadata",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = MAX_METADATA,
+     .help = "strings to find it by"},
+    {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+};
+const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
+
+static const struct field change_fields[] = {
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "those that change"},
+    {.name = "ttl_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long it lives from now on"},
+    {.name = "idle_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "metadata",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = MAX_METADATA,
+     .help = "instead of what there is"},
+    {.name = "name", .type = FIELD_STRING},
+};
+const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, false};
+
+/* ---- made ---- */
+
+struct making {
+    struct outlet out;
+    struct live *live; /* borrowed until it is ready */
+    bool starting, failed, done;
+    struct err why;
+};
+
+static void free_making(void *state) {
+    struct making *m = state;
+    outlet_done(&m->out);
+    free(m);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct making *m = c->state;
+    if (!m || !m->live || outlet_leave(&m->out))
+        return;
+    struct live *l = m->live;
+    m->live = NULL;
+    live_cancel(l);
+}
+
+static void reply_live(struct outlet *o, int status, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    live_json(l, &json);
+    outlet_json(o, status, &json, NULL);
+}
+
+static void on_ready(void *arg, struct live *l, const struct err *why) {
+    struct making *m = arg;
+    m->live = NULL;
+    m->done = true;
+    if (m->starting && why) { /* live_new's caller says so */
+        m->failed = true;
+        m->why = *why;
+        return;
+    }
+    if (why) {
+        struct problem p = problem_of(why);
+        outlet_problem(&m->out, &p);
+    } else {
+        reply_live(&m->out, 201, l);
+    }
+    if (!m->out.call)
+        free_making(m);
+}
+
+static int check_words(const json_t *body, struct problem *p) {
+    const char *key, *name = field_str(body, "name", "");
+    json_t *value;
+    if (strlen(name) > MAX_NAME)
+        return problem_plain(p, 422, "bad_value", "name has more than 128 bytes");
+    json_object_foreach(json_object_get(body, "metadata"), key, value) {
+        if (!*key || strlen(key) > MAX_NAME || json_string_length(value) > 8 * MAX_NAME)
+            return problem_plain(p, 422, "bad_value",
+                                 "metadata: a name has 1 to 128 bytes, a value at most 1024");
+    }
+    json_object_foreach(json_object_get(body, "env"), key, value) {
+        if (!*key || strchr(key, '='))
+            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+    }
+    return 0;
+}
+
+static int read_request(struct call *c, struct live_request *q, struct problem *p) {
+    const json_t *body = c->body;
+    const char *name = field_str(body, "name", NULL);
+    *q = (struct live_request){
+        .tenant = xstrdup(c->tenant),
+        .profile = xstrdup(field_str(body, "profile", "auto")),
+        .name = name ? xstrdup(name) : NULL,
+        .metadata = field_dump(body, "metadata"),
+        .env = field_dump(body, "env"),
+        .ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0),
+        .idle_s = (uint32_t)field_int(body, "idle_seconds", 0),
+    };
+    if (!q->metadata)
+        q->metadata = xstrdup("{}");
+    if (check_words(body, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
+        return -1;
+    return inputs_read(c, body, &q->inputs, &q->ninputs, p);
+}
+
+void do_sandbox_new(struct call *c) {
+    struct live_request q;
+    struct problem p = {0};
+    struct err e;
+    struct making *m = xcalloc(1, sizeof *m);
+    if (!outlet_open(c, &m->out)) {
+        free(m);
+        return;
+    }
+    c->state = m;
+    c->state_done = free_making;
+    http_on_gone(c->req, on_gone);
+    if (read_request(c, &q, &p) < 0) {
+        live_request_done(&q);
+        outlet_problem(&m->out, &p);
+        return;
+    }
+    struct live *l = NULL;
+    m->starting = true;
+    int r = live_new(c->api->o.engine, &q, on_ready, m, &l, &e);
+    m->starting = false;
+    live_request_done(&q); /* empty when it was taken */
+    if (r == 0 && !m->failed) {
+        if (!m->done)
+            m->live = l;
+        return;
+    }
+    p = problem_of(r < 0 ? &e : &m->why);
+    outlet_problem(&m->out, &p);
+}
+
+/* ---- listed and looked at ---- */
+
+/* Whether it has all that the query wants as metadata.NAME=VALUE. */
+static bool has_metadata(const struct live *l, const struct call *c) {
+    static const char prefix[] = "metadata.";
+    json_auto_t *all = NULL;
+    const char *name, *value;
+    for (unsigned i = 0; http_query_at(c->req, i, &name, &value); i++) {
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        if (!all)
+            all = json_loads(live_metadata(l), 0, NULL);
+        const char *has = json_string_value(json_object_get(all, name + sizeof prefix - 1));
+        if (!has || strcmp(has, value ? value : "") != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_page(struct call *c, uint32_t *ret) {
+    const struct num_rule rule = {"limit", 1, MAX_PAGE};
+    const char *limit = http_query(c->req, "limit");
+    struct err e;
+    *ret = PAGE;
+    if (!limit || num_u32(limit, &rule, ret, &e) == 0)
+        return true;
+    call_problem(
+        c, &(struct problem){
+               .status = 422, .code = "bad_value", .message = e.text, .remediation = "see /docs"});
+    return false;
+}
+
+void do_sandboxes(struct call *c) {
+    struct engine *g = c->api->o.engine;
+    const char *after = http_query(c->req, "after");
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    uint32_t most, n = 0;
+    struct live *l = NULL;
+    const struct live *last = NULL;
+    struct err e;
+    if (!read_page(c, &most))
+        return;
+    if (after && !(l = live_find(g, c->tenant, after, &e))) {
+        call_fail(c, &e);
+        return;
+    }
+    jw_object(&j);
+    jw_key(&j, "sandboxes");
+    jw_array(&j);
+    for (l = live_next(g, c->tenant, l); l && n < most; l = live_next(g, c->tenant, l)) {
+        if (!has_metadata(l, c))
+            continue;
+        AUTO_BUF one = BUF_INIT;
+        live_json(l, &one);
+        jw_raw(&j, one.data, one.len);
+        last = l;
+        n++;
+    }
+    jw_array_end(&j);
+    jw_key_str(&j, "next", l && last ? live_id(last) : NULL);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void reply_with(struct call *c, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    live_json(l, &json);
+    call_json(c, 200, &json);
+}
+
+void do_sandbox(struct call *c) {
+    struct live *l = call_live(c);
+    if (l)
+        reply_with(c, l);
+}
+
+void do_sandbox_change(struct call *c) {
+    struct live *l = call_live(c);
+    struct config_limits limits;
+    struct problem p = {0};
+    struct err e;
+    if (!l)
+        return;
+    if (check_words(c->body, &p) < 0 || limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
+        call_problem(c, &p);
+        return;
+    }
+    AUTO_FREE char *metadata = field_dump(c->body, "metadata");
+    const struct live_change change = {.metadata = metadata,
+                                       .name = field_str(c->body, "name", NULL),
+                                       .limits =
+                                           json_object_get(c->body, "limits") ? &limits : NULL,
+                                       .ttl_s = (uint32_t)field_int(c->body, "ttl_seconds", 0),
+                                       .idle_s = (uint32_t)field_int(c->body, "idle_seconds", 0)};
+    if (live_change(l, &change, &e) < 0)
+        call_fail(c, &e);
+    else
+        reply_with(c, l);
+}
+
+/* ---- ended ---- */
+
+struct ending {
+    struct call *call; /* NULL: whoever asked is gone */
+};
+
+static void on_ended(void *arg) {
+    struct ending *w = arg;
+    if (w->call) {
+        w->call->state = NULL;
+        w->call->state_done = NULL;
+        http_reply(w->call->req, 204, NULL, "", 0);
+    }
+    free(w);
+}
+
+static void leave_ending(void *state) {
+    struct ending *w = state;
+    w->call = NULL;
+}
+
+void do_sandbox_delete(struct call *c) {
+    struct live *l = call_live(c);
+    if (!l)
+        return;
+    struct ending *w = xcalloc(1, sizeof *w);
+    w->call = c;
+    c->state = w;
+    c->state_done = leave_ending;
+    live_end(l, "it was deleted", on_ended, w);
+}
+
+static void pause_or_resume(struct call *c, bool pause) {
+    struct live *l = call_live(c);
+    struct err e;
+    if (!l)
+        return;
+    if (live_pause(l, pause, &e) < 0)
+        call_fail(c, &e);
+    else
+        reply_with(c, l);
+}
+
+void do_sandbox_pause(struct call *c) {
+    pause_or_resume(c, true);
+}
+
+void do_sandbox_resume(struct call *c) {
+    pause_or_resume(c, false);
+}
