@@ -7,6 +7,7 @@
 #include "api/records.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/pieces.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -86,10 +87,7 @@ struct exec {
     struct err why;          /* then */
     struct kept_file *files; /* what the program made, as stored */
     unsigned nfiles;
-    struct output_cut {
-        char tail[4]; /* of a character that is not whole yet */
-        size_t len;
-    } cut[2];
+    struct pieces pieces[2];
 };
 
 static void exec_free(struct exec *x) {
@@ -148,46 +146,23 @@ uint64_t exec_last(const struct exec *x) {
 
 /* ---- from the engine ---- */
 
-/* How many bytes at the end may be the beginning of a character. */
-static size_t open_end(const char *data, size_t len) {
-    for (size_t back = 1; back <= 3 && back <= len; back++) {
-        unsigned char c = (unsigned char)data[len - back];
-        if (c < 0x80)
-            return 0;
-        if (c >= 0xc0) {
-            size_t want = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-            return want > back ? back : 0;
-        }
-    }
-    return 0;
-}
-
-static void emit(struct exec *x, int stream, const char *data, size_t len) {
+static void emit(struct exec *x, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    if (len == 0)
+    if (text->len == 0)
         return;
-    jw_object(&j);
-    jw_key(&j, "data");
-    jw_strn(&j, data, len);
-    jw_object_end(&j);
+    pieces_json(text, &json);
     uint64_t number =
         record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
     if (x->cb.on_output && !x->left)
-        x->cb.on_output(x->cb.arg, stream, number, data, len);
+        x->cb.on_output(x->cb.arg, stream, number, text->data, text->len);
 }
 
 /* Characters are passed on whole, so that each event is text by itself. */
 static void on_output(void *arg, int stream, const void *data, size_t len) {
     struct exec *x = arg;
-    struct output_cut *cut = &x->cut[stream == 1 ? 0 : 1];
-    AUTO_BUF all = BUF_INIT;
-    buf_add(&all, cut->tail, cut->len);
-    buf_add(&all, data, len);
-    size_t open = open_end(all.data, all.len);
-    memcpy(cut->tail, all.data + all.len - open, open);
-    cut->len = open;
-    emit(x, stream, all.data, all.len - open);
+    AUTO_BUF text = BUF_INIT;
+    pieces_add(&x->pieces[stream == 1 ? 0 : 1], data, len, &text);
+    emit(x, stream, &text);
 }
 
 static void on_start(void *arg, struct run *r) {
@@ -258,8 +233,11 @@ static void end_record(struct exec *x, const struct err *why) {
 static void on_done(void *arg, struct run *r, const struct err *why) {
     struct exec *x = arg;
     (void)r;
-    for (int s = 0; s < 2; s++)
-        emit(x, s + 1, x->cut[s].tail, x->cut[s].len);
+    for (int s = 0; s < 2; s++) {
+        AUTO_BUF text = BUF_INIT;
+        pieces_end(&x->pieces[s], &text);
+        emit(x, s + 1, &text);
+    }
     account(x, why ? (*why->kind ? why->kind : "internal") : NULL);
     end_record(x, why);
     if (x->starting) {

@@ -99,29 +99,11 @@ void cell_fail(struct cell *c, const struct err *why) {
 
 /* ---- what it prints and shows ---- */
 
-/* How many bytes at the end may be the beginning of a character. */
-static size_t open_end(const char *data, size_t len) {
-    for (size_t back = 1; back <= 3 && back <= len; back++) {
-        unsigned char ch = (unsigned char)data[len - back];
-        if (ch < 0x80)
-            return 0;
-        if (ch >= 0xc0) {
-            size_t want = ch >= 0xf0 ? 4 : ch >= 0xe0 ? 3 : 2;
-            return want > back ? back : 0;
-        }
-    }
-    return 0;
-}
-
-static void emit_text(struct cell *c, int stream, const char *data, size_t len) {
+static void emit_text(struct cell *c, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    if (len == 0)
+    if (text->len == 0)
         return;
-    jw_object(&j);
-    jw_key(&j, "data");
-    jw_strn(&j, data, len);
-    jw_object_end(&j);
+    pieces_json(text, &json);
     emit(c, stream == 1 ? "stdout" : "stderr", &json);
 }
 
@@ -134,24 +116,20 @@ static void clear_shown(struct cell *c) {
 }
 
 void cell_print(struct cell *c, int stream, const void *data, size_t len) {
-    struct output_cut *cut = &c->tails[stream - 1];
+    AUTO_BUF text = BUF_INIT;
     if (c->clear_next) {
         clear_shown(c);
         buf_add(&c->kernel->out[stream - 1].kept, data, len);
     }
-    AUTO_BUF all = BUF_INIT;
-    buf_add(&all, cut->tail, cut->len);
-    buf_add(&all, data, len);
-    size_t open = open_end(all.data, all.len);
-    memcpy(cut->tail, all.data + all.len - open, open);
-    cut->len = open;
-    emit_text(c, stream, all.data, all.len - open);
+    pieces_add(&c->pieces[stream - 1], data, len, &text);
+    emit_text(c, stream, &text);
 }
 
 static void flush_tails(struct cell *c) {
     for (int i = 0; i < 2; i++) {
-        emit_text(c, i + 1, c->tails[i].tail, c->tails[i].len);
-        c->tails[i].len = 0;
+        AUTO_BUF text = BUF_INIT;
+        pieces_end(&c->pieces[i], &text);
+        emit_text(c, i + 1, &text);
     }
 }
 

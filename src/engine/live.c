@@ -80,6 +80,7 @@ static void close_live(struct live *l, const struct err *why) {
     l->state = LIVE_ENDED;
     loop_timer_stop(g->loop, &l->timer);
     unlink_live(l);
+    commands_ended_with(l);
     kernel_ended_with(l, why);
     if (before != LIVE_RUNNING && l->ready)
         l->ready(l->ready_arg, l, why);

@@ -124,3 +124,51 @@ void cell_hold(struct cell *c, bool hold);
 /* After on_done. */
 void cell_result_json(const struct cell *c, bool no_output, struct buf *to);
 struct run_receipt cell_receipt(const struct cell *c);
+
+/* ---- commands ---- */
+
+struct command;
+
+struct command_request {
+    char **argv;      /* owned, NULL-terminated */
+    char *shown;      /* owned: what was asked for, for people */
+    char *cwd;        /* owned */
+    char **env;       /* owned, NULL-terminated: "K=V", besides the sandbox's */
+    char *stdin_data; /* owned, or NULL */
+    size_t stdin_len;
+    bool stdin_open;        /* more may come (command_stdin) */
+    uint32_t timeout_ms;    /* 0: none */
+    uint64_t output_bytes;  /* kept of each stream; 0: the sandbox's */
+    uint32_t rows, columns; /* 0: no terminal */
+};
+void command_request_done(struct command_request *q);
+
+struct command_callbacks {
+    void *arg;
+    /* start, stdout, stderr. */
+    void (*on_event)(void *arg, const char *type, const struct buf *json);
+    /* What a terminal shows, as it comes; or NULL. */
+    void (*on_bytes)(void *arg, const void *data, size_t len);
+    /* Once: it is over. It can still be found by its id. */
+    void (*on_done)(void *arg, struct command *c);
+};
+int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
+                struct command **ret, struct err *e);
+struct command *command_find(struct live *l, const char *id, struct err *e);
+struct command *command_next(struct live *l, const struct command *c);
+const char *command_id(const struct command *c);
+bool command_runs(const struct command *c);
+bool command_has_terminal(const struct command *c);
+void command_json(const struct command *c, bool with_output, struct buf *to);
+/* What of it is kept: of stdout, or of the terminal. */
+const struct buf *command_kept(const struct command *c);
+/* To its process group. */
+int command_signal(struct command *c, int sig, struct err *e);
+/* No bytes are the end of its stdin. Kind "stdin_closed", "stdin_full". */
+int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
+void command_resize(struct command *c, uint32_t rows, uint32_t columns);
+void command_hold(struct command *c, bool hold);
+/* Another one wants its events from now on. */
+void command_call(struct command *c, const struct command_callbacks *cb);
+/* Killed if it runs, and forgotten. */
+void command_delete(struct command *c);

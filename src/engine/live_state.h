@@ -3,6 +3,7 @@
 
 #include "engine/live.h"
 #include "engine/output.h"
+#include "engine/pieces.h"
 #include "engine/sandbox.h"
 #include "engine/stage.h"
 
@@ -140,10 +141,7 @@ struct cell {
     struct buf text[2]; /* what is kept of stdout and stderr, at the end */
     uint64_t total[2];
     bool cut[2];
-    struct output_cut {
-        char tail[4]; /* of a character that is not whole yet */
-        size_t len;
-    } tails[2];
+    struct pieces pieces[2];
     struct cell_output *outputs;
     unsigned noutputs;
     size_t outputs_bytes;
@@ -174,6 +172,34 @@ void cell_limit(struct cell *c, enum limit_kind kind);
 void cell_stop(struct cell *c, enum cell_stop why);
 void cell_pause(struct cell *c, bool pause);
 
+/* ---- command.c ---- */
+
+enum command_status { COMMAND_RUNNING, COMMAND_EXITED, COMMAND_KILLED, COMMAND_TIMEOUT };
+
+struct command {
+    struct command *next;
+    struct live *live; /* borrowed */
+    char id[ID_MAX];
+    struct process process;
+    struct command_request req;
+    struct command_callbacks cb;
+    enum command_status status;
+    bool deleted, stdin_closed, called_off; /* by us: it is no end of its own */
+    struct timer timer;
+    double created;
+    uint64_t started_ns, ended_ns;
+    int terminal; /* owned, or -1 */
+    struct output out[2];
+    struct pieces pieces[2];
+    struct watch stdin_watch;
+    struct buf stdin_data;
+    size_t stdin_at;
+    int exit_code, signal; /* -1: none */
+    char why[200];         /* it could not be started */
+    struct deferred free_later;
+};
+void commands_ended_with(struct live *l);
+
 /* ---- live.c ---- */
 
 enum live_state {
@@ -203,6 +229,7 @@ struct live {
     void *ready_arg;
     struct kernel *kernels; /* the default one first */
     struct process *processes;
+    struct command *commands; /* oldest first */
     uint32_t last_number;
     uint64_t executions, memory_peak, cpu_us;
     struct deferred free_later;

@@ -14,9 +14,9 @@
 static bool read_some(struct output *o, size_t most) {
     char chunk[CHUNK];
     ssize_t n = read(o->fd, chunk, most < CHUNK ? most : CHUNK);
-    if (n < 0)
+    if (n < 0 && errno != EIO) /* which is the end of a terminal */
         return errno == EINTR;
-    if (n == 0) {
+    if (n <= 0) {
         loop_unwatch(o->loop, &o->watch);
         return false;
     }

@@ -1,0 +1,474 @@
+/* Commands in a live sandbox: processes that enter it as kernels do, and become another program
+ * there instead of running cells. One that is over stays in the list, with what is kept of its
+ * output, until it is deleted or others need the room. */
+
+#include "engine/live_state.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_RUNNING 32
+#define MAX_OVER    64          /* that are remembered */
+#define MAX_KEPT    (32u << 20) /* bytes of output of those */
+#define STDIN_MAX   (1u << 20)  /* bytes that wait for the program to read */
+
+static const char *const status_words[] = {"running", "exited", "killed", "timeout"};
+
+/* What a shell expects to find; the sandbox's and the request's come on top. */
+static const char *const usual_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp",
+                                        "USER=user", "LANG=C.UTF-8", "SHELL=/bin/sh"};
+
+static void free_list(char **list) {
+    for (char **at = list; at && *at; at++)
+        free(*at);
+    free(list);
+}
+
+void command_request_done(struct command_request *q) {
+    free_list(q->argv);
+    free_list(q->env);
+    free(q->shown);
+    free(q->cwd);
+    free(q->stdin_data);
+    *q = (struct command_request){0};
+}
+
+static void free_now(struct deferred *d) {
+    struct command *c = d->arg;
+    command_request_done(&c->req);
+    output_free(&c->out[0]);
+    output_free(&c->out[1]);
+    buf_done(&c->stdin_data);
+    free(c);
+}
+
+static struct loop *loop_of(const struct command *c) {
+    return c->live->engine->loop;
+}
+
+/* ---- its output ---- */
+
+static void emit(struct command *c, int stream, const struct buf *text) {
+    AUTO_BUF json = BUF_INIT;
+    if (text->len == 0 || !c->cb.on_event)
+        return;
+    pieces_json(text, &json);
+    c->cb.on_event(c->cb.arg, stream == 0 ? "stdout" : "stderr", &json);
+}
+
+static void on_data(struct output *o, const void *data, size_t len) {
+    struct command *c = o->arg;
+    int stream = o == &c->out[0] ? 0 : 1;
+    AUTO_BUF text = BUF_INIT;
+    if (c->cb.on_bytes)
+        c->cb.on_bytes(c->cb.arg, data, len);
+    pieces_add(&c->pieces[stream], data, len, &text);
+    emit(c, stream, &text);
+}
+
+static void watch_output(struct command *c, int stream, int fd) {
+    struct err e;
+    c->out[stream].arg = c;
+    c->out[stream].on_data = on_data;
+    output_begin(&c->out[stream], loop_of(c), fd, c->req.output_bytes, &e);
+}
+
+/* ---- its input ---- */
+
+static int stdin_fd(const struct command *c) {
+    return c->terminal >= 0 ? c->terminal : c->process.fds[0];
+}
+
+static void close_stdin(struct command *c) {
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+    c->stdin_closed = true;
+    fd_close(&c->process.fds[0]);
+}
+
+static void pump_stdin(struct command *c) {
+    struct err e;
+    int fd = stdin_fd(c);
+    while (fd >= 0 && c->stdin_at < c->stdin_data.len) {
+        ssize_t n = write(fd, c->stdin_data.data + c->stdin_at, c->stdin_data.len - c->stdin_at);
+        if (n < 0 && errno == EAGAIN) {
+            if (c->stdin_watch.fd < 0)
+                loop_watch(loop_of(c), &c->stdin_watch, fd, EPOLLOUT, &e);
+            return;
+        }
+        if (n < 0) { /* nobody reads any more */
+            close_stdin(c);
+            break;
+        }
+        c->stdin_at += (size_t)n;
+    }
+    if (fd < 0)
+        return;
+    buf_clear(&c->stdin_data);
+    c->stdin_at = 0;
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+    if (c->stdin_closed)
+        fd_close(&c->process.fds[0]);
+}
+
+static void on_stdin(struct watch *w, uint32_t events) {
+    (void)events;
+    pump_stdin(w->arg);
+}
+
+/* ---- the process ---- */
+
+static void put_env(struct wire_out *o, const struct command *c) {
+    json_auto_t *all = c->live->req.env ? json_loads(c->live->req.env, 0, NULL) : NULL;
+    uint32_t n = sizeof usual_env / sizeof *usual_env + (c->req.rows ? 1 : 0);
+    const char *key;
+    json_t *value;
+    for (char **at = c->req.env; at && *at; at++)
+        n++;
+    wire_put_u32(o, n + (uint32_t)json_object_size(all));
+    for (size_t i = 0; i < sizeof usual_env / sizeof *usual_env; i++)
+        wire_put_str(o, usual_env[i]);
+    if (c->req.rows)
+        wire_put_str(o, "TERM=xterm-256color");
+    json_object_foreach(all, key, value) {
+        AUTO_BUF pair = BUF_INIT;
+        buf_addf(&pair, "%s=%s", key, json_string_value(value));
+        wire_put_str(o, pair.data);
+    }
+    for (char **at = c->req.env; at && *at; at++)
+        wire_put_str(o, *at);
+}
+
+static void begin(struct command *c) {
+    const struct config_limits *l = &c->live->req.limits;
+    struct wire_out o;
+    uint32_t n = 0;
+    wire_begin(&o, WIRE_K_EXEC);
+    wire_put_u32(&o, l->open_files);
+    wire_put_u32(&o, knobs_there(c->live->sandbox->knobs) ? 0 : l->pids);
+    wire_put_u32(&o, c->req.rows);
+    wire_put_u32(&o, c->req.columns);
+    wire_put_str(&o, c->req.cwd);
+    for (char **at = c->req.argv; *at; at++)
+        n++;
+    wire_put_u32(&o, n);
+    for (char **at = c->req.argv; *at; at++)
+        wire_put_str(&o, *at);
+    put_env(&o, c);
+    if (o.bad) {
+        snprintf(c->why, sizeof c->why, "its arguments and environment are too long");
+        process_kill(&c->process);
+        return;
+    }
+    chan_send(c->process.ctl, &o);
+}
+
+static void on_ready(void *owner) {
+    struct command *c = owner;
+    AUTO_BUF json = BUF_INIT;
+    c->started_ns = now_ns();
+    watch_output(c, 1, c->process.fds[2]);
+    if (!c->req.rows) {
+        watch_output(c, 0, c->process.fds[1]);
+        pump_stdin(c);
+    }
+    if (c->req.timeout_ms)
+        loop_timer(loop_of(c), &c->timer, c->started_ns + (uint64_t)c->req.timeout_ms * 1000000u);
+    buf_addf(&json, "{\"id\":\"%s\"}", c->id);
+    if (c->cb.on_event)
+        c->cb.on_event(c->cb.arg, "start", &json);
+    begin(c);
+}
+
+/* The terminal, from a process that runs none of the user's code yet. */
+static void on_frame(void *owner, struct wire_in *in) {
+    struct command *c = owner;
+    struct err e;
+    if (in->type == WIRE_K_PTY && c->req.rows && c->terminal < 0) {
+        c->terminal = wire_take_fd(in);
+        if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
+            watch_output(c, 0, c->terminal);
+            pump_stdin(c);
+            return;
+        }
+    } else if (in->type == WIRE_K_BROKEN) {
+        snprintf(c->why, sizeof c->why, "%s", wire_get_str(in, sizeof c->why - 1));
+        return;
+    }
+    process_kill(&c->process);
+}
+
+static void on_dying(void *owner) {
+    struct command *c = owner;
+    for (int i = 0; i < 2; i++) {
+        output_drain(&c->out[i]);
+        output_end(&c->out[i]);
+        AUTO_BUF text = BUF_INIT;
+        pieces_end(&c->pieces[i], &text);
+        emit(c, i, &text);
+    }
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+}
+
+static void unlink_command(struct command *c) {
+    for (struct command **at = &c->live->commands; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    }
+}
+
+static void forget(struct command *c) {
+    unlink_command(c);
+    loop_timer_stop(loop_of(c), &c->timer);
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+    process_done(&c->process);
+    output_end(&c->out[0]);
+    output_end(&c->out[1]);
+    fd_close(&c->terminal);
+    loop_defer(loop_of(c), &c->free_later);
+}
+
+/* Those that are over, the oldest first, until the rest is not too much. */
+static void tidy(struct live *l) {
+    unsigned n = 0;
+    size_t bytes = 0;
+    for (const struct command *c = l->commands; c; c = c->next) {
+        n += c->status != COMMAND_RUNNING;
+        bytes += c->out[0].kept.len + c->out[1].kept.len;
+    }
+    for (struct command *c = l->commands, *next; c && (n > MAX_OVER || bytes > MAX_KEPT);
+         c = next) {
+        next = c->next;
+        if (c->status == COMMAND_RUNNING || !next) /* nor the one that has just ended */
+            continue;
+        n--;
+        bytes -= c->out[0].kept.len + c->out[1].kept.len;
+        forget(c);
+    }
+}
+
+static void over(struct command *c, enum command_status status) {
+    c->ended_ns = now_ns();
+    c->status = status;
+    c->stdin_closed = true;
+    loop_timer_stop(loop_of(c), &c->timer);
+    fd_close(&c->terminal);
+    struct live *l = c->live;
+    if (c->cb.on_done)
+        c->cb.on_done(c->cb.arg, c);
+    if (c->deleted)
+        forget(c);
+    tidy(l);
+    live_release(l);
+}
+
+static void on_end(void *owner, int status, const char *why) {
+    struct command *c = owner;
+    enum command_status how = COMMAND_EXITED;
+    if (why && !c->why[0])
+        snprintf(c->why, sizeof c->why, "%s", why);
+    if (c->started_ns == 0)
+        c->started_ns = now_ns();
+    if (c->why[0]) {
+        c->exit_code = 126;
+        how = COMMAND_KILLED;
+    } else if (WIFSIGNALED(status)) {
+        c->signal = WTERMSIG(status);
+        c->exit_code = 128 + c->signal;
+        how = COMMAND_KILLED;
+    } else {
+        c->exit_code = WEXITSTATUS(status);
+    }
+    over(c, c->called_off ? COMMAND_TIMEOUT : how);
+}
+
+static const struct process_kind kind = {
+    .on_ready = on_ready, .on_frame = on_frame, .on_dying = on_dying, .on_end = on_end};
+
+static void on_timer(struct timer *t) {
+    struct command *c = t->arg;
+    c->called_off = true;
+    process_kill(&c->process);
+}
+
+void commands_ended_with(struct live *l) {
+    while (l->commands) {
+        struct command *c = l->commands;
+        snprintf(c->why, sizeof c->why, "its sandbox ended");
+        c->deleted = true;
+        process_done(&c->process);
+        if (c->status == COMMAND_RUNNING) {
+            c->signal = SIGKILL;
+            c->exit_code = 128 + SIGKILL;
+            over(c, COMMAND_KILLED);
+        } else {
+            forget(c);
+        }
+    }
+}
+
+/* ---- for others ---- */
+
+int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
+                struct command **ret, struct err *e) {
+    unsigned n = 0;
+    struct timespec now;
+    for (const struct command *c = l->commands; c; c = c->next)
+        n += c->status == COMMAND_RUNNING;
+    if (n >= MAX_RUNNING)
+        return err_user(e, "too_many_commands", "%u commands run already in this sandbox", n);
+    struct command *c = xcalloc(1, sizeof *c);
+    clock_gettime(CLOCK_REALTIME, &now);
+    c->live = l;
+    c->req = *q;
+    *q = (struct command_request){0};
+    c->cb = *cb;
+    c->terminal = c->exit_code = c->signal = -1;
+    c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    if (c->req.output_bytes == 0)
+        c->req.output_bytes = l->req.limits.output_bytes;
+    id_make("cmd_", c->id, sizeof c->id);
+    c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
+    c->timer = (struct timer){.fn = on_timer, .arg = c};
+    c->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = c};
+    c->free_later = (struct deferred){.fn = free_now, .arg = c};
+    c->stdin_data = (struct buf)BUF_INIT;
+    buf_add(&c->stdin_data, c->req.stdin_data, c->req.stdin_len);
+    c->stdin_closed = !c->req.stdin_open;
+    for (int i = 0; i < 2; i++) {
+        c->out[i].kept = (struct buf)BUF_INIT;
+        c->out[i].watch.fd = c->out[i].fd = -1;
+    }
+    struct command **at = &l->commands;
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    *ret = c;
+    live_hold(l);
+    process_start(&c->process, l);
+    return 0;
+}
+
+struct command *command_find(struct live *l, const char *id, struct err *e) {
+    for (struct command *c = l->commands; c; c = c->next) {
+        if (!c->deleted && strcmp(c->id, id) == 0)
+            return c;
+    }
+    err_user(e, "no_such_command", "there is no command %.60s in this sandbox", id);
+    return NULL;
+}
+
+struct command *command_next(struct live *l, const struct command *c) {
+    struct command *next = c ? c->next : l->commands;
+    while (next && next->deleted)
+        next = next->next;
+    return next;
+}
+
+const char *command_id(const struct command *c) {
+    return c->id;
+}
+
+bool command_runs(const struct command *c) {
+    return c->status == COMMAND_RUNNING;
+}
+
+bool command_has_terminal(const struct command *c) {
+    return c->req.rows > 0;
+}
+
+const struct buf *command_kept(const struct command *c) {
+    return &c->out[0].kept;
+}
+
+void command_call(struct command *c, const struct command_callbacks *cb) {
+    c->cb = *cb;
+}
+
+static void put_number(struct jw *j, const char *name, int v) {
+    if (v >= 0)
+        jw_key_int(j, name, v);
+    else
+        jw_key_null(j, name);
+}
+
+void command_json(const struct command *c, bool with_output, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
+    jw_object(&j);
+    jw_key_str(&j, "id", c->id);
+    jw_key_str(&j, "status", status_words[c->status]);
+    jw_key_str(&j, "cmd", c->req.shown);
+    jw_key_str(&j, "cwd", c->req.cwd);
+    jw_key_bool(&j, "terminal", c->req.rows > 0);
+    jw_key_real(&j, "created", c->created);
+    if (with_output) {
+        jw_key(&j, "stdout");
+        jw_strn(&j, c->out[0].kept.data, c->out[0].kept.len);
+        jw_key(&j, "stderr");
+        jw_strn(&j, c->out[1].kept.data, c->out[1].kept.len);
+    }
+    put_number(&j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
+    put_number(&j, "signal", c->signal);
+    jw_key_bool(&j, "timed_out", c->status == COMMAND_TIMEOUT);
+    jw_key_uint(&j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
+    jw_key_bool(&j, "stdout_truncated", output_truncated(&c->out[0]));
+    jw_key_bool(&j, "stderr_truncated", output_truncated(&c->out[1]));
+    jw_key_str(&j, "problem", c->why[0] ? c->why : NULL);
+    jw_object_end(&j);
+}
+
+int command_signal(struct command *c, int sig, struct err *e) {
+    if (c->status != COMMAND_RUNNING)
+        return err_user(e, "command_over", "the command is over: it takes no signals");
+    process_signal(&c->process, sig, sig == SIGKILL ? SIGNAL_TREE : SIGNAL_GROUP);
+    return 0;
+}
+
+int command_stdin(struct command *c, const void *data, size_t len, struct err *e) {
+    static const char end = 4; /* Ctrl-D, which is the end at a terminal */
+    if (c->stdin_closed)
+        return err_user(e, "stdin_closed", "the command's stdin is closed");
+    if (c->stdin_data.len - c->stdin_at + len > STDIN_MAX)
+        return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
+                        c->stdin_data.len - c->stdin_at);
+    if (len == 0 && c->req.rows)
+        buf_add(&c->stdin_data, &end, 1);
+    else if (len == 0)
+        c->stdin_closed = true;
+    buf_add(&c->stdin_data, data, len);
+    pump_stdin(c);
+    return 0;
+}
+
+void command_resize(struct command *c, uint32_t rows, uint32_t columns) {
+    const struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
+    if (c->terminal >= 0)
+        ioctl(c->terminal, TIOCSWINSZ, &size);
+}
+
+void command_hold(struct command *c, bool hold) {
+    output_hold(&c->out[0], hold);
+    output_hold(&c->out[1], hold);
+}
+
+void command_delete(struct command *c) {
+    c->deleted = true;
+    if (c->status == COMMAND_RUNNING)
+        process_kill(&c->process);
+    else
+        forget(c);
+}
