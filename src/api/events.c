@@ -2,9 +2,9 @@
 
 #include "api/events.h"
 
-#include "api/play.h"
 #include "api/records.h"
 #include "base/clock.h"
+#include "base/num.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 struct following {
     struct call *call;
     struct follower f;
-    struct play *play; /* borrowed while it runs; or NULL */
+    struct events_source from; /* while it goes on */
     struct timer alive;
     bool lines;  /* NDJSON, not SSE */
     char id[48]; /* of the execution */
@@ -28,6 +28,23 @@ enum events_form events_wanted(const struct call *c) {
     return accept && strstr(accept, "text/event-stream") ? EVENTS_SSE : EVENTS_NONE;
 }
 
+bool events_after(struct call *c, uint64_t *ret) {
+    const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
+    const char *after = http_query(c->req, "after");
+    struct err e;
+    *ret = 0;
+    if (!after)
+        after = http_header(c->req, "Last-Event-ID");
+    if (!after || num_u64(after, &rule, ret, &e) == 0)
+        return true;
+    call_problem(
+        c, &(struct problem){.status = 422,
+                             .code = "bad_value",
+                             .message = e.text,
+                             .remediation = "give the number of the last event that you have"});
+    return false;
+}
+
 static const char *sign_of(const struct following *w) {
     return w->lines ? "\n" : ": alive\n\n";
 }
@@ -36,8 +53,8 @@ static void free_following(void *state) {
     struct following *w = state;
     record_unfollow(&w->f);
     loop_timer_stop(w->call->api->o.loop, &w->alive);
-    if (w->play)
-        play_leave(w->play);
+    if (w->from.arg)
+        w->from.leave(w->from.arg);
     free(w);
 }
 
@@ -46,7 +63,7 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
     struct following *w = f->arg;
     AUTO_BUF frame = BUF_INIT;
     if (!type) {
-        w->play = NULL; /* it is over */
+        w->from.arg = NULL; /* it is over */
         http_end(w->call->req);
         return;
     }
@@ -59,9 +76,9 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
     buf_adds(&frame, w->lines ? "}\n" : "\n\n");
     http_write(w->call->req, frame.data, frame.len);
     bool full = http_backlog(w->call->req) > HTTP_HIGH_WATER;
-    if (w->play && full)
-        play_hold(w->play, true);
-    else if (!w->play)
+    if (w->from.arg && full)
+        w->from.hold(w->from.arg, true);
+    else if (!w->from.arg)
         f->paused = full;
     loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
 }
@@ -76,8 +93,8 @@ static void on_alive(struct timer *t) {
 static void on_drain(struct http_req *r) {
     struct call *c = http_user(r);
     struct following *w = c ? c->state : NULL;
-    if (w && w->play)
-        play_hold(w->play, false);
+    if (w && w->from.arg)
+        w->from.hold(w->from.arg, false);
     if (!w || !w->f.paused)
         return;
     struct record *rec = records_find(c->api->records, c->tenant, w->id);
@@ -90,19 +107,19 @@ static void on_drain(struct http_req *r) {
 static void on_gone(struct http_req *r) {
     struct call *c = http_user(r);
     struct following *w = c ? c->state : NULL;
-    if (!w || !w->play)
+    if (!w || !w->from.arg)
         return;
-    struct play *x = w->play;
-    w->play = NULL;
+    void *arg = w->from.arg;
+    w->from.arg = NULL;
     record_unfollow(&w->f);
-    play_leave(x);
+    w->from.leave(arg);
 }
 
 void events_stream(struct call *c, struct record *rec, enum events_form form, uint64_t after,
-                   struct play *play) {
+                   const struct events_source *from) {
     struct following *w = xcalloc(1, sizeof *w);
     w->call = c;
-    w->play = play;
+    w->from = *from;
     w->lines = form == EVENTS_LINES;
     w->f = (struct follower){.after = after, .fn = on_event, .arg = w};
     w->alive = (struct timer){.fn = on_alive, .arg = w};

@@ -5,13 +5,22 @@
 #include "api/call.h"
 
 struct record;
-struct play;
 
 /* What the request wants: by its Accept header. */
 enum events_form { EVENTS_NONE, EVENTS_SSE, EVENTS_LINES };
 enum events_form events_wanted(const struct call *c);
 
-/* Replies with the events after number `after`, until the record ends. `play` is the execution that
- * this request started (or NULL): it is held while the client is slow, and left when it goes. */
+/* The number after which the request wants events: `after` of the query, or Last-Event-ID. False: a
+ * reply was sent. */
+bool events_after(struct call *c, uint64_t *ret);
+
+/* What this request has started, and what says the events: it is held while the client is slow, and
+ * left when that goes before the end. */
+struct events_source {
+    void *arg; /* NULL: nothing was started */
+    void (*hold)(void *arg, bool hold);
+    void (*leave)(void *arg);
+};
+/* Replies with the events after number `after`, until the record ends. */
 void events_stream(struct call *c, struct record *rec, enum events_form form, uint64_t after,
-                   struct play *play);
+                   const struct events_source *from);

@@ -4,11 +4,6 @@
 #include "api/events.h"
 #include "api/handlers.h"
 #include "api/records.h"
-#include "base/num.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct record *find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
@@ -41,24 +36,10 @@ void do_execution(struct call *c) {
 }
 
 void do_execution_events(struct call *c) {
-    const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
-    const char *after = http_query(c->req, "after");
-    const char *last = http_header(c->req, "Last-Event-ID");
     struct record *rec = find(c);
-    uint64_t number = 0;
-    struct err e;
-    if (!rec)
-        return;
-    if (!after)
-        after = last;
-    if (after && num_u64(after, &rule, &number, &e) < 0) {
-        struct problem p = {.status = 422,
-                            .code = "bad_value",
-                            .message = e.text,
-                            .remediation = "give the number of the last event that you have"};
-        call_problem(c, &p);
-        return;
-    }
     enum events_form form = events_wanted(c);
-    events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, number, NULL);
+    uint64_t after;
+    if (rec && events_after(c, &after))
+        events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, after,
+                      &(struct events_source){0});
 }

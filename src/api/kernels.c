@@ -139,7 +139,8 @@ void do_cell(struct call *c) {
         return;
     }
     http_add_header(c->req, "X-Execution-Id", play_id(x));
-    events_stream(c, play_record(x), form, 0, x);
+    const struct events_source from = play_source(x);
+    events_stream(c, play_record(x), form, 0, &from);
 }
 
 /* ---- one kernel ---- */

@@ -115,6 +115,18 @@ void play_leave(struct play *x) {
         cell_interrupt(x->cell);
 }
 
+static void hold(void *arg, bool on) {
+    play_hold(arg, on);
+}
+
+static void leave(void *arg) {
+    play_leave(arg);
+}
+
+struct events_source play_source(struct play *x) {
+    return (struct events_source){.arg = x, .hold = hold, .leave = leave};
+}
+
 /* ---- from the engine ---- */
 
 static void on_event(void *arg, const char *type, const struct buf *json) {

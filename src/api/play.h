@@ -3,6 +3,7 @@
  * Whoever wants to see it as it goes follows the record (records.h). For api/ only. */
 
 #include "api/call.h"
+#include "api/events.h"
 #include "engine/live.h"
 
 struct play;
@@ -27,5 +28,6 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
 const char *play_id(const struct play *x);
 struct record *play_record(struct play *x);
 void play_hold(struct play *x, bool hold);
+struct events_source play_source(struct play *x);
 /* The client is gone: the execution is interrupted, unless the request asked to go on. */
 void play_leave(struct play *x);

@@ -395,7 +395,10 @@ const struct buf *command_kept(const struct command *c) {
 }
 
 void command_call(struct command *c, const struct command_callbacks *cb) {
+    struct command_callbacks before = c->cb;
     c->cb = *cb;
+    if (before.on_replaced && before.arg != cb->arg)
+        before.on_replaced(before.arg);
 }
 
 static void put_number(struct jw *j, const char *name, int v) {

@@ -151,6 +151,8 @@ struct command_callbacks {
     void (*on_bytes)(void *arg, const void *data, size_t len);
     /* Once: it is over. It can still be found by its id. */
     void (*on_done)(void *arg, struct command *c);
+    /* Or this: another one gets all that from now on (command_call); or NULL. */
+    void (*on_replaced)(void *arg);
 };
 int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
                 struct command **ret, struct err *e);

@@ -319,15 +319,22 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
 
 /* ---- for owners ---- */
 
-void ws_send_text(struct ws *w, const char *text, size_t len) {
-    const struct wslay_event_msg m = {
-        .opcode = WSLAY_TEXT_FRAME, .msg = (const uint8_t *)text, .msg_length = len};
+static void send_message(struct ws *w, uint8_t opcode, const void *data, size_t len) {
+    const struct wslay_event_msg m = {.opcode = opcode, .msg = data, .msg_length = len};
     if (w->over || w->closing)
         return;
     wslay_event_queue_msg(w->frames, &m); /* refused when a close frame is under way */
     if (ws_backlog(w) > HTTP_HIGH_WATER)
         w->high = true;
     soon(w);
+}
+
+void ws_send_text(struct ws *w, const char *text, size_t len) {
+    send_message(w, WSLAY_TEXT_FRAME, text, len);
+}
+
+void ws_send_binary(struct ws *w, const void *data, size_t len) {
+    send_message(w, WSLAY_BINARY_FRAME, data, len);
 }
 
 void ws_close(struct ws *w, enum ws_code code, const char *reason) {

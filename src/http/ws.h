@@ -39,6 +39,7 @@ const char *ws_wrong(struct http_req *r, int *ret_status);
 struct ws *ws_accept(struct http_req *r, const struct ws_options *o);
 
 void ws_send_text(struct ws *w, const char *text, size_t len);
+void ws_send_binary(struct ws *w, const void *data, size_t len);
 /* After what was sent before; nothing comes from the peer any more. `reason`: up to 123 bytes. */
 void ws_close(struct ws *w, enum ws_code code, const char *reason);
 /* Bytes that wait for the peer to read; more than HTTP_HIGH_WATER: send no more until on_drain. */
