@@ -3,12 +3,14 @@
  * Theory of operation. The nursery clones this process into fresh pid, mount, ipc and uts
  * namespaces; it is root of the nursery's user namespace, the kernels below it are not. It mounts
  * the private places, makes the pipes and sockets (whoever makes a pipe pays for its buffer), sends
- * all ends to the nursery and goes on to serve three things, one message at a time, never blocking
+ * all ends to the nursery and goes on to serve these, one message at a time, never blocking
  * on any of them:
  *   - the server's requests on the request socket (a table, see requests[]);
- *   - the seccomp listener that the kernel hands over before any user code: refused calls are
- * answered with their errno and told to the server once each; after MAX_NOTES answers the listener
- * is closed, and the kernel itself answers ENOSYS from then on, so a flood costs nobody anything;
+ *   - the nursery, which asks for the ends of one more process, and the listeners that kernels hand
+ * over before any user code, on the `hand` socket;
+ *   - these seccomp listeners (procs.h): refused calls are answered with their errno and told to
+ * the server once each; after MAX_NOTES answers a listener is closed, and the kernel itself answers
+ * ENOSYS from then on, so a flood costs nobody anything;
  *   - children that it inherits: they are reaped.
  * It is not dumpable, holds no capability that reaches outside the nursery, and dies with its
  * parent. When the server's end of the request socket is gone, nobody wants this sandbox any more:
@@ -18,6 +20,7 @@
 
 #include "base/fd.h"
 #include "init/files.h"
+#include "init/procs.h"
 #include "init/watch.h"
 #include "sandbox/landlock.h"
 #include "sandbox/root.h"
@@ -47,23 +50,46 @@
 
 struct box {
     struct init_plan plan;
-    int req, hand, listener, signals, workspace;
-    pid_t kernel;
-    unsigned notes;
-    uint8_t noted[64]; /* bit set of system calls already told, by number */
+    int req, hand, signals, workspace;
+    struct procs procs;
     struct watcher watcher;
 };
 
+/* What connects one process of the sandbox with its owner: `ours` is the owner's. */
+struct ends {
+    int ctl[2], ours[3], theirs[3], ruleset;
+};
+
+static void ends_done(struct ends *s) {
+    fd_close_all(s->ctl, 2);
+    fd_close_all(s->ours, 3);
+    fd_close_all(s->theirs, 3);
+    fd_close(&s->ruleset);
+}
+
 /* They belong to the sandbox's user, or /dev/stdout and its like could not be opened. */
-static int make_pipes(uint32_t uid, int ours[3], int theirs[3], struct err *e) {
+static int make_pipes(uint32_t uid, struct ends *s, struct err *e) {
     for (int i = 0; i < 3; i++) {
         int p[2];
-        if (pipe2(p, O_CLOEXEC) < 0 || fchown(p[0], uid, uid) < 0)
+        if (pipe2(p, O_CLOEXEC) < 0)
             return err_sys(e, "pipe");
-        ours[i] = i == 0 ? p[1] : p[0];
-        theirs[i] = i == 0 ? p[0] : p[1];
+        s->ours[i] = i == 0 ? p[1] : p[0];
+        s->theirs[i] = i == 0 ? p[0] : p[1];
+        if (fchown(p[0], uid, uid) < 0)
+            return err_sys(e, "pipe");
     }
     return 0;
+}
+
+/* What was made before a failure is the caller's to close. */
+static int make_ends(uint32_t uid, struct ends *s, struct err *e) {
+    memset(s, 0xff, sizeof *s);
+    if (wire_pair(s->ctl, e) < 0 || make_pipes(uid, s, e) < 0 ||
+        landlock_ruleset(&s->ruleset, e) < 0)
+        return -1;
+    if (s->ruleset < 0)
+        s->ruleset = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return s->ruleset < 0 ? err_sys(e, "open /dev/null") : 0;
 }
 
 /* The empty program file is here from the start, and the directory's time of modification is set a
@@ -88,24 +114,22 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
         .uid = b->plan.uid, .disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
     if (root_private(&places, e) < 0)
         return -1;
-    int ctl[2], req[2], ours[3], theirs[3], workspace = -1, ruleset = -1;
-    if (wire_pair(ctl, e) < 0 || wire_pair(req, e) < 0 ||
-        make_pipes(b->plan.uid, ours, theirs, e) < 0 || open_workspace(b, &workspace, e) < 0 ||
-        landlock_ruleset(&ruleset, e) < 0)
+    struct ends s;
+    int req[2], workspace = -1;
+    if (make_ends(b->plan.uid, &s, e) < 0 || wire_pair(req, e) < 0 ||
+        open_workspace(b, &workspace, e) < 0)
         return -1; /* the process ends: nothing leaks */
-    if (ruleset < 0)
-        ruleset = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const int all[] = {/* SANDBOX_… */ ctl[0],
+    const int all[] = {/* SANDBOX_… */ s.ctl[0],
                        req[0],
-                       ours[0],
-                       ours[1],
-                       ours[2],
+                       s.ours[0],
+                       s.ours[1],
+                       s.ours[2],
                        workspace,
-                       /* KERNEL_…, from KERNEL_CTL on */ ctl[1],
-                       theirs[0],
-                       theirs[1],
-                       theirs[2],
-                       ruleset};
+                       /* KERNEL_…, from KERNEL_CTL on */ s.ctl[1],
+                       s.theirs[0],
+                       s.theirs[1],
+                       s.theirs[2],
+                       s.ruleset};
     _Static_assert(sizeof all / sizeof *all == INIT_FDS, "one of each");
     wire_begin(o, WIRE_I_READY);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -124,12 +148,12 @@ static void tell(struct box *b, const struct seccomp_refusal *r) {
     wire_send(b->req, &o, &e); /* a full socket loses the note, not the answer */
 }
 
-static void serve_listener(struct box *b) {
+static void serve_listener(struct box *b, struct proc *from) {
     struct seccomp_notif n;
     memset(&n, 0, sizeof n);
-    if (ioctl(b->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
+    if (ioctl(from->listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0) {
         if (errno != EINTR && errno != ENOENT && errno != EAGAIN)
-            fd_close(&b->listener);
+            fd_close(&from->listener);
         return;
     }
     struct seccomp_refusal scratch;
@@ -137,15 +161,39 @@ static void serve_listener(struct box *b) {
     for (int i = 0; i < 6; i++)
         args[i] = n.data.args[i];
     const struct seccomp_refusal *r = seccomp_refusal(n.data.nr, args, &scratch);
-    unsigned bit = (unsigned)n.data.nr % (8 * sizeof b->noted);
-    if (!(b->noted[bit / 8] & 1 << bit % 8)) {
-        b->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
+    unsigned bit = (unsigned)n.data.nr % (8 * sizeof from->noted);
+    if (!(from->noted[bit / 8] & 1 << bit % 8)) {
+        from->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
         tell(b, r); /* before the answer, so that the note is there when the program goes on */
     }
     struct seccomp_notif_resp resp = {.id = n.id, .error = -r->errnum};
-    ioctl(b->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    if (++b->notes == MAX_NOTES)
-        fd_close(&b->listener);
+    ioctl(from->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+    if (++from->notes == MAX_NOTES)
+        fd_close(&from->listener);
+}
+
+/* The ends of one more process, for the nursery. */
+static void give_more(struct box *b) {
+    struct ends s;
+    struct err e;
+    struct wire_out o;
+    memset(&s, 0xff, sizeof s);
+    int r = procs_full(&b->procs)
+                ? err_set(&e, EAGAIN,
+                          "a sandbox has %d kernels and commands at once at most; "
+                          "end one first",
+                          PROCS_MAX)
+                : make_ends(b->plan.uid, &s, &e);
+    wire_begin(&o, r < 0 ? WIRE_I_BROKEN : WIRE_I_READY);
+    if (r < 0)
+        wire_put_str(&o, e.text);
+    const int all[] = {s.ctl[0], s.ours[0],   s.ours[1],   s.ours[2], /* the owner's */
+                       s.ctl[1], s.theirs[0], s.theirs[1], s.theirs[2], s.ruleset};
+    _Static_assert(sizeof all / sizeof *all == KERNEL_SET_FDS, "one of each");
+    for (size_t i = 0; r == 0 && i < sizeof all / sizeof *all; i++)
+        wire_put_fd(&o, all[i]);
+    wire_send(b->hand, &o, &e);
+    ends_done(&s);
 }
 
 static void serve_hand(struct box *b) {
@@ -155,14 +203,23 @@ static void serve_hand(struct box *b) {
     enum wire_got got = wire_recv(b->hand, &in, &e);
     if (got == WIRE_NONE)
         return;
-    if (got == WIRE_GOT && in.type == WIRE_K_HAND) {
-        (void)wire_get_u32(&in); /* its number */
-        b->kernel = (pid_t)wire_get_u32(&in);
-        b->listener = wire_take_fd(&in);
+    if (got != WIRE_GOT) {
+        fd_close(&b->hand); /* the nursery wants nothing more of this one */
+        return;
     }
-    if (got == WIRE_GOT)
-        wire_in_done(&in);
-    fd_close(&b->hand); /* it comes once, before any user code */
+    if (in.type == WIRE_K_HAND) {
+        uint32_t number = wire_get_u32(&in), pid = wire_get_u32(&in);
+        int listener = wire_take_fd(&in);
+        if (in.bad)
+            fd_close(&listener);
+        else
+            procs_add(&b->procs, number, (pid_t)pid, listener);
+        if (!b->plan.live) /* it comes once, before any user code */
+            fd_close(&b->hand);
+    } else if (in.type == WIRE_I_MORE) {
+        give_more(b);
+    }
+    wire_in_done(&in);
 }
 
 static void reap(void) {
@@ -206,9 +263,7 @@ static void do_kill(struct box *b, struct wire_in *in, struct wire_out *o, int *
 static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     uint32_t number = wire_get_u32(in), sig = wire_get_u32(in), scope = wire_get_u32(in);
-    bool bad =
-        in->bad || number || scope != SIGNAL_PROCESS || sig == 0 || sig > 31 || b->kernel <= 1;
-    done(o, bad ? EINVAL : kill(b->kernel, (int)sig) < 0 ? errno : 0, "signal");
+    done(o, in->bad ? EINVAL : procs_signal(&b->procs, number, sig, scope), "signal");
 }
 
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
@@ -222,7 +277,7 @@ static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     uint32_t memory_mb = wire_get_u32(in), cpu_seconds = wire_get_u32(in);
-    watch_limits(&b->watcher, b->kernel, memory_mb, cpu_seconds);
+    watch_limits(&b->watcher, procs_pid(&b->procs, 0), memory_mb, cpu_seconds);
     done(o, in->bad ? EINVAL : 0, "watch");
 }
 
@@ -280,22 +335,28 @@ static void serve_watch(struct box *b) {
 
 static _Noreturn void serve(struct box *b) {
     for (;;) {
-        struct pollfd p[] = {{.fd = b->req, .events = POLLIN},
-                             {.fd = b->signals, .events = POLLIN},
-                             {.fd = b->hand, .events = POLLIN},
-                             {.fd = b->listener, .events = POLLIN},
-                             {.fd = b->watcher.timer, .events = POLLIN}};
-        if (poll(p, sizeof p / sizeof *p, -1) < 0 && errno != EINTR)
+        struct pollfd p[4 + PROCS_MAX] = {{.fd = b->req, .events = POLLIN},
+                                          {.fd = b->signals, .events = POLLIN},
+                                          {.fd = b->hand, .events = POLLIN},
+                                          {.fd = b->watcher.timer, .events = POLLIN}};
+        unsigned nprocs = b->procs.top;
+        for (unsigned i = 0; i < nprocs; i++) {
+            const struct proc *one = &b->procs.all[i];
+            p[4 + i] = (struct pollfd){.fd = one->pid ? one->listener : -1, .events = POLLIN};
+        }
+        if (poll(p, 4 + nprocs, -1) < 0 && errno != EINTR)
             _exit(1);
-        if (p[3].revents & POLLIN)
-            serve_listener(b);
-        else if (p[3].revents)
-            fd_close(&b->listener);
+        for (unsigned i = 0; i < nprocs; i++) {
+            if (p[4 + i].revents & POLLIN)
+                serve_listener(b, &b->procs.all[i]);
+            else if (p[4 + i].revents)
+                fd_close(&b->procs.all[i].listener);
+        }
         if (p[2].revents)
             serve_hand(b);
         if (p[0].revents)
             serve_request(b);
-        if (p[4].revents)
+        if (p[3].revents)
             serve_watch(b);
         if (p[1].revents) {
             struct signalfd_siginfo info;
@@ -306,7 +367,7 @@ static _Noreturn void serve(struct box *b) {
 }
 
 _Noreturn void init_main(const struct init_plan *plan, int hand) {
-    struct box b = {.plan = *plan, .req = -1, .hand = hand, .listener = -1, .signals = -1};
+    struct box b = {.plan = *plan, .req = -1, .hand = hand, .signals = -1};
     b.watcher.timer = -1;
     struct err e;
     struct wire_out o;

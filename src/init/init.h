@@ -7,8 +7,10 @@
 struct init_plan {
     uint32_t uid; /* the sandbox's, as the nursery's user namespace counts */
     uint32_t disk_mb;
+    uint32_t live; /* 1: more kernels may come after the first */
 };
 
-/* `hand` is a SEQPACKET socket, at whose other end is the nursery, which gets I_READY or I_BROKEN,
- * and after it the kernel, which hands over its listener. Never returns. */
+/* `hand` is a SEQPACKET socket, at whose other end is the nursery, which gets I_READY or I_BROKEN
+ * and may ask for more (I_MORE), and with it each kernel on its way in, which hands over its
+ * listener. Never returns. */
 _Noreturn void init_main(const struct init_plan *plan, int hand);

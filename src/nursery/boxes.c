@@ -1,7 +1,8 @@
 /* The sandboxes of a nursery. Life of a box: N_MAKE → a clone becomes its init (init/init.c), which
  * sends its descriptors (I_READY) → a zygote forks a kernel into it (Z_FORK) → N_MADE to the
- * warden, and the nursery holds nothing of it but init's pidfd. N_END kills init, and with it all
- * that is in the pid namespace; when init can be reaped, all of it is gone (N_GONE). */
+ * warden, and the nursery holds nothing of it but init's pidfd, and in a live profile the socket to
+ * init, through which more kernels come (kernels.c). N_END kills init, and with it all that is in
+ * the pid namespace; when init can be reaped, all of it is gone (N_GONE). */
 
 #include "nursery/nursery.h"
 
@@ -39,9 +40,8 @@ static void close_transit(struct box *b) {
     loop_unwatch(b->nursery->loop, &b->watch);
     fd_close(&b->hand);
     fd_close(&b->born);
-    fd_close_all(b->fds, sizeof b->fds / sizeof *b->fds);
-    fd_close_all(b->procs, b->nprocs);
-    b->nprocs = 0;
+    for (struct kernel *k = b->kernels; k; k = k->next)
+        kernels_close(k);
 }
 
 static void box_kill(struct box *b) {
@@ -73,21 +73,17 @@ static void on_init(struct watch *w, uint32_t events) {
     enum wire_got got = wire_recv(b->hand, &in, &e);
     if (got == WIRE_NONE)
         return;
-    if (got == WIRE_GOT && in.type == WIRE_I_READY && in.nfds == sizeof b->fds / sizeof *b->fds) {
-        for (unsigned i = 0; i < in.nfds; i++)
-            b->fds[i] = wire_take_fd(&in);
-        loop_unwatch(b->nursery->loop, &b->watch);
-        fd_close(&b->born);
-        b->state = BOX_WAITING;
-        zygotes_dispatch(b->nursery);
-        return;
-    }
-    const char *why = "init ended before it was ready";
-    if (got == WIRE_GOT && in.type == WIRE_I_BROKEN)
-        why = wire_get_str(&in, ERR_TEXT_MAX);
-    boxes_failed(b->nursery, b, why);
-    if (got == WIRE_GOT)
+    if (got == WIRE_GOT) {
+        bool good = kernels_ends(b, &in);
         wire_in_done(&in);
+        fd_close(&b->born);
+        if (good)
+            return;
+    }
+    if (b->state == BOX_MAKING)
+        boxes_failed(b->nursery, b, "init ended before it was ready");
+    else
+        loop_unwatch(b->nursery->loop, &b->watch); /* it will be reaped */
 }
 
 /* In the child, which still shares the nursery's table of descriptors: it gets one of its own, with
@@ -105,7 +101,8 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
-    struct init_plan plan = {.uid = b->uid, .disk_mb = n->config.defaults.disk_mb};
+    struct init_plan plan = {
+        .uid = b->uid, .disk_mb = n->config.defaults.disk_mb, .live = n->profile->live};
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
                           CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);
@@ -127,6 +124,7 @@ static void box_free(struct nursery *n, struct box *b) {
         }
     }
     close_transit(b);
+    kernels_free(b);
     fd_close(&b->pidfd);
     netpool_give_back(&n->nets, &b->net);
     free(b);
@@ -136,13 +134,11 @@ void boxes_make(struct nursery *n, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
     *b = (struct box){
         .nursery = n, .pidfd = -1, .net = {.ns = -1}, .hand = -1, .born = -1, .next = n->boxes};
-    memset(b->fds, 0xff, sizeof b->fds);
     b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
     b->id = wire_get_u64(in);
     uint32_t slot = wire_get_u32(in);
     b->uid = n->single ? 0 : slot + 1;
-    while (in->fd_at < in->nfds && b->nprocs < MAX_PROCS)
-        b->procs[b->nprocs++] = wire_take_fd(in);
+    kernels_add(b, 0, in);
     n->boxes = b;
     struct err e;
     if (box_start(n, b, &e) == 0)
@@ -160,41 +156,13 @@ void boxes_end(struct nursery *n, uint64_t id) {
         box_kill(b);
 }
 
-void boxes_forked(struct nursery *n, struct box *b, pid_t kernel) {
-    b->kernel = kernel;
-    if (b->state != BOX_FORKING)
-        return;
-    b->state = BOX_LIVE;
-    struct wire_out o;
-    wire_begin(&o, WIRE_N_MADE);
-    wire_put_u64(&o, b->id);
-    for (int i = 0; i < SANDBOX_SNMP; i++)
-        wire_put_fd(&o, b->fds[i]);
-    wire_put_fd(&o, b->net.tables[NET_SNMP]);
-    wire_put_fd(&o, b->net.tables[NET_SNMP6]);
-    chan_send(&n->warden, &o);
-    b->told = true;
-    close_transit(b);
-}
-
-void boxes_exited(struct nursery *n, uint64_t id, uint32_t number, int status) {
-    const struct box *b = boxes_find(n, id);
-    if (b && b->state == BOX_DYING) /* it was told to */
-        return;
-    struct wire_out o;
-    wire_begin(&o, WIRE_N_EXITED);
-    wire_put_u64(&o, id);
-    wire_put_u32(&o, number);
-    wire_put_u32(&o, (uint32_t)status);
-    chan_send(&n->warden, &o);
-}
-
 bool boxes_reaped(struct nursery *n, pid_t pid, int status) {
     for (struct box *b = n->boxes; b; b = b->next) {
-        if (b->kernel == pid) { /* its zygote is gone, so it is our child now */
-            b->kernel = 0;
-            boxes_exited(n, b->id, 0, status);
-            return true;
+        for (struct kernel *k = b->kernels; k; k = k->next) {
+            if (k->pid == pid) { /* its zygote is gone, so it is our child now */
+                kernels_exited(k, status);
+                return true;
+            }
         }
         if (b->init == pid) {
             if (!b->told)

@@ -28,6 +28,8 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         boxes_make(n, in);
     else if (in->type == WIRE_N_END)
         boxes_end(n, wire_get_u64(in));
+    else if (in->type == WIRE_N_KERNEL)
+        kernels_more(n, in);
     else
         log_error("warden sent message=%s", wire_type_name(in->type));
 }

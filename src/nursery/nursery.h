@@ -15,12 +15,36 @@
 struct nursery;
 struct zygote;
 
+enum kernel_state {
+    KERNEL_WANTED,  /* init has to be asked for its ends: one at a time */
+    KERNEL_ASKED,   /* and was (for the first one it does so by itself) */
+    KERNEL_WAITING, /* its ends are here, no zygote free to fork it yet */
+    KERNEL_FORKING, /* a zygote was asked */
+    KERNEL_LIVE,
+};
+
+/* A process that is or will be in a sandbox: its first kernel, another one, or a command. */
+struct kernel {
+    struct kernel *next;
+    struct box *box; /* borrowed */
+    enum kernel_state state;
+    uint32_t number;
+    uint64_t turn; /* whose is the lowest goes first */
+    pid_t pid;     /* 0 before it is there */
+    /* In transit: the owner's ends, of which the first kernel brings those of the sandbox; the
+     * process's own, from KERNEL_CTL on; its control groups. */
+    int ours[SANDBOX_SNMP];
+    unsigned nours;
+    int ends[KERNEL_FDS_ - KERNEL_CTL];
+    int procs[MAX_PROCS];
+    unsigned nprocs;
+    struct zygote *zygote; /* borrowed: who forks or forked it; NULL when that is gone */
+};
+
 enum box_state {
-    BOX_INIT,    /* init sets up its namespaces */
-    BOX_WAITING, /* ready for a kernel, no zygote free to fork one yet */
-    BOX_FORKING, /* a zygote was asked */
-    BOX_LIVE,    /* handed over */
-    BOX_DYING,   /* init was killed, not yet reaped */
+    BOX_MAKING,
+    BOX_LIVE,  /* handed over */
+    BOX_DYING, /* init was killed, not yet reaped */
 };
 
 /* A sandbox, seen from here. */
@@ -30,17 +54,14 @@ struct box {
     enum box_state state;
     uint64_t id;
     uint32_t uid;
-    pid_t init, kernel;
+    pid_t init;
     int pidfd;
     struct net net;
-    int hand; /* to init: first ours, then the kernel's */
+    int hand; /* to init: ours, and that of each kernel on its way in */
     int born; /* init's end of it, until init has a table of descriptors of its own */
     struct watch watch;
-    int fds[INIT_FDS]; /* in transit */
-    int procs[MAX_PROCS];
-    unsigned nprocs;
-    struct zygote *zygote; /* borrowed: who forks or forked its kernel; NULL when that is gone */
-    bool told;             /* the warden knows of it, or was told that it failed */
+    struct kernel *kernels; /* owned: those to come and those that live, oldest first */
+    bool told;              /* the warden knows of it, or was told that it failed */
 };
 
 enum zygote_state {
@@ -71,6 +92,7 @@ struct nursery {
     struct chan warden;
     struct netpool nets;
     struct box *boxes;
+    uint64_t turns;
     struct zygote *zygotes;
     int filter;           /* memfd: the late part of the system call filter */
     uint8_t early[16384]; /* the early part, which zygotes enter before they start */
@@ -88,7 +110,7 @@ _Noreturn void nurse(unsigned profile);
 /* zygotes.c */
 int zygotes_init(struct nursery *n, struct err *e);
 int zygotes_start(struct nursery *n, struct err *e);
-/* Gives waiting boxes to zygotes that can take them. */
+/* Gives waiting kernels to zygotes that can take them. */
 void zygotes_dispatch(struct nursery *n);
 /* A child ended: true if it was a zygote. */
 bool zygotes_reaped(struct nursery *n, pid_t pid, int status);
@@ -100,7 +122,20 @@ void boxes_make(struct nursery *n, struct wire_in *in);
 void boxes_end(struct nursery *n, uint64_t id);
 bool boxes_reaped(struct nursery *n, pid_t pid, int status);
 struct box *boxes_find(struct nursery *n, uint64_t id);
-/* The kernel is forked: everything goes to the warden. */
-void boxes_forked(struct nursery *n, struct box *b, pid_t kernel);
 void boxes_failed(struct nursery *n, struct box *b, const char *why);
-void boxes_exited(struct nursery *n, uint64_t id, uint32_t number, int status);
+
+/* kernels.c */
+struct kernel *kernels_add(struct box *b, uint32_t number, struct wire_in *in);
+/* N_KERNEL */
+void kernels_more(struct nursery *n, struct wire_in *in);
+/* An answer of init's is here: true if it was for a kernel that waits for its ends. */
+bool kernels_ends(struct box *b, struct wire_in *in);
+struct kernel *kernels_find(struct nursery *n, uint64_t id, uint32_t number);
+/* It is there: its owner's ends go to the warden. */
+void kernels_forked(struct kernel *k, pid_t pid);
+/* Frees it, unless its box dies of it. */
+void kernels_failed(struct kernel *k, const char *why);
+/* Frees it. */
+void kernels_exited(struct kernel *k, int status);
+void kernels_close(struct kernel *k);
+void kernels_free(struct box *b);

@@ -1,7 +1,7 @@
 /* The zygotes of a nursery: one or more Python processes that fork kernels. Each is watched,
  * replaced after a number of forks or an age (so that address layout and hash seed do not stay for
  * ever), and restarted when it dies. Kernels do not notice: they are re-parented to the nursery,
- * which reaps them. While none is ready, boxes wait. */
+ * which reaps them. While none is ready, those to come wait. */
 
 #include "nursery/nursery.h"
 
@@ -114,6 +114,18 @@ static unsigned usable(struct nursery *n) {
     return k;
 }
 
+/* What it was asked to fork will not come. */
+static void forget(struct box *b, const struct zygote *z) {
+    for (struct kernel *k = b->kernels, *next; k; k = next) {
+        next = k->next;
+        if (k->zygote != z)
+            continue;
+        k->zygote = NULL;
+        if (k->state == KERNEL_FORKING)
+            kernels_failed(k, "the zygote died");
+    }
+}
+
 static void on_gone(struct chan *c, const struct err *why) {
     struct zygote *z = c->arg;
     struct nursery *n = z->nursery;
@@ -124,13 +136,8 @@ static void on_gone(struct chan *c, const struct err *why) {
     z->state = ZYGOTE_GONE;
     loop_timer_stop(n->loop, &z->age);
     kill(z->pid, SIGKILL);
-    for (struct box *b = n->boxes; b; b = b->next) {
-        if (b->zygote != z)
-            continue;
-        b->zygote = NULL;
-        if (b->state == BOX_FORKING)
-            boxes_failed(n, b, "the zygote died");
-    }
+    for (struct box *b = n->boxes; b; b = b->next)
+        forget(b, z);
     if (z->retiring)
         return;
     n->failures = young ? n->failures + 1 : 0;
@@ -159,26 +166,26 @@ static void retire_old(struct nursery *n) {
 
 static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
-    (void)wire_get_u32(in); /* its number */
+    uint32_t number = wire_get_u32(in);
     pid_t pid = (pid_t)wire_get_u32(in);
     if (z->pending)
         z->pending--;
-    struct box *b = boxes_find(n, id);
-    if (b)
-        boxes_forked(n, b, pid);
+    struct kernel *k = kernels_find(n, id, number);
+    if (k)
+        kernels_forked(k, pid);
     zygotes_dispatch(n);
     retire_old(n);
 }
 
 static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
-    (void)wire_get_u32(in);
+    uint32_t number = wire_get_u32(in);
     const char *why = wire_get_str(in, ERR_TEXT_MAX);
     if (z->pending)
         z->pending--;
-    struct box *b = boxes_find(n, id);
-    if (b)
-        boxes_failed(n, b, why);
+    struct kernel *k = kernels_find(n, id, number);
+    if (k)
+        kernels_failed(k, why);
     zygotes_dispatch(n);
     retire_old(n);
 }
@@ -186,12 +193,11 @@ static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
 static void exited(struct nursery *n, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
     uint32_t number = wire_get_u32(in);
-    (void)wire_get_u32(in);
+    pid_t pid = (pid_t)wire_get_u32(in);
     int status = (int)wire_get_u32(in);
-    struct box *b = boxes_find(n, id);
-    if (b)
-        b->kernel = 0;
-    boxes_exited(n, id, number, status);
+    struct kernel *k = kernels_find(n, id, number);
+    if (k && k->pid == pid)
+        kernels_exited(k, status);
 }
 
 static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
@@ -291,38 +297,46 @@ static struct zygote *choose(struct nursery *n) {
     return best;
 }
 
-static void give(struct zygote *z, struct box *b) {
+static void give(struct zygote *z, struct kernel *k) {
+    const struct box *b = k->box;
     struct wire_out o;
     wire_begin(&o, WIRE_Z_FORK);
     wire_put_u64(&o, b->id);
-    wire_put_u32(&o, 0);
+    wire_put_u32(&o, k->number);
     wire_put_u32(&o, b->uid);
-    wire_put_u32(&o, b->nprocs);
+    wire_put_u32(&o, k->nprocs);
     wire_put_fd(&o, b->pidfd);
     wire_put_fd(&o, b->hand);
-    for (int i = SANDBOX_SNMP; i < INIT_FDS; i++)
-        wire_put_fd(&o, b->fds[i]);
-    for (unsigned i = 0; i < b->nprocs; i++)
-        wire_put_fd(&o, b->procs[i]);
-    b->state = BOX_FORKING;
-    b->zygote = z;
+    for (size_t i = 0; i < sizeof k->ends / sizeof *k->ends; i++)
+        wire_put_fd(&o, k->ends[i]);
+    for (unsigned i = 0; i < k->nprocs; i++)
+        wire_put_fd(&o, k->procs[i]);
+    k->state = KERNEL_FORKING;
+    k->zygote = z;
     z->pending++;
     chan_send(&z->chan, &o);
     if (++z->forks >= z->nursery->config.zygote_forks)
         replace(z);
 }
 
+static struct kernel *next_waiting(struct nursery *n) {
+    struct kernel *first = NULL;
+    for (struct box *b = n->boxes; b; b = b->next) {
+        for (struct kernel *k = b->state == BOX_DYING ? NULL : b->kernels; k; k = k->next) {
+            if (k->state == KERNEL_WAITING && (!first || k->turn < first->turn))
+                first = k;
+        }
+    }
+    return first;
+}
+
 void zygotes_dispatch(struct nursery *n) {
     for (;;) {
         struct zygote *z = choose(n);
-        struct box *oldest = NULL;
-        for (struct box *b = n->boxes; b; b = b->next) {
-            if (b->state == BOX_WAITING)
-                oldest = b; /* the list is newest first */
-        }
-        if (!z || !oldest)
+        struct kernel *k = z ? next_waiting(n) : NULL;
+        if (!k)
             return;
-        give(z, oldest);
+        give(z, k);
     }
 }
 

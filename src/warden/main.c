@@ -227,6 +227,7 @@ static void tear_down(struct warden *w) {
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
     for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
+        kept_free(&w->slots[i]);
         if (w->slots[i].made)
             cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);
     }

@@ -59,18 +59,47 @@ static void on_made(struct nursery_child *n, struct wire_in *in) {
         wire_put_fd(&o, s->cgroup.knobs[i]);
     chan_send(&w->server_chan, &o);
     s->known = s->failed = true;
+    if (w->config.profiles[n->profile].live)
+        kept_made(s, in);
+}
+
+static void on_kernel_made(struct nursery_child *n, struct wire_in *in) {
+    struct warden *w = n->warden;
+    struct slot *s = slots_find(w, wire_get_u64(in));
+    uint32_t number = wire_get_u32(in);
+    if (in->bad || !s || s->orphan || !s->kept || s->nursery != n || in->nfds != KERNEL_OWNER_FDS)
+        return;
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_KERNEL_MADE);
+    wire_put_u64(&o, s->sandbox);
+    wire_put_u32(&o, number);
+    for (unsigned i = 0; i < in->nfds; i++)
+        wire_put_fd(&o, in->fds[i]);
+    chan_send(&w->server_chan, &o);
+    kept_kernel_made(s, number, in);
+}
+
+static void on_kernel_failed(struct nursery_child *n, struct wire_in *in) {
+    struct slot *s = slots_find(n->warden, wire_get_u64(in));
+    uint32_t number = wire_get_u32(in);
+    const char *why = wire_get_str(in, ERR_TEXT_MAX);
+    if (!in->bad && s && !s->orphan && s->nursery == n)
+        server_tell_kernel_failed(n->warden, s->sandbox, number, why);
 }
 
 static void on_exited(struct nursery_child *n, struct wire_in *in) {
+    struct warden *w = n->warden;
     struct wire_out o;
-    uint64_t sandbox = wire_get_u64(in);
+    struct slot *s = slots_find(w, wire_get_u64(in));
     uint32_t number = wire_get_u32(in), status = wire_get_u32(in);
+    if (in->bad || !s || s->orphan || s->nursery != n)
+        return;
     wire_begin(&o, WIRE_W_EXITED);
-    wire_put_u64(&o, sandbox);
+    wire_put_u64(&o, s->sandbox);
     wire_put_u32(&o, number);
     wire_put_u32(&o, status);
-    if (!in->bad)
-        chan_send(&n->warden->server_chan, &o);
+    chan_send(&w->server_chan, &o);
+    kept_exited(s, number, status, !w->server_chan.gone);
 }
 
 static void on_state(struct nursery_child *n, struct wire_in *in) {
@@ -125,6 +154,12 @@ static void on_msg(struct chan *c, struct wire_in *in) {
         s = slots_find(w, wire_get_u64(in));
         if (s)
             tell_failed(w, s, wire_get_str(in, ERR_TEXT_MAX));
+        break;
+    case WIRE_N_KERNEL_MADE:
+        on_kernel_made(n, in);
+        break;
+    case WIRE_N_KERNEL_FAILED:
+        on_kernel_failed(n, in);
         break;
     case WIRE_N_EXITED:
         on_exited(n, in);

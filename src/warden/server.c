@@ -78,19 +78,67 @@ static bool do_end(struct warden *w, struct wire_in *in) {
     return true;
 }
 
+void server_tell_kernel_failed(struct warden *w, uint64_t sandbox, uint32_t number,
+                               const char *why) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_KERNEL_FAILED);
+    wire_put_u64(&o, sandbox);
+    wire_put_u32(&o, number);
+    wire_put_str(&o, why);
+    chan_send(&w->server_chan, &o);
+}
+
+static bool do_kernel(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint64_t id = wire_get_u64(in);
+    uint32_t number = wire_get_u32(in);
+    if (wire_end(in, &e) < 0)
+        return false;
+    const struct slot *s = slots_find(w, id);
+    if (!s || s->orphan)
+        return true; /* it has just ended, and that is told */
+    if (!s->kept) {
+        server_tell_kernel_failed(w, id, number, "it is no live sandbox");
+        return true;
+    }
+    struct wire_out o;
+    wire_begin(&o, WIRE_N_KERNEL);
+    wire_put_u64(&o, id);
+    wire_put_u32(&o, number);
+    for (unsigned i = 0; i < s->cgroup.nprocs; i++)
+        wire_put_fd(&o, s->cgroup.procs[i]);
+    chan_send(&s->nursery->chan, &o);
+    return true;
+}
+
+static bool do_keep(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint64_t id = wire_get_u64(in);
+    AUTO_FD journal = wire_take_fd(in);
+    if (wire_end(in, &e) < 0)
+        return false;
+    struct slot *s = slots_find(w, id);
+    if (!s || s->orphan)
+        return true;
+    return s->kept && kept_keep(s, &journal, &e) == 0;
+}
+
 /* All that a server may ask for. */
 static const struct {
     enum wire_type type;
+    unsigned nfds;
     bool (*fn)(struct warden *, struct wire_in *);
 } requests[] = {
-    {WIRE_W_MAKE, do_make},
-    {WIRE_W_END, do_end},
+    {WIRE_W_MAKE, 0, do_make},
+    {WIRE_W_END, 0, do_end},
+    {WIRE_W_KERNEL, 0, do_kernel},
+    {WIRE_W_KEEP, 1, do_keep},
 };
 
 static void on_msg(struct chan *c, struct wire_in *in) {
     struct warden *w = c->arg;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
-        if (requests[i].type == in->type && in->nfds == 0 && requests[i].fn(w, in))
+        if (requests[i].type == in->type && in->nfds == requests[i].nfds && requests[i].fn(w, in))
             return;
     }
     log_error("server sent what it may not, ending it message=%s", wire_type_name(in->type));
@@ -164,10 +212,11 @@ int server_start(struct warden *w, struct err *e) {
         server_tell_profile(w, i);
     tell_layers(w);
     server_tell_restarts(w);
+    kept_give(w);
     return 0;
 }
 
-/* What it had is nobody's now. */
+/* What it had is nobody's now, but for what it kept: that is the next one's. */
 void server_reaped(struct warden *w, int status) {
     w->server = 0;
     chan_done(&w->server_chan);
@@ -194,7 +243,7 @@ void server_reaped(struct warden *w, int status) {
     w->server_restarts++;
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         w->slots[i].known = false;
-        if (w->slots[i].state != SLOT_USED)
+        if (w->slots[i].state != SLOT_USED || kept_outlives(&w->slots[i]))
             continue;
         w->slots[i].orphan = true;
         slots_end(&w->slots[i]);

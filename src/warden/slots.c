@@ -67,6 +67,7 @@ void slots_end(const struct slot *s) {
 }
 
 void slots_release(struct warden *w, struct slot *s) {
+    kept_free(s);
     s->state = SLOT_FREE;
     if (s->made && !cgroup_slot_is_clean(&w->cgroups, &s->cgroup)) {
         s->state = SLOT_DIRTY;

@@ -28,6 +28,7 @@ struct slot {
     struct cgroup_slot cgroup;
     uint64_t sandbox;
     struct nursery_child *nursery; /* borrowed: whose sandbox it is */
+    struct kept *kept;             /* owned: see kept.c; NULL unless its kernels stay */
     unsigned looks;                /* how often a dirty one was looked at */
 };
 
@@ -95,6 +96,22 @@ int server_start(struct warden *w, struct err *e);
 void server_reaped(struct warden *w, int status);
 void server_tell_profile(struct warden *w, unsigned profile);
 void server_tell_restarts(struct warden *w);
+void server_tell_kernel_failed(struct warden *w, uint64_t sandbox, uint32_t number,
+                               const char *why);
+
+/* kept.c */
+/* N_MADE, N_KERNEL_MADE: take the descriptors. */
+void kept_made(struct slot *s, struct wire_in *in);
+void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in);
+/* `heard`: by a server. */
+void kept_exited(struct slot *s, uint32_t number, uint32_t status, bool heard);
+/* Takes *journal. */
+int kept_keep(struct slot *s, int *journal, struct err *e);
+/* Whether the sandbox goes on without its server. */
+bool kept_outlives(const struct slot *s);
+void kept_free(struct slot *s);
+/* A server has just started: what an earlier one kept is its now. */
+void kept_give(struct warden *w);
 
 /* reload.c */
 void warden_reload(struct warden *w, struct wire_in *in);

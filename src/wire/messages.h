@@ -20,7 +20,8 @@
     X(W_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
     X(W_KEPT)          /* u64 sandbox, u32 profile, u32 slot, u32 knobs, u32 kernels;               \
                           fds: journal, SANDBOX_FDS_, knobs. What an earlier server kept; that many \
-                          W_KERNEL_MADE follow (number 0 is in SANDBOX_FDS_) */                     \
+                          W_KERNEL_MADE follow (number 0 is in SANDBOX_FDS_, as ends that are shut  \
+                          when it is gone), and W_EXITED of those that ended meanwhile */           \
     X(W_GONE)          /* u64 sandbox                                      all of it is dead */     \
     X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */      \
     X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */  \

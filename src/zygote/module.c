@@ -13,6 +13,7 @@
  * empty stack. */
 
 #include "base/fd.h"
+#include "zygote/command.h"
 #include "zygote/kernel.h"
 #include "zygote/live.h"
 #include "zygote/memory.h"
@@ -167,6 +168,8 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
         program_main(&in, cgroups);
     case WIRE_K_LIVE:
         live_main(&in);
+    case WIRE_K_EXEC:
+        command_main(&in);
     default:
         _exit(0);
     }

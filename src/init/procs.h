@@ -1,0 +1,34 @@
+#pragma once
+/* The processes of a sandbox that somebody outside knows by a number: kernels and commands, each of
+ * which came in through kernel_enter and handed over its seccomp listener. */
+
+#include "wire/messages.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROCS_MAX 64 /* at once, the first kernel included */
+
+struct proc {
+    uint32_t number;
+    pid_t pid;         /* 0: the entry is free */
+    int pidfd;         /* -1: it has ended */
+    int listener;      /* -1: nobody uses the filter any more, or too many asked */
+    unsigned notes;    /* how many refused calls were answered */
+    uint8_t noted[64]; /* bit set of system calls already told, by number */
+};
+
+struct procs {
+    struct proc all[PROCS_MAX];
+    unsigned top; /* entries from here on were never used */
+};
+
+/* No room for one more that lives. */
+bool procs_full(struct procs *p);
+/* Takes the listener. */
+void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener);
+/* The pid that has or had the number; 0 if there is none. */
+pid_t procs_pid(const struct procs *p, uint32_t number);
+/* Returns an errno, 0 when it was sent. */
+int procs_signal(struct procs *p, uint32_t number, uint32_t sig, uint32_t scope);

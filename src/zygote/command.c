@@ -1,0 +1,128 @@
+/* See command.h. The process is confined already, so there is nothing left but to put in order what
+ * execve keeps: limits, terminal, directory, signals, descriptors. No Python runs from here on.
+ *
+ * A terminal is made here and not by the server, so that it is one of the sandbox's own /dev/pts
+ * and belongs to its user; the server gets the other end (K_PTY) before any user code runs. The
+ * process leads a session of its own since it came in (kernel.c), which is what job control needs.
+ */
+
+#include "zygote/command.h"
+
+#include "base/fd.h"
+#include "zygote/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define STRING_BYTES 5 /* of an empty string in a message: there cannot be more than fit */
+
+enum { EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
+
+struct command {
+    uint32_t open_files, pids, rows, columns;
+    const char *directory;
+    char **args, **env; /* NULL-terminated; the strings live as long as the message */
+};
+
+static char **get_strings(struct wire_in *in) {
+    uint32_t n = wire_get_u32(in);
+    char **list = n <= WIRE_MAX / STRING_BYTES ? calloc(n + 1, sizeof *list) : NULL;
+    in->bad |= !list;
+    for (uint32_t i = 0; list && i < n; i++)
+        list[i] = (char *)(uintptr_t)wire_get_str(in, WIRE_MAX);
+    return list;
+}
+
+static int read_command(struct wire_in *in, struct command *c, struct err *e) {
+    c->open_files = wire_get_u32(in);
+    c->pids = wire_get_u32(in);
+    c->rows = wire_get_u32(in);
+    c->columns = wire_get_u32(in);
+    c->directory = wire_get_str(in, WIRE_MAX);
+    c->args = get_strings(in);
+    c->env = get_strings(in);
+    if (wire_end(in, e) < 0)
+        return -1;
+    return c->args[0] ? 0 : err_set(e, EPROTO, "K_EXEC: no program");
+}
+
+static int open_terminal(const struct command *c, int *ret_master, int *ret_tty, struct err *e) {
+    const struct winsize size = {.ws_row = (unsigned short)c->rows,
+                                 .ws_col = (unsigned short)c->columns};
+    const int unlock = 0;
+    struct termios modes;
+    *ret_master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*ret_master < 0 || ioctl(*ret_master, TIOCSPTLCK, &unlock) < 0)
+        return err_sys(e, "/dev/ptmx");
+    *ret_tty = ioctl(*ret_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (*ret_tty < 0 || ioctl(*ret_tty, TIOCSWINSZ, &size) < 0 || tcgetattr(*ret_tty, &modes) < 0)
+        return err_sys(e, "open its other end");
+    modes.c_iflag |= IUTF8; /* the erase key takes away a character, not a byte of one */
+    if (tcsetattr(*ret_tty, TCSANOW, &modes) < 0 || ioctl(*ret_tty, TIOCSCTTY, 0) < 0)
+        return err_sys(e, "take it over");
+    return 0;
+}
+
+static int sit_down(const struct command *c, struct err *e) {
+    AUTO_FD master = -1;
+    AUTO_FD tty = -1;
+    if (open_terminal(c, &master, &tty, e) < 0)
+        return -1;
+    struct wire_out o;
+    wire_begin(&o, WIRE_K_PTY);
+    wire_put_fd(&o, master);
+    if (wire_send(KERNEL_CTL_FD, &o, e) != WIRE_SENT)
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        if (dup2(tty, i) < 0)
+            return err_sys(e, "dup2");
+    }
+    return 0;
+}
+
+/* Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so. */
+static void restore_signals(void) {
+    sigset_t none;
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void broken(const struct err *why) {
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_K_BROKEN);
+    wire_put_str(&o, why->text);
+    wire_send(KERNEL_CTL_FD, &o, &e);
+    _exit(1);
+}
+
+_Noreturn void command_main(struct wire_in *in) {
+    struct command c;
+    struct err e;
+    if (read_command(in, &c, &e) < 0 || kernel_limit(c.open_files, 0, c.pids, &e) < 0)
+        broken(&e);
+    if ((c.rows || c.columns) && sit_down(&c, &e) < 0) {
+        dprintf(2, "cloche: no terminal: %s\n", e.text);
+        _exit(EXIT_CANNOT);
+    }
+    if (chdir(c.directory) < 0) {
+        dprintf(2, "cloche: cannot change to %s: %s\n", c.directory, strerror(errno));
+        _exit(EXIT_CANNOT);
+    }
+    restore_signals();
+    close_range(3, ~0u, 0);
+    environ = c.env; /* whose PATH is the one to look in */
+    execvp(c.args[0], c.args);
+    int why = errno;
+    dprintf(2, "cloche: %s: %s\n", c.args[0], strerror(why));
+    _exit(why == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT);
+}
