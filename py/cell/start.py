@@ -1,7 +1,8 @@
 """The zygote's main function: load what the profile preloads, then fork kernels for ever.
 
 Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
-lines `site DIR` and `preload MODULE`, and `live` where kernels stay. From then on everything happens in cloche_zygote.serve().
+lines `site DIR` and `preload MODULE`, and `live` where kernels stay. From then on everything
+happens in cloche_zygote.serve().
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def prepare_live() -> Live:
         return live.main, live.rehearse
     except BaseException as exc:
         if isinstance(exc, ModuleNotFoundError) and exc.name == "IPython":
-            give_up(f"IPython is not installed for {sys.executable}: install python3-ipython")
+            how = "install python3-ipython, or ipython with its pip, and send SIGHUP"
+            give_up(f"IPython is not installed for {sys.executable}: {how}")
         give_up(f"IPython cannot be used: {type(exc).__name__}: {exc}")
 
 

@@ -9,7 +9,8 @@
 struct config;
 struct options;
 
-/* Fills c->profiles, those for live kernels last; whatever is there on failure is config_done's to free. */
+/* Fills c->profiles, those for live kernels last; whatever is there on failure is config_done's to
+ * free. */
 int profiles_resolve(const struct options *o, struct config *c, struct err *e);
 
 /* For a private engine: keeps the named profile, or for "auto" the first one and those that have a

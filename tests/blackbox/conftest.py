@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import Engine, Service, cloche_bin
+from harness import Engine, LiveService, Service, cloche_bin
 from raw_http import KeyedService
 
 
@@ -91,6 +91,45 @@ def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
 
     def start(*options: str) -> Service:
         services.append(Service(tmp_path_factory.mktemp("service"), *options))
+        return services[-1]
+
+    try:
+        yield start
+        for service in services:
+            service.check_health()
+            service.stop()
+    finally:
+        for service in services:
+            service.kill()
+
+
+@pytest.fixture(scope="session")
+def live_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    service = LiveService(tmp_path_factory.mktemp("live"))
+    try:
+        service.execute("pass", profile="base", timeout_ms=60000)
+        service.settle()
+        yield service
+        service.stop()
+    finally:
+        service.kill()
+
+
+@pytest.fixture
+def live_service(live_session: LiveService) -> Iterator[LiveService]:
+    """The session's service with live sandboxes. After the test it has let go of everything."""
+    yield live_session
+    live_session.check_health()
+    live_session.check_no_leak()
+
+
+@pytest.fixture
+def start_live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveService]]:
+    """Starts such services with options of the test's own; each must leave nothing."""
+    services: list[LiveService] = []
+
+    def start(*options: str) -> LiveService:
+        services.append(LiveService(tmp_path_factory.mktemp("live"), *options))
         return services[-1]
 
     try:

@@ -102,6 +102,7 @@ def clean_env(**more: str) -> dict[str, str]:
     for name in ("HOST", "PORT"):
         env.pop(name, None)
     env["CLOCHE_HTTP"] = "off"  # one port would not be enough for all engines; see Service
+    env["CLOCHE_LIVE"] = "off"  # twice as many interpreters; see LiveService
     env.update(more)
     return env
 
@@ -420,3 +421,21 @@ class Service(Engine):
         assert found, self.text()
         self.port = int(found.group(1))
         self.url = found.group(0)
+
+
+class LiveService(Service):
+    """One that has live sandboxes, in all profiles that can have them."""
+
+    def __init__(self, directory: Path, *options: str, caller: Caller = OURSELVES) -> None:
+        super().__init__(directory, "--live", "on", *options, caller=caller)
+        deadline = Deadline(START_DEADLINE_S)
+        try:
+            while "starting" in self.live().values():
+                assert self.drain(min(0.2, deadline.left)) and not deadline.over, self.text()
+        except BaseException:
+            self.kill()
+            raise
+
+    def live(self) -> dict[str, str]:
+        """Whether they can be had, by profile."""
+        return {profile["name"]: profile["live"] for profile in self.info()["profiles"]}

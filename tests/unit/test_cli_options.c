@@ -23,7 +23,11 @@
 /* No variable of the one who runs the tests, and no file of theirs. */
 static int setup(void **state) {
     (void)state;
+    const char *output = getenv("CMOCKA_MESSAGE_OUTPUT"); /* which cmocka looks up for each line */
+    AUTO_FREE char *kept = output ? xstrdup(output) : NULL;
     clearenv();
+    if (kept)
+        setenv("CMOCKA_MESSAGE_OUTPUT", kept, 1);
     setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     setenv("CLOCHE_LIBEXEC", "/nonexistent", 1);
     return 0;
@@ -85,11 +89,17 @@ static void defaults_are_the_contract(void **state) {
     assert_string_equal(c.minimum, "strict");
     assert_string_equal(c.pylib, "/nonexistent/py");
     assert_int_equal(c.log_level, LOG_INFO);
-    assert_int_equal(c.nprofiles, 2);
+    assert_int_equal(config_named(&c, c.nprofiles), 2);
     assert_string_equal(c.profiles[0].name, "base");
     assert_int_equal(c.profiles[0].pool, 4);
     assert_string_equal(c.profiles[1].name, "data");
     assert_int_equal(c.profiles[1].pool, 2);
+    assert_int_equal(c.live.timeout_ms, 30000);
+    assert_int_equal(c.live.memory_mb, 512);
+    assert_int_equal(c.live.output_bytes, 16 << 20);
+    assert_int_equal(c.live.pids, c.defaults.pids);
+    assert_int_equal(c.live_ttl_s, 3600);
+    assert_int_equal(c.live_idle_s, 900);
     config_done(&c);
 }
 
@@ -167,6 +177,15 @@ static const struct refused_case {
     {"unknown level", {.env = "LOG_LEVEL=loud"}, "LOG_LEVEL is \"loud\""},
     {"unknown profile", {.args = {"--profiles", "base,x"}}, "\"x\""},
     {"no profile", {.args = {"--profiles", ","}}, "no profile"},
+    {"a twin's name", {.args = {"--profiles", "base+live"}}, "\"base+live\""},
+    {"a twin's name in the file", {.file = "{\"profiles\": {\"a+live\": {}}}"}, "\"a+live\""},
+    {"neither on nor off", {.env = "CLOCHE_LIVE=yes"}, "CLOCHE_LIVE is \"yes\""},
+    {"live default above maximum",
+     {.args = {"--live-memory-mb=5000", "--max-memory-mb=4000"}},
+     "--live-memory-mb is 5000, above --max-memory-mb"},
+    {"a life above the longest",
+     {.args = {"--live-ttl-seconds=50", "--live-ttl-max-seconds=40"}},
+     "--live-ttl-seconds is 50, above --live-ttl-max-seconds"},
     {"default above maximum",
      {.args = {"--timeout-ms=5000", "--max-timeout-ms=4000"}},
      "--timeout-ms is 5000, above --max-timeout-ms"},
@@ -205,6 +224,7 @@ static void limits_give_way_to_what_was_chosen(void **state) {
     struct err e;
     assert_int_equal(resolve(&(struct sources){.env = "MAX_EXEC_TIMEOUT_MS=1000"}, &c, &e), 0);
     assert_int_equal(c.defaults.timeout_ms, 1000);
+    assert_int_equal(c.live.timeout_ms, 1000);
     config_done(&c);
     assert_int_equal(resolve(&(struct sources){.env = "MEMORY_LIMIT_MB=8192"}, &c, &e), 0);
     assert_int_equal(c.maxima.memory_mb, 8192);
@@ -242,7 +262,7 @@ static void the_file_adds_and_overrides_profiles(void **state) {
                        "\"mine\": {\"python\": \"/opt/venv/bin/python\", \"sites\": [\"/opt/s\"],"
                        "           \"read_only\": [\"/opt/models\"], \"zygotes\": 3}}}";
     assert_int_equal(resolve(&(struct sources){.file = file}, &c, &e), 0);
-    assert_int_equal(c.nprofiles, 3);
+    assert_int_equal(config_named(&c, c.nprofiles), 3);
     assert_int_equal(c.profiles[0].pool, 7);
     assert_int_equal(c.profiles[1].pool, 1);
     assert_int_equal(c.profiles[1].preload.n, 1);
@@ -265,14 +285,60 @@ static void profiles_can_be_left_out(void **state) {
     struct err e;
     const char *file = "{\"profiles\": {\"data\": null, \"mine\": {}}}";
     assert_int_equal(resolve(&(struct sources){.file = file}, &c, &e), 0);
-    assert_int_equal(c.nprofiles, 2);
+    assert_int_equal(config_named(&c, c.nprofiles), 2);
     assert_string_equal(c.profiles[1].name, "mine");
     config_done(&c);
     struct sources named = {.file = file, .args = {"--profiles", "mine"}};
     assert_int_equal(resolve(&named, &c, &e), 0);
-    assert_int_equal(c.nprofiles, 1);
+    assert_int_equal(config_named(&c, c.nprofiles), 1);
     assert_string_equal(c.profiles[0].name, "mine");
     config_done(&c);
+}
+
+static void each_profile_has_a_twin_for_live_kernels(void **state) {
+    (void)state;
+    struct config c = {0};
+    struct err e;
+    const char *file = "{\"profiles\": {\"data\": null, \"mine\": {\"sites\": [\"/s\"],"
+                       "\"python\": \"/p\", \"preload\": [\"x\"], \"pool\": 9, \"zygotes\": 5}}}";
+    assert_int_equal(resolve(&(struct sources){.file = file, .env = "CLOCHE_LIVE_POOL=3"}, &c, &e),
+                     0);
+    assert_int_equal(c.nprofiles, 4);
+    assert_string_equal(c.profiles[2].name, "base+live");
+    const struct config_profile *twin = &c.profiles[3];
+    assert_string_equal(twin->name, "mine+live");
+    assert_string_equal(twin->python, "/p");
+    assert_string_equal(first(&twin->sites), "/s");
+    assert_string_equal(first(&twin->preload), "x");
+    assert_int_equal(twin->pool, 3);
+    assert_int_equal(twin->zygotes, 1);
+    assert_int_equal(twin->live, 1);
+    config_done(&c);
+    static const struct sources off[] = {{.args = {"--live", "off"}}, {.args = {"--http", "off"}}};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(resolve(&off[i], &c, &e), 0);
+        assert_int_equal(c.nprofiles, 2);
+        config_done(&c);
+    }
+}
+
+/* There are as many twins, and no fewer profiles of the operator's for that. */
+static void profiles_are_bounded(void **state) {
+    (void)state;
+    struct config c = {0};
+    struct err e;
+    AUTO_BUF file = BUF_INIT;
+    buf_adds(&file, "{\"profiles\": {\"data\": null");
+    for (int i = 1; i < CONFIG_MAX_NAMED; i++)
+        buf_addf(&file, ", \"p%d\": {}", i);
+    AUTO_BUF more = BUF_INIT;
+    buf_addf(&more, "%s, \"one-more\": {}}}", file.data);
+    buf_adds(&file, "}}");
+    assert_int_equal(resolve(&(struct sources){.file = file.data}, &c, &e), 0);
+    assert_int_equal(c.nprofiles, CONFIG_MAX_PROFILES);
+    config_done(&c);
+    assert_int_equal(resolve(&(struct sources){.file = more.data}, &c, &e), -1);
+    assert_non_null(strstr(e.text, "more than 16 profiles"));
 }
 
 static void a_private_engine_starts_only_what_may_be_needed(void **state) {
@@ -305,6 +371,7 @@ static void a_private_engine_starts_only_what_may_be_needed(void **state) {
     struct config c = {0};
     struct err e;
     assert_int_equal(resolve(&(struct sources){0}, &c, &e), 0);
+    assert_int_equal(profiles_narrow(&c, "base+live", "", 0, &e), -1);
     assert_int_equal(profiles_narrow(&c, "nope", "", 0, &e), -1);
     assert_string_equal(e.kind, "unknown_profile");
     config_done(&c);
@@ -320,6 +387,8 @@ int main(void) {
         cmocka_unit_test_setup(levels_are_read_as_other_services_write_them, setup),
         cmocka_unit_test_setup(the_file_adds_and_overrides_profiles, setup),
         cmocka_unit_test_setup(profiles_can_be_left_out, setup),
+        cmocka_unit_test_setup(each_profile_has_a_twin_for_live_kernels, setup),
+        cmocka_unit_test_setup(profiles_are_bounded, setup),
         cmocka_unit_test_setup(a_private_engine_starts_only_what_may_be_needed, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

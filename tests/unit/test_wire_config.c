@@ -76,6 +76,29 @@ static void a_configuration_arrives_whole(void **state) {
     }
 }
 
+static void a_profile_and_its_twin_find_each_other(void **state) {
+    (void)state;
+    struct config c = sample(), got;
+    struct err e;
+    AUTO_FD fd = -1;
+    c.live = (struct config_limits){21, 22, 23, 24, 25, 26, 27, 28};
+    c.live_grace_ms = 29;
+    c.profiles[c.nprofiles++] = (struct config_profile){
+        .name = (char *)"base+live", .python = (char *)"/usr/bin/python3", .live = 1};
+    c.profiles[c.nprofiles++] =
+        (struct config_profile){.name = (char *)"bas", .python = (char *)"/usr/bin/python3"};
+    assert_int_equal(config_pack(&c, &fd, &e), 0);
+    assert_int_equal(config_unpack(fd, &got, &e), 0);
+    assert_memory_equal(&got.live, &c.live, sizeof c.live);
+    assert_int_equal(got.live_grace_ms, 29);
+    static const unsigned twins[] = {2, 4, 0, 4};
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(config_twin(&got, i), twins[i]);
+    assert_int_equal(config_named(&got, 4), 3);
+    assert_false(config_profile_same(&got.profiles[0], &got.profiles[2]));
+    config_done(&got);
+}
+
 static void it_cannot_be_changed_on_the_way(void **state) {
     (void)state;
     struct config c = sample();
@@ -129,7 +152,7 @@ static void senseless_ones_are_refused(void **state) {
     memset(long_string, 'x', sizeof long_string - 1);
     static const struct {
         const char *behaviour, *name, *python;
-        uint32_t log_level;
+        uint32_t log_level, live;
     } cases[] = {
         {"empty name", "", "/p", 0},
         {"capital", "Base", "/p", 0},
@@ -139,12 +162,18 @@ static void senseless_ones_are_refused(void **state) {
         {"relative interpreter", "x", "python3", 0},
         {"unknown log level", "x", "/p", LOG_DEBUG + 1},
         {"string too long", "x", long_string, 0},
+        {"a twin's name for another", "x+live", "/p", 0},
+        {"a twin without its name", "x", "/p", 0, 1},
+        {"a twin of nothing", "+live", "/p", 0, 1},
+        {"a twin of a twin", "x+live+live", "/p", 0, 1},
+        {"neither twin nor not", "x+live", "/p", 0, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct config c = sample();
         c.profiles[1].name = (char *)cases[i].name;
         c.profiles[1].python = (char *)cases[i].python;
         c.log_level = cases[i].log_level;
+        c.profiles[1].live = cases[i].live;
         struct err e;
         int fd = -1;
         if (config_pack(&c, &fd, &e) == 0)
@@ -168,6 +197,7 @@ static void other_descriptors_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_arrives_whole),
+        cmocka_unit_test(a_profile_and_its_twin_find_each_other),
         cmocka_unit_test(it_cannot_be_changed_on_the_way),
         cmocka_unit_test(every_cut_is_refused),
         cmocka_unit_test(huge_numbers_are_survived),
