@@ -5,7 +5,7 @@
  * the private places, makes the pipes and sockets (whoever makes a pipe pays for its buffer), sends
  * all ends to the nursery and goes on to serve three things, one message at a time, never blocking
  * on any of them:
- *   - the server's requests on the request socket (a table, see requests[]);
+ *   - the server's requests on the request socket (a table, see requests[], and files.c);
  *   - the seccomp listener that the kernel hands over before any user code: refused calls are
  * answered with their errno and told to the server once each; after MAX_NOTES answers the listener
  * is closed, and the kernel itself answers ENOSYS from then on, so a flood costs nobody anything;
@@ -190,14 +190,6 @@ static void done(struct wire_out *o, int errnum, const char *what) {
         wire_begin(o, WIRE_I_REPLY);
 }
 
-static void do_open(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
-    files_open(in, b->workspace, b->plan.uid, o, fd);
-}
-
-static void do_changes(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
-    files_changes(in, b->workspace, o, fd);
-}
-
 static void do_kill(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)b, (void)in, (void)fd;
     done(o, kill_all(), "kill");
@@ -238,9 +230,8 @@ static const struct {
     enum wire_type type;
     void (*fn)(struct box *, struct wire_in *, struct wire_out *, int *fd);
 } requests[] = {
-    {WIRE_I_OPEN, do_open},     {WIRE_I_CHANGES, do_changes}, {WIRE_I_KILL, do_kill},
-    {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},   {WIRE_I_WATCH, do_watch},
-    {WIRE_I_USAGE, do_usage},
+    {WIRE_I_KILL, do_kill},   {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},
+    {WIRE_I_WATCH, do_watch}, {WIRE_I_USAGE, do_usage},
 };
 
 static void serve_request(struct box *b) {
@@ -255,7 +246,8 @@ static void serve_request(struct box *b) {
     struct wire_out o;
     int fd = -1;
     files_error(&o, ENOSYS, "no such request");
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    bool found = files_serve(&in, b->workspace, b->plan.uid, &o, &fd);
+    for (size_t i = 0; !found && i < sizeof requests / sizeof *requests; i++) {
         if (requests[i].type == in.type) {
             requests[i].fn(b, &in, &o, &fd);
             break;
