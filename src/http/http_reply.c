@@ -28,7 +28,7 @@ static void dress(struct http_req *r, int status, const char *type) {
 
 /* To be queued when the library asks next. */
 static void ready(struct http_req *r) {
-    if (r->phase == REQ_WAITING)
+    if (r->phase == REQ_WAITING || r->on_hold)
         http_wake(r);
 }
 
