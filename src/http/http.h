@@ -116,6 +116,8 @@ void http_write(struct http_req *r, const void *data, size_t len);
 /* What may be written at any time and means nothing, to find out whether the client is there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
+/* It cannot be completed: the connection is cut, so that nobody takes the part for the whole. */
+void http_abort(struct http_req *r);
 /* Bytes that were written and that the client has not taken. */
 size_t http_backlog(const struct http_req *r);
 

@@ -152,6 +152,10 @@ void http_end(struct http_req *r) {
         http_wake(r);
 }
 
+void http_abort(struct http_req *r) {
+    http_cut(r);
+}
+
 void http_on_drain(struct http_req *r, http_fn *fn) {
     r->on_drain = fn;
 }

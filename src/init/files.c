@@ -274,11 +274,18 @@ static int rename_over(int dir, const char *temp, const char *name) {
     return errno = saved, -1;
 }
 
-static int place(int dir, const char *name, int fd, mode_t mode) {
+static int dress(int fd, mode_t mode, uint64_t mtime_ns) {
+    const struct timespec times[] = {
+        {.tv_nsec = UTIME_OMIT},
+        {.tv_sec = (time_t)(mtime_ns / 1000000000u), .tv_nsec = (long)(mtime_ns % 1000000000u)}};
+    return fchmod(fd, mode) < 0 || (mtime_ns && futimens(fd, times) < 0) ? -1 : 0;
+}
+
+static int place(int dir, const char *name, int fd) {
     char self[32], temp[32];
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     beneath_name(temp);
-    if (fchmod(fd, mode) < 0 || linkat(AT_FDCWD, self, dir, temp, AT_SYMLINK_FOLLOW) < 0)
+    if (linkat(AT_FDCWD, self, dir, temp, AT_SYMLINK_FOLLOW) < 0)
         return -1;
     return rename_over(dir, temp, name);
 }
@@ -286,6 +293,7 @@ static int place(int dir, const char *name, int fd, mode_t mode) {
 static void do_place(struct ask *a) {
     const char *path = get_path(a), *name = "";
     uint32_t mode = wire_get_u32(a->in);
+    uint64_t mtime_ns = wire_get_u64(a->in);
     AUTO_FD fd = wire_take_fd(a->in);
     if (!is_whole(a) || check_temp(a, fd) < 0) {
         files_error(a->o, EINVAL, "place");
@@ -293,7 +301,8 @@ static void do_place(struct ask *a) {
     }
     AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
     int replaced = dir < 0 ? -1 : look_at(dir, name);
-    if (replaced < 0 || place(dir, name, fd, (mode_t)(mode & MODES)) < 0) {
+    if (replaced < 0 || dress(fd, (mode_t)(mode & MODES), mtime_ns) < 0 ||
+        place(dir, name, fd) < 0) {
         files_error(a->o, errno, path);
         return;
     }

@@ -64,7 +64,8 @@
     X(I_CHMOD)   /* str path, u32 mode */                                                           \
     X(I_REMOVE)  /* str path, u32 recursive */                                                      \
     X(I_TEMP)    /* -                             a file without a name, to write to */             \
-    X(I_PLACE)   /* str path, u32 mode; fd: that file   gives it its name, over another file */     \
+    X(I_PLACE)   /* str path, u32 mode, u64 mtime_ns (0: as it is); fd: that file   gives it its    \
+                    name, over another file */                                                      \
     X(I_LINK)    /* str target, str path          a symlink, over another file */                   \
     X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \

@@ -125,6 +125,7 @@ static int put(const char *path, const char *text) {
     assert_int_equal(write(temp, text, strlen(text)), strlen(text));
     begin(WIRE_I_PLACE, path);
     wire_put_u32(&question, 0640);
+    wire_put_u64(&question, 1234567890123456789u);
     return ask(temp);
 }
 
@@ -178,7 +179,7 @@ static void uploads_appear_whole_and_belong_to_the_sandbox(void **state) {
     assert_int_equal(ask_stat("a/b/c.txt", &f), 0);
     assert_int_equal(f.type, ENTRY_FILE);
     assert_int_equal(f.mode, 0640);
-    assert_true(f.size == 5);
+    assert_true(f.size == 5 && f.mtime_ns == 1234567890123456789u);
     static const char *const owned[] = {"a", "a/b", "a/b/c.txt"};
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fstatat(workspace, owned[i], &st, 0), 0);
@@ -215,6 +216,7 @@ static void only_files_of_ours_without_a_name_get_one(void **state) {
     for (int i = 0; i < 3; i++) {
         begin(WIRE_I_PLACE, "stolen");
         wire_put_u32(&question, 0644);
+        wire_put_u64(&question, 0);
         assert_int_equal(ask(wrong[i]), EINVAL);
     }
 }
