@@ -246,8 +246,8 @@ void do_sandbox_file_put(struct call *c) {
     struct live *l = box_live(&p->box);
     if (!*p->box.path) {
         box_bad_path(&p->box, "the workspace itself is a directory");
-    } else if (l && http_body_length(c->req) > (uint64_t)live_limits(l)->disk_mb << 20) {
-        box_disk_full(&p->box, "this is more than the sandbox's disk has");
+    } else if (l && http_body_length(c->req) > live_room(l)) {
+        box_disk_full(&p->box, "this is more than the sandbox's disk has left");
     } else if (l) {
         http_hold(c->req);
         wire_begin(&o, WIRE_I_TEMP);

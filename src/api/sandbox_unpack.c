@@ -62,7 +62,7 @@ static void refuse(struct incoming *g, const struct err *e) {
 }
 
 static void too_much(struct incoming *g) {
-    box_disk_full(&g->box, "the archive holds more than the sandbox's disk has");
+    box_disk_full(&g->box, "the archive holds more than the sandbox's disk has left");
 }
 
 /* ---- the second reading: entries are made ---- */
@@ -322,7 +322,7 @@ void do_sandbox_archive_put(struct call *c) {
     struct live *l = box_live(&g->box);
     if (!l)
         return;
-    g->most = (uint64_t)live_limits(l)->disk_mb << 20;
+    g->most = live_room(l);
     if (http_body_length(c->req) > g->most) {
         too_much(g);
         return;
