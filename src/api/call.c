@@ -177,12 +177,26 @@ void call_fail(struct call *c, const struct err *e) {
 
 /* ---- routes ---- */
 
+/* Whether the pattern goes on with a last "{name...}", which is the rest of the path: or nothing at
+ * all, then without the slash before it too. */
+static bool takes_rest(struct call *c, const char *pattern, char *at, unsigned n) {
+    if (*pattern == '/' && *at == '\0')
+        pattern++;
+    const char *dots = *pattern == '{' ? strstr(pattern, "...}") : NULL;
+    if (!dots || strchr(pattern, '}') < dots || n == CALL_PARAMS)
+        return false;
+    c->params[n] = at;
+    return true;
+}
+
 /* Whether the path is of the pattern's form; its {…} are cut out of path_copy. */
 static bool matches(struct call *c, const char *pattern) {
     char *at = c->path_copy;
     unsigned n = 0;
     memcpy(at, http_path(c->req), strlen(http_path(c->req)) + 1);
     for (; *pattern; pattern++) {
+        if (takes_rest(c, pattern, at, n))
+            return true;
         if (*pattern != '{') {
             if (*at++ != *pattern)
                 return false;

@@ -1,9 +1,8 @@
 /* The file store over HTTP: contract 1's /v1/files. Uploads go to disk as they come. */
 
 #include "api/call.h"
+#include "api/download.h"
 #include "api/handlers.h"
-#include "api/paths.h"
-#include "api/ranges.h"
 #include "api/replays.h"
 #include "base/fd.h"
 
@@ -11,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define OCTETS "application/octet-stream"
 
 struct upload {
     struct store_upload *to; /* NULL before the file and after it */
@@ -254,86 +251,16 @@ static void not_found(struct call *c) {
     call_problem(c, &p);
 }
 
-/* A file never changes under its id: its id is its tag, and any range of it fits any other. */
-struct version {
-    char tag[STORE_ID_LEN + 3], date[40];
-};
-
-static void version_of(const struct store_entry *entry, struct version *ret) {
-    time_t when = (time_t)entry->uploaded;
-    struct tm tm;
-    gmtime_r(&when, &tm);
-    strftime(ret->date, sizeof ret->date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    snprintf(ret->tag, sizeof ret->tag, "\"%s\"", entry->id);
-}
-
-/* Whether a list of tags has this one, weak or not. */
-static bool has_tag(const char *list, const char *tag) {
-    return strcmp(list, "*") == 0 || strstr(list, tag);
-}
-
-static bool is_known(const struct call *c, const struct version *v) {
-    const char *tags = http_header(c->req, "If-None-Match");
-    const char *since = http_header(c->req, "If-Modified-Since");
-    return tags ? has_tag(tags, v->tag) : since && strcmp(since, v->date) == 0;
-}
-
-/* What is asked for; the whole when the client has a part of something else. */
-static enum range part_of(const struct call *c, const struct version *v, uint64_t size,
-                          struct range_part *ret) {
-    const char *range = http_header(c->req, "Range"), *of = http_header(c->req, "If-Range");
-    *ret = (struct range_part){0, size};
-    if (!range || strcmp(http_method(c->req), "GET") != 0 ||
-        (of && strcmp(of, v->tag) != 0 && strcmp(of, v->date) != 0))
-        return RANGE_ALL;
-    return range_read(range, size, ret);
-}
-
-static void beyond(struct call *c, uint64_t size) {
-    struct problem p = {.status = 416,
-                        .code = "bad_range",
-                        .remediation =
-                            "ask for bytes that are there; Content-Range tells the size"};
-    char text[64];
-    snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
-    snprintf(p.text, sizeof p.text, "the file has %llu bytes, and none in this range",
-             (unsigned long long)size);
-    http_add_header(c->req, "Content-Range", text);
-    call_problem(c, &p);
-}
-
-static void send_part(struct call *c, int *fd, enum range what, const struct range_part *part,
-                      uint64_t size) {
-    char text[80];
-    if (what == RANGE_PART) {
-        snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)part->from,
-                 (unsigned long long)(part->from + part->len - 1), (unsigned long long)size);
-        http_add_header(c->req, "Content-Range", text);
-    }
-    http_reply_file(c->req, what == RANGE_PART ? 206 : 200, OCTETS, fd, part->from, part->len);
-}
-
+/* A file never changes under its id: its id is its tag. */
 static void send_entry(struct call *c, const struct store_entry *entry, int *fd) {
-    struct version v;
-    struct range_part part;
-    AUTO_BUF name = BUF_INIT;
-    version_of(entry, &v);
-    http_add_header(c->req, "ETag", v.tag);
-    http_add_header(c->req, "Last-Modified", v.date);
-    http_add_header(c->req, "Accept-Ranges", "bytes");
-    if (is_known(c, &v)) {
-        http_reply(c->req, 304, NULL, "", 0);
-        return;
-    }
-    enum range what = part_of(c, &v, entry->size, &part);
-    if (what == RANGE_NONE) {
-        beyond(c, entry->size);
-        return;
-    }
-    paths_disposition(entry->name, &name);
-    http_add_header(c->req, "Content-Disposition", name.data);
-    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
-    send_part(c, fd, what, &part, entry->size);
+    char tag[STORE_ID_LEN + 3];
+    snprintf(tag, sizeof tag, "\"%s\"", entry->id);
+    download_reply(c,
+                   &(struct download){.tag = tag,
+                                      .name = entry->name,
+                                      .modified = (time_t)entry->uploaded,
+                                      .size = entry->size},
+                   fd);
 }
 
 void do_download(struct call *c) {

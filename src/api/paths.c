@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const char *paths_clean(char *path) {
+const char *paths_normal(char *path) {
     if (path[0] == '/')
         return "File paths must be relative.";
     char *to = path;
@@ -22,7 +22,14 @@ const char *paths_clean(char *path) {
         at += len + more;
     }
     *to = '\0';
-    if (to == path)
+    return NULL;
+}
+
+const char *paths_clean(char *path) {
+    const char *wrong = paths_normal(path);
+    if (wrong)
+        return wrong;
+    if (*path == '\0')
         return "File path must not be empty.";
     if (strcmp(path, "__main__.py") == 0)
         return "File path '__main__.py' is reserved for the execution entrypoint.";
@@ -66,9 +73,22 @@ bool paths_base64(const char *text, size_t len, struct buf *to) {
     return true;
 }
 
-void paths_disposition(const char *name, struct buf *to) {
+static void encode(const char *text, const char *more, struct buf *to) {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    for (const char *c = text; *c; c++) {
+        if (strchr(plain, *c) || strchr(more, *c))
+            buf_addc(to, *c);
+        else
+            buf_addf(to, "%%%02X", (unsigned char)*c);
+    }
+}
+
+void paths_encode(const char *path, struct buf *to) {
+    encode(path, "/", to);
+}
+
+void paths_disposition(const char *name, struct buf *to) {
     bool ascii = true;
     buf_adds(to, "attachment; filename=\"");
     for (const char *c = name; *c; c++) {
@@ -81,10 +101,5 @@ void paths_disposition(const char *name, struct buf *to) {
     if (ascii)
         return;
     buf_adds(to, "; filename*=UTF-8''");
-    for (const char *c = name; *c; c++) {
-        if (strchr(plain, *c))
-            buf_addc(to, *c);
-        else
-            buf_addf(to, "%%%02X", (unsigned char)*c);
-    }
+    encode(name, "", to);
 }

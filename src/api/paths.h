@@ -7,6 +7,10 @@
 
 /* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words. */
 const char *paths_clean(char *path);
+/* The same, and "" (the workspace itself) and the entry point are paths like any other. */
+const char *paths_normal(char *path);
+/* The path as a URL has it: what is not letter, digit, mark or slash becomes %XX. */
+void paths_encode(const char *path, struct buf *to);
 /* Strict base64 with padding; white space is skipped. */
 bool paths_base64(const char *text, size_t len, struct buf *to);
 /* A Content-Disposition for any name: RFC 6266 with the RFC 5987 form beside it. */

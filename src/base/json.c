@@ -114,6 +114,14 @@ static void escape_one(struct buf *b, const unsigned char *p, size_t n) {
         buf_addf(b, "\\u20%02x", p[2] - 0x80u);
 }
 
+bool json_is_utf8(const char *text, size_t len) {
+    const unsigned char *s = (const unsigned char *)text;
+    bool good = true;
+    for (size_t at = 0; good && at < len;)
+        at += s[at] < 0x80 ? 1 : utf8_span(s + at, len - at, &good);
+    return good;
+}
+
 void json_escape(struct buf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
     size_t from = 0, n;

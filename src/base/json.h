@@ -55,6 +55,9 @@ void jw_key_null(struct jw *j, const char *key);
 /* The inside of a JSON string for these bytes, without the quotes: for those who stream one. */
 void json_escape(struct buf *b, const char *text, size_t len);
 
+/* Whether it is UTF-8 throughout. */
+bool json_is_utf8(const char *text, size_t len);
+
 #define JSON_DEPTH_MAX 64 /* levels of arrays and objects, unless a caller wants less */
 
 struct json_t;

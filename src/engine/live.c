@@ -545,6 +545,13 @@ static void put_usage(struct jw *j, struct live *l) {
     jw_object_end(j);
 }
 
+uint64_t live_room(const struct live *l) {
+    struct statfs f;
+    if (!l->sandbox || fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
+        return 0;
+    return (uint64_t)f.f_bfree * (uint64_t)f.f_bsize;
+}
+
 static void put_kernels(struct jw *j, struct live *l) {
     jw_key(j, "kernels");
     jw_array(j);

@@ -174,6 +174,18 @@ static void refuse(struct http_req *r, const char *wrong) {
     http_refuse(r, 400, "application/json", json.data, json.len);
 }
 
+static enum MHD_Result before_body(struct http_req *r) {
+    struct http *h = r->http;
+    r->on_hold = false;
+    if (r->phase == REQ_CUT)
+        return MHD_NO;
+    /* Before a body has come, a reply also means that the connection ends: the body is not read. */
+    if (r->response && has_body(r) && !http_body_drains(r))
+        return http_queue(r);
+    loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.body_step_s * SECOND);
+    return MHD_YES;
+}
+
 static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, const char *method,
                              const char *version) {
     struct http *h = r->http;
@@ -189,13 +201,11 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     } else {
         h->o.on_request(h->o.arg, r);
     }
-    if (r->phase == REQ_CUT)
-        return MHD_NO;
-    /* Before a body has come, a reply also means that the connection ends: the body is not read. */
-    if (r->response && has_body(r))
-        return http_queue(r);
-    loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.body_step_s * SECOND);
-    return MHD_YES;
+    if (r->on_hold && !r->response && r->phase != REQ_CUT) {
+        http_sleep(r);
+        return MHD_YES;
+    }
+    return before_body(r);
 }
 
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url,
@@ -209,6 +219,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         loop_timer_stop(r->http->o.loop, &http_conn_of(mhd)->timer);
         return begin(r, mhd, method, version);
     }
+    if (r->on_hold) /* the library calls once more for the headers alone */
+        return before_body(r);
     if (r->phase == REQ_CUT)
         return MHD_NO;
     if (*len) {

@@ -91,6 +91,16 @@ struct http_part {
 int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct http_part *p),
                    http_fn *end);
 
+/* As it comes, until there is a reply; `end` when all has come. When the reply
+ * is there before, the rest is read and thrown away, so that a client that first sends and then
+ * reads gets it: up to a bound, and not if the client waits for leave to send. */
+void http_take_stream(struct http_req *r,
+                      void (*piece)(struct http_req *r, const char *data, size_t len),
+                      http_fn *end);
+/* In on_request: nothing of the body is read until http_proceed, or until there is a reply. */
+void http_hold(struct http_req *r);
+void http_proceed(struct http_req *r);
+
 /* ---- the reply: one of these, once ---- */
 /* Before the reply; as often as wanted. */
 void http_add_header(struct http_req *r, const char *name, const char *value);
@@ -106,6 +116,8 @@ void http_write(struct http_req *r, const void *data, size_t len);
 /* What may be written at any time and means nothing, to find out whether the client is there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
+/* It cannot be completed: the connection is cut, so that nobody takes the part for the whole. */
+void http_abort(struct http_req *r);
 /* Bytes that were written and that the client has not taken. */
 size_t http_backlog(const struct http_req *r);
 

@@ -8,7 +8,8 @@
 
 #define DRAIN_MAX                                                                                  \
     (1u << 20) /* bytes beyond a limit that are read before the connection is closed */
-#define FORM_BUF 16384
+#define STREAM_DRAIN_MAX (256u << 20) /* the same for a stream, which is expected to be large */
+#define FORM_BUF         16384
 
 /* Counts what the body has or will have; false when that is too much for all together. */
 static bool hold(struct http_req *r, size_t len) {
@@ -69,9 +70,30 @@ int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const s
     return 0;
 }
 
+void http_take_stream(struct http_req *r,
+                      void (*piece)(struct http_req *r, const char *data, size_t len),
+                      http_fn *end) {
+    r->stream = piece;
+    r->take.whole = end;
+}
+
+void http_hold(struct http_req *r) {
+    r->on_hold = true;
+}
+
+void http_proceed(struct http_req *r) {
+    if (r->on_hold)
+        http_wake(r);
+}
+
+bool http_body_drains(const struct http_req *r) {
+    return r->stream && !http_header(r, MHD_HTTP_HEADER_EXPECT) &&
+           http_body_length(r) <= STREAM_DRAIN_MAX;
+}
+
 static void throw_away(struct http_req *r, size_t len) {
     r->thrown += len;
-    if (r->thrown > DRAIN_MAX)
+    if (r->thrown > (r->stream ? STREAM_DRAIN_MAX : DRAIN_MAX))
         r->closing = true;
 }
 
@@ -90,6 +112,8 @@ void http_body_data(struct http_req *r, const char *data, size_t len) {
         throw_away(r, len);
     } else if (r->form) {
         MHD_post_process(r->form, data, len);
+    } else if (r->stream) {
+        r->stream(r, data, len);
     } else if (r->body.len + len > r->take.max) {
         refuse_rest(r, len, r->take.too_large);
     } else if (!hold(r, r->body.len + len)) {

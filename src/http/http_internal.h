@@ -71,6 +71,8 @@ struct http_req {
     struct MHD_PostProcessor *form; /* owned */
     bool (*piece)(struct http_req *r, const struct http_part *p);
     bool form_stopped;
+    void (*stream)(struct http_req *r, const char *data, size_t len);
+    bool on_hold; /* asleep before its body */
     /* reply */
     struct MHD_Response *response; /* owned until queued */
     bool queued, streaming, ended, closing;
@@ -107,6 +109,8 @@ bool http_decode(char *text, bool plus_is_space);
 void http_body_data(struct http_req *r, const char *data, size_t len);
 void http_body_end(struct http_req *r);
 void http_body_done(struct http_req *r);
+/* There is a reply: whether the body is still read before it. */
+bool http_body_drains(const struct http_req *r);
 /* http_reply.c */
 enum MHD_Result http_queue(struct http_req *r);
 /* The reply after which the connection is the WebSocket's; false when none is possible. */

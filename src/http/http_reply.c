@@ -28,7 +28,7 @@ static void dress(struct http_req *r, int status, const char *type) {
 
 /* To be queued when the library asks next. */
 static void ready(struct http_req *r) {
-    if (r->phase == REQ_WAITING)
+    if (r->phase == REQ_WAITING || r->on_hold)
         http_wake(r);
 }
 
@@ -150,6 +150,10 @@ void http_end(struct http_req *r) {
     r->ended = true;
     if (r->queued && r->phase != REQ_CUT)
         http_wake(r);
+}
+
+void http_abort(struct http_req *r) {
+    http_cut(r);
 }
 
 void http_on_drain(struct http_req *r, http_fn *fn) {

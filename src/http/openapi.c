@@ -208,7 +208,7 @@ static void write_parameters(struct jw *j, const char *path) {
     jw_array(j);
     for (const char *at = strchr(path, '{'); at; at = strchr(at, '{')) {
         at++;
-        write_parameter(j, at, strcspn(at, "}"));
+        write_parameter(j, at, strcspn(at, ".}"));
     }
     jw_array_end(j);
 }
@@ -306,13 +306,23 @@ static bool is_among(const struct api_doc *docs, size_t n, const struct api_doc 
     return false;
 }
 
+/* The specification has no word for the rest of a path. */
+static void write_path(struct jw *j, const char *path) {
+    AUTO_BUF plain = BUF_INIT;
+    const char *rest = strstr(path, "...}");
+    buf_add(&plain, path, rest ? (size_t)(rest - path) : strlen(path));
+    if (rest)
+        buf_addc(&plain, '}');
+    jw_key(j, plain.data);
+}
+
 static void write_paths(struct jw *j, const struct api_doc *docs, size_t n) {
     jw_key(j, "paths");
     jw_object(j);
     for (size_t i = 0; i < n; i++) {
         if (is_among(docs, i, &docs[i], true))
             continue;
-        jw_key(j, docs[i].path);
+        write_path(j, docs[i].path);
         jw_object(j);
         for (size_t k = i; k < n; k++)
             if (strcmp(docs[k].path, docs[i].path) == 0 && !is_among(docs, k, &docs[k], false))

@@ -8,7 +8,8 @@
 
 /* One endpoint. All strings are borrowed. */
 struct api_doc {
-    const char *method, *path; /* "POST", "/v1/files/{file_id}": each {name} is a path parameter */
+    const char *method, *path; /* "POST", "/v1/files/{file_id}": each {name} is a path parameter;
+                                * a last {name...} is the rest of the path, slashes and all */
     const char *summary, *tag; /* or NULL */
     const struct schema *body; /* or NULL; then a body_type means bytes as they are */
     const char *body_type;     /* NULL: application/json */

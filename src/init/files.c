@@ -1,24 +1,32 @@
 /* See files.h. SECURITY: everything here works on a tree that hostile processes change at the same
- * time. Paths are resolved by openat2 beneath the workspace, never by name twice; a fifo, device or
- * leased file cannot block (O_NONBLOCK), a last symlink is not followed, and only regular files are
- * handed out. Counts, depth and bytes are bounded by the request and by MAX_BYTES. */
+ * time. Paths are resolved beneath the workspace (beneath.h), never by name twice; a fifo, device
+ * or leased file cannot block, a last symlink is not followed, and only regular files are handed
+ * out. What is made belongs to the sandbox. Between two steps a hostile process may swap one of its
+ * own files for another of its own, and gains nothing by it. */
 
 #include "init/files.h"
 
-#include "base/buf.h"
 #include "base/fd.h"
+#include "init/beneath.h"
+#include "init/walk.h"
+#include "wire/entry.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_BYTES (4u << 20)
+#define MODES 0777u
+
+/* A request under way. */
+struct ask {
+    struct place place;
+    struct wire_in *in;
+    struct wire_out *o;
+    int *ret_fd; /* what `o` names, closed after sending */
+};
 
 void files_error(struct wire_out *o, int errnum, const char *what) {
     char text[200];
@@ -28,39 +36,31 @@ void files_error(struct wire_out *o, int errnum, const char *what) {
     wire_put_str(o, text);
 }
 
-static int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode) {
-    struct open_how how = {
-        .flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-        .mode = flags & O_CREAT ? mode : 0,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+static const char *get_path(struct ask *a) {
+    return wire_get_str(a->in, ENTRY_PATH_MAX);
 }
 
-/* Makes every directory above the last part of path; they belong to the sandbox. */
-static int make_parents(int workspace, const char *path, uint32_t uid) {
-    char part[4096];
-    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-        size_t n = (size_t)(slash - path);
-        if (n == 0 || n >= sizeof part)
-            return errno = EINVAL, -1;
-        memcpy(part, path, n);
-        part[n] = '\0';
-        AUTO_FD there = open_beneath(workspace, part, O_PATH | O_DIRECTORY, 0);
-        if (there >= 0)
-            continue;
-        const char *base = strrchr(part, '/');
-        char above[4096];
-        snprintf(above, sizeof above, "%.*s", base ? (int)(base - part) : 1, base ? part : ".");
-        AUTO_FD dir = open_beneath(workspace, above, O_RDONLY | O_DIRECTORY, 0);
-        const char *name = base ? base + 1 : part;
-        if (dir < 0 || (mkdirat(dir, name, 0755) < 0 && errno != EEXIST))
-            return -1;
-        if (fchownat(dir, name, uid, uid, AT_SYMLINK_NOFOLLOW) < 0)
-            return -1;
-    }
-    return 0;
+/* Whether all of the message was there, and nothing else. */
+static bool is_whole(struct ask *a) {
+    struct err e;
+    return wire_end(a->in, &e) == 0;
 }
+
+/* The end of a request that answers nothing but "done". */
+static void done(struct ask *a, int r, const char *what) {
+    if (r < 0)
+        files_error(a->o, errno, what);
+    else
+        wire_begin(a->o, WIRE_I_REPLY);
+}
+
+static void give_fd(struct ask *a, int *fd) {
+    wire_begin(a->o, WIRE_I_REPLY);
+    wire_put_fd(a->o, *fd);
+    *a->ret_fd = fd_take(fd);
+}
+
+/* ---- reading ---- */
 
 /* Why a descriptor may not leave the sandbox; 0 if it may. */
 static int unfit(int fd) {
@@ -70,110 +70,280 @@ static int unfit(int fd) {
     return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? EISDIR : ENXIO;
 }
 
-void files_open(struct wire_in *in, int workspace, uint32_t uid, struct wire_out *o, int *ret_fd) {
-    *ret_fd = -1;
-    uint32_t flags = wire_get_u32(in), mode = wire_get_u32(in);
-    const char *path = wire_get_str(in, 4095);
-    struct err e;
-    if (wire_end(in, &e) < 0 || (flags & ~(uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL))) {
-        files_error(o, EINVAL, "open");
-        return;
-    }
+static void do_open(struct ask *a) {
+    uint32_t flags = wire_get_u32(a->in), mode = wire_get_u32(a->in);
+    const char *path = get_path(a), *name;
     bool create = flags & O_CREAT;
-    if (create && make_parents(workspace, path, uid) < 0) {
-        files_error(o, errno, path);
+    if (!is_whole(a) || (flags & ~(uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL))) {
+        files_error(a->o, EINVAL, "open");
         return;
     }
-    AUTO_FD fd = open_beneath(workspace, path, flags, mode & 0777);
+    AUTO_FD above = create ? beneath_parent(&a->place, path, true, &name) : -1;
+    AUTO_FD fd =
+        create && above < 0 ? -1 : beneath_open(&a->place, path, flags, (mode_t)(mode & MODES));
     int bad = fd < 0 ? errno : unfit(fd);
-    if (!bad && create && fchown(fd, uid, uid) < 0)
+    if (!bad && create && fchown(fd, a->place.uid, a->place.uid) < 0)
         bad = errno;
-    if (bad) {
-        files_error(o, bad, path);
-        return;
-    }
-    wire_begin(o, WIRE_I_REPLY);
-    wire_put_fd(o, fd);
-    *ret_fd = fd_take(&fd);
+    if (bad)
+        files_error(a->o, bad, path);
+    else
+        give_fd(a, &fd);
 }
 
-struct walk {
-    struct buf out; /* records: u64 size, u32 length of the path, the path */
-    char path[4096];
-    uint32_t most, count, depth;
-    uint64_t since_ns; /* by their change time, which nobody can set */
-    bool cut;          /* not all is in the list */
-    bool full; /* and no more goes in; a tree that is too deep does not hide its neighbours */
-};
-
-static void walk_file(struct walk *w, const struct stat *st, size_t len) {
-    if ((uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec < w->since_ns)
-        return;
-    if (w->count == w->most || w->out.len > MAX_BYTES) {
-        w->cut = w->full = true;
+static void do_stat(struct ask *a) {
+    const char *path = get_path(a);
+    char target[ENTRY_PATH_MAX + 1] = "";
+    struct stat st;
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "stat");
         return;
     }
-    uint64_t size = (uint64_t)st->st_size;
-    uint32_t n = (uint32_t)len;
-    buf_add(&w->out, &size, sizeof size);
-    buf_add(&w->out, &n, sizeof n);
-    buf_add(&w->out, w->path, len);
-    w->count++;
+    AUTO_FD fd = beneath_open(&a->place, path, O_PATH, 0);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        files_error(a->o, errno, path);
+        return;
+    }
+    if (S_ISLNK(st.st_mode))
+        walk_target(fd, "", target);
+    AUTO_BUF record = BUF_INIT;
+    struct entry f = walk_entry(&st, path, target);
+    entry_put(&record, &f);
+    wire_begin(a->o, WIRE_I_REPLY);
+    wire_put_bytes(a->o, record.data, record.len);
 }
 
-/* `len` is the length of w->path, which names `dir`. Takes dir. */
-static void walk_dir(struct walk *w, int dir, size_t len, uint32_t depth) {
-    DIR *d = fdopendir(dir);
-    if (!d) {
-        fd_close(&dir);
-        return;
-    }
-    for (struct dirent *ent; !w->full && (ent = readdir(d));) {
-        size_t n = strlen(ent->d_name), sep = len ? 1 : 0;
-        if (strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0)
-            continue;
-        struct stat st;
-        if (len + sep + n >= sizeof w->path ||
-            fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        if (sep)
-            w->path[len] = '/';
-        memcpy(w->path + len + sep, ent->d_name, n);
-        if (S_ISREG(st.st_mode)) {
-            walk_file(w, &st, len + sep + n);
-        } else if (S_ISDIR(st.st_mode) && depth < w->depth) {
-            int sub =
-                openat(dirfd(d), ent->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            if (sub >= 0)
-                walk_dir(w, sub, len + sep + n, depth + 1);
-        } else if (S_ISDIR(st.st_mode)) {
-            w->cut = true;
-        }
-    }
-    closedir(d);
-}
-
-void files_changes(struct wire_in *in, int workspace, struct wire_out *o, int *ret_fd) {
-    *ret_fd = -1;
-    struct walk w = {.out = BUF_INIT, .most = wire_get_u32(in), .depth = wire_get_u32(in)};
-    w.since_ns = wire_get_u64(in);
+static void do_list(struct ask *a) {
+    const char *path = get_path(a);
+    bool recursive = wire_get_u32(a->in);
+    uint32_t most = wire_get_u32(a->in);
+    const char *after = wire_get_str(a->in, ENTRY_PATH_MAX);
+    struct listing l = {.out = BUF_INIT, .recursive = recursive, .most = most};
     struct err e;
-    int top = wire_end(in, &e) < 0 || w.depth > 64
-                  ? -1
-                  : openat(workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0) {
-        files_error(o, errno ? errno : EINVAL, "list the workspace");
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "list");
         return;
     }
-    walk_dir(&w, top, 0, 0);
-    int r = memfd_of("changes", w.out.data, w.out.len, ret_fd, &e);
+    int dir = beneath_open(&a->place, path, O_RDONLY | O_DIRECTORY, 0);
+    if (dir < 0) {
+        files_error(a->o, errno, path);
+        return;
+    }
+    int r = walk_list(&l, dir, path, after);
+    if (r == 0 && memfd_of("list", l.out.data, l.out.len, a->ret_fd, &e) < 0)
+        r = -1, errno = e.code;
+    buf_done(&l.out);
+    if (r < 0) {
+        files_error(a->o, errno, path);
+        return;
+    }
+    wire_begin(a->o, WIRE_I_REPLY);
+    wire_put_u32(a->o, l.count);
+    wire_put_u32(a->o, l.cut);
+    wire_put_fd(a->o, *a->ret_fd);
+}
+
+static void do_changes(struct ask *a) {
+    struct changed w = {.out = BUF_INIT, .most = wire_get_u32(a->in), .depth = wire_get_u32(a->in)};
+    w.since_ns = wire_get_u64(a->in);
+    struct err e;
+    if (!is_whole(a) || w.depth > 64) {
+        files_error(a->o, EINVAL, "list the workspace");
+        return;
+    }
+    int top = openat(a->place.workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = top < 0 ? err_sys(&e, "open") : 0;
+    if (r == 0) {
+        walk_changes(&w, top);
+        r = memfd_of("changes", w.out.data, w.out.len, a->ret_fd, &e);
+    }
     buf_done(&w.out);
     if (r < 0) {
-        files_error(o, e.code, "list the workspace");
+        files_error(a->o, e.code, "list the workspace");
         return;
     }
-    wire_begin(o, WIRE_I_REPLY);
-    wire_put_u32(o, w.count);
-    wire_put_u32(o, w.cut);
-    wire_put_fd(o, *ret_fd);
+    wire_begin(a->o, WIRE_I_REPLY);
+    wire_put_u32(a->o, w.count);
+    wire_put_u32(a->o, w.cut);
+    wire_put_fd(a->o, *a->ret_fd);
+}
+
+/* ---- changing ---- */
+
+static void do_mkdir(struct ask *a) {
+    const char *path = get_path(a), *name = "";
+    uint32_t mode = wire_get_u32(a->in);
+    bool parents = wire_get_u32(a->in);
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "mkdir");
+        return;
+    }
+    AUTO_FD dir = beneath_parent(&a->place, path, parents, &name);
+    int r = dir < 0 ? -1 : mkdirat(dir, name, (mode_t)(mode & MODES));
+    if (r == 0)
+        r = fchownat(dir, name, a->place.uid, a->place.uid, AT_SYMLINK_NOFOLLOW);
+    done(a, r, path);
+}
+
+static void do_move(struct ask *a) {
+    const char *from = get_path(a), *to = get_path(a), *old = "", *new = "";
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "move");
+        return;
+    }
+    AUTO_FD there = beneath_parent(&a->place, from, false, &old);
+    struct stat st;
+    if (there < 0 || fstatat(there, old, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        files_error(a->o, errno, from);
+        return;
+    }
+    AUTO_FD dir = beneath_parent(&a->place, to, true, &new);
+    done(a, dir < 0 ? -1 : renameat2(there, old, dir, new, RENAME_NOREPLACE), to);
+}
+
+/* By the descriptor's name, since there is no fchmodat of a link itself. */
+static int change_mode(int fd, mode_t mode) {
+    char name[32];
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return errno = S_ISLNK(st.st_mode) ? ELOOP : ENXIO, -1;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    return chmod(name, mode);
+}
+
+static void do_chmod(struct ask *a) {
+    const char *path = get_path(a);
+    uint32_t mode = wire_get_u32(a->in);
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "chmod");
+        return;
+    }
+    AUTO_FD fd = beneath_open(&a->place, path, O_PATH, 0);
+    done(a, fd < 0 ? -1 : change_mode(fd, (mode_t)(mode & MODES)), path);
+}
+
+static void do_remove(struct ask *a) {
+    const char *path = get_path(a), *name = "";
+    bool recursive = wire_get_u32(a->in);
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "remove");
+        return;
+    }
+    AUTO_FD dir = beneath_parent(&a->place, path, false, &name);
+    done(a, dir < 0 ? -1 : walk_remove(dir, name, recursive), path);
+}
+
+/* ---- writing: a file without a name, which gets one when it is whole ---- */
+
+static void do_temp(struct ask *a) {
+    AUTO_FD fd = is_whole(a) ? openat(a->place.workspace, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+                             : (errno = EINVAL, -1);
+    if (fd < 0 || fchown(fd, a->place.uid, a->place.uid) < 0)
+        files_error(a->o, errno, "make a file");
+    else
+        give_fd(a, &fd);
+}
+
+/* SECURITY: nothing but a file of I_TEMP gets a name here. */
+static int check_temp(const struct ask *a, int fd) {
+    struct stat st, own;
+    if (fstat(fd, &st) < 0 || fstat(a->place.workspace, &own) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode) || st.st_dev != own.st_dev || st.st_nlink != 0)
+        return errno = EINVAL, -1;
+    return 0;
+}
+
+/* What may be replaced: 1 if there is something, 0 if not. */
+static int look_at(int dir, const char *name) {
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -1;
+    if (S_ISDIR(st.st_mode))
+        return errno = EISDIR, -1;
+    return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 1 : (errno = EEXIST, -1);
+}
+
+/* From a name that nobody knows to the one that is wanted, in one step for whoever looks. */
+static int rename_over(int dir, const char *temp, const char *name) {
+    if (renameat(dir, temp, dir, name) == 0)
+        return 0;
+    int saved = errno;
+    unlinkat(dir, temp, 0);
+    return errno = saved, -1;
+}
+
+static int dress(int fd, mode_t mode, uint64_t mtime_ns) {
+    const struct timespec times[] = {
+        {.tv_nsec = UTIME_OMIT},
+        {.tv_sec = (time_t)(mtime_ns / 1000000000u), .tv_nsec = (long)(mtime_ns % 1000000000u)}};
+    return fchmod(fd, mode) < 0 || (mtime_ns && futimens(fd, times) < 0) ? -1 : 0;
+}
+
+static int place(int dir, const char *name, int fd) {
+    char self[32], temp[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    beneath_name(temp);
+    if (linkat(AT_FDCWD, self, dir, temp, AT_SYMLINK_FOLLOW) < 0)
+        return -1;
+    return rename_over(dir, temp, name);
+}
+
+static void do_place(struct ask *a) {
+    const char *path = get_path(a), *name = "";
+    uint32_t mode = wire_get_u32(a->in);
+    uint64_t mtime_ns = wire_get_u64(a->in);
+    AUTO_FD fd = wire_take_fd(a->in);
+    if (!is_whole(a) || check_temp(a, fd) < 0) {
+        files_error(a->o, EINVAL, "place");
+        return;
+    }
+    AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
+    int replaced = dir < 0 ? -1 : look_at(dir, name);
+    if (replaced < 0 || dress(fd, (mode_t)(mode & MODES), mtime_ns) < 0 ||
+        place(dir, name, fd) < 0) {
+        files_error(a->o, errno, path);
+        return;
+    }
+    wire_begin(a->o, WIRE_I_REPLY);
+    wire_put_u32(a->o, (uint32_t)replaced);
+}
+
+static void do_link(struct ask *a) {
+    const char *target = get_path(a), *path = get_path(a), *name = "";
+    char temp[32];
+    if (!is_whole(a)) {
+        files_error(a->o, EINVAL, "link");
+        return;
+    }
+    beneath_name(temp);
+    AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
+    int r = dir < 0 || look_at(dir, name) < 0 ? -1 : symlinkat(target, dir, temp);
+    if (r == 0)
+        r = fchownat(dir, temp, a->place.uid, a->place.uid, AT_SYMLINK_NOFOLLOW);
+    done(a, r < 0 ? -1 : rename_over(dir, temp, name), path);
+}
+
+/* ---- which ---- */
+
+static const struct {
+    enum wire_type type;
+    void (*fn)(struct ask *a);
+} requests[] = {
+    {WIRE_I_OPEN, do_open},   {WIRE_I_CHANGES, do_changes}, {WIRE_I_STAT, do_stat},
+    {WIRE_I_LIST, do_list},   {WIRE_I_MKDIR, do_mkdir},     {WIRE_I_MOVE, do_move},
+    {WIRE_I_CHMOD, do_chmod}, {WIRE_I_REMOVE, do_remove},   {WIRE_I_TEMP, do_temp},
+    {WIRE_I_PLACE, do_place}, {WIRE_I_LINK, do_link},
+};
+
+bool files_serve(struct wire_in *in, int workspace, uint32_t uid, struct wire_out *o, int *ret_fd) {
+    *ret_fd = -1;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        if (requests[i].type != in->type)
+            continue;
+        requests[i].fn(&(struct ask){{workspace, uid}, in, o, ret_fd});
+        return true;
+    }
+    return false;
 }

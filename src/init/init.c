@@ -5,7 +5,7 @@
  * the private places, makes the pipes and sockets (whoever makes a pipe pays for its buffer), sends
  * all ends to the nursery and goes on to serve these, one message at a time, never blocking
  * on any of them:
- *   - the server's requests on the request socket (a table, see requests[]);
+ *   - the server's requests on the request socket (a table, see requests[], and files.c);
  *   - the nursery, which asks for the ends of one more process, and the listeners that kernels hand
  * over before any user code, on the `hand` socket;
  *   - these seccomp listeners (procs.h): refused calls are answered with their errno and told to
@@ -247,14 +247,6 @@ static void done(struct wire_out *o, int errnum, const char *what) {
         wire_begin(o, WIRE_I_REPLY);
 }
 
-static void do_open(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
-    files_open(in, b->workspace, b->plan.uid, o, fd);
-}
-
-static void do_changes(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
-    files_changes(in, b->workspace, o, fd);
-}
-
 static void do_kill(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)b, (void)in, (void)fd;
     done(o, kill_all(), "kill");
@@ -293,9 +285,8 @@ static const struct {
     enum wire_type type;
     void (*fn)(struct box *, struct wire_in *, struct wire_out *, int *fd);
 } requests[] = {
-    {WIRE_I_OPEN, do_open},     {WIRE_I_CHANGES, do_changes}, {WIRE_I_KILL, do_kill},
-    {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},   {WIRE_I_WATCH, do_watch},
-    {WIRE_I_USAGE, do_usage},
+    {WIRE_I_KILL, do_kill},   {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},
+    {WIRE_I_WATCH, do_watch}, {WIRE_I_USAGE, do_usage},
 };
 
 static void serve_request(struct box *b) {
@@ -310,7 +301,8 @@ static void serve_request(struct box *b) {
     struct wire_out o;
     int fd = -1;
     files_error(&o, ENOSYS, "no such request");
-    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    bool found = files_serve(&in, b->workspace, b->plan.uid, &o, &fd);
+    for (size_t i = 0; !found && i < sizeof requests / sizeof *requests; i++) {
         if (requests[i].type == in.type) {
             requests[i].fn(b, &in, &o, &fd);
             break;

@@ -58,6 +58,16 @@
     X(I_MORE) /* -                                 ends for one more process */                     \
     /* S→I, each answered by I_REPLY or I_ERROR in order */                                       \
     X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */        \
+    X(I_STAT)    /* str path ("": the workspace) */                                                 \
+    X(I_LIST)    /* str path, u32 recursive, u32 most, str after (the last page's last path) */     \
+    X(I_MKDIR)   /* str path, u32 mode, u32 parents */                                              \
+    X(I_MOVE)    /* str from, str to              nothing is replaced */                            \
+    X(I_CHMOD)   /* str path, u32 mode */                                                           \
+    X(I_REMOVE)  /* str path, u32 recursive */                                                      \
+    X(I_TEMP)    /* -                             a file without a name, to write to */             \
+    X(I_PLACE)   /* str path, u32 mode, u64 mtime_ns (0: as it is); fd: that file   gives it its    \
+                    name, over another file */                                                      \
+    X(I_LINK)    /* str target, str path          a symlink, over another file */                   \
     X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
     X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
@@ -65,8 +75,10 @@
     X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */          \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
     /* I→S */                                                                                     \
-    X(I_REPLY)  /* I_OPEN: one fd; I_CHANGES: u32 count, u32 cut, fd with records                   \
-                   (see init/files.c); I_USAGE: u64 peak bytes, u64 cpu us */                       \
+    X(I_REPLY)  /* I_OPEN, I_TEMP: one fd; I_STAT: bytes, a record of wire/entry.h; I_LIST:         \
+                   u32 count, u32 cut, fd with such records; I_PLACE: u32 replaced; I_CHANGES: u32  \
+                   count, u32 cut, fd with records (init/walk.h); I_USAGE: u64 peak bytes, u64 cpu  \
+                   us */                                                                            \
     X(I_ERROR)  /* u32 errno, str why */                                                            \
     X(I_DENIED) /* str op, str detail, str rule  unasked: a refusal the user should hear of */      \
     X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */     \
