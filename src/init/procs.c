@@ -4,9 +4,10 @@
  * last process that came from it is gone, so until then there may be someone for SIGNAL_TREE to
  * find. Nobody is woken when a process ends; that is looked at when it matters.
  *
- * A tree is killed in two steps: first all in it are stopped, until a look at /proc finds no one
- * who runs, then all are killed. Whoever is stopped cannot fork, and stays the parent of its
- * children, which would otherwise become ours and be lost from sight. */
+ * Who comes from whom: every kernel and command has a user namespace of its own, which nobody in it
+ * can leave; parents and sessions tell for one that is not there any more to be looked at. A tree
+ * is killed in two steps: first all in it are stopped, until a look at /proc finds no one who runs,
+ * then all are killed. Whoever is stopped cannot fork, and stays the parent of its children. */
 
 #include "init/procs.h"
 
@@ -20,12 +21,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TREE_MAX   4096 /* processes looked at */
 #define STOP_LOOKS 100  /* naps of 200 µs: for those that somebody keeps from stopping */
+
+/* 0: it cannot be told, or is the one that we are in. */
+static ino_t space_of(const char *pid) {
+    char path[64];
+    struct stat st, ours;
+    snprintf(path, sizeof path, "/proc/%.16s/ns/user", pid);
+    bool good = stat(path, &st) == 0 && stat("/proc/self/ns/user", &ours) == 0;
+    return good && st.st_ino != ours.st_ino ? st.st_ino : 0;
+}
 
 static bool has_ended(int pidfd) {
     struct pollfd p = {.fd = pidfd, .events = POLLIN};
@@ -90,6 +101,10 @@ void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener) {
     }
     *one = (struct proc){.number = number, .pid = pid, .listener = listener};
     one->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)pid);
+    if (p->live)
+        one->space = space_of(text);
 }
 
 pid_t procs_pid(const struct procs *p, uint32_t number) {
@@ -104,6 +119,7 @@ pid_t procs_pid(const struct procs *p, uint32_t number) {
 
 struct node {
     pid_t pid, parent, session;
+    ino_t space;
     bool running; /* neither stopped nor dead */
     bool dead;
     bool within;
@@ -125,6 +141,7 @@ static bool read_node(const char *name, struct node *ret) {
         return false;
     *ret = (struct node){.pid = (pid_t)strtol(name, NULL, 10), .parent = parent};
     ret->session = session;
+    ret->space = space_of(name);
     ret->dead = state == 'Z' || state == 'X';
     ret->running = !ret->dead && state != 'T';
     return true;
@@ -135,17 +152,18 @@ static int by_pid(const void *a, const void *b) {
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static bool mark(struct look *l, struct node *one, pid_t root) {
+static bool mark(struct look *l, struct node *one, const struct proc *root) {
     if (one->within)
         return false;
     const struct node key = {.pid = one->parent};
     const struct node *parent = bsearch(&key, l->nodes, l->n, sizeof key, by_pid);
-    one->within = one->pid == root || one->session == root || (parent && parent->within);
+    one->within = one->pid == root->pid || one->session == root->pid ||
+                  (root->space && one->space == root->space) || (parent && parent->within);
     return one->within;
 }
 
 /* Everybody's children mostly have higher numbers, so one round is enough but for the last. */
-static void look_at_tree(struct look *l, pid_t root) {
+static void look_at_tree(struct look *l, const struct proc *root) {
     DIR *d = opendir("/proc");
     l->n = 0;
     for (struct dirent *ent; d && l->n < TREE_MAX && (ent = readdir(d));) {
@@ -171,7 +189,7 @@ static unsigned send_all(const struct look *l, int sig, bool only_running) {
     return sent;
 }
 
-static int signal_tree(pid_t root, int sig) {
+static int signal_tree(const struct proc *root, int sig) {
     static struct look l;
     const struct timespec nap = {.tv_nsec = 200000};
     look_at_tree(&l, root);
@@ -190,7 +208,7 @@ int procs_signal(struct procs *p, uint32_t number, uint32_t sig, uint32_t scope)
     if (!one)
         return ESRCH;
     if (scope == SIGNAL_TREE)
-        return signal_tree(one->pid, (int)sig);
+        return signal_tree(one, (int)sig);
     if (one->pidfd < 0)
         return ESRCH;
     long r = scope == SIGNAL_GROUP ? kill(-one->pid, (int)sig)

@@ -13,6 +13,7 @@
 struct proc {
     uint32_t number;
     pid_t pid;         /* 0: the entry is free */
+    ino_t space;       /* its user namespace, which all that come from it are in; 0: not known */
     int pidfd;         /* -1: it has ended */
     int listener;      /* -1: nobody uses the filter any more, or too many asked */
     unsigned notes;    /* how many refused calls were answered */
@@ -22,6 +23,7 @@ struct proc {
 struct procs {
     struct proc all[PROCS_MAX];
     unsigned top; /* entries from here on were never used */
+    bool live;    /* trees will be signalled: their user namespaces are worth a look */
 };
 
 /* No room for one more that lives. */

@@ -17,11 +17,13 @@
 static const int of_kernel[KERNEL_OWNER_FDS] = {SANDBOX_CTL, SANDBOX_STDIN, SANDBOX_STDOUT,
                                                 SANDBOX_STDERR};
 
+#define KEPT_STDIN 1
+
 struct kept_kernel {
     struct kept_kernel *next;
     uint32_t number;
-    int fds[KERNEL_OWNER_FDS];
-    bool exited; /* while no server was there */
+    int fds[KERNEL_OWNER_FDS]; /* stdin is -1 when it is shut */
+    bool exited;               /* while no server was there */
     uint32_t status;
 };
 
@@ -73,6 +75,12 @@ void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in) {
         k->fds[i] = wire_take_fd(in);
 }
 
+void kept_shut(struct slot *s, uint32_t number) {
+    struct kept_kernel *k = s->kept ? *find(s->kept, number) : NULL;
+    if (k)
+        fd_close(&k->fds[KEPT_STDIN]);
+}
+
 void kept_exited(struct slot *s, uint32_t number, uint32_t status, bool heard) {
     struct kept_kernel **at = s->kept ? find(s->kept, number) : NULL;
     if (!at || !*at)
@@ -111,14 +119,15 @@ void kept_free(struct slot *s) {
 
 /* ---- for the next server ---- */
 
-static void put_kernel(struct warden *w, const struct slot *s, const struct kept_kernel *k) {
+static void put_kernel(struct warden *w, const struct slot *s, const struct kept_kernel *k,
+                       int shut) {
     struct wire_out o;
     if (k->number != 0) {
         wire_begin(&o, WIRE_W_KERNEL_MADE);
         wire_put_u64(&o, s->sandbox);
         wire_put_u32(&o, k->number);
         for (int i = 0; i < KERNEL_OWNER_FDS; i++)
-            wire_put_fd(&o, k->fds[i]);
+            wire_put_fd(&o, k->fds[i] < 0 ? shut : k->fds[i]);
         chan_send(&w->server_chan, &o);
     }
     if (k->exited) {
@@ -139,7 +148,7 @@ static void put_sandbox(struct warden *w, struct slot *s, int shut) {
     int fds[SANDBOX_FDS_];
     memcpy(fds, h->fds, sizeof fds);
     for (int i = 0; i < KERNEL_OWNER_FDS; i++)
-        fds[of_kernel[i]] = first ? first->fds[i] : shut;
+        fds[of_kernel[i]] = first && first->fds[i] >= 0 ? first->fds[i] : shut;
     struct wire_out o;
     wire_begin(&o, WIRE_W_KEPT);
     wire_put_u64(&o, s->sandbox);
@@ -164,7 +173,7 @@ static void give(struct warden *w, struct slot *s, int shut) {
     }
     put_sandbox(w, s, shut);
     for (struct kept_kernel **at = &s->kept->kernels; *at;) {
-        put_kernel(w, s, *at);
+        put_kernel(w, s, *at, shut);
         if ((*at)->exited)
             drop_kernel(at);
         else
@@ -173,7 +182,7 @@ static void give(struct warden *w, struct slot *s, int shut) {
 }
 
 void kept_give(struct warden *w) {
-    int pair[2] = {-1, -1}; /* in place of a first kernel that has ended: an end that is shut */
+    int pair[2] = {-1, -1}; /* in place of what is closed: an end that is shut */
     struct err e;
     wire_pair(pair, &e);
     fd_close(&pair[1]);

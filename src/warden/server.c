@@ -111,6 +111,18 @@ static bool do_kernel(struct warden *w, struct wire_in *in) {
     return true;
 }
 
+static bool do_shut(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint64_t id = wire_get_u64(in);
+    uint32_t number = wire_get_u32(in);
+    if (wire_end(in, &e) < 0)
+        return false;
+    struct slot *s = slots_find(w, id);
+    if (s && !s->orphan)
+        kept_shut(s, number);
+    return true;
+}
+
 static bool do_keep(struct warden *w, struct wire_in *in) {
     struct err e;
     uint64_t id = wire_get_u64(in);
@@ -129,10 +141,8 @@ static const struct {
     unsigned nfds;
     bool (*fn)(struct warden *, struct wire_in *);
 } requests[] = {
-    {WIRE_W_MAKE, 0, do_make},
-    {WIRE_W_END, 0, do_end},
-    {WIRE_W_KERNEL, 0, do_kernel},
-    {WIRE_W_KEEP, 1, do_keep},
+    {WIRE_W_MAKE, 0, do_make}, {WIRE_W_END, 0, do_end},   {WIRE_W_KERNEL, 0, do_kernel},
+    {WIRE_W_SHUT, 0, do_shut}, {WIRE_W_KEEP, 1, do_keep},
 };
 
 static void on_msg(struct chan *c, struct wire_in *in) {

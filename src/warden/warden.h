@@ -103,6 +103,8 @@ void server_tell_kernel_failed(struct warden *w, uint64_t sandbox, uint32_t numb
 /* N_MADE, N_KERNEL_MADE: take the descriptors. */
 void kept_made(struct slot *s, struct wire_in *in);
 void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in);
+/* The server has closed its end of the process's stdin, which is none while we have a copy. */
+void kept_shut(struct slot *s, uint32_t number);
 /* `heard`: by a server. */
 void kept_exited(struct slot *s, uint32_t number, uint32_t status, bool heard);
 /* Takes *journal. */

@@ -9,6 +9,7 @@
     X(W_MAKE)   /* u32 profile                                      a sandbox, please */            \
     X(W_END)    /* u64 sandbox                                      kill it, whatever it does */    \
     X(W_KERNEL) /* u64 sandbox, u32 number                        one more process in it */         \
+    X(W_SHUT) /* u64 sandbox, u32 number      its stdin is at its end: the copy of it goes too */   \
     X(W_KEEP) /* u64 sandbox; fd: its journal      it outlives this server; the next gets both */   \
     /* W→S */                                                                                     \
     X(W_MADE)   /* u64 sandbox, u32 profile, u32 slot, u32 knobs;                                   \
