@@ -94,7 +94,7 @@ static int stdin_fd(const struct command *c) {
 static void close_stdin(struct command *c) {
     loop_unwatch(loop_of(c), &c->stdin_watch);
     c->stdin_closed = true;
-    fd_close(&c->process.fds[0]);
+    process_close_stdin(&c->process);
 }
 
 static void pump_stdin(struct command *c) {
@@ -119,7 +119,7 @@ static void pump_stdin(struct command *c) {
     c->stdin_at = 0;
     loop_unwatch(loop_of(c), &c->stdin_watch);
     if (c->stdin_closed)
-        fd_close(&c->process.fds[0]);
+        process_close_stdin(&c->process);
 }
 
 static void on_stdin(struct watch *w, uint32_t events) {

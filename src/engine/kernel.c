@@ -86,7 +86,7 @@ static int watch_outputs(struct kernel *k, struct err *e) {
         if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
             return -1;
     }
-    fd_close(&k->process.fds[0]); /* whoever reads it reads the end of it; see input() */
+    process_close_stdin(&k->process); /* see input() */
     return 0;
 }
 

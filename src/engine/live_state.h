@@ -46,6 +46,8 @@ void process_take_first(struct process *p, struct live *l);
 void process_signal(struct process *p, int sig, enum signal_scope scope);
 /* Ends it and all that comes from it; on_end comes. */
 void process_kill(struct process *p);
+/* Whoever reads it reads its end. */
+void process_close_stdin(struct process *p);
 /* No more callbacks. */
 void process_done(struct process *p);
 /* From the warden, and from number 0's socket. */

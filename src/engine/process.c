@@ -178,6 +178,17 @@ void process_signal(struct process *p, int sig, enum signal_scope scope) {
     sandbox_ask_for(p->live->sandbox, &o, answered, p->live);
 }
 
+void process_close_stdin(struct process *p) {
+    struct wire_out o;
+    if (p->fds[0] < 0)
+        return;
+    fd_close(&p->fds[0]);
+    wire_begin(&o, WIRE_W_SHUT); /* the warden has a copy */
+    wire_put_u64(&o, p->live->sandbox->id);
+    wire_put_u32(&o, p->number);
+    chan_send(&p->live->engine->warden, &o);
+}
+
 void process_kill(struct process *p) {
     p->doomed = true;
     process_signal(p, SIGKILL, SIGNAL_TREE);
