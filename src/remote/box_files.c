@@ -17,6 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Where all sources of one call go. */
+struct target {
+    struct box *box;     /* borrowed */
+    const char *sandbox; /* borrowed: its URL's path */
+    const char *dest;    /* borrowed */
+    bool into;           /* it is a directory: each keeps its name */
+};
+
 static bool is_dash(const char *word) {
     return strcmp(word, "-") == 0;
 }
@@ -108,12 +116,12 @@ static int source_open(const char *path, struct source *s, struct err *e) {
     return S_ISREG(st.st_mode) ? 0 : spool(path, s, e);
 }
 
-static int send_source(struct box *b, const char *sandbox, const struct source *s, const char *path,
+static int send_source(const struct target *t, const struct source *s, const char *path,
                        struct err *e) {
     AUTO_BUF url = BUF_INIT;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     struct progress p;
-    box_place_url(&url, sandbox, s->is_dir ? "archive" : "files", path);
+    box_place_url(&url, t->sandbox, s->is_dir ? "archive" : "files", path);
     if (!s->is_dir)
         buf_addf(&url, "?mode=%04o", (unsigned)s->mode);
     progress_init(&p, s->name ? s->name : path);
@@ -124,22 +132,21 @@ static int send_source(struct box *b, const char *sandbox, const struct source *
                                                      ? "Content-Type: application/gzip"
                                                      : "Content-Type: application/octet-stream",
                                   .watch = &p.watch};
-    int rc = box_call(b, &c, &reply, e);
+    int rc = box_call(t->box, &c, &reply, e);
     progress_done(&p);
     return rc;
 }
 
-static int put_one(struct box *b, const char *sandbox, const char *word, const char *dest,
-                   bool into, struct err *e) {
+static int put_one(const struct target *t, const char *word, struct err *e) {
     struct source s = {.fd = -1};
-    box_allow_signals(b, true);
+    box_allow_signals(t->box, true);
     int rc = source_open(word, &s, e);
-    box_allow_signals(b, false);
-    if (rc == 0 && into && !s.name)
+    box_allow_signals(t->box, false);
+    if (rc == 0 && t->into && !s.name)
         rc = err_user(e, "bad_value", "stdin has no name: DESTINATION must be that of a file");
-    AUTO_FREE char *path = box_place_join(dest, rc == 0 && into ? s.name : "");
+    AUTO_FREE char *path = box_place_join(t->dest, rc == 0 && t->into ? s.name : "");
     if (rc == 0)
-        rc = send_source(b, sandbox, &s, path, e);
+        rc = send_source(t, &s, path, e);
     source_done(&s);
     return rc;
 }
@@ -158,8 +165,9 @@ int box_put(struct box *b, struct err *e) {
             return -1;
         into = there == PLACE_DIRECTORY;
     }
+    const struct target t = {b, sandbox.data, dest, into};
     for (unsigned i = 1; i + 1 < w->n; i++)
-        if (put_one(b, sandbox.data, w->items[i], dest, into, e) < 0)
+        if (put_one(&t, w->items[i], e) < 0)
             return -1;
     return 0;
 }
@@ -248,25 +256,24 @@ static int get_directory(struct box *b, const char *url, const char *path, struc
     return rc;
 }
 
-static int get_one(struct box *b, const char *sandbox, const char *word, const char *dest,
-                   bool into, struct err *e) {
+static int get_one(const struct target *t, const char *word, struct err *e) {
     AUTO_FREE char *from = NULL;
     AUTO_BUF url = BUF_INIT;
     AUTO_BUF to = BUF_INIT;
     enum box_place there = PLACE_NONE;
     if (box_place_path(word, &from, NULL, e) < 0 ||
-        box_place_look(b, sandbox, from, &there, e) < 0 || box_check_signals(b, e) < 0)
+        box_place_look(t->box, t->sandbox, from, &there, e) < 0 || box_check_signals(t->box, e) < 0)
         return -1;
-    box_place_url(&url, sandbox, there == PLACE_DIRECTORY ? "archive" : "files", from);
-    if (is_dash(dest) && !into) {
-        box_allow_signals(b, true);
-        return fetch(b, url.data, STDOUT_FILENO, "stdout", e);
+    box_place_url(&url, t->sandbox, there == PLACE_DIRECTORY ? "archive" : "files", from);
+    if (is_dash(t->dest) && !t->into) {
+        box_allow_signals(t->box, true); /* nothing is half done when we end */
+        return fetch(t->box, url.data, STDOUT_FILENO, "stdout", e);
     }
-    buf_adds(&to, dest);
-    if (into)
-        buf_addf(&to, "%s%s", *dest && dest[strlen(dest) - 1] != '/' ? "/" : "",
+    buf_adds(&to, t->dest);
+    if (t->into)
+        buf_addf(&to, "%s%s", to.data[to.len - 1] == '/' ? "" : "/",
                  *from ? box_place_name(from) : "workspace");
-    return (there == PLACE_DIRECTORY ? get_directory : get_file)(b, url.data, to.data, e);
+    return (there == PLACE_DIRECTORY ? get_directory : get_file)(t->box, url.data, to.data, e);
 }
 
 int box_get(struct box *b, struct err *e) {
@@ -283,8 +290,9 @@ int box_get(struct box *b, struct err *e) {
         return err_user(e, "output_failed", "cannot make %s: %s", dest, strerror(errno));
     if (box_find(b, &sandbox, e) < 0)
         return -1;
+    const struct target t = {b, sandbox.data, dest, into};
     for (unsigned i = 1; i + 1 < w->n; i++)
-        if (get_one(b, sandbox.data, w->items[i], dest, into, e) < 0)
+        if (get_one(&t, w->items[i], e) < 0)
             return -1;
     return 0;
 }

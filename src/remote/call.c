@@ -243,10 +243,12 @@ static int transfer_run(struct transfer *t, struct err *e) {
         if (code != CURLM_OK)
             return err_set(e, EIO, "talk to the server: %s", curl_multi_strerror(code));
         if (look_for_end(t, &result)) {
-            if (result != CURLE_OK && !(sink && sink->is_over(sink->arg)))
-                return failed(t, result, e);
-            long status;
+            long status = 0;
             curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+            /* A server that refuses an upload need not read it to its end. */
+            bool refused = result == CURLE_SEND_ERROR && status >= 400;
+            if (result != CURLE_OK && !refused && !(sink && sink->is_over(sink->arg)))
+                return failed(t, result, e);
             t->reply->status = (int)status;
             /* What the sink has taken and not passed on yet. */
             while (sink && sink->wait_fd(sink->arg) >= 0) {

@@ -40,12 +40,24 @@ static void say(struct cell *c, const char *what, json_t *body) {
 
 static void interrupt(struct cell *c) {
     AUTO_BUF path = BUF_INIT;
+    struct err ignored;
+    if (isatty(STDERR_FILENO)) /* behind the ^C */
+        (void)fd_write_all(STDERR_FILENO, "\n", 1, &ignored);
     if (!c->is_command) {
         say(c, "/interrupt", json_object());
     } else if (c->id[0]) {
         buf_addf(&path, "/commands/%s/signal", c->id);
         say(c, path.data, json_pack("{s:s}", "signal", "SIGINT"));
     }
+}
+
+/* A cell is interrupted when its reader goes; a command would run on. */
+static void kill_command(struct cell *c) {
+    AUTO_BUF path = BUF_INIT;
+    if (!c->is_command || c->only_looks || !c->id[0])
+        return;
+    buf_addf(&path, "/commands/%s/signal", c->id);
+    say(c, path.data, json_pack("{s:s}", "signal", "SIGKILL"));
 }
 
 static bool on_signal(void *arg, int signal) {
@@ -287,6 +299,8 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     int rc = remote_do(c->box->r, &call, &reply, e);
     show_typing(c);
+    if (reply.signal || c->unread)
+        kill_command(c);
     if (rc < 0)
         return -1;
     if (c->broken) {
