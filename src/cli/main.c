@@ -18,6 +18,8 @@ static const struct verb {
     const char *help;
 } verbs[] = {
     {"run", verb_run, "run a Python program in a fresh sandbox"},
+    {"sandbox", verb_sandbox, "make, use and end live sandboxes of a server"},
+    {"shell", verb_sandbox, "open a Python prompt in a sandbox"},
     {"serve", verb_serve, "keep an engine with warm sandboxes running"},
     {"status", verb_status, "say how a running engine or server is doing"},
     {"doctor", verb_doctor, "check what isolation this machine gives"},
@@ -41,7 +43,7 @@ static int verb_help(int argc, char **argv) {
     puts("cloche runs untrusted Python in warm, isolated sandboxes.\n");
     for (size_t i = 0; i < VERBS; i++)
         printf("  cloche %-9s %s\n", verbs[i].name, verbs[i].help);
-    puts("\n`cloche VERB --help` says more about run, serve, status, doctor, config and key.");
+    puts("\n`cloche VERB --help` says more about each verb.");
     return 0;
 }
 

@@ -181,3 +181,18 @@ int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, stru
     }
     return 0;
 }
+
+int outdir_mkdir(struct outdir *d, const char *name, struct err *e) {
+    if (outdir_open(d, e) < 0)
+        return -1;
+    AUTO_FREE char *parts = xstrdup(name);
+    AUTO_FD dir = -1;
+    AUTO_FD made = -1;
+    const char *last = NULL;
+    if (open_parent(d->fd, parts, &dir, &last) < 0)
+        return fail(e, d->path, name);
+    if (mkdirat(dir, last, 0777) < 0 && errno != EEXIST)
+        return fail(e, d->path, name);
+    made = open_beneath(dir, last, O_PATH | O_DIRECTORY);
+    return made < 0 ? fail(e, d->path, name) : 0;
+}

@@ -20,4 +20,6 @@ int outdir_check(const char *path, struct err *e);
 int outdir_open(struct outdir *d, struct err *e);
 /* Copies `size` bytes from the start of fd to DIR/name. */
 int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, struct err *e);
+/* DIR/name is a directory, and was one or is made. */
+int outdir_mkdir(struct outdir *d, const char *name, struct err *e);
 void outdir_done(struct outdir *d);

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "cli/paths.h"
 #include "cli/report.h"
+#include "cli/verbs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,4 +22,12 @@ int remote_exec(char **argv, bool json) {
     execv(path.data, argv);
     err_user(&e, "engine_failed", "cannot start %s: %s", path.data, strerror(errno));
     return report(&e, json);
+}
+
+/* All of it is HTTP; its options are read where they are used. */
+int verb_sandbox(int argc, char **argv) {
+    bool json = false;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        json |= strcmp(argv[i], "--json") == 0;
+    return remote_exec(argv, json);
 }

@@ -51,16 +51,23 @@ static const struct remedy *find_remedy(const char *kind) {
     return &none;
 }
 
+void report_plain(struct buf *to, const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        unsigned char next = i + 1 < len ? (unsigned char)text[i + 1] : 0;
+        if (c < 0x20 || c == 0x7f)
+            buf_addf(to, "\\x%02x", c);
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0) /* U+0080 to U+009F: some obey them */
+            buf_addf(to, "\\u00%02x", (unsigned char)text[++i]);
+        else
+            buf_addc(to, (char)c);
+    }
+}
+
 void report_say(const char *text) {
     AUTO_BUF line = BUF_INIT;
     buf_adds(&line, "cloche: ");
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < 0x20 || c == 0x7f)
-            buf_addf(&line, "\\x%02x", c);
-        else
-            buf_addc(&line, (char)c);
-    }
+    report_plain(&line, text, strlen(text));
     buf_addc(&line, '\n');
     struct err ignored;
     (void)fd_write_all(STDERR_FILENO, line.data, line.len, &ignored);
@@ -103,8 +110,8 @@ int report(const struct err *e, bool json) {
 
 int report_bad_verb(const char *word, struct err *e) {
     char quoted[64];
-    return err_user(
-        e, "bad_option",
-        "there is no verb %s: it is run, serve, status, key, doctor, config, version or help",
-        log_quote(word, quoted, sizeof quoted));
+    return err_user(e, "bad_option",
+                    "there is no verb %s: it is run, sandbox, shell, serve, status, key, doctor, "
+                    "config, version or help",
+                    log_quote(word, quoted, sizeof quoted));
 }

@@ -5,6 +5,9 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct buf;
 
 struct failure {
     const char *kind, *message, *remediation; /* borrowed */
@@ -15,6 +18,8 @@ struct failure {
 int report(const struct err *e, bool json);
 int report_failure(const struct failure *f, bool json);
 
+/* Text from anyone for a terminal: control characters are escaped. */
+void report_plain(struct buf *to, const char *text, size_t len);
 /* One line "cloche: …" on stderr, control characters escaped. */
 void report_say(const char *text);
 

@@ -6,6 +6,7 @@
 #define EXIT_CLOCHE 125
 
 int verb_run(int argc, char **argv);
+int verb_sandbox(int argc, char **argv); /* and `cloche shell` */
 int verb_serve(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_doctor(int argc, char **argv);

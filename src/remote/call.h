@@ -33,20 +33,35 @@ struct remote_sink {
     int (*on_ready)(void *arg, struct err *e);
     /* The sink has what it wanted or wants no more: the connection is closed. */
     bool (*is_over)(void *arg);
+    /* All below may be NULL. A descriptor from which it wants to read, or -1; it can be read. */
+    int (*input_fd)(void *arg);
+    int (*on_input)(void *arg, struct err *e);
+    /* False: the transfer ends. */
+    bool (*on_signal)(void *arg, int signal);
+};
+
+/* Told from time to time how far a long transfer is; the total is 0 while nobody knows it. */
+struct remote_watch {
+    void *arg;
+    void (*moved)(void *arg, uint64_t done, uint64_t total);
 };
 
 struct remote_call {
     const char *method, *path;
-    const struct buf *json; /* a body, or NULL */
-    int upload;             /* a file to send as a form, or -1 */
-    const char *upload_name;
-    const struct remote_sink *sink; /* or NULL: the body is kept */
-    bool gives_signs;               /* of life: a long silence means that the server is gone */
+    const char *header;               /* one more, or NULL */
+    const struct buf *json;           /* a body, or NULL */
+    int upload;                       /* a file to send, or -1 */
+    const char *upload_name;          /* in a form; NULL: the file is the body */
+    const char *upload_type;          /* its media type then, or NULL */
+    const struct remote_watch *watch; /* or NULL */
+    const struct remote_sink *sink;   /* or NULL: the body is kept */
+    bool gives_signs;                 /* of life: a long silence means that the server is gone */
 };
 
 struct remote_reply {
     int status;      /* of HTTP; 0 when a signal came first or the sink was over */
     int signal;      /* that came, or 0 */
+    bool has_etag;   /* what files have and answers have not */
     struct buf body; /* what no sink took */
 };
 #define REMOTE_REPLY_INIT                                                                          \

@@ -1,6 +1,6 @@
-/* cloche-remote: `cloche run --server` and `cloche status --server`, started by cloche with the
- * same arguments. A program of its own, because libcurl brings some twenty libraries along whose
- * loading takes longer than a run does. */
+/* cloche-remote: `cloche run --server`, `cloche status --server`, `cloche sandbox` and `cloche
+ * shell`, started by cloche with the same arguments. A program of its own, because libcurl brings
+ * some twenty libraries along whose loading takes longer than a run does. */
 
 #include "cli/verbs.h"
 #include "remote/verbs.h"
@@ -15,6 +15,8 @@ int main(int argc, char **argv) {
         return remote_run(argc, argv);
     if (argc > 1 && strcmp(argv[0], "status") == 0)
         return remote_status(argc, argv);
+    if (argc > 0 && (strcmp(argv[0], "sandbox") == 0 || strcmp(argv[0], "shell") == 0))
+        return remote_sandbox(argc, argv);
     fputs("cloche: cloche-remote is started by `cloche run --server URL`\n", stderr);
     return EXIT_CLOCHE;
 }

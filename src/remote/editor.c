@@ -1,0 +1,247 @@
+/* See editor.h. */
+
+#include "remote/editor.h"
+
+#include "base/fd.h"
+#include "cli/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <histedit.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define HISTORY_LINES 1000
+#define SHOWN_MAX     200 /* matches */
+
+struct editor {
+    EditLine *el;
+    History *history;
+    char *history_file; /* owned, or NULL */
+    const char *prompt; /* borrowed, while a line is read */
+    int signals;        /* borrowed */
+    int signal;         /* that ended the reading, or 0 */
+    struct editor_completion completion;
+};
+
+static struct editor *editor_of(EditLine *el) {
+    void *data = NULL;
+    el_get(el, EL_CLIENTDATA, &data);
+    return data;
+}
+
+static char *show_prompt(EditLine *el) {
+    return (char *)(uintptr_t)editor_of(el)->prompt; /* it only reads it */
+}
+
+/* ---- keys ---- */
+
+/* 1: a byte; 0: the end; -1: a signal. */
+static int read_byte(struct editor *ed, char *ret) {
+    for (;;) {
+        struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                             {.fd = ed->signals, .events = POLLIN}};
+        struct signalfd_siginfo info;
+        if (poll(p, 2, -1) < 0 && errno != EINTR)
+            return 0;
+        if (p[1].revents && read(ed->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+            if (info.ssi_signo != SIGWINCH) {
+                ed->signal = (int)info.ssi_signo;
+                return -1;
+            }
+            el_resize(ed->el);
+        }
+        if (!p[0].revents)
+            continue;
+        ssize_t n = read(STDIN_FILENO, ret, 1);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        return n == 1;
+    }
+}
+
+/* One character for libedit, from as many bytes as it has. */
+static int read_key(EditLine *el, wchar_t *ret) {
+    struct editor *ed = editor_of(el);
+    mbstate_t state = {0};
+    for (;;) {
+        char byte;
+        int rc = read_byte(ed, &byte);
+        if (rc <= 0)
+            return rc;
+        size_t n = mbrtowc(ret, &byte, 1, &state);
+        if (n == (size_t)-2)
+            continue;
+        if (n == (size_t)-1)
+            *ret = L'\xfffd';
+        return 1;
+    }
+}
+
+/* ---- Tab ---- */
+
+static size_t common_prefix(const struct editor_matches *m) {
+    size_t len = strlen(m->items[0]);
+    for (unsigned i = 1; i < m->n; i++) {
+        size_t k = 0;
+        while (k < len && m->items[i][k] == m->items[0][k])
+            k++;
+        len = k;
+    }
+    while (len && ((unsigned char)m->items[0][len] & 0xc0) == 0x80)
+        len--; /* no half characters */
+    return len;
+}
+
+static bool is_plain(const char *text, size_t len) {
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static size_t count_characters(const char *text, size_t len) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void show_matches(const struct editor_matches *m) {
+    AUTO_BUF out = BUF_INIT;
+    buf_addc(&out, '\n');
+    for (unsigned i = 0; i < m->n && i < SHOWN_MAX; i++) {
+        report_plain(&out, m->items[i], strlen(m->items[i]));
+        buf_adds(&out, i + 1 < m->n && i + 1 < SHOWN_MAX ? "  " : "");
+    }
+    if (m->n > SHOWN_MAX)
+        buf_addf(&out, "  and %u more", m->n - SHOWN_MAX);
+    buf_addc(&out, '\n');
+    struct err ignored;
+    (void)fd_write_all(STDOUT_FILENO, out.data, out.len, &ignored);
+}
+
+static unsigned char insert(EditLine *el, const struct editor_matches *m) {
+    size_t len = common_prefix(m);
+    if (count_characters(m->items[0], len) > m->replaces || m->n == 1) {
+        AUTO_FREE char *text = strndup(m->items[0], len);
+        if (!text || !is_plain(text, len))
+            return CC_ERROR;
+        el_deletestr(el, (int)m->replaces);
+        return el_insertstr(el, text) < 0 ? CC_ERROR : CC_REFRESH;
+    }
+    show_matches(m);
+    return CC_REDISPLAY;
+}
+
+static void free_matches(struct editor_matches *m) {
+    for (unsigned i = 0; i < m->n; i++)
+        free(m->items[i]);
+    free(m->items);
+}
+
+static unsigned char complete(EditLine *el, int ch) {
+    struct editor *ed = editor_of(el);
+    const LineInfo *li = el_line(el);
+    size_t len = (size_t)(li->cursor - li->buffer);
+    struct editor_matches m = {0};
+    (void)ch;
+    if (strspn(li->buffer, " \t") >= len) /* at the start of a line Tab indents */
+        return el_insertstr(el, "    ") < 0 ? CC_ERROR : CC_REFRESH;
+    unsigned char rc = CC_ERROR;
+    if (ed->completion.find(ed->completion.arg, li->buffer, len, &m) && m.n)
+        rc = insert(el, &m);
+    free_matches(&m);
+    return rc;
+}
+
+/* ---- life ---- */
+
+static void load_history(struct editor *ed) {
+    HistEvent ev;
+    history(ed->history, &ev, H_SETSIZE, HISTORY_LINES);
+    history(ed->history, &ev, H_SETUNIQUE, 1);
+    if (ed->history_file)
+        history(ed->history, &ev, H_LOAD, ed->history_file);
+}
+
+/* SECURITY: what was typed may hold secrets; the file is this user's alone from its first byte. */
+static void save_history(struct editor *ed) {
+    HistEvent ev;
+    if (!ed->history_file)
+        return;
+    AUTO_FD fd = open(ed->history_file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        history(ed->history, &ev, H_SAVE, ed->history_file);
+}
+
+int editor_new(int signals, const struct editor_completion *c, const char *history_file,
+               struct editor **ret, struct err *e) {
+    struct editor *ed = xcalloc(1, sizeof *ed);
+    ed->signals = signals;
+    ed->completion = *c;
+    ed->history_file = history_file ? xstrdup(history_file) : NULL;
+    ed->history = history_init();
+    ed->el = el_init("cloche", stdin, stdout, stderr);
+    if (!ed->el || !ed->history) {
+        editor_free(ed);
+        return err_set(e, ENOMEM, "libedit does not start");
+    }
+    load_history(ed);
+    el_set(ed->el, EL_CLIENTDATA, ed);
+    el_set(ed->el, EL_SIGNAL, 0);
+    el_set(ed->el, EL_EDITOR, "emacs");
+    el_set(ed->el, EL_PROMPT, show_prompt);
+    el_set(ed->el, EL_HIST, history, ed->history);
+    el_set(ed->el, EL_GETCFN, read_key);
+    el_set(ed->el, EL_ADDFN, "cloche-complete", "Complete a name", complete);
+    el_set(ed->el, EL_BIND, "^I", "cloche-complete", NULL);
+    el_set(ed->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    *ret = ed;
+    return 0;
+}
+
+void editor_free(struct editor *ed) {
+    if (!ed)
+        return;
+    if (ed->history) {
+        save_history(ed);
+        history_end(ed->history);
+    }
+    if (ed->el)
+        el_end(ed->el);
+    free(ed->history_file);
+    free(ed);
+}
+
+static void new_line(void) {
+    struct err ignored;
+    (void)fd_write_all(STDOUT_FILENO, "\n", 1, &ignored);
+}
+
+enum editor_got editor_read(struct editor *ed, const char *prompt, struct buf *to,
+                            int *ret_signal) {
+    int n = 0;
+    HistEvent ev;
+    ed->prompt = prompt;
+    ed->signal = 0;
+    const char *line = el_gets(ed->el, &n);
+    if (!line || n <= 0) {
+        new_line();
+        *ret_signal = ed->signal;
+        return ed->signal == SIGINT ? EDITOR_INTERRUPT : ed->signal ? EDITOR_LEAVE : EDITOR_END;
+    }
+    size_t len = (size_t)n;
+    while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+        len--;
+    buf_add(to, line, len);
+    if (len)
+        history(ed->history, &ev, H_ENTER, to->data);
+    return EDITOR_LINE;
+}

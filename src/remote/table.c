@@ -1,0 +1,72 @@
+/* See table.h. */
+
+#include "remote/table.h"
+
+#include "base/fd.h"
+#include "cli/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP 2
+
+void table_add(struct table *t, const char *const *row) {
+    t->cells = xrealloc(t->cells, (t->n + t->columns) * sizeof *t->cells);
+    for (unsigned i = 0; i < t->columns; i++) {
+        struct buf b = BUF_INIT;
+        report_plain(&b, row[i], strlen(row[i]));
+        buf_addc(&b, '\0'); /* so that there is always something to take */
+        t->cells[t->n++] = buf_take(&b);
+    }
+}
+
+/* Characters, not bytes: close enough to columns for names. */
+static size_t width(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static size_t widest(const struct table *t, unsigned column) {
+    size_t most = 0;
+    for (unsigned i = column; i < t->n; i += t->columns)
+        most = width(t->cells[i]) > most ? width(t->cells[i]) : most;
+    return most;
+}
+
+void table_print(const struct table *t) {
+    AUTO_BUF out = BUF_INIT;
+    AUTO_FREE size_t *widths = xcalloc(t->columns, sizeof *widths);
+    for (unsigned i = 0; i < t->columns; i++)
+        widths[i] = widest(t, i);
+    for (unsigned i = 0; i < t->n; i++) {
+        unsigned column = i % t->columns;
+        buf_adds(&out, t->cells[i]);
+        if (column + 1 < t->columns) {
+            size_t pad = widths[column] + GAP - width(t->cells[i]);
+            while (pad--)
+                buf_addc(&out, ' ');
+            continue;
+        }
+        while (out.len && out.data[out.len - 1] == ' ')
+            out.data[--out.len] = '\0';
+        buf_addc(&out, '\n');
+    }
+    fputs(out.data, stdout);
+}
+
+void table_done(struct table *t) {
+    for (unsigned i = 0; i < t->n; i++)
+        free(t->cells[i]);
+    free(t->cells);
+    t->cells = NULL;
+    t->n = 0;
+}
+
+void table_line(const char *text) {
+    AUTO_BUF line = BUF_INIT;
+    report_plain(&line, text, strlen(text));
+    puts(line.data);
+}
