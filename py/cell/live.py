@@ -275,11 +275,17 @@ def _setup(message: Message) -> Message:
     return {}
 
 
+def _sync(message: Message) -> Message:
+    """{"op":"sync","id"}: whoever asks wants to know when what was asked before is answered."""
+    return {}
+
+
 ANSWERS: Dict[str, Callable[[Message], Message]] = {
     "complete": _complete,
     "inspect": _inspect,
     "variables": _variables,
     "setup": _setup,
+    "sync": _sync,
 }
 
 

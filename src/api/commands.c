@@ -122,6 +122,16 @@ static void leave(void *arg) {
         command_signal(t->command, SIGKILL, &e);
 }
 
+void command_inherit(void *arg, struct live *l, struct command *c, uint64_t number) {
+    struct task *t = xcalloc(1, sizeof *t);
+    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
+    t->api = arg;
+    t->command = c;
+    t->record = record_new(t->api->records, command_id(c), live_tenant(l));
+    record_skip(t->record, number);
+    command_call(c, &cb);
+}
+
 /* ---- the request ---- */
 
 static char **copy_list(const json_t *list, size_t *total) {

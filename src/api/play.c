@@ -7,6 +7,7 @@
 #include "api/records.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,4 +244,18 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
     x->record = record_new(c->api->records, x->id, c->tenant);
     *ret = x;
     return 0;
+}
+
+void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
+    struct play *x = xcalloc(1, sizeof *x);
+    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
+    x->api = arg;
+    x->cell = c;
+    x->left = true; /* its client is the one who comes for its events */
+    snprintf(x->tenant, sizeof x->tenant, "%s", live_tenant(l));
+    memcpy(x->id, cell_id(c), sizeof x->id);
+    audit_code(&x->code, "", 0, false);
+    x->record = record_new(x->api->records, x->id, x->tenant);
+    record_skip(x->record, number);
+    cell_call(c, &cb);
 }

@@ -60,7 +60,9 @@ const char *cell_id(const struct cell *c) {
 }
 
 static void emit(struct cell *c, const char *type, const struct buf *json) {
-    c->cb.on_event(c->cb.arg, type, json);
+    live_said(c->kernel->live);
+    if (c->cb.on_event)
+        c->cb.on_event(c->cb.arg, type, json);
 }
 
 /* ---- the end ---- */
@@ -82,11 +84,13 @@ static void close_cell(struct cell *c, const struct err *why) {
         c->text[i] = k->out[i].kept;
         k->out[i].kept = (struct buf)BUF_INIT;
         c->total[i] = k->out[i].total;
-        c->cut[i] = output_truncated(&k->out[i]);
+        c->cut[i] = c->resumed || output_truncated(&k->out[i]);
     }
     if (ran)
         kernel_ran(k);
-    c->cb.on_done(c->cb.arg, c, why);
+    live_said(l); /* whoever hears of it tells the end */
+    if (c->cb.on_done)
+        c->cb.on_done(c->cb.arg, c, why);
     c->kernel = NULL;
     live_release(l);
     loop_defer(l->engine->loop, &c->free_later);
@@ -524,9 +528,8 @@ static void settle(uint32_t *v, uint32_t fallback) {
         *v = fallback;
 }
 
-static int settle_limits(struct cell *c, const struct live *l, struct err *e) {
+static int settle_limits(struct config_limits *v, const struct live *l, struct err *e) {
     const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
-    struct config_limits *v = &c->req.limits;
     settle(&v->timeout_ms, own->timeout_ms);
     settle(&v->cpu_seconds, own->cpu_seconds);
     if (v->output_bytes == 0)
@@ -541,17 +544,11 @@ static int settle_limits(struct cell *c, const struct live *l, struct err *e) {
     return 0;
 }
 
-struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
-                       struct err *e) {
+static struct cell *make(struct kernel *k, struct cell_request *q) {
     struct cell *c = xcalloc(1, sizeof *c);
     c->kernel = k;
     c->req = *q;
-    if (settle_limits(c, k->live, e) < 0) {
-        free(c);
-        return NULL;
-    }
     *q = (struct cell_request){0};
-    c->cb = *cb;
     c->born_ns = now_ns();
     c->profile = live_profile(k->live);
     c->exit_code = c->signal = -1;
@@ -559,9 +556,38 @@ struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct ce
     c->timer = (struct timer){.fn = on_timer, .arg = c};
     c->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = c};
     c->free_later = (struct deferred){.fn = free_now, .arg = c};
-    id_make("exe_", c->id, sizeof c->id);
     memcpy(c->kernel_id, k->id, sizeof c->kernel_id);
     live_hold(k->live);
+    return c;
+}
+
+struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
+    struct cell *c = make(k, q);
+    c->state = CELL_RUNNING;
+    c->resumed = true;
+    return c;
+}
+
+void cell_call(struct cell *c, const struct cell_callbacks *cb) {
+    AUTO_BUF json = BUF_INIT;
+    c->cb = *cb;
+    buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\",\"resumed\":true}", c->id, c->kernel_id);
+    emit(c, "start", &json);
+}
+
+void cell_lost(struct cell *c) {
+    struct err e;
+    err_user(&e, "sandbox_lost", "its result was lost when the server was restarted");
+    cell_fail(c, &e);
+}
+
+struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+                       struct err *e) {
+    if (settle_limits(&q->limits, k->live, e) < 0)
+        return NULL;
+    struct cell *c = make(k, q);
+    c->cb = *cb;
+    id_make("exe_", c->id, sizeof c->id);
     return c;
 }
 
@@ -620,6 +646,7 @@ void cell_begin(struct cell *c) {
     c->started_ns = now_ns();
     l->executions++;
     l->engine->counts.runs++;
+    live_changed(l);
     buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
     emit(c, "start", &json);
     take_late(c);

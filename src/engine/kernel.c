@@ -106,6 +106,30 @@ static void become_idle(struct kernel *k) {
     kernel_go_on(k);
 }
 
+/* The kernel's answer to a question behind what ran when the last server died. */
+static void on_synced(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len;
+    if (!why && k->running && k->running->resumed)
+        cell_lost(k->running);
+}
+
+static void on_resumed(void *owner) {
+    struct kernel *k = owner;
+    struct err e;
+    if (!k->begun || watch_outputs(k, &e) < 0) {
+        kernel_kill(k);
+        return;
+    }
+    k->state = k->running ? KERNEL_BUSY : KERNEL_IDLE;
+    if (!k->running)
+        return;
+    for (int i = 0; i < 2; i++)
+        output_reset(&k->out[i], k->running->req.limits.output_bytes);
+    if (kernel_query(k, "sync", "", on_synced, k, &e) == 0)
+        loop_timer_stop(k->live->engine->loop, &k->queries->late); /* however long it runs */
+}
+
 static void on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
@@ -134,6 +158,8 @@ static void begin(struct kernel *k) {
     wire_put_u32(&o, l->open_files);
     wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
     chan_send(k->process.ctl, &o);
+    k->begun = true;
+    live_changed(k->live);
     if (k->cwd) {
         kernel_query(k, "setup", NULL, on_set_up, k, &e);
         return;
@@ -335,7 +361,9 @@ static void on_end(void *owner, int status, const char *why) {
     err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
              why ? why : "");
     k->is_fresh = true;
+    k->begun = false;
     k->restarts++;
+    live_changed(k->live);
     k->state = KERNEL_STARTING;
     k->execution_count = 0;
     fail_queries(k, &e);
@@ -360,6 +388,7 @@ static void on_go_later(struct deferred *d) {
 }
 
 static const struct process_kind kind = {.on_ready = on_ready,
+                                         .on_resumed = on_resumed,
                                          .on_frame = on_frame,
                                          .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
@@ -407,6 +436,7 @@ void kernel_go_on(struct kernel *k) {
 void kernel_ran(struct kernel *k) {
     k->running = NULL;
     k->is_fresh = false;
+    live_changed(k->live);
     for (int i = 0; i < 2; i++) {
         output_hold(&k->out[i], false);
         output_reset(&k->out[i], LATE_MAX);
@@ -474,6 +504,7 @@ int kernel_delete(struct kernel *k, struct err *e) {
     err_user(e, "kernel_gone", "the kernel was deleted");
     k->deleted = true;
     fail_queue(k, e);
+    live_changed(k->live);
     if (k->process.state == PROCESS_NONE)
         forget(k, e);
     else

@@ -281,12 +281,18 @@ static void do_usage(struct box *b, struct wire_in *in, struct wire_out *o, int 
     wire_put_u64(o, u.cpu_us);
 }
 
+static void do_echo(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
+    (void)b, (void)fd;
+    wire_begin(o, WIRE_I_REPLY);
+    wire_put_u64(o, wire_get_u64(in));
+}
+
 static const struct {
     enum wire_type type;
     void (*fn)(struct box *, struct wire_in *, struct wire_out *, int *fd);
 } requests[] = {
     {WIRE_I_KILL, do_kill},   {WIRE_I_SIGNAL, do_signal}, {WIRE_I_LIMITS, do_limits},
-    {WIRE_I_WATCH, do_watch}, {WIRE_I_USAGE, do_usage},
+    {WIRE_I_WATCH, do_watch}, {WIRE_I_USAGE, do_usage},   {WIRE_I_ECHO, do_echo},
 };
 
 static void serve_request(struct box *b) {
