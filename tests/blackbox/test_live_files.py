@@ -1,0 +1,644 @@
+"""Files of a live sandbox over HTTP: in and out at any size, listed, moved, removed, packed; and a
+full disk, which takes nothing away from what was there."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from harness import Service, eventually
+from http_client import JSON, Connection, ask
+from live_box import BLOCK, Box, box_of, send_chunks
+from raw_http import resident_mb
+
+GROWTH_MB = 16.0
+
+
+@pytest.fixture
+def box(service: Service) -> Iterator[Box]:
+    with box_of(service) as one:
+        yield one
+
+
+def code_of(reply: object) -> tuple[int, str]:
+    return reply.status, reply.json["error"]["code"]  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------------------- one file
+
+
+def test_a_file_goes_in_and_out_and_the_program_sees_it(box: Box) -> None:
+    reply = box.put("data/in.txt", b"hello")
+    assert (reply.status, reply.json) == (201, {"path": "data/in.txt", "size_bytes": 5})
+    assert box.run("print(open('data/in.txt').read())") == "hello\n"
+    box.run("open('data/out.bin', 'wb').write(bytes(range(256)))")
+    assert box.read("data/out.bin") == bytes(range(256))
+
+
+def test_a_second_upload_replaces_the_first(box: Box) -> None:
+    assert box.put("f", b"one").status == 201
+    assert box.put("f", b"other").status == 200
+    assert box.read("f") == b"other"
+    box.run("open('f', 'a').write('!')")  # it belongs to the program's user
+    assert box.read("f") == b"other!"
+
+
+def test_an_upload_may_be_empty(box: Box) -> None:
+    assert box.put("empty", b"").json["size_bytes"] == 0
+    assert box.read("empty") == b""
+
+
+@pytest.mark.parametrize("mode", ["0755", "600"])
+def test_an_upload_has_the_mode_it_asks_for(box: Box, mode: str) -> None:
+    assert box.put("f", b"x", mode=mode).status == 201
+    assert box.run("import os; print(oct(os.stat('f').st_mode & 0o7777))") == f"0o{int(mode)}\n"
+
+
+@pytest.mark.parametrize("mode", ["4755", "0888", "rwx", "", "07777"])
+def test_a_mode_that_is_none_is_refused(box: Box, mode: str) -> None:
+    reply = box.put("f", b"x", mode=mode)
+    assert code_of(reply) == (422, "bad_value")
+    assert mode in reply.json["error"]["message"]
+    assert box.get("f").status == 404
+
+
+NAMES = ["with space", "grün 文.txt", "a+b&c=d?e#f", "%41", "'\"\\", "x" * 255, "...", "-rf"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_will_do(box: Box, name: str) -> None:
+    assert box.put(name, b"x").json["path"] == name
+    assert box.paths() == [name]
+    assert box.read(name) == b"x"
+    assert box.delete(name).status == 204
+    assert box.paths() == []
+
+
+def test_a_name_that_is_not_utf8_is_told_as_a_url(box: Box) -> None:
+    assert box.put(b"d/caf\xe9", b"x").status == 201
+    (entry,) = box.get("d").json["entries"]
+    assert (entry["name"], entry["path_encoded"]) == ("caf�", "d/caf%E9")
+    url = f"{box.url}/files/{entry['path_encoded']}"
+    assert ask(box.port, "GET", url).body == b"x"
+    assert "path_encoded" not in box.get().json["entries"][-1]
+
+
+def test_names_that_no_url_can_hold_are_listed(box: Box) -> None:
+    box.run("open('a\\nb', 'w').close()")
+    assert box.paths() == ["a\nb"]
+    assert box.get("a\nb").status == 400
+    assert box.delete("a\nb").status == 400
+
+
+PATHS = ["..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
+def test_paths_that_lead_elsewhere_are_refused(box: Box, method: str, path: str) -> None:
+    body = {"PUT": b"x", "POST": b'{"op": "mkdir"}'}.get(method)
+    headers = JSON if method == "POST" else {}
+    assert code_of(ask(box.port, method, box.at(path), body, headers)) == (422, "bad_path")
+    encoded = box.at(path).replace(".", "%2e")
+    assert code_of(ask(box.port, method, encoded, body, headers)) == (422, "bad_path")
+
+
+def test_names_and_paths_that_are_too_long_are_refused(box: Box) -> None:
+    assert code_of(box.put("x" * 256, b"")) == (422, "bad_path")
+    longest = "/".join(["d" * 255] * 15 + ["f" * 255])
+    assert len(longest) == 4095
+    assert box.put(longest, b"deep").status == 201
+    assert box.read(longest) == b"deep"
+    assert box.paths(recursive=True)[-1] == longest
+    assert code_of(box.put(longest + "x", b"")) == (422, "bad_path")
+    assert box.delete("d" * 255, recursive=True).status == 204
+
+
+def test_what_is_not_there_is_a_404(box: Box) -> None:
+    box.put("file", b"x")
+    for path in ["none", "none/none", "file/none"]:
+        assert code_of(box.get(path)) == (404, "no_such_path")
+        assert code_of(box.delete(path)) == (404, "no_such_path")
+        assert code_of(box.operate(path, op="chmod", mode="600")) == (404, "no_such_path")
+        assert code_of(box.operate(path, op="move", to="x")) == (404, "no_such_path")
+
+
+def test_what_is_in_the_way_is_a_409(box: Box) -> None:
+    box.put("file", b"x")
+    box.operate("dir", op="mkdir")
+    for path in ["dir", "file/below"]:
+        reply = box.put(path, b"y")
+        assert code_of(reply) == (409, "path_taken")
+    assert code_of(box.put("", b"y")) == (422, "bad_path")
+    assert box.read("file") == b"x"
+
+
+def test_a_link_is_not_followed_but_on_the_way(box: Box) -> None:
+    box.run(
+        "import os; os.mkdir('d'); open('d/f', 'w').write('x'); os.symlink('d', 'way');"
+        "os.symlink('d/f', 'end'); os.symlink('/etc', 'out'); os.symlink('none', 'loose')"
+    )
+    assert box.read("way/f") == b"x"
+    for path in ["end", "way", "loose", "out/passwd"]:
+        assert code_of(box.get(path)) == (422, "bad_path")
+    targets = {e["name"]: e.get("target") for e in box.get().json["entries"]}
+    assert targets["end"] == "d/f" and targets["out"] == "/etc" and targets["d"] is None
+    assert box.put("end", b"a file now").status == 200
+    assert box.read("d/f") == b"x"
+    assert box.delete("out", recursive=True).status == 204
+
+
+# ---------------------------------------------------------------------------- downloads
+
+
+def test_parts_and_versions_of_a_file(box: Box) -> None:
+    box.put("f", b"0123456789")
+    whole = box.get("f")
+    tag, date = whole.header("etag"), whole.header("last-modified")
+    assert tag and date and whole.header("accept-ranges") == "bytes"
+    part = box.get("f", {"Range": "bytes=2-4"})
+    assert (part.status, part.body) == (206, b"234")
+    assert part.header("content-range") == "bytes 2-4/10"
+    assert box.get("f", {"Range": "bytes=-3"}).body == b"789"
+    assert code_of(box.get("f", {"Range": "bytes=10-"})) == (416, "bad_range")
+    assert box.get("f", {"If-None-Match": tag}).status == 304
+    assert box.get("f", {"If-Modified-Since": date}).status == 304
+    assert box.get("f", {"Range": "bytes=2-4", "If-Range": tag}).status == 206
+    head = ask(box.port, "HEAD", box.at("f"))
+    assert (head.status, head.header("content-length"), head.body) == (200, "10", b"")
+    assert head.header("etag") == tag
+
+
+def test_a_changed_file_has_another_tag(box: Box) -> None:
+    box.put("f", b"0123456789")
+    tag = box.get("f").header("etag") or ""
+    box.run("import os; s = os.stat('f'); open('f', 'r+').write('X')\nos.utime('f', ns=(0, 0))")
+    again = box.get("f", {"If-None-Match": tag})
+    assert (again.status, again.body) == (200, b"X123456789")
+    assert again.header("last-modified") == "Thu, 01 Jan 1970 00:00:00 GMT"
+    whole = box.get("f", {"Range": "bytes=2-4", "If-Range": tag})
+    assert (whole.status, whole.body) == (200, b"X123456789")
+
+
+def test_large_files_stream_both_ways(service: Service) -> None:
+    """Hundreds of megabytes pass through, and the server grows by none of them."""
+    blocks = [hashlib.sha256(bytes([i])).digest() * (BLOCK // 32) for i in range(7)]
+    count = 300
+    digest = hashlib.sha256()
+    for i in range(count):
+        digest.update(blocks[i % 7])
+    with box_of(service, limits={"disk_mb": 400}) as box:
+        before = resident_mb(service)
+        with Connection(service.port) as connection:
+            reply = send_chunks(connection, box.at("big"), (blocks[i % 7] for i in range(count)))
+        assert (reply.status, reply.json["size_bytes"]) == (201, count * BLOCK)
+        assert resident_mb(service) - before < GROWTH_MB
+        with Connection(service.port) as connection:
+            connection.send("GET", box.at("big"))
+            assert connection.head().header("content-length") == str(count * BLOCK)
+            got = hashlib.sha256()
+            for _ in range(count):
+                got.update(connection.file.read(BLOCK))
+        assert got.digest() == digest.digest()
+        assert resident_mb(service) - before < GROWTH_MB
+        code = "import hashlib; print(hashlib.sha256(open('big', 'rb').read()).hexdigest())"
+        assert box.run(code, timeout_ms=60000) == digest.hexdigest() + "\n"
+        tail = box.get("big", {"Range": f"bytes={count * BLOCK - 10}-"})
+        assert tail.body == blocks[(count - 1) % 7][-10:]
+
+
+# ---------------------------------------------------------------------------- the quota
+
+
+def disk(box: Box) -> int:
+    return int(box.info()["usage"]["disk_bytes"])
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_full_disk_is_a_507_and_what_was_there_stays(service: Service, chunked: bool) -> None:
+    with box_of(service, limits={"disk_mb": 8}) as box:
+        box.put("f", b"precious")
+        before = disk(box)
+        data = b"x" * (16 * BLOCK)
+        if chunked:
+            with Connection(service.port) as connection:
+                reply = send_chunks(connection, box.at("f"), iter([data]))
+        else:
+            reply = box.put("f", data)
+        assert code_of(reply) == (507, "disk_full")
+        assert box.read("f") == b"precious"
+        assert eventually(lambda: disk(box) == before)
+        assert box.put("f", b"y" * (4 * BLOCK)).status == 200
+
+
+def test_a_disk_that_the_program_filled(service: Service) -> None:
+    with box_of(service, limits={"disk_mb": 8}) as box:
+        box.put("f", b"precious")
+        assert "28" in box.run(
+            "try:\n    with open('full', 'wb', 0) as f:\n        while True: f.write(bytes(65536))\n"
+            "except OSError as e: print(e.errno)"
+        )
+        assert code_of(box.put("f", b"x" * 65536)) == (507, "disk_full")
+        assert code_of(box.unpack("", tar_of({"f": b"x" * 65536}))) == (507, "disk_full")
+        assert box.read("f") == b"precious"
+        assert box.delete("full").status == 204
+        assert box.put("f", b"x").status == 200
+
+
+def test_files_are_counted_too(box: Box) -> None:
+    box.put("f", b"precious")
+    made = box.run(
+        "import os\nos.mkdir('many')\nn = 0\ntry:\n    while True:\n"
+        "        os.close(os.open(f'many/{n}', os.O_CREAT)); n += 1\n"
+        "except OSError as e: print(e.errno, n)",
+        timeout_ms=60000,
+    )
+    assert made.startswith("28 ")
+    assert code_of(box.put("g", b"x")) == (507, "disk_full")
+    assert code_of(box.operate("d", op="mkdir")) == (507, "disk_full")
+    assert box.read("f") == b"precious"
+    seen: list[str] = []
+    cursor = {}
+    while cursor is not None:
+        reply = box.get("many", limit=10000, **cursor)
+        seen += [e["name"] for e in reply.json["entries"]]
+        cursor = {"after": reply.json["next"]} if reply.json["next"] else None
+    assert sorted(seen, key=int) == [str(i) for i in range(int(made.split()[1]))]
+    assert box.delete("many", recursive=True).status == 204
+    assert box.put("g", b"x").status == 201
+
+
+# ---------------------------------------------------------------------------- directories
+
+
+def test_a_directory_is_listed_with_what_one_wants_to_know(box: Box) -> None:
+    box.put("d/f.txt", b"12345", mode="0640")
+    box.run(
+        "import os; os.mkfifo('d/pipe'); os.symlink('f.txt', 'd/link'); os.utime('d/f.txt', (9, 7.5))"
+    )
+    listing = box.get("d").json
+    assert (listing["path"], listing["next"]) == ("d", None)
+    by_name = {entry.pop("name"): entry for entry in listing["entries"]}
+    assert by_name["f.txt"] == {
+        "path": "d/f.txt",
+        "type": "file",
+        "size": 5,
+        "mode": "0640",
+        "modified": 7.5,
+    }
+    assert by_name["pipe"]["type"] == "other"
+    assert (by_name["link"]["type"], by_name["link"]["target"]) == ("symlink", "f.txt")
+    assert [e["type"] for e in box.get().json["entries"] if e["name"] == "d"] == ["directory"]
+
+
+def test_pages_of_a_tree(box: Box) -> None:
+    everything = ["a", "a/b", "a/b/1", "a/b/2", "a/c", "a.txt", "b", "ü"]
+    for path in ["a/b/1", "a/b/2", "a/c", "a.txt", "b", "ü"]:
+        box.put(path, b"")
+    assert box.paths(recursive=True) == everything
+    assert box.paths("a", recursive=True) == everything[1:5]
+    assert box.paths() == ["a", "a.txt", "b", "ü"]
+    pages, query = [], {}
+    while True:
+        listing = box.get(recursive=True, limit=1, **query).json
+        pages += [e["path"] for e in listing["entries"]]
+        if listing["next"] is None:
+            break
+        query = {"after": listing["next"]}
+    pages.remove("__main__.py")
+    assert pages == everything
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=x", "limit=10001", "recursive=y", "after=zz"])
+def test_queries_that_make_no_sense_are_refused(box: Box, query: str) -> None:
+    reply = ask(box.port, "GET", f"{box.url}/files?{query}")
+    assert code_of(reply) == (422, "bad_value")
+    name, value = query.split("=")
+    assert name in reply.json["error"]["message"] and value in reply.json["error"]["message"]
+
+
+def test_pages_hold_while_files_come_and_go(box: Box) -> None:
+    for i in range(40):
+        box.put(f"d/stays{i:02}", b"")
+    churn = (
+        "import os, itertools\ncounter = itertools.count()\ndef step():\n"
+        "    i = next(counter) % 50\n    name = f'd/goes{i:02}'\n"
+        "    if os.path.exists(name): os.unlink(name)\n    else: open(name, 'w').close()\n"
+    )
+    with box.running(churn):
+        for _ in range(20):
+            seen: list[str] = []
+            query: dict[str, str] = {}
+            while True:
+                listing = box.get("d", limit=7, **query).json
+                seen += [e["name"] for e in listing["entries"]]
+                if listing["next"] is None:
+                    break
+                query = {"after": listing["next"]}
+            assert len(seen) == len(set(seen)) and seen == sorted(seen)
+            assert [n for n in seen if n.startswith("stays")] == [f"stays{i:02}" for i in range(40)]
+
+
+def test_files_go_in_and_out_while_code_runs(box: Box) -> None:
+    with box.running("def step(): sum(range(1000))"):
+        assert box.put("f", b"x" * BLOCK).status == 201
+        assert box.read("f") == b"x" * BLOCK
+        assert box.paths() == ["f"]
+        assert box.delete("f").status == 204
+
+
+def test_directories_are_made_moved_and_removed(box: Box) -> None:
+    reply = box.operate("a/b", op="mkdir", mode="0700")
+    assert (reply.status, reply.json["type"], reply.json["mode"]) == (200, "directory", "0700")
+    assert code_of(box.operate("a/b", op="mkdir")) == (409, "path_taken")
+    box.put("a/b/f", b"x")
+    reply = box.operate("a", op="move", to="new/place")
+    assert (reply.status, reply.json["path"]) == (200, "new/place")
+    assert box.read("new/place/b/f") == b"x"
+    assert code_of(box.operate("new", op="move", to="new/inside")) == (422, "bad_path")
+    box.put("other", b"y")
+    assert code_of(box.operate("other", op="move", to="new/place/b/f")) == (409, "path_taken")
+    assert code_of(box.operate("other", op="move", to="../x")) == (422, "bad_path")
+    assert box.operate("other", op="chmod", mode="0600").json["mode"] == "0600"
+    assert code_of(box.delete("new")) == (409, "not_empty")
+    assert box.delete("new", recursive=True).status == 204
+    assert box.paths(recursive=True) == ["other"]
+    assert code_of(box.delete("", recursive=True)) == (422, "bad_path")
+
+
+BAD_OPERATIONS = [
+    {},
+    {"op": "copy"},
+    {"op": "move"},
+    {"op": "chmod"},
+    {"op": "chmod", "mode": "9"},
+    {"op": "mkdir", "what": 1},
+    {"op": "chmod", "mode": 644},
+    {"op": "move", "to": ""},
+]
+
+
+@pytest.mark.parametrize("fields", BAD_OPERATIONS, ids=json.dumps)
+def test_operations_that_make_no_sense_are_refused(box: Box, fields: dict[str, object]) -> None:
+    box.put("f", b"x")
+    reply = box.operate("f", **fields)
+    assert reply.status == 422 and reply.json["error"]["code"] in ("bad_fields", "bad_value")
+    assert box.read("f") == b"x"
+
+
+# ---------------------------------------------------------------------------- archives
+
+
+def tar_of(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as tar:  # type: ignore[call-overload]
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def members(data: bytes) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
+        return {member.name: member for member in tar.getmembers()}
+
+
+def test_a_directory_comes_as_an_archive(box: Box) -> None:
+    box.run(
+        "import os; os.makedirs('d/sub/empty'); open('d/grün', 'w').write('hello');"
+        "os.symlink('grün', 'd/link'); os.mkfifo('d/pipe'); os.chmod('d/grün', 0o640);"
+        "os.utime('d/grün', (5, 12345)); open(b'd/\\xff', 'w').close()"
+    )
+    reply = box.archive("d")
+    assert (reply.status, reply.header("content-type")) == (200, "application/gzip")
+    found = members(reply.body)
+    assert set(found) == {"grün", "link", "sub", "sub/empty", "\udcff"}
+    assert (found["grün"].mode, found["grün"].mtime, found["grün"].size) == (0o640, 12345, 5)
+    assert found["link"].linkname == "grün"
+    with tarfile.open(fileobj=io.BytesIO(reply.body)) as tar:
+        assert tar.extractfile("grün").read() == b"hello"  # type: ignore[union-attr]
+    assert set(members(box.archive("d/grün").body)) == {"grün"}
+    assert "d/grün" in members(box.archive().body)
+    assert code_of(box.archive("none")) == (404, "no_such_path")
+    head = ask(box.port, "HEAD", box.at("d", "archive"))
+    assert (head.status, head.body) == (200, b"")
+
+
+def test_an_archive_comes_back_as_it_went(box: Box) -> None:
+    for i in range(30):
+        box.put(f"d/{i % 3}/file{i}", bytes([i]) * i * 1000, mode="0600")
+    box.run("import os; os.symlink('../x', 'd/link'); os.utime('d/0/file3', (1, 1000))")
+    packed = box.archive("d").body
+    reply = box.unpack("copy/deep", packed)
+    assert reply.status == 200, reply.body
+    assert reply.json == {"files": 31, "bytes": sum(i * 1000 for i in range(30))}
+    for i in range(30):
+        assert box.read(f"copy/deep/{i % 3}/file{i}") == bytes([i]) * i * 1000
+    entries = {e["path"]: e for e in box.get("copy/deep", recursive=True).json["entries"]}
+    assert entries["copy/deep/link"]["target"] == "../x"
+    assert entries["copy/deep/0/file3"]["modified"] == 1000.0
+    assert entries["copy/deep/0/file3"]["mode"] == "0600"
+    assert box.unpack("copy/deep", packed).status == 200  # over what is there
+    box.run("open('copy/deep/0/file3', 'a').write('mine')")
+
+
+def test_archives_of_other_makes_are_read(box: Box) -> None:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.GNU_FORMAT) as tar:
+        member = tarfile.TarInfo("./" + "d" * 150 + "/ü" * 3)
+        member.size = 1
+        tar.addfile(member, io.BytesIO(b"x"))
+    assert box.unpack("gnu", out.getvalue()).json == {"files": 1, "bytes": 1}
+    assert box.read("gnu/" + "d" * 150 + "/ü" * 3) == b"x"
+    assert box.unpack("plain", tar_of({"f": b"y"}, "w:")).json["files"] == 1
+    assert box.unpack("none", tar_of({})).json == {"files": 0, "bytes": 0}
+
+
+def odd(name: str, kind: bytes, link: str = "") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("before"))
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname = kind, link
+        tar.addfile(member)
+    return out.getvalue()
+
+
+REFUSED = {
+    "absolute": odd("/etc/passwd", tarfile.REGTYPE),
+    "upwards": odd("a/../../x", tarfile.REGTYPE),
+    "hard link": odd("hard", tarfile.LNKTYPE, "/etc/passwd"),
+    "inner hard link": odd("hard", tarfile.LNKTYPE, "before"),
+    "device": odd("null", tarfile.CHRTYPE),
+    "fifo": odd("pipe", tarfile.FIFOTYPE),
+    "no archive": b"hello" * 1000,
+    "nothing": b"",
+    "cut": tar_of({"f": bytes(range(256)) * 4096})[:-2000],
+    "zip": b"PK\x03\x04" + bytes(1000),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_archives_that_are_refused_change_nothing(box: Box, name: str) -> None:
+    reply = box.unpack("d", REFUSED[name])
+    assert code_of(reply) == (422, "bad_archive")
+    assert box.paths(recursive=True) == []
+
+
+def test_an_archive_cannot_lead_itself_out(box: Box) -> None:
+    """A link in it, and then a file through that link."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        member = tarfile.TarInfo("way")
+        member.type, member.linkname = tarfile.SYMTYPE, "/tmp"
+        tar.addfile(member)
+        tar.addfile(tarfile.TarInfo("way/planted"))
+    assert code_of(box.unpack("", out.getvalue())) == (422, "bad_path")
+    assert box.run("import os; print(os.path.exists('/tmp/planted'))") == "False\n"
+
+
+def test_a_bomb_does_not_go_off(service: Service) -> None:
+    with box_of(service, limits={"disk_mb": 8}) as box:
+        box.put("f", b"precious")
+        bomb = gzip.compress(tar_of({"zeros": bytes(256 * BLOCK)}, "w:"), 9)
+        before = resident_mb(service)
+        assert code_of(box.unpack("", bomb)) == (507, "disk_full")
+        assert resident_mb(service) - before < GROWTH_MB
+        assert box.paths(recursive=True) == ["f"]
+        reply = box.unpack("", gzip.compress(bomb))  # a bomb in a bomb is one file no more
+        assert reply.status == 422
+        many = io.BytesIO()
+        with tarfile.open(fileobj=many, mode="w:gz") as tar:
+            for i in range(50001):
+                tar.addfile(tarfile.TarInfo("same"))
+        assert code_of(box.unpack("", many.getvalue())) == (422, "bad_archive")
+        assert box.paths(recursive=True) == ["f"]
+
+
+def test_large_archives_stream_both_ways(service: Service) -> None:
+    with box_of(service, limits={"disk_mb": 400}) as box:
+        code = (
+            "import random\nfor i in range(5): open(f'{i}', 'wb').write(random.randbytes(20 << 20))"
+        )
+        box.run(code, timeout_ms=60000)
+        before = resident_mb(service)
+        packed = box.archive().body
+        assert len(packed) > 100 * BLOCK
+        assert resident_mb(service) - before < GROWTH_MB
+        assert box.unpack("copy", packed).json["bytes"] >= 100 * BLOCK
+        assert resident_mb(service) - before < GROWTH_MB
+        code = "print(all(open(str(i), 'rb').read() == open(f'copy/{i}', 'rb').read() for i in range(5)))"
+        assert box.run(code, timeout_ms=60000) == "True\n"
+
+
+def test_others_are_served_while_an_archive_is_made(service: Service) -> None:
+    with box_of(service, limits={"disk_mb": 200}) as box:
+        box.run(
+            "import random; open('f', 'wb').write(random.randbytes(100 << 20))", timeout_ms=60000
+        )
+        with Connection(service.port) as slow, ThreadPoolExecutor(1) as pool:
+            slow.send("GET", box.at("", "archive"))
+            assert slow.head().status == 200
+            rest = pool.submit(lambda: sum(map(len, slow.chunks())))
+            served = 0
+            while not rest.done():
+                assert ask(service.port, "GET", "/health").status == 200
+                served += 1
+            assert rest.result() > 100 * BLOCK
+            assert served > 20
+
+
+# ---------------------------------------------------------------------------- life
+
+
+def test_files_of_a_paused_sandbox_can_be_reached(box: Box) -> None:
+    assert ask(box.port, "POST", f"{box.url}/pause").status == 200
+    assert box.put("f", b"x").status == 201
+    assert box.read("f") == b"x"
+    assert box.paths() == ["f"]
+    assert set(members(box.archive().body)) >= {"f"}
+    assert ask(box.port, "POST", f"{box.url}/resume").status == 200
+
+
+def test_a_sandbox_that_is_gone_or_never_was(box: Box, service: Service) -> None:
+    none = Box(service.port)
+    none.end()
+    for url, status, code in [
+        (none.url, 410, "sandbox_gone"),
+        ("/v1/sandboxes/sbx_none", 404, "no_such_sandbox"),
+    ]:
+        for method, path, body in [
+            ("GET", "files", None),
+            ("PUT", "files/f", b"x" * (3 * BLOCK)),
+            ("DELETE", "files/f", None),
+            ("GET", "archive", None),
+            ("PUT", "archive", b"x"),
+        ]:
+            assert code_of(ask(service.port, method, f"{url}/{path}", body)) == (status, code)
+
+
+def test_a_sandbox_that_is_deleted_under_an_upload(service: Service) -> None:
+    box = Box(service.port)
+    with Connection(service.port) as connection:
+
+        def blocks() -> Iterator[bytes]:
+            yield b"x" * BLOCK
+            box.end()
+            yield b"x" * BLOCK
+
+        assert code_of(send_chunks(connection, box.at("f"), blocks())) == (410, "sandbox_gone")
+
+
+def test_a_sandbox_that_is_deleted_under_a_download(service: Service) -> None:
+    box = Box(service.port)
+    box.put("f", b"x" * (32 * BLOCK))
+    with Connection(service.port) as file, Connection(service.port) as archive:
+        file.send("GET", box.at("f"))
+        archive.send("GET", box.at("", "archive"))
+        assert file.head().status == archive.head().status == 200
+        box.end()
+        assert file.file.read(32 * BLOCK) == b"x" * (32 * BLOCK)  # whoever has it open has it
+
+
+def test_a_client_that_leaves_in_the_middle_leaves_nothing(box: Box) -> None:
+    box.put("f", b"precious")
+    before = disk(box)
+    with Connection(box.port) as connection:
+        connection.send("PUT", box.at("f"), None, {"Content-Length": str(16 * BLOCK)})
+        connection.sock.sendall(b"x" * (8 * BLOCK))
+        assert eventually(lambda: disk(box) > before + BLOCK)
+    assert eventually(lambda: disk(box) == before)
+    assert box.read("f") == b"precious"
+    assert box.paths(recursive=True) == ["f"]
+
+
+def test_uploads_to_one_path_at_the_same_time(box: Box) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda i: box.put("f", bytes([i]) * BLOCK), range(24)))
+    assert {r.status for r in replies} <= {200, 201}
+    data = box.read("f")
+    assert len(data) == BLOCK and len(set(data)) == 1
+    assert box.paths(recursive=True) == ["f"]
+
+
+def test_leave_to_send_is_given_when_there_is_room(box: Box) -> None:
+    with Connection(box.port) as connection:
+        connection.send("PUT", box.at("f"), None, {"Content-Length": "5", "Expect": "100-continue"})
+        assert connection.head().status == 100
+        connection.sock.sendall(b"hello")
+        assert connection.reply("PUT").status == 201
+    with Connection(box.port) as connection:
+        size = str(1 << 40)
+        connection.send(
+            "PUT", box.at("f"), None, {"Content-Length": size, "Expect": "100-continue"}
+        )
+        assert code_of(connection.reply("PUT")) == (507, "disk_full")
+    assert box.read("f") == b"hello"
