@@ -77,6 +77,8 @@ static void on_init(struct watch *w, uint32_t events) {
         bool good = kernels_ends(b, &in);
         wire_in_done(&in);
         fd_close(&b->born);
+        if (good && !b->nursery->profile->live) /* init shuts it when it has the listener */
+            loop_unwatch(b->nursery->loop, &b->watch);
         if (good)
             return;
     }
