@@ -161,6 +161,7 @@ void do_metrics(struct call *c) {
     put_restarts(&text, a->o.engine);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
+    metrics_gauge(&text, "live_sandboxes", "Sandboxes that stay.", live_count(a->o.engine));
     metrics_gauge(&text, "memory_charged_bytes", "Memory that programs under way count with.",
                   (double)a->o.engine->charged);
     metrics_gauge(&text, "memory_budget_bytes", "What that may be at most; 0: no bound.",

@@ -157,6 +157,7 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
         .env = field_dump(body, "env"),
         .ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0),
         .idle_s = (uint32_t)field_int(body, "idle_seconds", 0),
+        .most_of_tenant = c->limits.sandboxes,
     };
     if (!q->metadata)
         q->metadata = xstrdup("{}");

@@ -53,6 +53,7 @@ enum {
     OPT_RATE,
     OPT_CONCURRENT,
     OPT_CPU,
+    OPT_SANDBOXES,
     OPT_KEYS,
     OPT_STATE,
     OPT_CONFIG,
@@ -64,6 +65,7 @@ static const struct option longs[] = {
     {"requests-per-second", required_argument, NULL, OPT_RATE},
     {"concurrent", required_argument, NULL, OPT_CONCURRENT},
     {"cpu-seconds-per-minute", required_argument, NULL, OPT_CPU},
+    {"sandboxes", required_argument, NULL, OPT_SANDBOXES},
     {"keys", required_argument, NULL, OPT_KEYS},
     {"state-dir", required_argument, NULL, OPT_STATE},
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -81,6 +83,7 @@ static int print_help(void) {
          "  --requests-per-second X         fractions allowed; without a limit there is none\n"
          "  --concurrent N                  requests at the same time\n"
          "  --cpu-seconds-per-minute N      processor time of its programs\n"
+         "  --sandboxes N                   live sandboxes of its tenant\n"
          "  --keys FILE                     the file of keys; otherwise keys.json in\n"
          "  --state-dir DIR                 the state directory, /var/lib/cloche (root) or\n"
          "                                  ~/.local/state/cloche unless set otherwise: both are\n"
@@ -116,8 +119,9 @@ static int read_rate(const char *text, double *ret, struct err *e) {
 
 static int handle(struct key_options *o, int code, struct err *e) {
     const struct num_rule concurrent = {"--concurrent", 1, KEYS_LIMIT_MAX},
-                          cpu = {"--cpu-seconds-per-minute", 1, KEYS_LIMIT_MAX};
-    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_CPU && longs[i].name; i++)
+                          cpu = {"--cpu-seconds-per-minute", 1, KEYS_LIMIT_MAX},
+                          sandboxes = {"--sandboxes", 1, KEYS_LIMIT_MAX};
+    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_SANDBOXES && longs[i].name; i++)
         if (longs[i].val == code)
             o->only_add = longs[i].name;
     switch (code) {
@@ -132,6 +136,8 @@ static int handle(struct key_options *o, int code, struct err *e) {
         return num_u32(optarg, &concurrent, &o->limits.concurrent, e);
     case OPT_CPU:
         return num_u32(optarg, &cpu, &o->limits.cpu_seconds_per_minute, e);
+    case OPT_SANDBOXES:
+        return num_u32(optarg, &sandboxes, &o->limits.sandboxes, e);
     case OPT_KEYS:
         o->file = optarg;
         return 0;
@@ -294,6 +300,7 @@ static void write_key(struct jw *j, const struct key *k) {
         jw_key_null(j, "requests_per_second");
     write_limit(j, "concurrent", k->limits.concurrent);
     write_limit(j, "cpu_seconds_per_minute", k->limits.cpu_seconds_per_minute);
+    write_limit(j, "sandboxes", k->limits.sandboxes);
     jw_object_end(j);
 }
 
@@ -305,6 +312,8 @@ static void add_limits(struct buf *b, const struct key_limits *l) {
         buf_addf(b, "%s%u at once", b->len > before ? ", " : "", l->concurrent);
     if (l->cpu_seconds_per_minute)
         buf_addf(b, "%s%u CPU s/min", b->len > before ? ", " : "", l->cpu_seconds_per_minute);
+    if (l->sandboxes)
+        buf_addf(b, "%s%u sandboxes", b->len > before ? ", " : "", l->sandboxes);
     if (b->len == before)
         buf_adds(b, "none");
 }

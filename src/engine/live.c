@@ -470,6 +470,13 @@ struct live *live_find(struct engine *g, const char *tenant, const char *id, str
     return NULL;
 }
 
+unsigned live_count(const struct engine *g) {
+    unsigned n = 0;
+    for (const struct live *l = g->lives; l; l = l->next)
+        n += l->state == LIVE_RUNNING;
+    return n;
+}
+
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l) {
     struct live *next = l ? l->next : g->lives;
     while (next && (next->state != LIVE_RUNNING || strcmp(next->req.tenant, tenant) != 0))

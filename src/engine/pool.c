@@ -312,6 +312,7 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_object(&j);
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
+    jw_key_uint(&j, "live_sandboxes", live_count(g));
     jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
     jw_key_uint(&j, "executions", g->counts.runs);
     jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);

@@ -139,9 +139,10 @@ static int check_new(const char *name, const char *tenant, const struct key_limi
         return -1;
     if (l->concurrent && check_limit(kind, "concurrent", l->concurrent, 1, e) < 0)
         return -1;
-    if (!l->cpu_seconds_per_minute)
-        return 0;
-    return check_limit(kind, "cpu_seconds_per_minute", l->cpu_seconds_per_minute, 1, e);
+    if (l->cpu_seconds_per_minute &&
+        check_limit(kind, "cpu_seconds_per_minute", l->cpu_seconds_per_minute, 1, e) < 0)
+        return -1;
+    return l->sandboxes ? check_limit(kind, "sandboxes", l->sandboxes, 1, e) : 0;
 }
 
 static int make_secret(char secret[KEYS_SECRET_SIZE], uint8_t id[ID_BYTES], struct err *e) {
@@ -277,7 +278,7 @@ static int read_rate(const json_t *limits, double *ret, struct err *e) {
 
 static int read_limits(const json_t *object, struct key_limits *l, struct err *e) {
     static const char *const known[] = {"requests_per_second", "concurrent",
-                                        "cpu_seconds_per_minute", NULL};
+                                        "cpu_seconds_per_minute", "sandboxes", NULL};
     const json_t *v = json_object_get(object, "limits");
     if (!v)
         return 0;
@@ -285,7 +286,8 @@ static int read_limits(const json_t *object, struct key_limits *l, struct err *e
         return err_user(e, "bad_keys", "limits must be an object");
     if (check_members(v, known, e) < 0 || read_rate(v, &l->requests_per_second, e) < 0 ||
         read_whole_limit(v, known[1], &l->concurrent, e) < 0 ||
-        read_whole_limit(v, known[2], &l->cpu_seconds_per_minute, e) < 0)
+        read_whole_limit(v, known[2], &l->cpu_seconds_per_minute, e) < 0 ||
+        read_whole_limit(v, known[3], &l->sandboxes, e) < 0)
         return err_wrap(e, "limits");
     return 0;
 }
@@ -370,7 +372,8 @@ int keys_parse(const char *text, size_t len, struct keys *ret, struct err *e) {
 /* ------------------------------------------------------------------ list to text */
 
 static void encode_limits(struct jw *j, const struct key_limits *l) {
-    if (l->requests_per_second == 0 && !l->concurrent && !l->cpu_seconds_per_minute)
+    if (l->requests_per_second == 0 && !l->concurrent && !l->cpu_seconds_per_minute &&
+        !l->sandboxes)
         return;
     jw_key(j, "limits");
     jw_object(j);
@@ -380,6 +383,8 @@ static void encode_limits(struct jw *j, const struct key_limits *l) {
         jw_key_uint(j, "concurrent", l->concurrent);
     if (l->cpu_seconds_per_minute)
         jw_key_uint(j, "cpu_seconds_per_minute", l->cpu_seconds_per_minute);
+    if (l->sandboxes)
+        jw_key_uint(j, "sandboxes", l->sandboxes);
     jw_object_end(j);
 }
 

@@ -23,6 +23,7 @@
 struct key_limits {
     double requests_per_second; /* 0: none, as for the others */
     uint32_t concurrent, cpu_seconds_per_minute;
+    uint32_t sandboxes; /* live ones of its tenant */
 };
 
 struct key {
