@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "http/ws.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +174,18 @@ void call_fail(struct call *c, const struct err *e) {
     if (p.status == 500)
         log_error("request failed id=%s error=%s", c->id, log_text(e->text));
     call_problem(c, &p);
+}
+
+bool call_is_websocket(struct call *c, const char *instead) {
+    int status = 0;
+    const char *wrong = ws_wrong(c->req, &status);
+    struct problem p = {.status = status, .message = wrong, .remediation = p.text};
+    if (!wrong)
+        return true;
+    p.code = status == 426 ? "no_websocket" : "bad_handshake";
+    snprintf(p.text, sizeof p.text, "use a WebSocket client (RFC 6455), or %s", instead);
+    call_problem(c, &p);
+    return false;
 }
 
 /* ---- routes ---- */

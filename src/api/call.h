@@ -77,6 +77,9 @@ void call_refused(const struct call *c, const struct problem *p);
 void call_fail(struct call *c, const struct err *e);
 struct problem problem_of(const struct err *e);
 void call_json(struct call *c, int status, const struct buf *json);
+/* Whether the request is the handshake of a WebSocket; otherwise it was answered. `instead` is what
+ * can be done without one. */
+bool call_is_websocket(struct call *c, const char *instead);
 /* To a body {"detail":…} of the contract's: the error object that all our errors have, behind it.
  */
 void call_add_error(struct buf *reply, int status);

@@ -127,21 +127,14 @@ static void on_replaced(void *arg) {
 
 /* False when a reply was sent. */
 static bool sit_down(struct call *c, struct seat *t) {
-    int status = 0;
     const struct ws_options o = {.arg = t,
                                  .on_text = on_text,
                                  .on_binary = on_binary,
                                  .on_drain = on_drain,
                                  .on_closed = on_closed};
     const char *word = http_query(c->req, "on_disconnect");
-    const char *wrong = ws_wrong(c->req, &status);
-    if (wrong) {
-        call_problem(c, &(struct problem){.status = status,
-                                          .code = status == 426 ? "no_websocket" : "bad_handshake",
-                                          .message = wrong,
-                                          .remediation = "use a WebSocket client (RFC 6455)"});
+    if (!call_is_websocket(c, "POST to the sandbox's /commands"))
         return false;
-    }
     t->call = c;
     t->goes_on = word && strcmp(word, "continue") == 0;
     c->state = t;

@@ -218,16 +218,8 @@ static void on_late(struct timer *timer) {
 }
 
 void do_execute_ws(struct call *c) {
-    int status = 0;
-    const char *wrong = ws_wrong(c->req, &status);
-    if (wrong) {
-        call_problem(c, &(struct problem){.status = status,
-                                          .code = status == 426 ? "no_websocket" : "bad_handshake",
-                                          .message = wrong,
-                                          .remediation = "use a WebSocket client (RFC 6455), or "
-                                                         "POST for a stream of events"});
+    if (!call_is_websocket(c, "POST for a stream of events"))
         return;
-    }
     struct talk *t = xcalloc(1, sizeof *t);
     const struct ws_options o = {.arg = t,
                                  .on_text = on_text,

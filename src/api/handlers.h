@@ -16,6 +16,7 @@ void do_sandbox_change(struct call *c);
 void do_sandbox_delete(struct call *c);
 void do_sandbox_pause(struct call *c);
 void do_sandbox_resume(struct call *c);
+void do_sandbox_ws(struct call *c);
 void do_cell(struct call *c);
 void do_interrupt(struct call *c);
 void do_restart(struct call *c);

@@ -39,6 +39,9 @@ const struct route routes[] = {
     {{"POST", "/v1/sandboxes/{id}/execute", "Run a cell in a kernel", "sandboxes", &cell_schema, NULL,
       200, "the result, or a stream of events as the Accept header asks", JSON_TYPE}, do_cell,
      .body_max = 64 * MB},
+    {{"GET", "/v1/sandboxes/{id}/ws", "Use its kernels over a WebSocket: messages of type execute, "
+      "stdin, interrupt, resume to the server, events as JSON to the client", "sandboxes", NULL, NULL,
+      101, "a WebSocket", NULL}, do_sandbox_ws},
     {{"POST", "/v1/sandboxes/{id}/interrupt", "KeyboardInterrupt in a kernel", "sandboxes",
       &which_kernel_schema, NULL, 200, "whether something ran", JSON_TYPE}, do_interrupt,
      .body_max = MB},

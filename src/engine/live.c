@@ -72,6 +72,32 @@ static void unlink_live(struct live *l) {
     }
 }
 
+void live_watch(struct live *l, struct live_watcher *w) {
+    w->live = l;
+    w->next = l->watchers;
+    l->watchers = w;
+}
+
+void live_unwatch(struct live_watcher *w) {
+    if (!w->live)
+        return;
+    for (struct live_watcher **at = &w->live->watchers; *at; at = &(*at)->next) {
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    }
+    w->live = NULL;
+}
+
+static void tell_watchers(struct live *l, const struct err *why) {
+    while (l->watchers) {
+        struct live_watcher *w = l->watchers;
+        live_unwatch(w);
+        w->on_end(w, why);
+    }
+}
+
 /* Everybody who has to do with it hears that it ends; then it is only a name. */
 static void close_live(struct live *l, const struct err *why) {
     struct engine *g = l->engine;
@@ -83,6 +109,7 @@ static void close_live(struct live *l, const struct err *why) {
     unlink_live(l);
     commands_ended_with(l);
     kernel_ended_with(l, why);
+    tell_watchers(l, why);
     if (before != LIVE_RUNNING && l->ready)
         l->ready(l->ready_arg, l, why);
     l->sandbox = NULL;

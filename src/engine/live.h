@@ -45,6 +45,15 @@ const char *live_metadata(const struct live *l); /* JSON */
 /* It is in use: not idle until as many live_release. For requests that last. */
 void live_hold(struct live *l);
 void live_release(struct live *l);
+/* Told once when it ends, after its executions; who leaves before takes itself out. */
+struct live_watcher {
+    struct live_watcher *next;
+    struct live *live; /* borrowed; NULL when it has ended, or was left */
+    void (*on_end)(struct live_watcher *w, const struct err *why);
+    void *arg;
+};
+void live_watch(struct live *l, struct live_watcher *w);
+void live_unwatch(struct live_watcher *w);
 /* Kills all of it; `done` when nothing is left. `reason` is a constant, for those who come later.
  */
 void live_end(struct live *l, const char *reason, void (*done)(void *arg), void *arg);

@@ -247,6 +247,7 @@ struct live {
     struct kernel *kernels; /* the default one first */
     struct process *processes;
     struct command *commands; /* oldest first */
+    struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak, cpu_us;
     struct journal *journal; /* owned; NULL: it ends with this server */

@@ -72,12 +72,17 @@ class Socket(Raw):
         return self
 
     def __init__(
-        self, where: Service | int | Path, early: bytes = b"", more: bytes = b"", rcvbuf: int = 0
+        self,
+        where: Service | int | Path,
+        early: bytes = b"",
+        more: bytes = b"",
+        rcvbuf: int = 0,
+        path: str = PATH,
     ) -> None:
         super().__init__(where)
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        self.send(handshake(more=more) + early)
+        self.send(handshake(path, more) + early)
         self.answer = self.head()
         assert self.answer.status == 101, self.answer
         wanted = base64.b64encode(hashlib.sha1(KEY + GUID).digest()).decode()
