@@ -8,4 +8,4 @@
 locale_t pack_locale_enter(void);
 void pack_locale_leave(locale_t *old);
 #define PACK_LOCALE                                                                                \
-    __attribute__((cleanup(pack_locale_leave))) locale_t old_locale = pack_locale_enter()
+    __attribute__((cleanup(pack_locale_leave), unused)) locale_t old_locale = pack_locale_enter()
