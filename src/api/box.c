@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,8 +214,8 @@ bool box_query_bool(struct box *b, const char *name, bool *ret) {
     const char *text = http_query(b->call->req, name);
     if (!text)
         return true;
-    *ret = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    return *ret || strcmp(text, "false") == 0 || strcmp(text, "0") == 0 ||
+    *ret = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    return *ret || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0 ||
            box_bad_value(b, name, "true or false");
 }
 

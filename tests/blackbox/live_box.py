@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, quote_from_bytes
 
@@ -74,27 +74,20 @@ class Box:
     def running(self, code: str) -> Iterator[None]:
         """The code runs meanwhile: it defines step(), which is called until the test is done."""
         whole = (
-            f"{code}\nimport os\nopen('/tmp/begun', 'w').close()\n"
-            "while not os.path.exists('/tmp/enough'):\n    step()\n"
+            f"{code}\nimport os, time\nopen('/tmp/begun', 'w').close()\n"
+            "while not os.path.exists('/tmp/enough'):\n    step()\n    time.sleep(0.0005)\n"
         )
-        failed: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                self.run(whole, timeout_ms=100000)
-            except BaseException as error:  # told below
-                failed.append(error)
-
+        look = "import os; print(os.path.exists('/tmp/begun'))"
         other = self.another_kernel()
-        thread = threading.Thread(target=work)
-        thread.start()
-        self.run("import os\nwhile not os.path.exists('/tmp/begun'): pass", kernel_id=other)
-        try:
-            yield
-        finally:
-            self.run("open('/tmp/enough', 'w').close()", kernel_id=other)
-            thread.join()
-        assert not failed, failed
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(self.run, whole, timeout_ms=60000)
+            while not work.done() and self.run(look, kernel_id=other) == "False\n":
+                pass
+            try:
+                yield
+            finally:
+                self.run("open('/tmp/enough', 'w').close()", kernel_id=other)
+            work.result()
 
     def another_kernel(self) -> str:
         reply = ask(self.port, "POST", f"{self.url}/kernels", b"{}", JSON)

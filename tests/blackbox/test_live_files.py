@@ -22,6 +22,11 @@ GROWTH_MB = 16.0
 
 
 @pytest.fixture
+def service(live_service: Service) -> Service:
+    return live_service
+
+
+@pytest.fixture
 def box(service: Service) -> Iterator[Box]:
     with box_of(service) as one:
         yield one
@@ -513,8 +518,7 @@ def test_a_bomb_does_not_go_off(service: Service) -> None:
         assert code_of(box.unpack("", bomb)) == (507, "disk_full")
         assert resident_mb(service) - before < GROWTH_MB
         assert box.paths(recursive=True) == ["f"]
-        reply = box.unpack("", gzip.compress(bomb))  # a bomb in a bomb is one file no more
-        assert reply.status == 422
+        assert code_of(box.unpack("", gzip.compress(bomb))) == (507, "disk_full")  # nor one in it
         many = io.BytesIO()
         with tarfile.open(fileobj=many, mode="w:gz") as tar:
             for i in range(50001):
