@@ -1,5 +1,6 @@
 /* `cloche sandbox create`, `list`, `show`, `delete` and `interrupt`. */
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/input.h"
@@ -217,11 +218,11 @@ static void add_moment(struct buf *to, const json_t *at) {
         buf_addc(to, '-');
         return;
     }
-    double left = json_number_value(at) - (double)time(NULL);
-    if (left >= 0)
+    double left = json_number_value(at) - (double)clock_ns(CLOCK_REALTIME) / 1e9;
+    if (left >= 1)
         buf_adds(to, "in ");
     add_seconds(to, left < 0 ? -left : left);
-    if (left < 0)
+    if (left < 1)
         buf_adds(to, " ago");
 }
 

@@ -6,7 +6,6 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
 import subprocess
 import termios
@@ -88,5 +87,5 @@ class Terminal:
         flags: Any = termios.tcgetattr(self.theirs)[3]
         return bool(flags & termios.ECHO)
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: int) -> None:
         self.process.send_signal(number)
