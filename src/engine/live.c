@@ -300,10 +300,12 @@ static void more(void *owner, uint32_t number, struct wire_in *in, const char *w
 
 static void lost(void *owner) {
     struct live *l = owner;
-    struct err e;
+    struct err e, ignored;
     const char *reason = "a process of ours that held it was killed";
     err_user(&e, "sandbox_gone", "the sandbox is gone: %s", reason);
     gone_add(l->engine->gone, l->req.tenant, l->id, reason);
+    if (l->paused)
+        knobs_freeze(l->sandbox->knobs, false, &ignored); /* for who has the control group next */
     close_live(l, &e);
 }
 

@@ -67,6 +67,8 @@ void processes_all_here(struct live *l);
 
 /* ---- kernel.c ---- */
 
+#define LATE_MAX (64u << 10) /* bytes printed between two executions: the next one gets them */
+
 enum kernel_state { KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY, KERNEL_ENDING };
 
 struct kernel_query {
@@ -90,11 +92,13 @@ struct kernel {
     char id[ID_MAX];
     struct process process;
     enum kernel_state state;
-    bool is_default;
-    bool begun;      /* it was told to be a kernel */
-    bool is_fresh;   /* a new process, after another one died or was ended */
-    bool deleted;    /* no other process comes after this one */
-    char *env, *cwd; /* owned; or NULL */
+    bool is_default, was_ready;
+    bool begun;         /* it was told to be a kernel */
+    bool is_fresh;      /* a new process, after another one died or was ended */
+    bool forgotten;     /* not among its sandbox's any more */
+    const char *broken; /* why its process had to be ended; or NULL */
+    bool deleted;       /* no other process comes after this one */
+    char *env, *cwd;    /* owned; or NULL */
     struct cell *running;
     struct cell *queue, **queue_end;
     unsigned nqueued, restarts, failures;
@@ -102,7 +106,8 @@ struct kernel {
     struct output out[2];
     struct kernel_query *queries;
     struct kernel_wait *waits; /* for it to be ready */
-    struct timer retry;
+    struct timer retry;        /* to start it, or to give up one that hung up */
+    struct timer rest;         /* from hearing it */
     struct deferred go_later, free_later;
 };
 
@@ -115,6 +120,8 @@ void kernel_do(struct kernel *k, const struct buf *json);
 void kernel_go_on(struct kernel *k);
 /* Its process must go: what runs ends as killed. */
 void kernel_kill(struct kernel *k);
+/* Whoever reads what it prints and shows is slow: it waits. */
+void kernel_hold(struct kernel *k, bool hold);
 /* What was printed until now. */
 void kernel_catch_up(struct kernel *k);
 void kernel_unqueue(struct kernel *k, struct cell *c);
@@ -124,7 +131,7 @@ void kernel_ran(struct kernel *k);
 /* ---- cell.c ---- */
 
 enum cell_state { CELL_QUEUED, CELL_RUNNING, CELL_DONE };
-enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU };
+enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU, STOP_KERNEL };
 enum cell_status { CELL_OK, CELL_ERROR, CELL_TIMEOUT, CELL_MEMORY, CELL_KILLED, CELL_INTERRUPTED };
 
 struct cell_output {
@@ -143,7 +150,7 @@ struct cell {
     enum cell_status status;
     struct cell_request req;
     struct cell_callbacks cb;
-    bool waits_for_input, clear_next, kernel_restarted, finishing, files_cut, resumed;
+    bool waits_for_input, clear_next, kernel_restarted, finishing, held, files_cut, resumed;
     struct timer timer, cpu_timer;
     uint64_t left_ns; /* of its time, while it is paused */
     uint64_t born_ns, started_ns, ended_ns;

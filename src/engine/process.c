@@ -193,6 +193,8 @@ void processes_exited(struct live *l, uint32_t number, int status) {
     struct process *p = find(l, number);
     if (!p)
         return;
+    if (p->state != PROCESS_ASKED && p->ctl->paused)
+        chan_resume(p->ctl);
     if (p->state != PROCESS_ASKED)
         chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
     p = find(l, number);
