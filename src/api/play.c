@@ -226,6 +226,8 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
     }
     if (live_is_paused(l))
         return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+    if (env_check(body, p) < 0)
+        return -1;
     if (json_string_length(json_object_get(body, "code")) > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
     if (guard_may_run(c->api->guard, c, p) < 0)
