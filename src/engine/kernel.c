@@ -116,7 +116,7 @@ static void become_idle(struct kernel *k) {
 static void on_synced(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
-    if (!why && k->running && k->running->resumed)
+    if (!why && k->running && k->running->resumed && !k->running->finishing)
         cell_lost(k->running);
 }
 
