@@ -21,6 +21,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 MAX_DATA = 16 << 20  # bytes of one event
 MAX_NOTE = 64 << 10  # characters that are left of a text when all of it is too much
 MAX_DEPTH = 50  # of nested values: the reader of the server takes 64
+MAX_VALUES = 200_000  # in lists and dicts of one bundle: the reader takes 500,000 in all
 MAX_INT = 1 << 63
 
 Message = Dict[str, Any]
@@ -45,7 +46,7 @@ def _number(value: Any) -> Any:
     return float(value) if value - value == 0 else None  # there is no NaN in JSON
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any, depth: int = 0, room: Optional[List[int]] = None) -> Any:
     """The value as something that every reader of JSON takes; TypeError where that cannot be."""
     if isinstance(value, str):
         text = str.__str__(value)
@@ -58,19 +59,25 @@ def plain(value: Any, depth: int = 0) -> Any:
         return b2a_base64(value, newline=False).decode("ascii")
     if depth == MAX_DEPTH:
         raise TypeError("nested too deeply")
+    if isinstance(value, (dict, list, tuple)):
+        room = room or [MAX_VALUES]
+        room[0] -= len(value) + 1
+        if room[0] <= 0:
+            raise TypeError("too many values")
     if isinstance(value, dict):
-        return {plain(str(key)): plain(item, depth + 1) for key, item in value.items()}
+        return {plain(str(key)): plain(item, depth + 1, room) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item, depth + 1) for item in value]
+        return [plain(item, depth + 1, room) for item in value]
     return _refuse(value)
 
 
 def bundle(data: Dict[Any, Any]) -> Message:
     """Values by mime type, without those that are not JSON; what is binary is base64."""
     kept: Message = {}
+    room = [MAX_VALUES]
     for mime, value in data.items():
         try:
-            name, value = str(mime), plain(value)
+            name, value = str(mime), plain(value, 0, room)
         except Exception:
             continue
         if isinstance(value, str) and name.startswith("image/") and name != "image/svg+xml":
@@ -105,7 +112,8 @@ class Channel:
         self._send: Callable[[bytes], Any] = lambda text: None
         self._flush: Optional[Callable[[], Any]] = None
         self._pid = self._thread = 0
-        self._waiting: Deque[Message] = deque()  # came while input() waited for its answer
+        self._waiting: Deque[Message] = deque()  # came while we waited for something else
+        self._heard = 0
         self._lock = threading.RLock()
 
     def open(
@@ -155,6 +163,19 @@ class Channel:
         with self._lock:  # against threads: nothing comes after `done`
             if self.id is not None:
                 self.say({"ev": kind, "id": self.id, **members})
+
+    def event_in_order(self, kind: str, **members: Any) -> None:
+        """The same, and waits until it is heard: else what is printed next might overtake it."""
+        if not self.is_ours() or self.id is None or get_ident() != self._thread:
+            self.event(kind, **members)
+            return
+        self._heard += 1
+        number = self._heard
+        self.event(kind, go=number, **members)
+        while (message := self._read()) is None or message.get("go") != number:
+            if message is None:
+                _exit(0)
+            self._waiting.append(message)
 
     def done(self, status: str, count: int) -> None:
         self.flush()

@@ -262,7 +262,7 @@ def _variables(message: Message) -> Message:
     """{"op":"variables","id","most"} -> what the user's globals are"""
     most = min(int(message.get("most") or MAX_VARIABLES), MAX_VARIABLES)
     found, total = variables.rows(_shell.user_ns, _shell.user_ns_hidden, most)
-    return {"variables": plain(found), "total": total}
+    return {"variables": plain(found), "total": total, "truncated": total > len(found)}
 
 
 def _setup(message: Message) -> Message:
@@ -275,17 +275,11 @@ def _setup(message: Message) -> Message:
     return {}
 
 
-def _sync(message: Message) -> Message:
-    """{"op":"sync","id"}: whoever asks wants to know when what was asked before is answered."""
-    return {}
-
-
 ANSWERS: Dict[str, Callable[[Message], Message]] = {
     "complete": _complete,
     "inspect": _inspect,
     "variables": _variables,
     "setup": _setup,
-    "sync": _sync,
 }
 
 
@@ -313,7 +307,7 @@ def _serve() -> bool:
     name = message.get("op")
     if name == "execute":
         _execute(message)
-    elif name != "input":  # an answer that came too late
+    elif name not in ("input", "go"):  # answers that came too late
         _answer(ANSWERS.get(str(name)), message)
     return True
 

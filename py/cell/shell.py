@@ -118,7 +118,7 @@ class Publisher(DisplayPublisher):
     ) -> None:
         self._validate_data(data, metadata)
         name = (transient or {}).get("display_id")
-        channel.event(
+        channel.event_in_order(
             "display",
             data=bundle(data),
             metadata=bundle(metadata or {}),
@@ -127,7 +127,7 @@ class Publisher(DisplayPublisher):
         )
 
     def clear_output(self, wait: bool = False) -> None:
-        channel.event("clear", wait=bool(wait))
+        channel.event_in_order("clear", wait=bool(wait))
 
 
 class Exit(ExitAutocall):

@@ -3,8 +3,6 @@
 #include "api/api.h"
 
 #include "api/call.h"
-#include "api/commands.h"
-#include "api/play.h"
 #include "api/records.h"
 #include "api/replays.h"
 #include "base/clock.h"
@@ -56,8 +54,6 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .idle_s = a->config->http.idle_s,
                                       .body_step_s = a->config->http.header_s,
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20};
-    o->engine->heir =
-        (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
     if (api_reload(a, e) < 0)
         return -1;
     return http_new(&http, &a->http, e);

@@ -122,16 +122,6 @@ static void leave(void *arg) {
         command_signal(t->command, SIGKILL, &e);
 }
 
-void command_inherit(void *arg, struct live *l, struct command *c, uint64_t number) {
-    struct task *t = xcalloc(1, sizeof *t);
-    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
-    t->api = arg;
-    t->command = c;
-    t->record = record_new(t->api->records, command_id(c), live_tenant(l));
-    record_skip(t->record, number);
-    command_call(c, &cb);
-}
-
 /* ---- the request ---- */
 
 static char **copy_list(const json_t *list, size_t *total) {
@@ -175,16 +165,6 @@ static char *joined(char *const *argv) {
     return buf_take(&b);
 }
 
-static int check_env(json_t *env, struct problem *p) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(env, key, value) {
-        if (!*key || strchr(key, '='))
-            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
-    }
-    return 0;
-}
-
 static int command_read(const json_t *body, struct command_request *q, struct problem *p) {
     const char *cmd = field_str(body, "cmd", NULL), *in = field_str(body, "stdin", NULL);
     bool background = field_bool(body, "background", false);
@@ -193,7 +173,7 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
         return problem_plain(p, 422, "bad_value", "cmd and argv: give one of them");
-    if (check_env(env, p) < 0)
+    if (env_check(body, p) < 0)
         return -1;
     q->argv = cmd ? shell_line(cmd, &total) : copy_list(json_object_get(body, "argv"), &total);
     q->env = copy_env(env, &total);

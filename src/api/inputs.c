@@ -144,6 +144,16 @@ int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *
     return 0;
 }
 
+int env_check(const json_t *body, struct problem *p) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(body, "env"), key, value) {
+        if (!*key || strchr(key, '='))
+            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+    }
+    return 0;
+}
+
 char *field_dump(const json_t *body, const char *name) {
     const json_t *v = json_object_get(body, name);
     return json_is_object(v) || json_is_array(v) ? json_dumps(v, JSON_COMPACT) : NULL;

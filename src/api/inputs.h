@@ -16,5 +16,7 @@ int inputs_read(struct call *c, const json_t *body, struct run_input **ret, unsi
 /* The members `limits` and `timeout_ms`; what is not said is 0. */
 int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
                 struct problem *p);
+/* The names in the member `env`. */
+int env_check(const json_t *body, struct problem *p);
 /* An object or a list of the body as text, or NULL; the caller's. */
 char *field_dump(const json_t *body, const char *name);

@@ -145,8 +145,20 @@ void do_cell(struct call *c) {
 
 /* ---- one kernel ---- */
 
-static struct kernel *chosen(struct call *c) {
+/* What is frozen starts nothing and ends nothing. */
+static struct live *running_live(struct call *c) {
     struct live *l = call_live(c);
+    if (!l || !live_is_paused(l))
+        return l;
+    call_problem(c, &(struct problem){.status = 409,
+                                      .code = "sandbox_paused",
+                                      .message = "the sandbox is paused",
+                                      .remediation = "resume it first"});
+    return NULL;
+}
+
+static struct kernel *chosen(struct call *c) {
+    struct live *l = running_live(c);
     return l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
 }
 
@@ -213,17 +225,22 @@ static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
 }
 
 void do_restart(struct call *c) {
-    struct live *l = call_live(c);
+    struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
     if (k)
         kernel_restart(k, on_kernel, ask_for(c, l, 200));
 }
 
 void do_kernel_new(struct call *c) {
-    struct live *l = call_live(c);
+    struct live *l = running_live(c);
+    struct problem p = {0};
     struct err e;
     if (!l)
         return;
+    if (env_check(c->body, &p) < 0) {
+        call_problem(c, &p);
+        return;
+    }
     AUTO_FREE char *env = field_dump(c->body, "env");
     struct asking *w = ask_for(c, l, 201);
     if (kernel_new(l, env, field_str(c->body, "cwd", NULL), on_kernel, w, &e) < 0)
@@ -264,7 +281,8 @@ void do_kernel(struct call *c) {
 }
 
 void do_kernel_delete(struct call *c) {
-    struct kernel *k = named(c);
+    struct live *l = running_live(c);
+    struct kernel *k = l ? call_kernel(c, l, c->params[1]) : NULL;
     struct err e;
     if (!k)
         return;
@@ -285,15 +303,10 @@ static void on_reply(void *arg, const char *json, size_t len, const struct err *
 }
 
 static void query(struct call *c, const char *kernel_id, const char *op, const char *members) {
-    struct live *l = call_live(c);
+    struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, kernel_id) : NULL;
     struct err e;
-    if (k && live_is_paused(l))
-        call_problem(c, &(struct problem){.status = 409,
-                                          .code = "sandbox_paused",
-                                          .message = "the sandbox is paused",
-                                          .remediation = "resume it first"});
-    else if (k && kernel_query(k, op, members, on_reply, ask_for(c, l, 200), &e) < 0)
+    if (k && kernel_query(k, op, members, on_reply, ask_for(c, l, 200), &e) < 0)
         call_fail(c, &e);
 }
 

@@ -7,7 +7,6 @@
 #include "api/records.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,6 +225,8 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
     }
     if (live_is_paused(l))
         return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+    if (env_check(body, p) < 0)
+        return -1;
     if (json_string_length(json_object_get(body, "code")) > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
     if (guard_may_run(c->api->guard, c, p) < 0)
@@ -244,18 +245,4 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
     x->record = record_new(c->api->records, x->id, c->tenant);
     *ret = x;
     return 0;
-}
-
-void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
-    struct play *x = xcalloc(1, sizeof *x);
-    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
-    x->api = arg;
-    x->cell = c;
-    x->left = true; /* its client is the one who comes for its events */
-    snprintf(x->tenant, sizeof x->tenant, "%s", live_tenant(l));
-    memcpy(x->id, cell_id(c), sizeof x->id);
-    audit_code(&x->code, "", 0, false);
-    x->record = record_new(x->api->records, x->id, x->tenant);
-    record_skip(x->record, number);
-    cell_call(c, &cb);
 }

@@ -29,7 +29,5 @@ const char *play_id(const struct play *x);
 struct record *play_record(struct play *x);
 void play_hold(struct play *x, bool hold);
 struct events_source play_source(struct play *x);
-/* From an earlier server: see live_heir. */
-void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number);
 /* The client is gone: the execution is interrupted, unless the request asked to go on. */
 void play_leave(struct play *x);

@@ -156,10 +156,6 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
     return number;
 }
 
-void record_skip(struct record *rec, uint64_t number) {
-    rec->last = number;
-}
-
 uint64_t record_last(const struct record *rec) {
     return rec->last;
 }

@@ -15,8 +15,6 @@ struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns);
 
 /* A new one, held open until record_end. */
 struct record *record_new(struct records *r, const char *id, const char *tenant);
-/* Its next event has a number above this. */
-void record_skip(struct record *rec, uint64_t number);
 /* `json` is the event's object. Returns its number; events beyond the bound of one record are
  * dropped (and the gap is told), but never the last. */
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len);

@@ -139,11 +139,7 @@ static int check_words(const json_t *body, struct problem *p) {
             return problem_plain(p, 422, "bad_value",
                                  "metadata: a name has 1 to 128 bytes, a value at most 1024");
     }
-    json_object_foreach(json_object_get(body, "env"), key, value) {
-        if (!*key || strchr(key, '='))
-            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
-    }
-    return 0;
+    return env_check(body, p);
 }
 
 static int read_request(struct call *c, struct live_request *q, struct problem *p) {

@@ -58,10 +58,11 @@ void json_escape(struct buf *b, const char *text, size_t len);
 /* Whether it is UTF-8 throughout. */
 bool json_is_utf8(const char *text, size_t len);
 
-#define JSON_DEPTH_MAX 64 /* levels of arrays and objects, unless a caller wants less */
+#define JSON_DEPTH_MAX  64 /* levels of arrays and objects, unless a caller wants less */
+#define JSON_VALUES_MAX 500000
 
 struct json_t;
-/* An object or array and nothing after it; duplicate keys, NUL in strings, ill-formed UTF-8 and
- * more than `depth` levels are refused. The error is of kind "bad_json" and ends in line and
- * column. *ret is the caller's reference. */
+/* An object or array and nothing after it; duplicate keys, NUL in strings, ill-formed UTF-8,
+ * more than `depth` levels and more than JSON_VALUES_MAX values are refused. The error is of kind
+ * "bad_json" and ends in line and column. *ret is the caller's reference. */
 int json_read(const char *text, size_t len, unsigned depth, struct json_t **ret, struct err *e);

@@ -60,9 +60,14 @@ const char *cell_id(const struct cell *c) {
 }
 
 static void emit(struct cell *c, const char *type, const struct buf *json) {
-    live_said(c->kernel->live);
-    if (c->cb.on_event)
-        c->cb.on_event(c->cb.arg, type, json);
+    c->cb.on_event(c->cb.arg, type, json);
+}
+
+/* One that is to end is not held any more: what its slow reader has no room for is dropped. */
+static bool has_room(struct cell *c) {
+    bool room = !c->held || c->stop == STOP_NONE;
+    c->outputs_cut |= !room;
+    return room;
 }
 
 /* ---- the end ---- */
@@ -73,24 +78,30 @@ static void stop_clocks(struct cell *c) {
     loop_timer_stop(l, &c->cpu_timer);
 }
 
+/* From here on what is printed is the next one's. */
+static void take_text(struct cell *c) {
+    for (int i = 0; i < 2; i++) {
+        struct output *o = &c->kernel->out[i];
+        c->text[i] = o->kept;
+        c->total[i] = o->total;
+        c->cut[i] = output_truncated(o);
+        o->kept = (struct buf)BUF_INIT;
+        output_reset(o, LATE_MAX);
+    }
+}
+
 static void close_cell(struct cell *c, const struct err *why) {
     struct kernel *k = c->kernel;
     struct live *l = k->live;
     bool ran = k->running == c;
     stop_clocks(c);
     live_unask(l, c);
+    if (ran && !c->finishing)
+        take_text(c);
     c->state = CELL_DONE;
-    for (int i = 0; ran && i < 2; i++) {
-        c->text[i] = k->out[i].kept;
-        k->out[i].kept = (struct buf)BUF_INIT;
-        c->total[i] = k->out[i].total;
-        c->cut[i] = c->resumed || output_truncated(&k->out[i]);
-    }
     if (ran)
         kernel_ran(k);
-    live_said(l); /* whoever hears of it tells the end */
-    if (c->cb.on_done)
-        c->cb.on_done(c->cb.arg, c, why);
+    c->cb.on_done(c->cb.arg, c, why);
     c->kernel = NULL;
     live_release(l);
     loop_defer(l->engine->loop, &c->free_later);
@@ -105,7 +116,7 @@ void cell_fail(struct cell *c, const struct err *why) {
 
 static void emit_text(struct cell *c, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
-    if (text->len == 0)
+    if (text->len == 0 || !has_room(c))
         return;
     pieces_json(text, &json);
     emit(c, stream == 1 ? "stdout" : "stderr", &json);
@@ -129,6 +140,7 @@ void cell_print(struct cell *c, int stream, const void *data, size_t len) {
     emit_text(c, stream, &text);
 }
 
+/* What came in part of a character, at the end. */
 static void flush_tails(struct cell *c) {
     for (int i = 0; i < 2; i++) {
         AUTO_BUF text = BUF_INIT;
@@ -200,7 +212,8 @@ static void on_shown(struct cell *c, json_t *message, bool is_main) {
     }
     jw_object_end(&j);
     keep_output(c, &o, update);
-    emit(c, is_main ? "result" : "display", &json);
+    if (has_room(c))
+        emit(c, is_main ? "result" : "display", &json);
 }
 
 static void on_clear(struct cell *c, json_t *message) {
@@ -336,6 +349,7 @@ static void finish(struct cell *c) {
     c->waits_for_input = false;
     stop_clocks(c);
     flush_tails(c);
+    take_text(c);
     take_usage(c);
     wire_begin(&o, WIRE_I_CHANGES);
     wire_put_u32(&o, MAX_FILES);
@@ -403,6 +417,8 @@ static void explain(struct cell *c, const char *why, char *out, size_t cap) {
         snprintf(out, cap, "it needed more than %u MB of memory", l->req.limits.memory_mb);
     else if (c->stop == STOP_CLIENT)
         snprintf(out, cap, "it ignored the interrupt");
+    else if (c->stop == STOP_KERNEL)
+        snprintf(out, cap, "somebody restarted or deleted it");
     else if (why)
         snprintf(out, cap, "%s", why);
     else if (c->signal > 0)
@@ -462,8 +478,10 @@ void cell_stop(struct cell *c, enum cell_stop why) {
             c->limit = LIMIT_TIME;
         else if (why == STOP_CPU)
             c->limit = LIMIT_CPU;
-        loop_timer(l->engine->loop, &c->timer,
-                   now_ns() + (uint64_t)l->engine->config.live_grace_ms * 1000000u);
+        c->left_ns = (uint64_t)l->engine->config.live_grace_ms * 1000000u;
+        if (!l->paused)
+            loop_timer(l->engine->loop, &c->timer, now_ns() + c->left_ns);
+        kernel_hold(c->kernel, false);
     }
     process_signal(&c->kernel->process, SIGINT, SIGNAL_PROCESS);
 }
@@ -515,10 +533,10 @@ void cell_pause(struct cell *c, bool pause) {
 }
 
 void cell_hold(struct cell *c, bool hold) {
-    if (c->state != CELL_RUNNING || c->kernel->running != c)
+    if (c->state != CELL_RUNNING || c->finishing)
         return;
-    output_hold(&c->kernel->out[0], hold);
-    output_hold(&c->kernel->out[1], hold);
+    c->held = hold;
+    kernel_hold(c->kernel, hold && c->stop == STOP_NONE);
 }
 
 /* ---- the beginning ---- */
@@ -528,8 +546,9 @@ static void settle(uint32_t *v, uint32_t fallback) {
         *v = fallback;
 }
 
-static int settle_limits(struct config_limits *v, const struct live *l, struct err *e) {
+static int settle_limits(struct cell *c, const struct live *l, struct err *e) {
     const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
+    struct config_limits *v = &c->req.limits;
     settle(&v->timeout_ms, own->timeout_ms);
     settle(&v->cpu_seconds, own->cpu_seconds);
     if (v->output_bytes == 0)
@@ -544,11 +563,17 @@ static int settle_limits(struct config_limits *v, const struct live *l, struct e
     return 0;
 }
 
-static struct cell *make(struct kernel *k, struct cell_request *q) {
+struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
+                       struct err *e) {
     struct cell *c = xcalloc(1, sizeof *c);
     c->kernel = k;
     c->req = *q;
+    if (settle_limits(c, k->live, e) < 0) {
+        free(c);
+        return NULL;
+    }
     *q = (struct cell_request){0};
+    c->cb = *cb;
     c->born_ns = now_ns();
     c->profile = live_profile(k->live);
     c->exit_code = c->signal = -1;
@@ -556,38 +581,9 @@ static struct cell *make(struct kernel *k, struct cell_request *q) {
     c->timer = (struct timer){.fn = on_timer, .arg = c};
     c->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = c};
     c->free_later = (struct deferred){.fn = free_now, .arg = c};
+    id_make("exe_", c->id, sizeof c->id);
     memcpy(c->kernel_id, k->id, sizeof c->kernel_id);
     live_hold(k->live);
-    return c;
-}
-
-struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
-    struct cell *c = make(k, q);
-    c->state = CELL_RUNNING;
-    c->resumed = true;
-    return c;
-}
-
-void cell_call(struct cell *c, const struct cell_callbacks *cb) {
-    AUTO_BUF json = BUF_INIT;
-    c->cb = *cb;
-    buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\",\"resumed\":true}", c->id, c->kernel_id);
-    emit(c, "start", &json);
-}
-
-void cell_lost(struct cell *c) {
-    struct err e;
-    err_user(&e, "sandbox_lost", "its result was lost when the server was restarted");
-    cell_fail(c, &e);
-}
-
-struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
-                       struct err *e) {
-    if (settle_limits(&q->limits, k->live, e) < 0)
-        return NULL;
-    struct cell *c = make(k, q);
-    c->cb = *cb;
-    id_make("exe_", c->id, sizeof c->id);
     return c;
 }
 
@@ -637,6 +633,7 @@ void cell_begin(struct cell *c) {
     AUTO_BUF json = BUF_INIT;
     c->state = CELL_RUNNING;
     c->kernel_restarted = k->is_fresh;
+    k->is_fresh = false;
     c->execution_count = k->execution_count + 1;
     clock_gettime(CLOCK_REALTIME_COARSE, &coarse); /* by which files are stamped */
     c->changed_since_ns = (uint64_t)coarse.tv_sec * 1000000000u + (uint64_t)coarse.tv_nsec;
@@ -646,7 +643,6 @@ void cell_begin(struct cell *c) {
     c->started_ns = now_ns();
     l->executions++;
     l->engine->counts.runs++;
-    live_changed(l);
     buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
     emit(c, "start", &json);
     take_late(c);

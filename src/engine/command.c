@@ -62,7 +62,6 @@ static struct loop *loop_of(const struct command *c) {
 
 static void emit(struct command *c, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
-    live_said(c->live);
     if (text->len == 0 || !c->cb.on_event)
         return;
     pieces_json(text, &json);
@@ -175,18 +174,6 @@ static void begin(struct command *c) {
     chan_send(c->process.ctl, &o);
 }
 
-/* A terminal went with the server that had it: the command hears of that, and ends. */
-static void on_resumed(void *owner) {
-    struct command *c = owner;
-    if (!c->begun) {
-        process_kill(&c->process);
-        return;
-    }
-    watch_output(c, 1, c->process.fds[2]);
-    if (!c->req.rows)
-        watch_output(c, 0, c->process.fds[1]);
-}
-
 static void on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
@@ -199,11 +186,9 @@ static void on_ready(void *owner) {
     if (c->req.timeout_ms)
         loop_timer(loop_of(c), &c->timer, c->started_ns + (uint64_t)c->req.timeout_ms * 1000000u);
     buf_addf(&json, "{\"id\":\"%s\"}", c->id);
-    live_said(c->live);
     if (c->cb.on_event)
         c->cb.on_event(c->cb.arg, "start", &json);
     begin(c);
-    live_changed(c->live);
 }
 
 /* The terminal, from a process that runs none of the user's code yet. */
@@ -215,7 +200,6 @@ static void on_frame(void *owner, struct wire_in *in) {
         if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
             watch_output(c, 0, c->terminal);
             pump_stdin(c);
-            live_changed(c->live);
             return;
         }
     } else if (in->type == WIRE_K_BROKEN) {
@@ -283,8 +267,6 @@ static void over(struct command *c, enum command_status status) {
     loop_timer_stop(loop_of(c), &c->timer);
     fd_close(&c->terminal);
     struct live *l = c->live;
-    live_said(l);
-    live_changed(l);
     if (c->cb.on_done)
         c->cb.on_done(c->cb.arg, c);
     if (c->deleted)
@@ -313,11 +295,8 @@ static void on_end(void *owner, int status, const char *why) {
     over(c, c->called_off ? COMMAND_TIMEOUT : how);
 }
 
-static const struct process_kind kind = {.on_ready = on_ready,
-                                         .on_resumed = on_resumed,
-                                         .on_frame = on_frame,
-                                         .on_dying = on_dying,
-                                         .on_end = on_end};
+static const struct process_kind kind = {
+    .on_ready = on_ready, .on_frame = on_frame, .on_dying = on_dying, .on_end = on_end};
 
 static void on_timer(struct timer *t) {
     struct command *c = t->arg;
@@ -343,20 +322,32 @@ void commands_ended_with(struct live *l) {
 
 /* ---- for others ---- */
 
-static struct command *make(struct live *l, struct command_request *q) {
-    struct command *c = xcalloc(1, sizeof *c);
+int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
+                struct command **ret, struct err *e) {
+    unsigned n = 0;
     struct timespec now;
+    for (const struct command *c = l->commands; c; c = c->next)
+        n += c->status == COMMAND_RUNNING;
+    if (n >= MAX_RUNNING)
+        return err_user(e, "too_many_commands", "%u commands run already in this sandbox", n);
+    struct command *c = xcalloc(1, sizeof *c);
     clock_gettime(CLOCK_REALTIME, &now);
     c->live = l;
     c->req = *q;
     *q = (struct command_request){0};
+    c->cb = *cb;
     c->terminal = c->exit_code = c->signal = -1;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    if (c->req.output_bytes == 0)
+        c->req.output_bytes = l->req.limits.output_bytes;
+    id_make("cmd_", c->id, sizeof c->id);
     c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
     c->timer = (struct timer){.fn = on_timer, .arg = c};
     c->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = c};
     c->free_later = (struct deferred){.fn = free_now, .arg = c};
     c->stdin_data = (struct buf)BUF_INIT;
+    buf_add(&c->stdin_data, c->req.stdin_data, c->req.stdin_len);
+    c->stdin_closed = !c->req.stdin_open;
     for (int i = 0; i < 2; i++) {
         c->out[i].kept = (struct buf)BUF_INIT;
         c->out[i].watch.fd = c->out[i].fd = -1;
@@ -365,29 +356,8 @@ static struct command *make(struct live *l, struct command_request *q) {
     while (*at)
         at = &(*at)->next;
     *at = c;
-    live_hold(l);
-    return c;
-}
-
-struct command *command_resume(struct live *l, struct command_request *q) {
-    return make(l, q);
-}
-
-int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
-                struct command **ret, struct err *e) {
-    unsigned n = 0;
-    for (const struct command *c = l->commands; c; c = c->next)
-        n += c->status == COMMAND_RUNNING;
-    if (n >= MAX_RUNNING)
-        return err_user(e, "too_many_commands", "%u commands run already in this sandbox", n);
-    struct command *c = make(l, q);
-    c->cb = *cb;
-    if (c->req.output_bytes == 0)
-        c->req.output_bytes = l->req.limits.output_bytes;
-    id_make("cmd_", c->id, sizeof c->id);
-    buf_add(&c->stdin_data, c->req.stdin_data, c->req.stdin_len);
-    c->stdin_closed = !c->req.stdin_open;
     *ret = c;
+    live_hold(l);
     process_start(&c->process, l);
     return 0;
 }

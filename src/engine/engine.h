@@ -20,8 +20,6 @@ struct engine;
 struct run;
 struct sandbox;
 struct live;
-struct cell;
-struct command;
 struct gone;
 
 struct profile_pool {
@@ -37,14 +35,6 @@ struct profile_pool {
     unsigned failures;       /* in a row */
     char last_failure[ERR_TEXT_MAX];
     struct timer retry;
-};
-
-/* Who takes up what an earlier server began in live sandboxes (see live.h); `number` is that of the
- * last event that it may have told. Either may be NULL. */
-struct live_heir {
-    void *arg;
-    void (*cell)(void *arg, struct live *l, struct cell *c, uint64_t number);
-    void (*command)(void *arg, struct live *l, struct command *c, uint64_t number);
 };
 
 struct engine_counts {
@@ -69,7 +59,6 @@ struct engine {
     struct engine_about about;
     struct live *lives; /* live sandboxes, oldest first; see live.h */
     struct gone *gone;  /* those that were */
-    struct live_heir heir;
 };
 
 /* Takes the warden's socket. */

@@ -19,14 +19,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LATE_MAX    (64u << 10) /* bytes printed between two executions: the next one gets them */
 #define QUERY_NS    10000000000u
 #define MAX_QUERIES 64
 #define MAX_KERNELS 16
 #define MAX_QUEUE   256
 #define FAIL_MAX    3
 #define RETRY_NS    200000000u
+#define HUNG_UP_NS  100000000u
+#define TIRED_NS    5000000u
+#define REST        3
+#define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
 #define INLINE_MAX  (WIRE_MAX - 64)
+#define MAX_UNREAD  (64u << 10) /* bytes for a kernel that does not read */
 
 static const char *const state_names[] = {"starting", "idle", "busy", "starting"};
 
@@ -74,13 +78,14 @@ static void set_up(struct kernel *k, const char *id) {
 
 static void on_data(struct output *o, const void *data, size_t len) {
     struct kernel *k = o->arg;
-    if (k->running)
+    if (k->running && !k->running->finishing)
         cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
 }
 
 /* Between executions somebody may print, too: that is kept for the next one. */
 static int watch_outputs(struct kernel *k, struct err *e) {
     for (int i = 0; i < 2; i++) {
+        buf_done(&k->out[i].kept); /* of the process before */
         k->out[i].arg = k;
         k->out[i].on_data = on_data;
         if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
@@ -101,39 +106,18 @@ static void tell_ready(struct kernel *k, const struct err *why) {
 
 static void become_idle(struct kernel *k) {
     k->state = KERNEL_IDLE;
+    k->was_ready = true;
     k->failures = 0;
     tell_ready(k, NULL);
     kernel_go_on(k);
 }
 
-/* The kernel's answer to a question behind what ran when the last server died. */
-static void on_synced(void *arg, const char *json, size_t len, const struct err *why) {
-    struct kernel *k = arg;
-    (void)json, (void)len;
-    if (!why && k->running && k->running->resumed)
-        cell_lost(k->running);
-}
-
-static void on_resumed(void *owner) {
-    struct kernel *k = owner;
-    struct err e;
-    if (!k->begun || watch_outputs(k, &e) < 0) {
-        kernel_kill(k);
-        return;
-    }
-    k->state = k->running ? KERNEL_BUSY : KERNEL_IDLE;
-    if (!k->running)
-        return;
-    for (int i = 0; i < 2; i++)
-        output_reset(&k->out[i], k->running->req.limits.output_bytes);
-    if (kernel_query(k, "sync", "", on_synced, k, &e) == 0)
-        loop_timer_stop(k->live->engine->loop, &k->queries->late); /* however long it runs */
-}
-
 static void on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
-    if (why && k->restarts == 0) { /* its directory is not there */
+    if (k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
+        return;                 /* it died over it: another one comes */
+    if (why && !k->was_ready) { /* its directory is not there */
         struct err e;
         err_user(&e, "bad_value", "the kernel's directory %.200s cannot be used: %.150s", k->cwd,
                  why->text);
@@ -158,8 +142,6 @@ static void begin(struct kernel *k) {
     wire_put_u32(&o, l->open_files);
     wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
     chan_send(k->process.ctl, &o);
-    k->begun = true;
-    live_changed(k->live);
     if (k->cwd) {
         kernel_query(k, "setup", NULL, on_set_up, k, &e);
         return;
@@ -179,6 +161,32 @@ void kernel_catch_up(struct kernel *k) {
     chan_pump(&k->live->sandbox->req);
 }
 
+void kernel_hold(struct kernel *k, bool hold) {
+    struct chan *ctl = k->process.ctl;
+    output_hold(&k->out[0], hold);
+    output_hold(&k->out[1], hold);
+    if (ctl && hold)
+        chan_pause(ctl);
+    else if (ctl && ctl->paused && !k->rest.place)
+        chan_resume(ctl);
+}
+
+/* SECURITY: to hear a large message takes us longer than it takes to say. Whoever does that waits
+ * for several times as long, so that others have their turns. */
+static void rest_after(struct kernel *k, uint64_t began_ns) {
+    uint64_t now = now_ns(), took = now - began_ns;
+    if (took < TIRED_NS || !k->process.ctl || k->state == KERNEL_ENDING)
+        return;
+    chan_pause(k->process.ctl);
+    loop_timer(k->live->engine->loop, &k->rest, now + REST * took);
+}
+
+static void on_rested(struct timer *t) {
+    struct kernel *k = t->arg;
+    if (!k->running || !k->running->held)
+        kernel_hold(k, false);
+}
+
 static void on_dying(void *owner) {
     struct kernel *k = owner;
     for (int i = 0; i < 2; i++) {
@@ -192,8 +200,16 @@ void kernel_kill(struct kernel *k) {
     process_kill(&k->process);
 }
 
+/* Nothing that it says counts any more. */
+static void give_up(struct kernel *k, const char *why) {
+    k->broken = why;
+    kernel_kill(k);
+}
+
+/* One that dies hangs up as well, and its end is told soon. */
 static void on_hung_up(void *owner) {
-    kernel_kill(owner);
+    struct kernel *k = owner;
+    loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
 }
 
 /* ---- what it says ---- */
@@ -245,7 +261,7 @@ static int read_say(struct wire_in *in, struct buf *ret) {
     /* SECURITY: a memfd only, sealed: a file of another kind might block, or change. */
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
     if (seals < 0 || !(seals & F_SEAL_WRITE) || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
-        !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > (off_t)LIVE_MAX)
+        !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > (off_t)SAY_MAX)
         return -1;
     char *to = buf_reserve(ret, (size_t)st.st_size);
     ssize_t n = pread(fd, to, (size_t)st.st_size, 0);
@@ -255,31 +271,47 @@ static int read_say(struct wire_in *in, struct buf *ret) {
     return 0;
 }
 
+/* It waits until we have heard it, so that what it prints next comes after it. */
+static void let_go_on(struct kernel *k, json_int_t number) {
+    AUTO_BUF json = BUF_INIT;
+    if (k->process.ctl->queued > MAX_UNREAD) {
+        give_up(k, "it does not listen to cloche");
+        return;
+    }
+    buf_addf(&json, "{\"op\":\"go\",\"go\":%lld}", (long long)number);
+    kernel_do(k, &json);
+}
+
 static void heard(struct kernel *k, json_t *message) {
+    const json_t *go = json_object_get(message, "go");
     const char *kind = json_string_value(json_object_get(message, "ev"));
     const char *id = json_string_value(json_object_get(message, "id"));
     if (kind && strcmp(kind, "reply") == 0)
         on_reply(k, message);
     else if (kind && id && k->running && strcmp(id, k->running->id) == 0)
         cell_event(k->running, kind, message);
+    if (json_is_integer(go))
+        let_go_on(k, json_integer_value(go));
 }
 
 static void on_frame(void *owner, struct wire_in *in) {
     struct kernel *k = owner;
     AUTO_BUF text = BUF_INIT;
     json_t *message = NULL;
+    uint64_t began = now_ns();
     struct err e;
     if (k->state == KERNEL_ENDING)
         return;
     if (in->type != WIRE_K_SAY || read_say(in, &text) < 0 ||
         json_read(text.data, text.len, JSON_DEPTH_MAX, &message, &e) < 0) {
-        kernel_kill(k); /* nothing that it says counts any more */
+        give_up(k, "it said something to cloche that no kernel says");
         return;
     }
     kernel_catch_up(k); /* printed before it was said */
     if (k->state != KERNEL_ENDING)
         heard(k, message);
     json_decref(message);
+    rest_after(k, began);
 }
 
 /* ---- its end, and the next process ---- */
@@ -321,6 +353,7 @@ static void free_now(struct deferred *d) {
 
 static void forget(struct kernel *k, const struct err *why) {
     struct live *l = k->live;
+    k->forgotten = true;
     for (struct kernel **at = &l->kernels; *at; at = &(*at)->next) {
         if (*at == k) {
             *at = k->next;
@@ -328,6 +361,7 @@ static void forget(struct kernel *k, const struct err *why) {
         }
     }
     loop_timer_stop(l->engine->loop, &k->retry);
+    loop_timer_stop(l->engine->loop, &k->rest);
     process_done(&k->process);
     output_end(&k->out[0]);
     output_end(&k->out[1]);
@@ -337,6 +371,13 @@ static void forget(struct kernel *k, const struct err *why) {
     fail_queries(k, why);
     tell_ready(k, why);
     loop_defer(l->engine->loop, &k->free_later);
+}
+
+/* Somebody wants the process gone. */
+static void kill_for_client(struct kernel *k) {
+    if (k->running && k->running->stop == STOP_NONE)
+        k->running->stop = STOP_KERNEL;
+    kernel_kill(k);
 }
 
 void kernel_ended_with(struct live *l, const struct err *why) {
@@ -353,6 +394,8 @@ static void on_retry(struct timer *t) {
     struct kernel *k = t->arg;
     if (k->process.state == PROCESS_NONE)
         start(k);
+    else if (k->process.ctl->gone)
+        give_up(k, "it closed its connection to cloche");
 }
 
 static void on_end(void *owner, int status, const char *why) {
@@ -360,23 +403,27 @@ static void on_end(void *owner, int status, const char *why) {
     struct err e;
     err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
              why ? why : "");
+    loop_timer_stop(k->live->engine->loop, &k->retry);
+    loop_timer_stop(k->live->engine->loop, &k->rest);
     k->is_fresh = true;
-    k->begun = false;
     k->restarts++;
-    live_changed(k->live);
     k->state = KERNEL_STARTING;
     k->execution_count = 0;
     fail_queries(k, &e);
     if (k->running)
-        cell_killed(k->running, status, why);
+        cell_killed(k->running, status, why ? why : k->broken);
+    k->broken = NULL;
     if (k->deleted) {
-        forget(k, &e);
+        if (!k->running) /* else see kernel_go_on */
+            forget(k, &e);
         return;
     }
     if (!why) {
         start(k);
     } else if (++k->failures < FAIL_MAX) {
         loop_timer(k->live->engine->loop, &k->retry, now_ns() + (RETRY_NS << k->failures));
+    } else if (!k->was_ready) { /* whoever wanted it hears so */
+        forget(k, &e);
     } else { /* the next one who wants something tries again */
         fail_queue(k, &e);
         tell_ready(k, &e);
@@ -388,7 +435,6 @@ static void on_go_later(struct deferred *d) {
 }
 
 static const struct process_kind kind = {.on_ready = on_ready,
-                                         .on_resumed = on_resumed,
                                          .on_frame = on_frame,
                                          .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
@@ -402,6 +448,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
     k->retry = (struct timer){.fn = on_retry, .arg = k};
+    k->rest = (struct timer){.fn = on_rested, .arg = k};
     k->go_later = (struct deferred){.fn = on_go_later, .arg = k};
     k->free_later = (struct deferred){.fn = free_now, .arg = k};
     struct kernel **at = &l->kernels;
@@ -420,7 +467,12 @@ void kernel_begin_first(struct kernel *k) {
 /* ---- for others ---- */
 
 void kernel_go_on(struct kernel *k) {
-    if (!k->queue || k->live->paused)
+    if (k->deleted && !k->running && k->process.state == PROCESS_NONE && !k->forgotten) {
+        struct err e;
+        err_user(&e, "no_such_kernel", "the kernel was deleted");
+        forget(k, &e);
+    }
+    if (!k->queue || k->running || k->live->paused)
         return;
     if (k->process.state == PROCESS_NONE && !k->retry.place && !k->deleted) {
         start(k);
@@ -435,12 +487,7 @@ void kernel_go_on(struct kernel *k) {
 
 void kernel_ran(struct kernel *k) {
     k->running = NULL;
-    k->is_fresh = false;
-    live_changed(k->live);
-    for (int i = 0; i < 2; i++) {
-        output_hold(&k->out[i], false);
-        output_reset(&k->out[i], LATE_MAX);
-    }
+    kernel_hold(k, false);
     if (k->state == KERNEL_BUSY)
         k->state = KERNEL_IDLE;
     loop_defer(k->live->engine->loop, &k->go_later);
@@ -501,19 +548,18 @@ int kernel_delete(struct kernel *k, struct err *e) {
     if (k->is_default)
         return err_user(e, "is_default",
                         "the default kernel stays as long as its sandbox: restart it instead");
-    err_user(e, "kernel_gone", "the kernel was deleted");
+    err_user(e, "no_such_kernel", "the kernel was deleted");
     k->deleted = true;
     fail_queue(k, e);
-    live_changed(k->live);
     if (k->process.state == PROCESS_NONE)
         forget(k, e);
     else
-        kernel_kill(k);
+        kill_for_client(k);
     return 0;
 }
 
 bool kernel_interrupt(struct kernel *k) {
-    if (!k->running)
+    if (!k->running || k->running->finishing)
         return false;
     cell_stop(k->running, STOP_CLIENT);
     return true;
@@ -530,7 +576,7 @@ void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
         loop_timer_stop(k->live->engine->loop, &k->retry);
         start(k);
     } else if (k->state != KERNEL_STARTING) {
-        kernel_kill(k);
+        kill_for_client(k);
     }
 }
 

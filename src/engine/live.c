@@ -41,7 +41,6 @@ static void free_now(struct deferred *d) {
     struct live *l = d->arg;
     live_request_done(&l->req);
     free(l->profile);
-    journal_free(l->journal);
     free(l);
 }
 
@@ -219,7 +218,6 @@ static void begin(struct live *l) {
     gone_expect(l->engine->gone, l->req.tenant, l->id);
     kernel_init(k, l);
     kernel_begin_first(k);
-    live_keep(l);
     for (unsigned i = 0; i < l->req.ninputs; i++)
         fd_close(&l->req.inputs[i].fd);
     live_ready_fn *ready = l->ready;
@@ -289,21 +287,20 @@ static void exited(void *owner, uint32_t number, int status) {
 }
 
 static void more(void *owner, uint32_t number, struct wire_in *in, const char *why) {
-    struct live *l = owner;
     if (why)
-        processes_failed(l, number, why);
+        processes_failed(owner, number, why);
     else
-        processes_made(l, number, in);
-    if (l->to_come && --l->to_come == 0)
-        processes_all_here(l);
+        processes_made(owner, number, in);
 }
 
 static void lost(void *owner) {
     struct live *l = owner;
-    struct err e;
+    struct err e, ignored;
     const char *reason = "a process of ours that held it was killed";
     err_user(&e, "sandbox_gone", "the sandbox is gone: %s", reason);
     gone_add(l->engine->gone, l->req.tenant, l->id, reason);
+    if (l->paused)
+        knobs_freeze(l->sandbox->knobs, false, &ignored); /* for who has the control group next */
     close_live(l, &e);
 }
 
@@ -415,70 +412,32 @@ static void join(struct engine *g, struct live *l) {
     *at = l;
 }
 
-static struct live *make(struct engine *g) {
-    struct live *l = xcalloc(1, sizeof *l);
-    l->engine = g;
-    l->timer = (struct timer){.fn = on_timer, .arg = l};
-    l->free_later = (struct deferred){.fn = free_now, .arg = l};
-    l->guest = (struct guest){.kind = &live_kind, .owner = l, .limits = &l->req.limits};
-    l->guest.place.owner = &l->guest;
-    live_keep_init(l);
-    join(g, l);
-    return l;
-}
-
 int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *arg,
              struct live **ret, struct err *e) {
     struct profile_pool *p;
     uint64_t files_bytes;
     if (admit(g, q, &p, &files_bytes, e) < 0)
         return -1;
-    struct live *l = make(g);
+    struct live *l = xcalloc(1, sizeof *l);
+    l->engine = g;
     l->pool = p;
     l->profile = strndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
     l->req = *q;
     *q = (struct live_request){0};
     l->ready = fn;
     l->ready_arg = arg;
+    l->timer = (struct timer){.fn = on_timer, .arg = l};
+    l->free_later = (struct deferred){.fn = free_now, .arg = l};
     id_make("sbx_", l->id, sizeof l->id);
-    l->guest.files_bytes = files_bytes;
+    l->guest = (struct guest){
+        .kind = &live_kind, .owner = l, .limits = &l->req.limits, .files_bytes = files_bytes};
+    l->guest.place.owner = &l->guest;
+    join(g, l);
     *ret = l;
     queue_add(&p->queue, &l->guest.place, l->req.tenant);
     loop_timer(g->loop, &l->timer, now_ns() + (uint64_t)g->config.queue_ms * 1000000u);
     pool_dispatch(p);
     return 0;
-}
-
-/* ---- from an earlier server ---- */
-
-struct live *live_inherit(struct engine *g, struct sandbox *s) {
-    struct live *l = make(g);
-    l->pool = s->pool;
-    l->sandbox = s;
-    l->state = LIVE_RUNNING;
-    s->guest = &l->guest;
-    return l;
-}
-
-void live_inherited(struct live *l, uint32_t processes) {
-    if (!l->held)
-        l->idle_since_ns = now_ns();
-    budget_take(l->sandbox, &l->guest);
-    set_timer(l);
-    l->to_come = processes;
-    processes_first_here(l);
-    if (processes == 0)
-        processes_all_here(l);
-    live_changed(l);
-}
-
-void live_disown(struct live *l) {
-    struct sandbox *s = l->sandbox;
-    struct err e;
-    err_user(&e, "sandbox_lost", "it could not be taken over");
-    s->guest = NULL;
-    close_live(l, &e);
-    sandbox_end(s);
 }
 
 /* ---- those that are there ---- */
@@ -531,7 +490,6 @@ int live_pause(struct live *l, bool pause, struct err *e) {
     if (knobs_freeze(l->sandbox->knobs, pause, e) < 0)
         return -1;
     l->paused = pause;
-    live_changed(l);
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (k->running)
             cell_pause(k->running, pause);
@@ -579,7 +537,6 @@ int live_change(struct live *l, const struct live_change *c, struct err *e) {
     if (c->idle_s)
         l->req.idle_s = c->idle_s;
     set_timer(l);
-    live_changed(l);
     return 0;
 }
 

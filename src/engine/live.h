@@ -40,7 +40,6 @@ struct live *live_find(struct engine *g, const char *tenant, const char *id, str
 /* The tenant's, oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 const char *live_id(const struct live *l);
-const char *live_tenant(const struct live *l);
 const char *live_metadata(const struct live *l); /* JSON */
 /* It is in use: not idle until as many live_release. For requests that last. */
 void live_hold(struct live *l);
@@ -132,8 +131,6 @@ const char *cell_id(const struct cell *c);
 void cell_interrupt(struct cell *c);
 /* The consumer is slow. */
 void cell_hold(struct cell *c, bool hold);
-/* For one that came from an earlier server: who hears of it from now on. */
-void cell_call(struct cell *c, const struct cell_callbacks *cb);
 /* After on_done. */
 void cell_result_json(const struct cell *c, bool no_output, struct buf *to);
 struct run_receipt cell_receipt(const struct cell *c);

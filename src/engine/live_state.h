@@ -1,7 +1,6 @@
 #pragma once
 /* The inside of live sandboxes; for live*.c, process.c, kernel.c, cell*.c and command.c only. */
 
-#include "engine/journal.h"
 #include "engine/live.h"
 #include "engine/output.h"
 #include "engine/pieces.h"
@@ -13,14 +12,12 @@
 enum process_state {
     PROCESS_NONE,
     PROCESS_ASKED,    /* of the warden */
-    PROCESS_EXPECTED, /* of an earlier server: the warden gives it */
     PROCESS_STARTING, /* enters the sandbox */
     PROCESS_READY,    /* said so; from here on it is its owner's */
 };
 
 struct process_kind {
-    void (*on_ready)(void *owner);   /* it waits to be told what to be */
-    void (*on_resumed)(void *owner); /* or this: it goes on, from an earlier server */
+    void (*on_ready)(void *owner); /* it waits to be told what to be */
     void (*on_frame)(void *owner, struct wire_in *in);
     void (*on_hung_up)(void *owner); /* it closed its control socket; or NULL */
     void (*on_dying)(void *owner);   /* it is dead: what do its descriptors hold? or NULL */
@@ -47,8 +44,6 @@ void process_start(struct process *p, struct live *l);
 /* The one that came with the sandbox, and is ready. */
 void process_take_first(struct process *p, struct live *l);
 void process_signal(struct process *p, int sig, enum signal_scope scope);
-/* One that an earlier server had; a negative number: none. on_resumed or on_end comes. */
-void process_expect(struct process *p, struct live *l, int64_t number);
 /* Ends it and all that comes from it; on_end comes. */
 void process_kill(struct process *p);
 /* Whoever reads it reads its end. */
@@ -61,11 +56,10 @@ void processes_failed(struct live *l, uint32_t number, const char *why);
 void processes_exited(struct live *l, uint32_t number, int status);
 void processes_frame(struct live *l, struct wire_in *in);
 void processes_hung_up(struct live *l);
-void processes_first_here(struct live *l);
-/* All that an earlier server had are here: the others are dead. */
-void processes_all_here(struct live *l);
 
 /* ---- kernel.c ---- */
+
+#define LATE_MAX (64u << 10) /* bytes printed between two executions: the next one gets them */
 
 enum kernel_state { KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY, KERNEL_ENDING };
 
@@ -90,11 +84,12 @@ struct kernel {
     char id[ID_MAX];
     struct process process;
     enum kernel_state state;
-    bool is_default;
-    bool begun;      /* it was told to be a kernel */
-    bool is_fresh;   /* a new process, after another one died or was ended */
-    bool deleted;    /* no other process comes after this one */
-    char *env, *cwd; /* owned; or NULL */
+    bool is_default, was_ready;
+    bool is_fresh;      /* a new process, after another one died or was ended */
+    bool forgotten;     /* not among its sandbox's any more */
+    const char *broken; /* why its process had to be ended; or NULL */
+    bool deleted;       /* no other process comes after this one */
+    char *env, *cwd;    /* owned; or NULL */
     struct cell *running;
     struct cell *queue, **queue_end;
     unsigned nqueued, restarts, failures;
@@ -102,7 +97,8 @@ struct kernel {
     struct output out[2];
     struct kernel_query *queries;
     struct kernel_wait *waits; /* for it to be ready */
-    struct timer retry;
+    struct timer retry;        /* to start it, or to give up one that hung up */
+    struct timer rest;         /* from hearing it */
     struct deferred go_later, free_later;
 };
 
@@ -115,6 +111,8 @@ void kernel_do(struct kernel *k, const struct buf *json);
 void kernel_go_on(struct kernel *k);
 /* Its process must go: what runs ends as killed. */
 void kernel_kill(struct kernel *k);
+/* Whoever reads what it prints and shows is slow: it waits. */
+void kernel_hold(struct kernel *k, bool hold);
 /* What was printed until now. */
 void kernel_catch_up(struct kernel *k);
 void kernel_unqueue(struct kernel *k, struct cell *c);
@@ -124,7 +122,7 @@ void kernel_ran(struct kernel *k);
 /* ---- cell.c ---- */
 
 enum cell_state { CELL_QUEUED, CELL_RUNNING, CELL_DONE };
-enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU };
+enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU, STOP_KERNEL };
 enum cell_status { CELL_OK, CELL_ERROR, CELL_TIMEOUT, CELL_MEMORY, CELL_KILLED, CELL_INTERRUPTED };
 
 struct cell_output {
@@ -143,7 +141,7 @@ struct cell {
     enum cell_status status;
     struct cell_request req;
     struct cell_callbacks cb;
-    bool waits_for_input, clear_next, kernel_restarted, finishing, files_cut, resumed;
+    bool waits_for_input, clear_next, kernel_restarted, finishing, held, files_cut;
     struct timer timer, cpu_timer;
     uint64_t left_ns; /* of its time, while it is paused */
     uint64_t born_ns, started_ns, ended_ns;
@@ -170,10 +168,6 @@ struct cell {
 struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
                        struct err *e);
 void cell_begin(struct cell *c);
-/* One that runs already, under an earlier server. */
-struct cell *cell_resume(struct kernel *k, struct cell_request *q);
-/* Its end was lost. */
-void cell_lost(struct cell *c);
 void cell_print(struct cell *c, int stream, const void *data, size_t len);
 /* An event of the kernel's, checked as little as JSON is. */
 struct json_t;
@@ -199,8 +193,7 @@ struct command {
     struct command_request req;
     struct command_callbacks cb;
     enum command_status status;
-    bool deleted, stdin_closed, begun;
-    bool called_off; /* by us: it is no end of its own */
+    bool deleted, stdin_closed, called_off; /* by us: it is no end of its own */
     struct timer timer;
     double created;
     uint64_t started_ns, ended_ns;
@@ -215,7 +208,6 @@ struct command {
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);
-struct command *command_resume(struct live *l, struct command_request *q);
 
 /* ---- live.c ---- */
 
@@ -250,21 +242,7 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak, cpu_us;
-    struct journal *journal; /* owned; NULL: it ends with this server */
-    uint32_t to_come;        /* processes that an earlier server had */
-    struct deferred write_later, free_later;
+    struct deferred free_later;
 };
-
-/* ---- live_keep.c: for the next server ---- */
-void live_keep_init(struct live *l);
-void live_keep(struct live *l);
-/* Something of what the next server has to know is different now. */
-void live_changed(struct live *l);
-/* An event was told. */
-void live_said(struct live *l);
-/* From an earlier one: live.c's part of it. */
-struct live *live_inherit(struct engine *g, struct sandbox *s);
-void live_inherited(struct live *l, uint32_t processes);
-void live_disown(struct live *l);
 
 const char *live_profile(const struct live *l);

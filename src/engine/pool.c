@@ -229,9 +229,6 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         if (s && s->guest)
             s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
         break;
-    case WIRE_W_KEPT:
-        live_adopt(g, in);
-        break;
     case WIRE_W_KERNEL_MADE:
     case WIRE_W_KERNEL_FAILED:
         sandbox_more(g, in);

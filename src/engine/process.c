@@ -81,10 +81,6 @@ static void on_gone(struct chan *c, const struct err *why) {
 
 static void on_deadline(struct timer *t) {
     struct process *p = t->arg;
-    if (p->doomed) { /* its end was told to an earlier server, or never will be */
-        end(p, SIGKILL, NULL);
-        return;
-    }
     snprintf(p->why, sizeof p->why, "it was not ready in time");
     process_kill(p);
 }
@@ -107,42 +103,6 @@ void process_start(struct process *p, struct live *l) {
     chan_send(&l->engine->warden, &o);
 }
 
-static void resume(struct process *p) {
-    p->state = PROCESS_READY;
-    p->kind->on_resumed(p->owner);
-}
-
-void process_expect(struct process *p, struct live *l, int64_t number) {
-    p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
-    p->state = PROCESS_EXPECTED;
-    p->fds[0] = p->fds[1] = p->fds[2] = -1;
-    p->ctl = &p->own;
-    p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
-    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
-    link_to(p, l);
-}
-
-void processes_first_here(struct live *l) {
-    struct process *p = find(l, 0);
-    if (!p || p->state != PROCESS_EXPECTED)
-        return;
-    p->ctl = &l->sandbox->ctl;
-    for (int i = 0; i < 3; i++)
-        p->fds[i] = fd_take(&l->sandbox->fds[SANDBOX_STDIN + i]);
-    resume(p);
-}
-
-void processes_all_here(struct live *l) {
-    for (;;) {
-        struct process *p = l->processes;
-        while (p && p->state != PROCESS_EXPECTED)
-            p = p->next;
-        if (!p)
-            return;
-        end(p, 0, "it ended while the server was away");
-    }
-}
-
 void process_take_first(struct process *p, struct live *l) {
     struct sandbox *s = l->sandbox;
     p->state = PROCESS_READY;
@@ -154,20 +114,11 @@ void process_take_first(struct process *p, struct live *l) {
     link_to(p, l);
 }
 
-/* One that an earlier server asked for and did not live to write down. */
-static void end_stranger(struct live *l, uint32_t number) {
-    struct process p = {.live = l, .number = number, .state = PROCESS_STARTING};
-    process_signal(&p, SIGKILL, SIGNAL_TREE);
-}
-
 void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     struct process *p = find(l, number);
     struct err e;
-    bool expected = p && p->state == PROCESS_EXPECTED;
-    if (!p || (p->state != PROCESS_ASKED && !expected)) {
-        end_stranger(l, number);
+    if (!p || p->state != PROCESS_ASKED)
         return;
-    }
     AUTO_FD ctl = wire_take_fd(in);
     for (int i = 0; i < 3; i++) {
         p->fds[i] = wire_take_fd(in);
@@ -178,8 +129,6 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
         snprintf(p->why, sizeof p->why, "%.190s", e.text);
         process_kill(p);
-    } else if (expected) {
-        resume(p);
     }
 }
 
@@ -193,6 +142,8 @@ void processes_exited(struct live *l, uint32_t number, int status) {
     struct process *p = find(l, number);
     if (!p)
         return;
+    if (p->state != PROCESS_ASKED && p->ctl->paused)
+        chan_resume(p->ctl);
     if (p->state != PROCESS_ASKED)
         chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
     p = find(l, number);
@@ -242,6 +193,5 @@ void process_close_stdin(struct process *p) {
 
 void process_kill(struct process *p) {
     p->doomed = true;
-    loop_timer(p->live->engine->loop, &p->deadline, now_ns() + READY_NS);
     process_signal(p, SIGKILL, SIGNAL_TREE);
 }

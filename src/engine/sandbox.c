@@ -8,10 +8,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -126,11 +124,6 @@ static void on_req(struct chan *c, struct wire_in *in) {
     const struct guest *who = s->guest;
     if (!who)
         return;
-    if (s->echo && (in->type == WIRE_I_REPLY || in->type == WIRE_I_ERROR)) {
-        if (in->type == WIRE_I_REPLY && in->nfds == 0 && wire_get_u64(in) == s->echo)
-            s->echo = 0;
-        return;
-    }
     if (in->type == WIRE_I_DENIED) {
         const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
         who->kind->denied(who->owner, op, detail, wire_get_str(in, 100));
@@ -176,13 +169,14 @@ static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
     knobs_usage(s->knobs); /* counters of before are not ours */
 }
 
-/* With its descriptors; not on the list of a pool. */
-static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                            uint32_t nknobs, struct wire_in *in, struct err *e) {
-    if (profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
-        in->nfds - in->fd_at != SANDBOX_FDS_ + nknobs) {
-        err_set(e, EPROTO, "the warden sent a sandbox that makes no sense");
-        return NULL;
+void sandbox_made(struct engine *g, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    struct err e;
+    if (wire_end(in, &e) < 0 || profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
+        in->nfds != SANDBOX_FDS_ + nknobs) {
+        log_error("warden sent a sandbox that makes no sense");
+        return;
     }
     struct sandbox *s = xcalloc(1, sizeof *s);
     s->engine = g;
@@ -200,51 +194,14 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
     g->sandboxes = s;
     g->counts.sandboxes++;
     s->deadline = (struct timer){.fn = on_deadline, .arg = s};
-    for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
-        fd_set_nonblock(s->fds[i], e);
-    return s;
-}
-
-static int open_channels(struct sandbox *s, struct err *e) {
-    struct loop *l = s->engine->loop;
-    return chan_init(&s->ctl, l, &s->fds[SANDBOX_CTL], e) < 0
-               ? -1
-               : chan_init(&s->req, l, &s->fds[SANDBOX_REQ], e);
-}
-
-void sandbox_made(struct engine *g, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
-    struct err e;
-    struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, nknobs, in, &e);
-    if (!s) {
-        log_error("sandbox not taken error=%s", log_text(e.text));
-        return;
-    }
     loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);
-    if (open_channels(s, &e) < 0) {
+    for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
+        fd_set_nonblock(s->fds[i], &e);
+    if (chan_init(&s->ctl, g->loop, &s->fds[SANDBOX_CTL], &e) < 0 ||
+        chan_init(&s->req, g->loop, &s->fds[SANDBOX_REQ], &e) < 0) {
         pool_failed(s->pool, e.text);
         sandbox_end(s);
     }
-}
-
-struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t nknobs, struct wire_in *in, struct err *e) {
-    struct sandbox *s = make(g, id, profile, slot, nknobs, in, e);
-    struct wire_out o;
-    if (!s)
-        return NULL;
-    s->state = SANDBOX_BUSY;
-    if (open_channels(s, e) < 0) {
-        sandbox_end(s);
-        return NULL;
-    }
-    if (getrandom(&s->echo, sizeof s->echo, 0) != (ssize_t)sizeof s->echo || s->echo == 0)
-        s->echo = now_ns();
-    wire_begin(&o, WIRE_I_ECHO);
-    wire_put_u64(&o, s->echo);
-    chan_send(&s->req, &o);
-    return s;
 }
 
 void sandbox_more(struct engine *g, struct wire_in *in) {

@@ -58,7 +58,6 @@ struct sandbox {
     int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
     struct guest *guest;                      /* borrowed: who has it */
     struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
-    uint64_t echo; /* until init sends it back, its answers are to questions of an earlier server */
     unsigned asked_at, nasked;
     struct timer deadline;      /* for becoming ready */
     void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */
@@ -68,10 +67,6 @@ struct sandbox {
 
 /* From W_MADE. */
 void sandbox_made(struct engine *g, struct wire_in *in);
-/* From W_KEPT, behind its numbers and the journal. It has no guest yet. */
-struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t nknobs, struct wire_in *in, struct err *e);
-void live_adopt(struct engine *g, struct wire_in *in); /* live_keep.c */
 /* From W_KERNEL_MADE and W_KERNEL_FAILED. */
 void sandbox_more(struct engine *g, struct wire_in *in);
 /* Asks init; the answer reaches the guest. False when too much is asked at once. */

@@ -705,9 +705,21 @@ static bool is_json_type(const char *type) {
     return len - skip >= 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
 }
 
+static bool wants_something(const struct schema *s) {
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->fields[i].flags & FIELD_REQUIRED)
+            return true;
+    }
+    return false;
+}
+
 int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,
                 json_t **ret, int *ret_status, struct buf *reply) {
     *ret_status = 422;
+    if (len == 0 && !wants_something(s)) {
+        *ret = json_object();
+        return 0;
+    }
     if (len == 0)
         return refuse_missing(reply);
     if (!is_json_type(content_type))

@@ -109,6 +109,8 @@ class Kernel:
         (size,) = struct.unpack("!I", self._exactly(4))
         event = json.loads(self._exactly(size))
         assert isinstance(event, dict)
+        if "go" in event:  # it waits until it was heard
+            self.send(op="go", go=event.pop("go"))
         return event
 
     def start(self, code: str, **options: Any) -> str:
