@@ -250,9 +250,9 @@ static void forget(struct command *c) {
     unlink_command(c);
     loop_timer_stop(loop_of(c), &c->timer);
     loop_unwatch(loop_of(c), &c->stdin_watch);
-    process_done(&c->process);
-    output_end(&c->out[0]);
+    output_end(&c->out[0]); /* before they are closed: the warden's copies keep them in epoll */
     output_end(&c->out[1]);
+    process_done(&c->process);
     fd_close(&c->terminal);
     loop_defer(loop_of(c), &c->free_later);
 }

@@ -25,6 +25,8 @@ pytest_configure = _fixtures.pytest_configure
 start_engine = _fixtures.start_engine
 service_session = _fixtures.service_session
 start_service = _fixtures.start_service
+live_session = _fixtures.live_session
+live_service = _fixtures.live_service
 
 NEIGHBOUR = """
 import sys
