@@ -388,9 +388,9 @@ static void forget(struct kernel *k, const struct err *why) {
     }
     loop_timer_stop(l->engine->loop, &k->retry);
     loop_timer_stop(l->engine->loop, &k->rest);
-    process_done(&k->process);
-    output_end(&k->out[0]);
+    output_end(&k->out[0]); /* before they are closed: the warden may hold them, too */
     output_end(&k->out[1]);
+    process_done(&k->process);
     if (k->running)
         cell_fail(k->running, why);
     fail_queue(k, why);
