@@ -246,12 +246,17 @@ static void unlink_command(struct command *c) {
     }
 }
 
+/* Before they are closed: the warden may hold them, too, and then closing ends no watch. */
+static void stop_watching(struct command *c) {
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+    output_end(&c->out[0]);
+    output_end(&c->out[1]);
+}
+
 static void forget(struct command *c) {
     unlink_command(c);
     loop_timer_stop(loop_of(c), &c->timer);
-    loop_unwatch(loop_of(c), &c->stdin_watch);
-    output_end(&c->out[0]); /* before they are closed: the warden's copies keep them in epoll */
-    output_end(&c->out[1]);
+    stop_watching(c);
     process_done(&c->process);
     fd_close(&c->terminal);
     loop_defer(loop_of(c), &c->free_later);
@@ -330,6 +335,7 @@ void commands_ended_with(struct live *l) {
         struct command *c = l->commands;
         snprintf(c->why, sizeof c->why, "its sandbox ended");
         c->deleted = true;
+        stop_watching(c);
         process_done(&c->process);
         if (c->status == COMMAND_RUNNING) {
             c->signal = SIGKILL;

@@ -388,7 +388,7 @@ static void forget(struct kernel *k, const struct err *why) {
     }
     loop_timer_stop(l->engine->loop, &k->retry);
     loop_timer_stop(l->engine->loop, &k->rest);
-    output_end(&k->out[0]); /* before they are closed: the warden's copies keep them in epoll */
+    output_end(&k->out[0]); /* before they are closed: the warden may hold them, too */
     output_end(&k->out[1]);
     process_done(&k->process);
     if (k->running)
