@@ -107,7 +107,7 @@ class Channel:
         self.id: Any = None  # of the execution that runs
         self.allow_stdin = False
         self.interruptible = False  # whether a SIGINT is for user code
-        self.missed = False  # one came while it was not
+        self.missed = False  # one came while it was not: it may be for the next cell
         self._receive: Callable[[], Optional[bytes]] = lambda: None
         self._send: Callable[[bytes], Any] = lambda text: None
         self._flush: Optional[Callable[[], Any]] = None
@@ -176,6 +176,8 @@ class Channel:
             if message is None:
                 _exit(0)
             self._waiting.append(message)
+            if message.get("op") == "sync":  # of a server that does not know that we wait
+                return
 
     def done(self, status: str, count: int) -> None:
         self.flush()
@@ -223,6 +225,9 @@ class Channel:
         try:
             try:
                 self.interruptible = True
+                if self.missed and self.id is not None:
+                    self.missed = False
+                    raise KeyboardInterrupt
                 value = function()
             except BaseException as exc:
                 caught.append(exc)
@@ -233,9 +238,9 @@ class Channel:
         return value, caught[0] if caught else None
 
     def on_interrupt(self, number: int, frame: Any) -> None:
+        self.missed = not self.interruptible or self.id is None
         if self.interruptible:
             raise KeyboardInterrupt
-        self.missed = True
 
     def held(self, function: Callable[[], Any]) -> Tuple[Any, bool]:
         """For code that runs below guarded() and must not be torn: whether an interrupt came."""
@@ -244,7 +249,8 @@ class Channel:
             value = function()
         finally:
             self.interruptible = before
-        return value, before and self.missed
+        came, self.missed = before and self.missed, False
+        return value, came
 
 
 channel = Channel()

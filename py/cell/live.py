@@ -145,7 +145,6 @@ def _set_environment(env: Dict[str, str]) -> Callable[[], None]:
 
 
 def _begin(message: Message) -> List[Callable[[], None]]:
-    channel.id = message.get("id")
     channel.allow_stdin = bool(message.get("allow_stdin"))
     _shell.displayhook.cell = message.get("code", "")
     undo: List[Callable[[], None]] = []
@@ -211,6 +210,7 @@ def _execute(message: Message) -> None:
         keep = bool(message.get("store_history", True)) and not silent
         return _run_cell(message.get("code", ""), store_history=keep, silent=silent)
 
+    channel.id = message.get("id")
     result, exc = channel.guarded(run)
     if result is not None:  # else an interrupt came too late to be the cell's
         exc = result.error_before_exec or result.error_in_exec
@@ -276,7 +276,9 @@ def _setup(message: Message) -> Message:
 
 
 def _sync(message: Message) -> Message:
-    """{"op":"sync","id"}: whoever asks wants to know when what was asked before is answered."""
+    """{"op":"sync","id"}: whoever asks wants to know when what was asked before is answered, and
+    that an interrupt of the last cell does not become one of the next."""
+    channel.missed = False
     return {}
 
 

@@ -102,7 +102,7 @@ static void close_cell(struct cell *c, const struct err *why) {
         take_text(c);
     c->state = CELL_DONE;
     if (ran)
-        kernel_ran(k);
+        kernel_ran(k, c->stop != STOP_NONE);
     live_said(l); /* whoever hears of it tells the end */
     if (c->cb.on_done)
         c->cb.on_done(c->cb.arg, c, why);
@@ -359,7 +359,8 @@ static void finish(struct cell *c) {
     wire_put_u32(&o, MAX_FILES);
     wire_put_u32(&o, MAX_DEPTH);
     wire_put_u64(&o, c->changed_since_ns);
-    if (c->req.silent || !live_ask(c->kernel->live, &o, on_changes, c))
+    bool ask = !c->req.silent || c->stop != STOP_NONE; /* a signal is answered before that */
+    if (!ask || !live_ask(c->kernel->live, &o, on_changes, c))
         close_cell(c, NULL);
 }
 

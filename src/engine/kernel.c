@@ -514,10 +514,23 @@ void kernel_go_on(struct kernel *k) {
     cell_begin(k->running);
 }
 
-void kernel_ran(struct kernel *k) {
+static void on_calm(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len, (void)why;
+    if (k->state == KERNEL_BUSY && !k->running)
+        k->state = KERNEL_IDLE;
+    loop_defer(k->live->engine->loop, &k->go_later);
+}
+
+void kernel_ran(struct kernel *k, bool interrupted) {
+    struct err e;
     k->running = NULL;
     live_changed(k->live);
     kernel_hold(k, false);
+    /* What was meant for that one must not hit the next one. */
+    if (k->state == KERNEL_BUSY && interrupted && !k->forgotten &&
+        kernel_query(k, "sync", "", on_calm, k, &e) == 0)
+        return;
     if (k->state == KERNEL_BUSY)
         k->state = KERNEL_IDLE;
     loop_defer(k->live->engine->loop, &k->go_later);
@@ -564,7 +577,8 @@ void kernel_json(const struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
     jw_key_str(&j, "id", k->id);
-    jw_key_str(&j, "state", state_names[k->state]);
+    jw_key_str(&j, "state",
+               state_names[k->state == KERNEL_BUSY && !k->running ? KERNEL_IDLE : k->state]);
     jw_key_uint(&j, "execution_count", k->execution_count);
     jw_key_str(&j, "execution_id", k->running ? k->running->id : NULL);
     jw_key_uint(&j, "queued", k->nqueued);

@@ -232,7 +232,7 @@ static void take_kernel(struct live *l, const json_t *o) {
     int64_t number = json_integer_value(json_object_get(o, "number"));
     kernel_init(k, l);
     take_id(k->id, o);
-    k->begun = truth_of(o, "begun");
+    k->begun = k->was_ready = truth_of(o, "begun");
     k->is_default = truth_of(o, "default");
     k->is_fresh = truth_of(o, "fresh");
     k->env = text_of(o, "env");

@@ -125,8 +125,8 @@ void kernel_hold(struct kernel *k, bool hold);
 /* What was printed until now. */
 void kernel_catch_up(struct kernel *k);
 void kernel_unqueue(struct kernel *k, struct cell *c);
-/* The one that ran is over. */
-void kernel_ran(struct kernel *k);
+/* The one that ran is over; an interrupt was sent to it. */
+void kernel_ran(struct kernel *k, bool interrupted);
 
 /* ---- cell.c ---- */
 

@@ -14,9 +14,11 @@ from live import Box, Client, error
 SLEEP = "import time\nprint('runs', flush=True)\ntime.sleep(1000)"
 STUBBORN = """
 import time
-print('runs', flush=True)
+said = False
 while True:
     try:
+        if not said: print('runs', flush=True)
+        said = True
         time.sleep(1000)
     except KeyboardInterrupt:
         print('not me', flush=True)

@@ -795,7 +795,16 @@ def test_a_request_that_hangs_is_interrupted(kernel: Kernel) -> None:
     assert read_line(kernel.stdout) == "go\n"
     kernel.interrupt()
     assert kernel.receive()["result"]["matches"] == []
+    assert kernel.run("1").status == "interrupted"  # it was meant for what came behind it
     assert kernel.run("1").text == "1"
+
+
+def test_an_interrupt_that_comes_too_late_is_not_the_next_cells(kernel: Kernel) -> None:
+    kernel.run("1")
+    kernel.interrupt()
+    kernel.send(op="sync", id="s")
+    assert kernel.receive()["ok"]
+    assert kernel.run("2").text == "2"
 
 
 def test_requests_that_are_wrong_are_answered(kernel: Kernel) -> None:
