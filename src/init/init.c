@@ -92,12 +92,14 @@ static int make_ends(uint32_t uid, struct ends *s, struct err *e) {
     return s->ruleset < 0 ? err_sys(e, "open /dev/null") : 0;
 }
 
-/* The empty program file is here from the start, and the directory's time of modification is set a
- * second back, so that a later look at it tells whether a name was made, removed or renamed in it,
- * however coarse the kernel's clock. */
+/* The empty program file of one that runs a single program is here from the start, and the
+ * directory's time of modification is set a second back, so that a later look at it tells whether a
+ * name was made, removed or renamed in it, however coarse the kernel's clock. */
 static int open_workspace(struct box *b, int *ret_path, struct err *e) {
-    AUTO_FD file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0)
+    AUTO_FD file = -1;
+    if (!b->plan.live)
+        file = open("/workspace/__main__.py", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (!b->plan.live && (file < 0 || fchown(file, b->plan.uid, b->plan.uid) < 0))
         return err_sys(e, "/workspace/__main__.py");
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {0}};
     clock_gettime(CLOCK_REALTIME, &times[1]);

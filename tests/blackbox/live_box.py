@@ -53,7 +53,7 @@ class Box:
     def paths(self, path: str = "", **query: Any) -> list[str]:
         reply = self.get(path, **query)
         assert reply.status == 200, reply.body
-        return [entry["path"] for entry in reply.json["entries"] if entry["name"] != "__main__.py"]
+        return [entry["path"] for entry in reply.json["entries"]]
 
     def read(self, path: str) -> bytes:
         reply = self.get(path)
