@@ -24,7 +24,7 @@ struct loop {
     int nbatch, at;
     struct timer **heap; /* heap[1..ntimers] */
     size_t ntimers, heap_cap;
-    struct deferred *deferred;
+    struct deferred *deferred, **deferred_end;
 };
 
 int loop_new(struct loop **ret, struct err *e) {
@@ -33,6 +33,7 @@ int loop_new(struct loop **ret, struct err *e) {
         return err_sys(e, "epoll_create1");
     struct loop *l = xcalloc(1, sizeof *l);
     l->epoll = fd_take(&epoll);
+    l->deferred_end = &l->deferred;
     *ret = l;
     return 0;
 }
@@ -132,14 +133,17 @@ void loop_defer(struct loop *l, struct deferred *d) {
     if (d->queued)
         return;
     d->queued = true;
-    d->next = l->deferred;
-    l->deferred = d;
+    d->next = NULL;
+    *l->deferred_end = d;
+    l->deferred_end = &d->next;
 }
 
 static void run_deferred(struct loop *l) {
     while (l->deferred) {
         struct deferred *d = l->deferred;
         l->deferred = d->next;
+        if (!l->deferred)
+            l->deferred_end = &l->deferred;
         d->queued = false;
         d->fn(d);
     }

@@ -45,6 +45,8 @@ void loop_unwatch(struct loop *l, struct watch *w);
 /* Sets or moves the timer to an absolute monotonic time. */
 void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns);
 void loop_timer_stop(struct loop *l, struct timer *t);
+/* At the end of the batch, in the order in which they came: what an object asked for is done before
+ * it is freed. */
 void loop_defer(struct loop *l, struct deferred *d);
 
 /* Runs until loop_stop; may be called again after it. */

@@ -231,6 +231,16 @@ static void a_deferred_call_may_defer_another(void **state) {
     assert_string_equal(order, "12");
 }
 
+static void deferred_calls_come_in_order(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        later[i] = (struct deferred){.fn = on_later, .arg = (void *)(uintptr_t)('1' + i)};
+        loop_defer(loop, &later[i]);
+    }
+    run_once();
+    assert_string_equal(order, "123");
+}
+
 static void a_signal_arrives_on_its_descriptor(void **state) {
     struct err e;
     (void)state;
@@ -267,6 +277,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(deferred_calls_come_once_and_after_the_whole_batch, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_deferred_call_may_defer_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(deferred_calls_come_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_signal_arrives_on_its_descriptor, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, setup, teardown),
     };
