@@ -18,6 +18,7 @@ struct proc {
     int listener;      /* -1: nobody uses the filter any more, or too many asked */
     unsigned notes;    /* how many refused calls were answered */
     uint8_t noted[64]; /* bit set of system calls already told, by number */
+    time_t noted_at;   /* in a live sandbox: since when */
 };
 
 struct procs {
