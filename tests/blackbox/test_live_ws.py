@@ -12,7 +12,7 @@ import pytest
 from harness import LiveService, Service, eventually
 from http_client import ask, get, post
 from raw_http import Raw, server_pid
-from raw_ws import BINARY, CLOSE, TEXT, Socket, frame, handshake
+from raw_ws import BINARY, CLOSE, PING, PONG, TEXT, Socket, frame, handshake
 from test_ws import GROWTH_KB, MB, look_up, sanitized, server_kb
 
 LONG = {"timeout_ms": 60000}
@@ -57,11 +57,23 @@ def sandbox(live_service: LiveService) -> Iterator[Sandbox]:
         yield made
 
 
+def hear(ws: Socket) -> dict[str, Any]:
+    """The next message; on a busy machine a ping may come before it."""
+    got = ws.frame()
+    while got.opcode == PING:
+        ws.send(frame(PONG, got.payload))
+        got = ws.frame()
+    assert got.opcode == TEXT, got
+    message = json.loads(got.payload)
+    assert isinstance(message, dict)
+    return message
+
+
 def until(ws: Socket, *types: str) -> list[dict[str, Any]]:
     """The messages up to the first of one of these types."""
-    got = [ws.hear()]
+    got = [hear(ws)]
     while got[-1]["type"] not in types:
-        got.append(ws.hear())
+        got.append(hear(ws))
     return got
 
 
@@ -117,7 +129,7 @@ def test_executions_in_one_kernel_take_turns(sandbox: Sandbox) -> None:
             ws.say(type="execute", code=f"print({n})", ref=str(n), **LONG)
         got: list[dict[str, Any]] = []
         while sum(m["type"] == "end" for m in got) < 5:
-            got.append(ws.hear())
+            got.append(hear(ws))
     ran = [m for m in got if m["type"] != "accepted"]
     assert [m["ref"] for m in ran if m["type"] == "start"] == list("01234")
     assert printed(got) == "0\n1\n2\n3\n4\n"
@@ -143,9 +155,9 @@ def test_a_connection_has_at_most_32_executions(sandbox: Sandbox) -> None:
         until(ws, "input")
         for _ in range(31):
             ws.say(type="execute", code="pass", **LONG)
-            assert ws.hear()["type"] == "accepted"
+            assert hear(ws)["type"] == "accepted"
         ws.say(type="execute", code="pass", ref="one more", **LONG)
-        refused = ws.hear()
+        refused = hear(ws)
         assert failure(refused) == "too_many_executions"
         assert refused["ref"] == "one more" and refused["error"]["retryable"]
         ws.say(type="stdin", value="")
@@ -173,7 +185,7 @@ def test_input_is_answered(sandbox: Sandbox) -> None:
 def test_an_answer_that_nobody_waits_for_is_refused(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         ws.say(type="stdin", value="x", ref="r")
-        refused = ws.hear()
+        refused = hear(ws)
         assert failure(refused) == "not_waiting" and refused["ref"] == "r"
         assert run(ws, "1")[-1]["status"] == "ok"
 
@@ -182,7 +194,7 @@ def test_an_interrupt_keeps_the_state(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         ws.say(type="interrupt", ref="early")
         early = {"type": "interrupted", "ref": "early", "interrupted": False}
-        assert ws.hear() == early
+        assert hear(ws) == early
         ws.say(type="execute", code="x = 1\nprint('in')\nwhile True: pass", **LONG)
         until(ws, "stdout")
         ws.say(type="interrupt", kernel_id=sandbox.kernel)
@@ -196,7 +208,7 @@ def test_a_kernel_that_is_not_there_is_named(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         for message in ({"type": "interrupt"}, {"type": "stdin", "value": ""}):
             ws.say(kernel_id="ker_none", **message)
-            refused = ws.hear()
+            refused = hear(ws)
             assert failure(refused) == "no_such_kernel"
             assert "ker_none" in refused["error"]["message"]
         assert failure(run(ws, "1", kernel_id="ker_none")[-1]) == "no_such_kernel"
@@ -237,11 +249,11 @@ def test_an_execution_that_is_over_is_told_again(sandbox: Sandbox) -> None:
             assert printed(got) == "over HTTP\n"
             assert [m["seq"] for m in got] == list(range(1, len(got) + 1))
         ws.say(type="resume", execution_id=done["id"], after=len(got), ref="all")
-        refused = ws.hear()
+        refused = hear(ws)
         assert failure(refused) == "no_execution" and refused["ref"] == "all"
         assert "after that number" in refused["error"]["message"]
         ws.say(type="resume", execution_id="exe_none")
-        assert failure(ws.hear()) == "no_execution"
+        assert failure(hear(ws)) == "no_execution"
 
 
 def test_two_connections_see_the_same(sandbox: Sandbox) -> None:
@@ -350,7 +362,7 @@ def test_a_wrong_message_is_answered_and_the_connection_stays(
     with sandbox.connect() as ws:
         for _ in range(4):
             ws.send(frame(TEXT, message))
-            refused = ws.hear()
+            refused = hear(ws)
             assert failure(refused) == code and words in json.dumps(refused, ensure_ascii=False)
         assert run(ws, "1")[-1]["status"] == "ok"
 
@@ -358,16 +370,16 @@ def test_a_wrong_message_is_answered_and_the_connection_stays(
 def test_a_fault_has_the_ref_of_its_message(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         ws.say(type="execute", ref='"x"\n\x7f')
-        refused = ws.hear()
+        refused = hear(ws)
         assert failure(refused) == "bad_fields" and refused["ref"] == '"x"\n\x7f'
         ws.say(type="nothing", ref="y")
-        assert ws.hear()["ref"] == "y"
+        assert hear(ws)["ref"] == "y"
 
 
 def test_a_binary_message_is_none(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         ws.send(frame(BINARY, b'{"type":"interrupt"}'))
-        refused = ws.hear()
+        refused = hear(ws)
         assert failure(refused) == "bad_json" and "binary" in refused["error"]["message"]
         assert run(ws, "1")[-1]["status"] == "ok"
 
@@ -387,7 +399,7 @@ def test_a_flood_of_wrong_messages_costs_little(sandbox: Sandbox) -> None:
 # ---------------------------------------------------------------------------- slow readers
 
 PRINTS = "import os\nfor _ in range(128): os.write(1, b'x' * 65536)"
-SHOWS = "for i in range(48): display({'text/plain': 'x' * 524288}, raw=True)"
+SHOWS = "for i in range(16): display({'text/plain': 'x' * 524288}, raw=True)"
 
 
 @pytest.mark.parametrize("code", [PRINTS, SHOWS])
@@ -398,13 +410,13 @@ def test_a_slow_reader_slows_the_cell(sandbox: Sandbox, code: str) -> None:
         shown = sum(len(m["data"]["text/plain"]) for m in messages if m["type"] == "display")
         return len(printed(messages)) + shown
 
-    before = server_kb(service)
-    with sandbox.connect(rcvbuf=65536) as slow:
+    with live(service) as other, other.connect() as ws, sandbox.connect(rcvbuf=65536) as slow:
+        wanted = size(run(ws, code))
+        assert wanted >= 8 * MB
+        before = server_kb(service)
         slow.say(type="execute", code=code, **LONG)
         name = until(slow, "start")[0]["execution_id"]
-        with live(service) as other, other.connect() as ws:  # through in the time that it had
-            wanted = size(run(ws, code))
-        assert wanted >= 8 * MB
+        run(ws, code)  # through in the time that the slow one had
         assert look_up(service, name)["state"] == "running"
         assert server_kb(service) - before < GROWTH_KB or sanitized(service)
         got = until(slow, "end")
@@ -430,7 +442,7 @@ def test_a_slow_reader_of_what_is_over_gets_all(sandbox: Sandbox) -> None:
             ws.say(type="resume", execution_id=done["id"], ref=str(n))
         got: list[dict[str, Any]] = []
         while sum(m["type"] == "end" for m in got) < 3:
-            got.append(ws.hear())
+            got.append(hear(ws))
         for n in range(3):
             mine = [m for m in got if m["ref"] == str(n)]
             assert len(printed(mine)) == 48 * 65536
