@@ -146,6 +146,13 @@ void pool_freed(struct engine *g) {
     }
 }
 
+static void dispatch_waiting(struct engine *g) {
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->pools[i].queue.n && !g->pools[i].ready)
+            pool_dispatch(&g->pools[i]);
+    }
+}
+
 void pool_ready(struct sandbox *s) {
     struct profile_pool *p = s->pool;
     if (p->making)
@@ -158,6 +165,8 @@ void pool_ready(struct sandbox *s) {
     *end = s;
     p->nready++;
     pool_dispatch(p);
+    if (p->ready && others_wait(p)) /* it may have the place that another one waits for */
+        dispatch_waiting(p->engine);
 }
 
 static void refuse_all(struct profile_pool *p, const char *kind, const char *why) {
