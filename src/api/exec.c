@@ -320,7 +320,7 @@ static int read_request(struct call *c, const json_t *body, bool live, struct ru
     if (live || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
     if (limits_read(body, c->api->config->maxima.timeout_ms, &q->limits, p) < 0 ||
-        inputs_read(c, body, &q->inputs, &q->ninputs, p) < 0)
+        inputs_read(c, body, false, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))
         q->flags |= RUN_LAST_LINE;

@@ -97,8 +97,8 @@ static int add_file(struct call *c, struct inputs *to, const json_t *f, struct p
 }
 
 /* Ids first, then paths: the order of the contract. */
-int inputs_read(struct call *c, const json_t *body, struct run_input **ret, unsigned *ret_n,
-                struct problem *p) {
+int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
+                unsigned *ret_n, struct problem *p) {
     struct inputs to = {ret, ret_n};
     size_t i;
     const json_t *f;
@@ -107,7 +107,7 @@ int inputs_read(struct call *c, const json_t *body, struct run_input **ret, unsi
             return -1;
     }
     for (unsigned k = 0; k < *ret_n; k++) {
-        const char *wrong = paths_clean((*ret)[k].path);
+        const char *wrong = paths_clean((*ret)[k].path, live);
         if (wrong)
             return problem_plain(p, 422, "bad_path", wrong);
     }

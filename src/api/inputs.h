@@ -11,8 +11,8 @@ extern const struct schema inputs_schema, limits_schema;
 /* -1, for `return problem_plain(…)`. */
 int problem_plain(struct problem *p, int status, const char *code, const char *text);
 /* The member `files`; what is in *ret is the caller's in any case. */
-int inputs_read(struct call *c, const json_t *body, struct run_input **ret, unsigned *ret_n,
-                struct problem *p);
+int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
+                unsigned *ret_n, struct problem *p);
 /* The members `limits` and `timeout_ms`; what is not said is 0. */
 int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
                 struct problem *p);

@@ -25,13 +25,13 @@ const char *paths_normal(char *path) {
     return NULL;
 }
 
-const char *paths_clean(char *path) {
+const char *paths_clean(char *path, bool entry_is_free) {
     const char *wrong = paths_normal(path);
     if (wrong)
         return wrong;
     if (*path == '\0')
         return "File path must not be empty.";
-    if (strcmp(path, "__main__.py") == 0)
+    if (!entry_is_free && strcmp(path, "__main__.py") == 0)
         return "File path '__main__.py' is reserved for the execution entrypoint.";
     return NULL;
 }

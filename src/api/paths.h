@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-/* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words. */
-const char *paths_clean(char *path);
+/* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words; the
+ * name of a program's own file is wrong unless it is free. */
+const char *paths_clean(char *path, bool entry_is_free);
 /* The same, and "" (the workspace itself) and the entry point are paths like any other. */
 const char *paths_normal(char *path);
 /* The path as a URL has it: what is not letter, digit, mark or slash becomes %XX. */

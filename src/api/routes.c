@@ -88,6 +88,12 @@ const struct route routes[] = {
      .body_max = 2 * MB},
     {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/pty", "Sit down at a command's terminal, over "
       "a WebSocket", "commands", NULL, NULL, 101, "a WebSocket", NULL}, do_command_attach},
+    {{"POST", "/v1/sessions", "A session: a place to run bash in", "sessions", &session_schema, NULL,
+      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB},
+    {{"DELETE", "/v1/sessions/{session_id}", "End a session", "sessions", NULL, NULL, 204, "nothing",
+      NULL}, do_session_delete},
+    {{"POST", "/v1/sessions/{session_id}/bash", "Run bash in a session", "sessions", &bash_schema,
+      NULL, 200, "its output", JSON_TYPE}, do_session_bash, .body_max = 16 * MB},
     {{"POST", "/v1/files", "Upload a file", "files", NULL, "multipart/form-data", 201,
       "its id, name and size", JSON_TYPE}, do_upload},
     {{"GET", "/v1/files", "List files", "files", NULL, NULL, 200, "the files", JSON_TYPE}, do_files},

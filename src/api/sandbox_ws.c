@@ -270,9 +270,8 @@ static int read_type(const json_t *body, const struct message **ret, struct prob
     *ret = find_message(json_string_value(type));
     if (*ret)
         return 0;
-    *p = (struct problem){.status = 422,
-                          .code = "bad_value",
-                          .remediation = "type is one of: " ALLOWED};
+    *p = (struct problem){
+        .status = 422, .code = "bad_value", .remediation = "type is one of: " ALLOWED};
     if (json_is_string(type))
         snprintf(p->text, sizeof p->text, "type is \"%.40s\", which is none of: " ALLOWED,
                  json_string_value(type));
@@ -294,8 +293,8 @@ static bool check(struct session *s, const struct message *m, const json_t *body
     if (n == 0)
         return true;
     call_add_error(&faults, 422);
-    tell(s, &(struct event){
-                .type = "failed", .ref = ref, .members = faults.data, .len = faults.len});
+    tell(s,
+         &(struct event){.type = "failed", .ref = ref, .members = faults.data, .len = faults.len});
     return false;
 }
 

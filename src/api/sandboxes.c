@@ -3,7 +3,7 @@
 #include "api/handlers.h"
 
 #include "api/inputs.h"
-#include "api/outlet.h"
+#include "api/making.h"
 #include "api/play.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -81,52 +81,10 @@ const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, 
 
 /* ---- made ---- */
 
-struct making {
-    struct outlet out;
-    struct live *live; /* borrowed until it is ready */
-    bool starting, failed, done;
-    struct err why;
-};
-
-static void free_making(void *state) {
-    struct making *m = state;
-    outlet_done(&m->out);
-    free(m);
-}
-
-static void on_gone(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct making *m = c->state;
-    if (!m || !m->live || outlet_leave(&m->out))
-        return;
-    struct live *l = m->live;
-    m->live = NULL;
-    live_cancel(l);
-}
-
-static void reply_live(struct outlet *o, int status, struct live *l) {
+static void reply_made(struct outlet *o, struct live *l) {
     AUTO_BUF json = BUF_INIT;
     live_json(l, &json);
-    outlet_json(o, status, &json, NULL);
-}
-
-static void on_ready(void *arg, struct live *l, const struct err *why) {
-    struct making *m = arg;
-    m->live = NULL;
-    m->done = true;
-    if (m->starting && why) { /* live_new's caller says so */
-        m->failed = true;
-        m->why = *why;
-        return;
-    }
-    if (why) {
-        struct problem p = problem_of(why);
-        outlet_problem(&m->out, &p);
-    } else {
-        reply_live(&m->out, 201, l);
-    }
-    if (!m->out.call)
-        free_making(m);
+    outlet_json(o, 201, &json, NULL);
 }
 
 static int check_words(const json_t *body, struct problem *p) {
@@ -159,38 +117,11 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
         q->metadata = xstrdup("{}");
     if (check_words(body, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
         return -1;
-    return inputs_read(c, body, &q->inputs, &q->ninputs, p);
+    return inputs_read(c, body, true, &q->inputs, &q->ninputs, p);
 }
 
 void do_sandbox_new(struct call *c) {
-    struct live_request q;
-    struct problem p = {0};
-    struct err e;
-    struct making *m = xcalloc(1, sizeof *m);
-    if (!outlet_open(c, &m->out)) {
-        free(m);
-        return;
-    }
-    c->state = m;
-    c->state_done = free_making;
-    http_on_gone(c->req, on_gone);
-    if (read_request(c, &q, &p) < 0) {
-        live_request_done(&q);
-        outlet_problem(&m->out, &p);
-        return;
-    }
-    struct live *l = NULL;
-    m->starting = true;
-    int r = live_new(c->api->o.engine, &q, on_ready, m, &l, &e);
-    m->starting = false;
-    live_request_done(&q); /* empty when it was taken */
-    if (r == 0 && !m->failed) {
-        if (!m->done)
-            m->live = l;
-        return;
-    }
-    p = problem_of(r < 0 ? &e : &m->why);
-    outlet_problem(&m->out, &p);
+    make_live(c, read_request, reply_made);
 }
 
 /* ---- listed and looked at ---- */
@@ -296,34 +227,10 @@ void do_sandbox_change(struct call *c) {
 
 /* ---- ended ---- */
 
-struct ending {
-    struct call *call; /* NULL: whoever asked is gone */
-};
-
-static void on_ended(void *arg) {
-    struct ending *w = arg;
-    if (w->call) {
-        w->call->state = NULL;
-        w->call->state_done = NULL;
-        http_reply(w->call->req, 204, NULL, "", 0);
-    }
-    free(w);
-}
-
-static void leave_ending(void *state) {
-    struct ending *w = state;
-    w->call = NULL;
-}
-
 void do_sandbox_delete(struct call *c) {
     struct live *l = call_live(c);
-    if (!l)
-        return;
-    struct ending *w = xcalloc(1, sizeof *w);
-    w->call = c;
-    c->state = w;
-    c->state_done = leave_ending;
-    live_end(l, "it was deleted", on_ended, w);
+    if (l)
+        end_live(c, l);
 }
 
 static void pause_or_resume(struct call *c, bool pause) {

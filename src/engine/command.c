@@ -426,6 +426,15 @@ bool command_has_terminal(const struct command *c) {
     return c->req.rows > 0;
 }
 
+struct command_end command_end(const struct command *c) {
+    return (struct command_end){
+        .kept = {&c->out[0].kept, &c->out[1].kept},
+        .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
+        .timed_out = c->status == COMMAND_TIMEOUT,
+        .exit_code = c->exit_code,
+        .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
+}
+
 const struct buf *command_kept(const struct command *c) {
     return &c->out[0].kept;
 }

@@ -594,6 +594,10 @@ static double unix_time(uint64_t at_ns) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9 + left;
 }
 
+double live_expires(const struct live *l) {
+    return unix_time(l->expires_ns);
+}
+
 static void put_limits(struct jw *j, const struct config_limits *l) {
     jw_key(j, "limits");
     jw_object(j);

@@ -40,6 +40,7 @@ struct live *live_find(struct engine *g, const char *tenant, const char *id, str
 /* The tenant's, oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 const char *live_id(const struct live *l);
+double live_expires(const struct live *l); /* unix time */
 const char *live_tenant(const struct live *l);
 const char *live_metadata(const struct live *l); /* JSON */
 /* It is in use: not idle until as many live_release. For requests that last. */
@@ -175,6 +176,14 @@ const char *command_id(const struct command *c);
 bool command_runs(const struct command *c);
 bool command_has_terminal(const struct command *c);
 void command_json(const struct command *c, bool with_output, struct buf *to);
+/* How it ended; lives as long as the command. */
+struct command_end {
+    const struct buf *kept[2]; /* of stdout and stderr */
+    bool truncated[2], timed_out;
+    int exit_code;
+    uint64_t duration_ms;
+};
+struct command_end command_end(const struct command *c);
 /* What of it is kept: of stdout, or of the terminal. */
 const struct buf *command_kept(const struct command *c);
 /* To its process group. */

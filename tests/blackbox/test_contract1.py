@@ -1,5 +1,5 @@
 """Contract 1, the public Code Interpreter API: what its server was seen to answer, and what its
-document says, over real sockets. Sessions are not here yet."""
+document says, over real sockets. Sessions are in test_sessions.py."""
 
 from __future__ import annotations
 

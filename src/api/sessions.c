@@ -1,0 +1,203 @@
+/* Sessions of the Code Interpreter API (contract 1): a live sandbox in which one runs bash. The id
+ * of a session is its sandbox's, with another word in front. */
+
+#include "api/handlers.h"
+
+#include "api/inputs.h"
+#include "api/making.h"
+#include "engine/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX     "code-session-"
+#define OWN_PREFIX "sbx_"
+#define TTL_S      900
+#define TTL_MAX_S  86400
+#define TIMEOUT_MS 30000
+#define TRUNCATED  "\n...[truncated]"
+
+static const struct field session_fields[] = {
+    {.name = "files",
+     .type = FIELD_LIST,
+     .of = &inputs_schema,
+     .flags = FIELD_NULLABLE | FIELD_MAX,
+     .max = INPUTS_MAX,
+     .fallback = "[]",
+     .help = "files in its workspace"},
+    {.name = "ttl_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = TTL_MAX_S,
+     .fallback = "900",
+     .help = "how long it lives"},
+};
+const struct schema session_schema = {"SessionRequest", session_fields, 2, true};
+
+static const struct field bash_fields[] = {
+    {.name = "cmd", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "for bash -c"},
+    {.name = "timeout_ms",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .fallback = "30000",
+     .help = "then everything that it started is killed"},
+};
+const struct schema bash_schema = {"BashRequest", bash_fields, 2, true};
+
+/* ---- made ---- */
+
+static void reply_made(struct outlet *o, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    char id[ID_MAX + sizeof PREFIX];
+    snprintf(id, sizeof id, PREFIX "%s", live_id(l) + sizeof OWN_PREFIX - 1);
+    jw_object(&j);
+    jw_key_str(&j, "session_id", id);
+    jw_key_real(&j, "expires_at", live_expires(l));
+    jw_object_end(&j);
+    outlet_json(o, 201, &json, NULL);
+}
+
+/* Limits are those of /v1/execute. The first profile will do: bash starts what it wants itself. */
+static int read_request(struct call *c, struct live_request *q, struct problem *p) {
+    const struct engine *g = c->api->o.engine;
+    uint32_t ttl = (uint32_t)field_int(c->body, "ttl_seconds", TTL_S);
+    *q = (struct live_request){.tenant = xstrdup(c->tenant),
+                               .profile = xstrdup(g->config.profiles[0].name),
+                               .metadata = xstrdup("{}"),
+                               .limits = g->config.defaults,
+                               .ttl_s = ttl,
+                               .idle_s = ttl,
+                               .most_of_tenant = c->limits.sandboxes};
+    return inputs_read(c, c->body, true, &q->inputs, &q->ninputs, p);
+}
+
+void do_session_new(struct call *c) {
+    make_live(c, read_request, reply_made);
+}
+
+/* ---- used and ended ---- */
+
+static struct live *find(struct call *c) {
+    const char *id = c->params[0];
+    char own[ID_MAX], text[160];
+    struct err e;
+    struct live *l = NULL;
+    if (strncmp(id, PREFIX, sizeof PREFIX - 1) == 0) {
+        snprintf(own, sizeof own, OWN_PREFIX "%s", id + sizeof PREFIX - 1);
+        l = live_find(c->api->o.engine, c->tenant, own, &e);
+    }
+    if (!l) {
+        snprintf(text, sizeof text, "Session '%.100s' not found", id);
+        call_problem(c, &(struct problem){.status = 404,
+                                          .code = "no_such_sandbox",
+                                          .message = text,
+                                          .remediation = "make a new one: POST /v1/sessions"});
+    }
+    return l;
+}
+
+void do_session_delete(struct call *c) {
+    struct live *l = find(c);
+    if (l)
+        end_live(c, l);
+}
+
+/* ---- bash ---- */
+
+struct running {
+    struct call *call;       /* NULL: whoever asked is gone */
+    struct command *command; /* borrowed while it runs */
+};
+
+/* Contract 1: the first cap - 32 bytes and a mark. */
+static void put_stream(struct jw *j, const char *key, const struct buf *kept, bool truncated) {
+    AUTO_BUF text = BUF_INIT;
+    size_t keep = !truncated ? kept->len : kept->len > 32 ? kept->len - 32 : 0;
+    buf_add(&text, kept->data, keep);
+    if (truncated)
+        buf_adds(&text, TRUNCATED);
+    jw_key(j, key);
+    jw_strn(j, text.data, text.len);
+}
+
+static void on_over(void *arg, struct command *c) {
+    struct running *w = arg;
+    struct command_end end = command_end(c);
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    put_stream(&j, "stdout", end.kept[0], end.truncated[0]);
+    put_stream(&j, "stderr", end.kept[1], end.truncated[1]);
+    if (end.timed_out)
+        jw_key_null(&j, "exit_code");
+    else
+        jw_key_int(&j, "exit_code", end.exit_code);
+    jw_key_bool(&j, "timed_out", end.timed_out);
+    jw_key_uint(&j, "duration_ms", end.duration_ms);
+    jw_object_end(&j);
+    command_delete(c);
+    if (w->call) {
+        w->call->state = NULL;
+        w->call->state_done = NULL;
+        call_json(w->call, 200, &json);
+    }
+    free(w);
+}
+
+/* As with a closed terminal: nobody waits for it, so it ends. */
+static void leave_running(void *state) {
+    struct running *w = state;
+    w->call = NULL;
+    command_delete(w->command);
+}
+
+static char **bash_line(const char *cmd) {
+    char **to = xcalloc(4, sizeof *to);
+    to[0] = xstrdup("bash");
+    to[1] = xstrdup("-c");
+    to[2] = xstrdup(cmd);
+    return to;
+}
+
+void do_session_bash(struct call *c) {
+    uint32_t most = c->api->config->maxima.timeout_ms;
+    int64_t timeout = field_int(c->body, "timeout_ms", TIMEOUT_MS);
+    struct problem p = {0};
+    struct err e;
+    if (most && timeout > most) {
+        char text[100];
+        snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", most);
+        problem_plain(&p, 422, "limit_too_high", text);
+        call_problem(c, &p);
+        return;
+    }
+    struct live *l = find(c);
+    if (!l)
+        return;
+    const char *cmd = field_str(c->body, "cmd", "");
+    if (guard_may_run(c->api->guard, c, &p) < 0 ||
+        (strlen(cmd) > 40000 &&
+         problem_plain(&p, 422, "bad_value", "cmd has more than 40000 bytes") < 0)) {
+        call_problem(c, &p);
+        return;
+    }
+    struct running *w = xcalloc(1, sizeof *w);
+    struct command_request q = {.argv = bash_line(cmd),
+                                .shown = xstrdup(cmd),
+                                .cwd = xstrdup("/workspace"),
+                                .timeout_ms = (uint32_t)timeout};
+    const struct command_callbacks cb = {.arg = w, .on_done = on_over};
+    w->call = c;
+    if (command_new(l, &q, &cb, &w->command, &e) < 0) {
+        command_request_done(&q);
+        free(w);
+        call_fail(c, &e);
+        return;
+    }
+    c->state = w;
+    c->state_done = leave_running;
+}
