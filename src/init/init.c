@@ -3,8 +3,8 @@
  * Theory of operation. The nursery clones this process into fresh pid, mount, ipc and uts
  * namespaces; it is root of the nursery's user namespace, the kernels below it are not. It mounts
  * the private places, makes the pipes and sockets (whoever makes a pipe pays for its buffer), sends
- * all ends to the nursery and goes on to serve these, one message at a time, never blocking
- * on any of them:
+ * all ends to the nursery and goes on to serve these, one message at a time, blocking on none of
+ * them, but for a server that leaves its answers unread:
  *   - the server's requests on the request socket (a table, see requests[], and files.c);
  *   - the nursery, which asks for the ends of one more process, and the listeners that kernels hand
  * over before any user code, on the `hand` socket;
@@ -311,6 +311,15 @@ static const struct {
     {WIRE_I_WATCH, do_watch}, {WIRE_I_USAGE, do_usage},   {WIRE_I_ECHO, do_echo},
 };
 
+/* Answers are told apart by their order only: none may be lost because the server is slow. */
+static void answer(struct box *b, const struct wire_out *o) {
+    struct err e;
+    while (wire_send(b->req, o, &e) == WIRE_AGAIN) {
+        struct pollfd p = {.fd = b->req, .events = POLLOUT};
+        poll(&p, 1, -1);
+    }
+}
+
 static void serve_request(struct box *b) {
     struct err e;
     struct wire_in in;
@@ -331,7 +340,7 @@ static void serve_request(struct box *b) {
         }
     }
     wire_in_done(&in);
-    wire_send(b->req, &o, &e);
+    answer(b, &o);
     fd_close(&fd);
 }
 

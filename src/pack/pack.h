@@ -1,6 +1,6 @@
 #pragma once
-/* tar.gz, out and in, through libarchive. Knows nothing of sandboxes and HTTP, and does little at a
- * time: its callers give it a slice, serve others, and come back. */
+/* tar.gz, out and in, through libarchive (and zlib). Knows nothing of sandboxes and HTTP, and does
+ * little at a time: its callers give it a slice, serve others, and come back. */
 
 #include "base/err.h"
 

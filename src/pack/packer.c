@@ -1,4 +1,6 @@
-/* tar.gz out; see pack.h. */
+/* tar.gz out; see pack.h. libarchive writes the tar and zlib compresses it: libarchive's own gzip
+ * filter cannot be given up in the middle of an entry without either its memory being lost or the
+ * rest of the entry, however long, being filled up with zeros first. */
 
 #include "pack/internal.h"
 #include "pack/pack.h"
@@ -9,12 +11,15 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 struct packer {
     struct archive *archive;     /* owned */
     struct archive_entry *entry; /* owned */
     void (*sink)(void *arg, const void *data, size_t len);
     void *arg;
+    z_stream zip;
+    bool has_zip, given_up;
 };
 
 locale_t pack_locale_enter(void) {
@@ -28,11 +33,28 @@ void pack_locale_leave(locale_t *old) {
     uselocale(*old);
 }
 
+/* Compresses it and hands on what comes out. */
+static bool squeeze(struct packer *p, const void *data, size_t len, int flush) {
+    unsigned char block[16384];
+    p->zip.next_in = (unsigned char *)(uintptr_t)data;
+    p->zip.avail_in = (unsigned)len;
+    do {
+        p->zip.next_out = block;
+        p->zip.avail_out = sizeof block;
+        if (deflate(&p->zip, flush) == Z_STREAM_ERROR)
+            return false;
+        if (p->zip.avail_out < sizeof block)
+            p->sink(p->arg, block, sizeof block - p->zip.avail_out);
+    } while (p->zip.avail_out == 0);
+    return true;
+}
+
 static la_ssize_t on_bytes(struct archive *a, void *arg, const void *data, size_t len) {
-    const struct packer *p = arg;
-    (void)a;
-    p->sink(p->arg, data, len);
-    return (la_ssize_t)len;
+    struct packer *p = arg;
+    if (!p->given_up && len <= INT32_MAX && squeeze(p, data, len, Z_NO_FLUSH))
+        return (la_ssize_t)len;
+    archive_set_error(a, EIO, "it was given up");
+    return -1;
 }
 
 static int failed(struct packer *p, struct err *e) {
@@ -41,21 +63,28 @@ static int failed(struct packer *p, struct err *e) {
 }
 
 /* A little compression for little time: others wait meanwhile. */
+#define LEVEL     3
+#define GZIP_BITS (15 + 16)
+#define MEM_LEVEL 8
+
 int packer_new(void (*sink)(void *arg, const void *data, size_t len), void *arg,
                struct packer **ret, struct err *e) {
     struct packer *p = xcalloc(1, sizeof *p);
     PACK_LOCALE;
-    *p = (struct packer){archive_write_new(), archive_entry_new(), sink, arg};
-    if (p->archive && p->entry && archive_write_add_filter_gzip(p->archive) == ARCHIVE_OK &&
+    p->archive = archive_write_new();
+    p->entry = archive_entry_new();
+    p->sink = sink;
+    p->arg = arg;
+    p->has_zip =
+        deflateInit2(&p->zip, LEVEL, Z_DEFLATED, GZIP_BITS, MEM_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK;
+    if (p->archive && p->entry && p->has_zip &&
         archive_write_set_format_pax_restricted(p->archive) == ARCHIVE_OK &&
-        archive_write_set_options(p->archive, "gzip:compression-level=3,gzip:!timestamp") ==
-            ARCHIVE_OK &&
         archive_write_set_bytes_per_block(p->archive, 0) == ARCHIVE_OK &&
         archive_write_open(p->archive, p, NULL, on_bytes, NULL) == ARCHIVE_OK) {
         *ret = p;
         return 0;
     }
-    err_set(e, ENOMEM, "libarchive does not write tar.gz");
+    err_set(e, ENOMEM, "no tar.gz can be written");
     packer_free(p);
     return -1;
 }
@@ -83,21 +112,18 @@ int packer_data(struct packer *p, const void *data, size_t len, struct err *e) {
 
 int packer_end(struct packer *p, struct err *e) {
     PACK_LOCALE;
-    return archive_write_close(p->archive) < ARCHIVE_WARN ? failed(p, e) : 0;
-}
-
-static void to_nobody(void *arg, const void *data, size_t len) {
-    (void)arg, (void)data, (void)len;
+    return archive_write_close(p->archive) < ARCHIVE_WARN || !squeeze(p, "", 0, Z_FINISH)
+               ? failed(p, e)
+               : 0;
 }
 
 void packer_free(struct packer *p) {
     if (!p)
         return;
-    p->sink = to_nobody; /* what is not ended would write its end now */
-    if (p->archive) {
-        archive_write_fail(p->archive);
-        archive_write_free(p->archive);
-    }
+    p->given_up = true; /* what is not ended would write its end now */
+    archive_write_free(p->archive);
     archive_entry_free(p->entry);
+    if (p->has_zip)
+        deflateEnd(&p->zip);
     free(p);
 }

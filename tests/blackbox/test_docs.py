@@ -90,6 +90,8 @@ def test_example_does_what_the_page_says(
     example: Example, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     kind = "keyed_service" if example.with_keys else "service" if example.is_http else "engine"
+    if any("/v1/sandboxes" in command for command, _ in example.commands):
+        kind = "live_service"
     engine: Engine = request.getfixturevalue(kind)
     env = {
         "PATH": f"{cloche_bin().parent}:/usr/bin:/bin",
@@ -116,8 +118,10 @@ def test_example_does_what_the_page_says(
     "source, expected", [p[1:] for p in PROGRAMS], ids=[name for name, _, _ in PROGRAMS]
 )
 def test_python_examples_print_what_they_say(
-    source: str, expected: List[str], service: Service, tmp_path: Path
+    source: str, expected: List[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    kind = "live_service" if "/v1/sandboxes" in source else "service"
+    service: Service = request.getfixturevalue(kind)
     done = subprocess.run(
         [PYTHON, "-c", source.replace(SERVER, service.url)],
         cwd=tmp_path,

@@ -3,20 +3,25 @@ full disk, which takes nothing away from what was there."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
 import json
+import os
+import signal
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness import Service, eventually
+from harness import Service, eventually, run_cli
 from http_client import JSON, Connection, ask
 from live_box import BLOCK, Box, box_of, send_chunks
-from raw_http import resident_mb
+from raw_http import resident_mb, server_pid
 
 GROWTH_MB = 16.0
 
@@ -247,7 +252,8 @@ def test_a_disk_that_the_program_filled(service: Service) -> None:
     with box_of(service, limits={"disk_mb": 8}) as box:
         box.put("f", b"precious")
         assert "28" in box.run(
-            "try:\n    with open('full', 'wb', 0) as f:\n        while True: f.write(bytes(65536))\n"
+            "try:\n    with open('full', 'wb', 0) as f:\n"
+            "        while True: f.write(bytes(65536))\n"
             "except OSError as e: print(e.errno)"
         )
         assert code_of(box.put("f", b"x" * 65536)) == (507, "disk_full")
@@ -270,11 +276,13 @@ def test_files_are_counted_too(box: Box) -> None:
     assert code_of(box.operate("d", op="mkdir")) == (507, "disk_full")
     assert box.read("f") == b"precious"
     seen: list[str] = []
-    cursor = {}
-    while cursor is not None:
-        reply = box.get("many", limit=10000, **cursor)
-        seen += [e["name"] for e in reply.json["entries"]]
-        cursor = {"after": reply.json["next"]} if reply.json["next"] else None
+    query: dict[str, Any] = {}
+    while True:
+        listing = box.get("many", limit=10000, **query).json
+        seen += [e["name"] for e in listing["entries"]]
+        if listing["next"] is None:
+            break
+        query = {"after": listing["next"]}
     assert sorted(seen, key=int) == [str(i) for i in range(int(made.split()[1]))]
     assert box.delete("many", recursive=True).status == 204
     assert box.put("g", b"x").status == 201
@@ -286,7 +294,8 @@ def test_files_are_counted_too(box: Box) -> None:
 def test_a_directory_is_listed_with_what_one_wants_to_know(box: Box) -> None:
     box.put("d/f.txt", b"12345", mode="0640")
     box.run(
-        "import os; os.mkfifo('d/pipe'); os.symlink('f.txt', 'd/link'); os.utime('d/f.txt', (9, 7.5))"
+        "import os; os.mkfifo('d/pipe'); os.symlink('f.txt', 'd/link');"
+        "os.utime('d/f.txt', (9, 7.5))"
     )
     listing = box.get("d").json
     assert (listing["path"], listing["next"]) == ("d", None)
@@ -310,7 +319,8 @@ def test_pages_of_a_tree(box: Box) -> None:
     assert box.paths(recursive=True) == everything
     assert box.paths("a", recursive=True) == everything[1:5]
     assert box.paths() == ["a", "a.txt", "b", "ü"]
-    pages, query = [], {}
+    pages: list[str] = []
+    query: dict[str, Any] = {}
     while True:
         listing = box.get(recursive=True, limit=1, **query).json
         pages += [e["path"] for e in listing["entries"]]
@@ -339,7 +349,7 @@ def test_pages_hold_while_files_come_and_go(box: Box) -> None:
     with box.running(churn):
         for _ in range(20):
             seen: list[str] = []
-            query: dict[str, str] = {}
+            query: dict[str, Any] = {}
             while True:
                 listing = box.get("d", limit=7, **query).json
                 seen += [e["name"] for e in listing["entries"]]
@@ -538,7 +548,10 @@ def test_large_archives_stream_both_ways(service: Service) -> None:
         assert resident_mb(service) - before < GROWTH_MB
         assert box.unpack("copy", packed).json["bytes"] >= 100 * BLOCK
         assert resident_mb(service) - before < GROWTH_MB
-        code = "print(all(open(str(i), 'rb').read() == open(f'copy/{i}', 'rb').read() for i in range(5)))"
+        code = (
+            "read = lambda path: open(path, 'rb').read()\n"
+            "print(all(read(f'{i}') == read(f'copy/{i}') for i in range(5)))"
+        )
         assert box.run(code, timeout_ms=60000) == "True\n"
 
 
@@ -645,3 +658,69 @@ def test_leave_to_send_is_given_when_there_is_room(box: Box) -> None:
         )
         assert code_of(connection.reply("PUT")) == (507, "disk_full")
     assert box.read("f") == b"hello"
+
+
+def test_answers_reach_those_who_asked(box: Box) -> None:
+    """Many at once, each with a long path, so that answers wait in the sandbox's socket."""
+    top = "/".join(["d" * 250] * 14)
+    names = [f"{top}/{i:03}" + "f" * 200 for i in range(90)]
+    box.unpack("", tar_of({name: b"" for name in names}))
+    with ThreadPoolExecutor(90) as pool:
+        replies = list(pool.map(lambda name: box.operate(name, op="chmod", mode="0600"), names))
+    for name, reply in zip(names, replies):
+        assert reply.status in (200, 503)
+        if reply.status == 200:
+            assert (reply.json["path"], reply.json["mode"]) == (name, "0600")
+    assert sum(reply.status == 200 for reply in replies) >= 40
+
+
+def test_one_tenants_files_are_another_ones_404(
+    start_live: Callable[..., Service], tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys" / "keys.json"
+    keys.parent.mkdir(mode=0o755)
+    bearer = []
+    for name in ["alice", "bob"]:
+        made = run_cli("key", "add", name, "--keys", keys)
+        bearer.append({"Authorization": f"Bearer {made.stdout.decode().strip()}"})
+    port = start_live("--profiles", "base", "--keys", str(keys)).port
+    made_box = ask(port, "POST", "/v1/sandboxes", b"{}", JSON | bearer[0]).json
+    url = f"/v1/sandboxes/{made_box['id']}"
+    assert ask(port, "PUT", f"{url}/files/f", b"mine", bearer[0]).status == 201
+    for method, path, body in [
+        ("GET", "files/f", None),
+        ("GET", "files", None),
+        ("PUT", "files/f", b"theirs"),
+        ("DELETE", "files/f", None),
+        ("GET", "archive", None),
+        ("PUT", "archive", tar_of({"f": b"theirs"})),
+    ]:
+        reply = ask(port, method, f"{url}/{path}", body, bearer[1])
+        assert code_of(reply) == (404, "no_such_sandbox")
+        assert ask(port, method, f"{url}/{path}", body).status == 401
+    assert ask(port, "GET", f"{url}/files/f", None, bearer[0]).body == b"mine"
+    assert ask(port, "DELETE", url, None, bearer[0]).status == 204
+
+
+def test_a_server_that_is_killed_in_the_middle_of_uploads(
+    start_live: Callable[..., Service]
+) -> None:
+    service = start_live("--profiles", "base")
+    box = Box(service.port)
+    box.put("f", b"precious")
+    before = disk(box)
+    clients = [Connection(service.port) for _ in range(5)]
+    for client in clients:
+        client.send("PUT", box.at("f"), None, {"Content-Length": str(4 * BLOCK)})
+        client.sock.sendall(b"x" * (2 * BLOCK))
+    assert eventually(lambda: disk(box) >= before + 5 * BLOCK)
+    os.kill(server_pid(service), signal.SIGKILL)
+    for client in clients:
+        with contextlib.suppress(ConnectionError):
+            assert client.file.read() == b""
+        client.close()
+    assert eventually(lambda: box.paths() == ["f"])
+    assert box.read("f") == b"precious"
+    assert eventually(lambda: disk(box) == before)
+    assert box.put("f", b"new").status == 200
+    box.end()

@@ -1,12 +1,13 @@
 """Trees that fight back: what a program does to its own files while the server lists, reads, writes
-and packs them. Nothing outside of the workspace comes out or changes, nothing blocks, and whatever is
-asked ends with an answer or a closed connection."""
+and packs them. Nothing outside of the workspace comes out or changes, nothing blocks, and whatever
+is asked ends with an answer or a closed connection."""
 
 from __future__ import annotations
 
 import io
 import tarfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -118,7 +119,8 @@ def test_a_lease_holds_nobody_up(box: Box) -> None:
     box.put("leased", b"old")
     told = box.run(
         "import fcntl, signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
-        "held = open('leased', 'r+')\ntry:\n    fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+        "held = open('leased', 'r+')\ntry:\n"
+        "    fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
         "    print('leased')\nexcept OSError as e: print(e.errno)"
     )
     reply = box.get("leased")
@@ -222,7 +224,7 @@ def test_names_of_all_bytes(box: Box) -> None:
     with tarfile.open(fileobj=io.BytesIO(box.archive().body)) as tar:
         assert len(tar.getnames()) == 253
     seen = 0
-    query: dict[str, str] = {}
+    query: dict[str, Any] = {}
     while True:
         listing = box.get(limit=10, **query).json
         seen += len(listing["entries"])
