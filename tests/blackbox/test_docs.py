@@ -1,9 +1,10 @@
 """Every example in the README and in docs/ is run, and its output is what the page says.
 
 A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
-prints. One that names the server of the pages talks to a real one; "console with-keys" to one that
-wants the key in the file `secret`. The Python blocks of a page are one program; what it prints
-stands in its comments that begin with "prints"."""
+prints; SANDBOX and COMMAND stay from one command to the next. One that names the server of the
+pages talks to a real one, which has live sandboxes where the block needs them; "console with-keys"
+to one that wants the key in the file `secret`. The Python blocks of a page are one program; what
+it prints stands in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -22,6 +23,10 @@ from harness import PYTHON, Engine, Service, cloche_bin, run_cli
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVER = "http://127.0.0.1:8000"
+RESTORE = "[ ! -e .session ] || . ./.session"
+SAVE = (
+    'for name in $(compgen -v | grep -x "SANDBOX\\|COMMAND"); do declare -p $name; done > .session'
+)
 
 
 class Example(NamedTuple):
@@ -30,8 +35,19 @@ class Example(NamedTuple):
     commands: List[Tuple[str, List[str]]]  # with the lines that each prints
 
     @property
+    def is_live(self) -> bool:
+        words = ("/v1/sandboxes", "cloche sandbox", "cloche shell")
+        return any(word in command for command, _ in self.commands for word in words)
+
+    @property
     def is_http(self) -> bool:
         return any(SERVER in command for command, _ in self.commands)
+
+    @property
+    def fixture(self) -> str:
+        if self.with_keys:
+            return "keyed_service"
+        return "live_service" if self.is_live else "service" if self.is_http else "engine"
 
 
 def sessions(page: Path) -> Iterator[Example]:
@@ -89,21 +105,20 @@ def keyed_service(start_service: Callable[..., Service], tmp_path: Path) -> Serv
 def test_example_does_what_the_page_says(
     example: Example, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    kind = "keyed_service" if example.with_keys else "service" if example.is_http else "engine"
-    if any("/v1/sandboxes" in command for command, _ in example.commands):
-        kind = "live_service"
-    engine: Engine = request.getfixturevalue(kind)
+    engine: Engine = request.getfixturevalue(example.fixture)
     env = {
         "PATH": f"{cloche_bin().parent}:/usr/bin:/bin",
         "HOME": str(tmp_path),
         "LANG": "C.UTF-8",
         "CLOCHE_SOCKET": str(engine.socket),
     }
+    if isinstance(engine, Service):
+        env["CLOCHE_SERVER"] = engine.url  # where the pages leave the server's usual place out
     for command, expected in example.commands:
         if isinstance(engine, Service):
             command = command.replace(SERVER, engine.url)
         done = subprocess.run(
-            ["bash", "-c", command],
+            ["bash", "-c", f"{RESTORE}\n{command}\n{SAVE}"],
             cwd=tmp_path,
             env=env,
             stdout=subprocess.PIPE,
