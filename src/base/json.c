@@ -241,31 +241,44 @@ static void advance(struct place *at, unsigned char c) {
         at->column++;
 }
 
+static struct place place_of(const char *text, size_t at) {
+    struct place p = {1, 1};
+    for (size_t i = 0; i < at; i++)
+        advance(&p, (unsigned char)text[i]);
+    return p;
+}
+
+/* Past a string that begins at `at`. */
+static size_t skip_string(const char *text, size_t len, size_t at) {
+    for (at++; at < len && text[at] != '"'; at++)
+        at += text[at] == '\\';
+    return at;
+}
+
 /* Brackets and commas outside strings; text that is no JSON at all may pass, jansson refuses it
  * afterwards. SECURITY: an empty object of two bytes takes jansson a hundred times as many. */
 static int check_shape(const char *text, size_t len, unsigned most, struct err *e) {
-    struct place at = {1, 1};
     unsigned depth = 0, values = 0;
-    bool in_string = false, escaped = false;
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
-        if (in_string) {
-            in_string = escaped || c != '"';
-            escaped = !escaped && c == '\\';
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > most)
-                return err_user(e, "bad_json",
-                                "JSON is nested more than %u levels deep: line %u, column %u", most,
-                                at.line, at.column);
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
+        if (c == '"') {
+            i = skip_string(text, len, i);
+            continue;
         }
-        values += !in_string && (c == ',' || c == '[' || c == '{');
-        if (values > JSON_VALUES_MAX)
-            return err_user(e, "bad_json", "JSON has more than %u values", JSON_VALUES_MAX);
-        advance(&at, (unsigned char)c);
+        values += c == ',' || c == '[' || c == '{';
+        if (c == '[' || c == '{')
+            depth++;
+        else if ((c == ']' || c == '}') && depth > 0)
+            depth--;
+        if (depth <= most && values <= JSON_VALUES_MAX)
+            continue;
+        struct place at = place_of(text, i);
+        if (depth <= most)
+            return err_user(e, "bad_json", "JSON has more than %u values: line %u, column %u",
+                            JSON_VALUES_MAX, at.line, at.column);
+        return err_user(e, "bad_json",
+                        "JSON is nested more than %u levels deep: line %u, column %u", most,
+                        at.line, at.column);
     }
     return 0;
 }

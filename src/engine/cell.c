@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUTPUTS_MAX  (64u << 20) /* bytes of results and displays */
+#define OUTPUTS_MAX  (32u << 20) /* bytes of results and displays */
 #define CPU_CHECK_NS 20000000u
 #define MAX_FILES    1000
 #define MAX_DEPTH    32

@@ -27,7 +27,6 @@
 #define RETRY_NS    200000000u
 #define HUNG_UP_NS  100000000u
 #define TIRED_NS    5000000u
-#define REST        3
 #define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
 #define INLINE_MAX  (WIRE_MAX - 64)
 #define MAX_UNREAD  (64u << 10) /* bytes for a kernel that does not read */
@@ -198,13 +197,13 @@ void kernel_hold(struct kernel *k, bool hold) {
 }
 
 /* SECURITY: to hear a large message takes us longer than it takes to say. Whoever does that waits
- * for several times as long, so that others have their turns. */
+ * as long before the next one, so that others have their turns. */
 static void rest_after(struct kernel *k, uint64_t began_ns) {
     uint64_t now = now_ns(), took = now - began_ns;
     if (took < TIRED_NS || !k->process.ctl || k->state == KERNEL_ENDING)
         return;
     chan_pause(k->process.ctl);
-    loop_timer(k->live->engine->loop, &k->rest, now + REST * took);
+    loop_timer(k->live->engine->loop, &k->rest, now + took);
 }
 
 static void on_rested(struct timer *t) {

@@ -119,6 +119,10 @@ uint64_t knobs_memory(const struct knobs *k) {
     return get(k, KNOB_MEMORY_USAGE, NULL);
 }
 
+uint64_t knobs_pids(const struct knobs *k) {
+    return get(k, KNOB_PIDS_USAGE, NULL);
+}
+
 bool knobs_ran_out_of_memory(const struct knobs *k) {
     return get(k, KNOB_MEMORY_OOM, "oom_kill") > k->oom_seen;
 }

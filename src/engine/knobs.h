@@ -31,6 +31,7 @@ void knobs_begin(struct knobs *k);
 uint64_t knobs_cpu_us(const struct knobs *k);
 uint64_t knobs_memory_peak(const struct knobs *k);
 uint64_t knobs_memory(const struct knobs *k); /* now */
+uint64_t knobs_pids(const struct knobs *k);   /* processes and threads, now */
 /* Since the last knobs_usage. */
 bool knobs_ran_out_of_memory(const struct knobs *k);
 struct knobs_usage knobs_usage(struct knobs *k);

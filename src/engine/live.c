@@ -623,6 +623,7 @@ static void put_usage(struct jw *j, struct live *l) {
     jw_key_uint(j, "memory_bytes", knobs_memory(k));
     jw_key_uint(j, "memory_peak_bytes", l->memory_peak);
     jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(k) / 1e3);
+    jw_key_uint(j, "processes", knobs_pids(k));
     if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
         jw_key_uint(j, "disk_bytes", (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize);
         jw_key_uint(j, "files", f.f_files - f.f_ffree);

@@ -106,6 +106,7 @@ const struct cgroup_ops cgroup_v1_ops = {
             [KNOB_CPU_USAGE] = {ROLE_CPUACCT, "cpuacct.usage", O_RDONLY},
             [KNOB_PIDS_MAX] = {ROLE_PIDS, "pids.max", O_RDWR},
             [KNOB_PIDS_EVENTS] = {ROLE_PIDS, "pids.events", O_RDONLY},
+            [KNOB_PIDS_USAGE] = {ROLE_PIDS, "pids.current", O_RDONLY},
             [KNOB_FREEZE] = {ROLE_FREEZER, "freezer.state", O_RDWR},
         },
     .join = "tasks",

@@ -234,6 +234,7 @@ const struct cgroup_ops cgroup_v2_ops = {
             [KNOB_CPU_USAGE] = {ROLE_CPU, "cpu.stat", O_RDONLY},
             [KNOB_PIDS_MAX] = {ROLE_PIDS, "pids.max", O_RDWR},
             [KNOB_PIDS_EVENTS] = {ROLE_PIDS, "pids.events", O_RDONLY},
+            [KNOB_PIDS_USAGE] = {ROLE_PIDS, "pids.current", O_RDONLY},
             [KNOB_FREEZE] = {ROLE_PIDS, "cgroup.freeze", O_RDWR},
         },
     .join = "cgroup.procs",

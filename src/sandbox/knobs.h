@@ -11,6 +11,7 @@ enum cgroup_knob {
     KNOB_CPU_USAGE,    /* r: v1 cpuacct.usage (ns), v2 cpu.stat: line "usage_usec N" */
     KNOB_PIDS_MAX,     /* rw */
     KNOB_PIDS_EVENTS,  /* r: line "max N" */
+    KNOB_PIDS_USAGE,   /* r: processes and threads */
     KNOB_FREEZE,       /* rw: v1 freezer.state (FROZEN, THAWED), v2 cgroup.freeze (1, 0); without a
                           freezer it is a file that cannot be written */
     KNOBS_

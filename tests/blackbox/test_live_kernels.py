@@ -238,8 +238,9 @@ def test_recursion_and_lack_of_memory_are_errors(quick: LiveService) -> None:
         "for name in list(vars(InteractiveShell)):\n"
         "    try: delattr(InteractiveShell, name)\n"
         "    except Exception: pass",
-        "import cell.channel as c\nc.channel.say = None",
-        "import cell.channel as c\nc.channel.id = 'other'",
+        "input.__globals__['channel'].say = None",
+        "input.__globals__['channel'].id = 'other'",
+        "input.__globals__.clear()",
         "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)",
         "import sys\nsys.settrace(lambda *a: 1 / 0)",
         "import sys\nsys.setrecursionlimit(60)",

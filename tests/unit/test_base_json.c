@@ -196,6 +196,30 @@ static void a_deep_text_is_refused_without_recursion(void **state) {
     free(text);
 }
 
+static void a_text_of_too_many_values_is_refused(void **state) {
+    (void)state;
+    enum { PAIR = 3, MANY = JSON_VALUES_MAX };
+    char *text = malloc(PAIR * MANY + PAIR);
+    json_auto_t *root = NULL;
+    struct err e;
+    assert_non_null(text);
+    memset(text, ' ', PAIR * MANY + PAIR);
+    text[0] = '[';
+    for (size_t i = 0; i < MANY - 1; i++)
+        memcpy(text + 1 + i * 2, i ? ",0" : " 0", 2);
+    text[PAIR * MANY] = ']';
+    assert_int_equal(json_read(text, PAIR * MANY + 1, 4, &root, &e), 0);
+    assert_int_equal(json_array_size(root), MANY - 1);
+    memcpy(text + PAIR * MANY - 6, ",0,0,0", 6);
+    json_t *none = NULL;
+    assert_int_equal(json_read(text, PAIR * MANY + 1, 4, &none, &e), -1);
+    assert_non_null(strstr(e.text, "more than 500000 values: line 1"));
+    static const char commas[] = "[\"\\\",[[[[[\"]"; /* not of the text's own shape */
+    assert_int_equal(json_read(commas, sizeof commas - 1, 1, &none, &e), 0);
+    json_decref(none);
+    free(text);
+}
+
 static void an_error_is_one_clean_line(void **state) {
     (void)state;
     static const char text[] = "[\x1b[31m\n]";
@@ -214,6 +238,7 @@ int main(void) {
         cmocka_unit_test(reals_are_short_and_read_back_the_same),
         cmocka_unit_test(reading_is_strict),
         cmocka_unit_test(a_deep_text_is_refused_without_recursion),
+        cmocka_unit_test(a_text_of_too_many_values_is_refused),
         cmocka_unit_test(an_error_is_one_clean_line),
     };
     return cmocka_run_group_tests_name("base/json", tests, NULL, NULL);
