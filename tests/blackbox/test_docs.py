@@ -85,11 +85,17 @@ def keyed_service(start_service: Callable[..., Service], tmp_path: Path) -> Serv
     return start_service("--profiles", "base", "--keys", str(keys))
 
 
+def kind_of(text: str) -> str:
+    """The fixture of the server that it talks to."""
+    return "live_service" if "/v1/sandboxes" in text else "service"
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_example_does_what_the_page_says(
     example: Example, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    kind = "keyed_service" if example.with_keys else "service" if example.is_http else "engine"
+    text = " ".join(command for command, _ in example.commands)
+    kind = "keyed_service" if example.with_keys else kind_of(text) if example.is_http else "engine"
     engine: Engine = request.getfixturevalue(kind)
     env = {
         "PATH": f"{cloche_bin().parent}:/usr/bin:/bin",
@@ -116,8 +122,9 @@ def test_example_does_what_the_page_says(
     "source, expected", [p[1:] for p in PROGRAMS], ids=[name for name, _, _ in PROGRAMS]
 )
 def test_python_examples_print_what_they_say(
-    source: str, expected: List[str], service: Service, tmp_path: Path
+    source: str, expected: List[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    service: Service = request.getfixturevalue(kind_of(source))
     done = subprocess.run(
         [PYTHON, "-c", source.replace(SERVER, service.url)],
         cwd=tmp_path,
