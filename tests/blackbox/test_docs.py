@@ -29,6 +29,11 @@ SAVE = (
 )
 
 
+def wants_live(text: str) -> bool:
+    words = ("/v1/sandboxes", "/v1/sessions", "cloche sandbox", "cloche shell")
+    return any(word in text for word in words)
+
+
 class Example(NamedTuple):
     name: str
     with_keys: bool
@@ -36,8 +41,7 @@ class Example(NamedTuple):
 
     @property
     def is_live(self) -> bool:
-        words = ("/v1/sandboxes", "cloche sandbox", "cloche shell")
-        return any(word in command for command, _ in self.commands for word in words)
+        return any(wants_live(command) for command, _ in self.commands)
 
     @property
     def is_http(self) -> bool:
@@ -135,7 +139,7 @@ def test_example_does_what_the_page_says(
 def test_python_examples_print_what_they_say(
     source: str, expected: List[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    kind = "live_service" if "/v1/sandboxes" in source else "service"
+    kind = "live_service" if wants_live(source) else "service"
     service: Service = request.getfixturevalue(kind)
     done = subprocess.run(
         [PYTHON, "-c", source.replace(SERVER, service.url)],
