@@ -133,8 +133,8 @@ def test_executions_in_one_kernel_take_turns(sandbox: Sandbox) -> None:
     ran = [m for m in got if m["type"] != "accepted"]
     assert [m["ref"] for m in ran if m["type"] == "start"] == list("01234")
     assert printed(got) == "0\n1\n2\n3\n4\n"
-    for n in "01234":
-        assert printed([m for m in ran if m["ref"] == n]) == n + "\n"
+    for ref in "01234":
+        assert printed([m for m in ran if m["ref"] == ref]) == ref + "\n"
 
 
 def test_kernels_run_beside_each_other(sandbox: Sandbox) -> None:
