@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import getpass
+import io
 import keyword
 import linecache
 import os
@@ -20,7 +21,7 @@ from os import _exit
 from signal import SIGINT
 from signal import signal as set_handler
 from sys import getrecursionlimit, setrecursionlimit
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
@@ -48,6 +49,8 @@ REHEARSED_WITH = {
     "sympy": "import sympy\nsympy.Symbol('x') ** 2 / 3",
     "matplotlib": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('a')",
 }
+
+Streams = Tuple[Callable[[bytes], int], Callable[[bytes], int], Callable[[], None]]
 
 _shell: Any = None
 _run_cell: Any = None
@@ -320,13 +323,56 @@ def _serve() -> bool:
     return True
 
 
+# What may print by itself: what was printed before comes first.
+STARTING = frozenset(
+    ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty")
+)
+
+
+def _replace_streams(streams: Streams) -> None:
+    """sys.stdout and sys.stderr over the zygote module's functions: see src/zygote/stdout.h."""
+    flush = streams[2]
+    for fd, name in ((1, "stdout"), (2, "stderr")):
+        members = {
+            "name": f"<{name}>",
+            "mode": "wb",
+            "write": staticmethod(streams[fd - 1]),
+            "flush": staticmethod(flush),
+            "fileno": staticmethod(lambda fd=fd: fd),
+            "writable": staticmethod(lambda: True),
+        }
+        raw: Any = type("Stream", (io.RawIOBase,), members)()
+        stream: Any = io.TextIOWrapper(
+            raw, "utf-8", "strict" if fd == 1 else "backslashreplace", "\n", write_through=True
+        )
+        stream.mode = "w"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+    def before(event: str, args: Any) -> None:
+        if event in STARTING:
+            flush()
+
+    def leave(status: int) -> None:
+        """Exit to the system with specified status, without normal exit processing."""
+        try:
+            flush()
+        finally:
+            _exit(status)
+
+    sys.addaudithook(before)
+    setattr(os, "_exit", _rename(leave, "_exit", "posix"))
+
+
 def main(
     receive: Callable[[], Optional[bytes]],
     send: Callable[[bytes], Any],
-    flush: Optional[Callable[[], Any]] = None,
+    streams: Optional[Streams] = None,
 ) -> None:
-    """Returns when receive() gives None. `flush` may empty the buffers of the C library."""
-    channel.open(receive, send, flush)
+    """Returns when receive() gives None."""
+    channel.open(receive, send, streams[2] if streams else None)
+    if streams:
+        _replace_streams(streams)
     set_handler(SIGINT, channel.on_interrupt)
     sys.modules["__main__"] = _shell.user_module
     sys.argv = [""]

@@ -91,7 +91,7 @@ static void escape_ascii(struct buf *b, unsigned char c) {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     const char *at = c ? strchr(from, c) : NULL;
     if (at)
-        buf_addf(b, "\\%c", to[at - from]);
+        buf_add(b, (const char[]){'\\', to[at - from]}, 2);
     else
         buf_addf(b, "\\u%04x", c);
 }
@@ -122,12 +122,30 @@ bool json_is_utf8(const char *text, size_t len) {
     return good;
 }
 
+#define EACH(byte) (~(uint64_t)0 / 255 * (byte))
+
+/* Whether eight bytes may all stand as they are; now and then it says no where they may. */
+static bool are_plain(const unsigned char *p) {
+    uint64_t x, high = EACH(0x80);
+    memcpy(&x, p, sizeof x);
+    uint64_t quote = x ^ EACH('"'), slash = x ^ EACH('\\'), del = x ^ EACH(0x7f);
+    uint64_t bad = (x - EACH(0x20)) | (quote - EACH(1)) | (slash - EACH(1)) | (del - EACH(1)) | x;
+    return (bad & high) == 0;
+}
+
 void json_escape(struct buf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
     size_t from = 0, n;
     for (size_t at = 0; at < len; at += n) {
         bool good = true;
-        n = s[at] < 0x80 ? 1 : utf8_span(s + at, len - at, &good);
+        while (len - at >= 8 && are_plain(s + at)) /* most of most texts */
+            at += 8;
+        for (n = 1; at < len && is_plain(s + at, 1); at++)
+            ;
+        if (at == len)
+            break;
+        if (s[at] >= 0x80)
+            n = utf8_span(s + at, len - at, &good);
         if (good && is_plain(s + at, n))
             continue;
         buf_add(b, s + from, at - from);

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define CHUNK 32768
+#define CHUNK 65536
 
 /* False at the end of file, or when nothing is there. */
 static bool read_some(struct output *o, size_t most) {

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "zygote/kernel.h"
+#include "zygote/stdout.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -185,9 +186,10 @@ _Noreturn void live_main(struct wire_in *in) {
     if (!main_function)
         refuse("this profile has no live kernels");
     PyObject *get = PyCFunction_New(&ends[0], NULL), *put = PyCFunction_New(&ends[1], NULL);
-    if (!get || !put)
+    PyObject *streams = stdout_begin();
+    if (!get || !put || !streams)
         refuse("out of memory");
-    PyObject *r = PyObject_CallFunctionObjArgs(main_function, get, put, NULL);
+    PyObject *r = PyObject_CallFunctionObjArgs(main_function, get, put, streams, NULL);
     if (!r)
         PyErr_WriteUnraisable(main_function);
     _exit(r ? 0 : 1);
