@@ -666,8 +666,8 @@ def is_asleep(pid: int) -> bool:
 
 
 def test_no_answer_is_lost_while_the_server_is_slow(service: Service, box: Box) -> None:
-    """Many questions at once, whose answers have to wait in the sandbox's socket. (Where wmem_max is
-    the kernel's own 208 KB, they are more than it holds.)"""
+    """Many questions at once, whose answers have to wait in the sandbox's socket. (Where wmem_max
+    is the kernel's own 208 KB, they are more than it holds.)"""
     top = "/".join(["d" * 250] * 15)
     names = [f"{top}/{i:02}" + "f" * 250 for i in range(90)]
     there = [name for i, name in enumerate(names) if i % 9]
