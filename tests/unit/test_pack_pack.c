@@ -98,10 +98,14 @@ static void add_header(struct buf *b, const char *name, char type, const char *l
     char h[512] = {0};
     unsigned sum = 0;
     snprintf(h, 100, "%s", name);
-    memcpy(h + 100, "0000644\0000000000\0000000000\00000000000000\00000000000000\0        ", 56);
+    snprintf(h + 100, 8, "0000644");
+    snprintf(h + 124, 12, "00000000000");
+    snprintf(h + 136, 12, "00000000000");
+    memset(h + 148, ' ', 8); /* in place of the checksum */
     h[156] = type;
     snprintf(h + 157, 100, "%s", link);
-    memcpy(h + 257, "ustar\00000", 8);
+    snprintf(h + 257, 6, "ustar");
+    h[263] = h[264] = '0';
     for (int i = 0; i < 512; i++)
         sum += (unsigned char)h[i];
     snprintf(h + 148, 8, "%06o", sum);
