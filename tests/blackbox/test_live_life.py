@@ -390,13 +390,22 @@ def test_two_deletes_at_once(tenants: KeyedLive) -> None:
 
 def test_a_hundred_keep_their_own(start_live: Starter) -> None:
     service = start_live(
-        "--profiles", "base", "--max-sandboxes", "140", "--live-pool", "8", "--live-idle-seconds", "600"
+        "--profiles",
+        "base",
+        "--max-sandboxes",
+        "140",
+        "--live-pool",
+        "8",
+        "--live-idle-seconds",
+        "600",
     )
     client = Client(service.port)
     with ThreadPoolExecutor(8) as pool:
         boxes = list(pool.map(lambda i: client.box(metadata={"n": str(i)}), range(100)))
         for turn in range(3):
-            code = "x = [{i}]" if turn == 0 else "x.append(x[0] + {turn}); open('f', 'a').write('.')"
+            code = (
+                "x = [{i}]" if turn == 0 else "x.append(x[0] + {turn}); open('f', 'a').write('.')"
+            )
 
             def step(i: int) -> Any:
                 return boxes[i].run(code.format(i=i, turn=turn))["status"]
