@@ -157,7 +157,7 @@ def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
         result = hers.run("secret = 1")
         assert [s["id"] for s in alice.listed()["sandboxes"]] == [hers.id]
         assert [s["id"] for s in bob.listed()["sandboxes"]] == [his.id]
-        for method, path, value in [
+        asked: list[tuple[str, str, Any]] = [
             ("GET", "", None),
             ("PATCH", "", {"name": "x"}),
             ("DELETE", "", None),
@@ -172,7 +172,8 @@ def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
             ("POST", "/complete", {"code": "s"}),
             ("POST", "/inspect", {"code": "s"}),
             ("GET", "/variables", None),
-        ]:
+        ]
+        for method, path, value in asked:
             error(bob.ask(method, hers.path + path, value), 404, "no_such_sandbox")
         error(bob.ask("GET", f"/v1/sandboxes?after={hers.id}"), 404, "no_such_sandbox")
         error(bob.ask("GET", f"/v1/executions/{result['id']}"), 404, "no_execution")

@@ -1,6 +1,6 @@
 """Hostile code in live kernels: what it says to the server harms its own kernel only, and it
-reaches no more than a program that runs once. Another kernel of the same sandbox and a sandbox of somebody
-else live through every test."""
+reaches no more than a program that runs once. Another kernel of the same sandbox and a sandbox of
+somebody else live through every test."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ HARMLESS = {
     "wrong types": "say(event('display', data=[1], metadata='x', display_id=5, update='yes'))\n"
     "say(event('error', name=1, value=[], traceback='x'))\nsay(event('clear', wait=[]))\n"
     "say(event('input', prompt={}, password=2))",
-    "answers that nobody asked for": "say({'ev': 'reply', 'id': '1', 'ok': True, 'result': 'lie'})\n"
+    "unasked answers": "say({'ev': 'reply', 'id': '1', 'ok': True, 'result': 'lie'})\n"
     "say({'ev': 'reply', 'id': -5})\nsay({'ev': 'reply'})",
     "many displays": "for i in range(5000): say(event('display', data={'text/plain': 'x' * 1000}))",
     "large displays": "fd = memfd(text(event('display', data={'text/plain': 'x' * (8 << 20)})))\n"
