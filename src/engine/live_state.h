@@ -184,7 +184,7 @@ void cell_lost(struct cell *c);
 void cell_print(struct cell *c, int stream, const void *data, size_t len);
 /* An event of the kernel's, checked as little as JSON is. */
 struct json_t;
-void cell_event(struct cell *c, const char *kind, struct json_t *message);
+void cell_event(struct cell *c, const char *name, struct json_t *message);
 /* The process is dead. */
 void cell_killed(struct cell *c, int status, const char *why);
 /* It ends without a result. */

@@ -34,6 +34,9 @@ class Events(Stream):
         for line in self.lines():
             yield Event(line["event"], line["data"], line["seq"])
 
+    def __enter__(self) -> Events:
+        return self
+
     def __iter__(self) -> Iterator[Event]:
         return self.rest
 

@@ -12,6 +12,7 @@ import pytest
 from harness import LiveService
 from live import Box, Client
 
+
 @pytest.fixture
 def client(live_service: LiveService) -> Client:
     return Client(live_service.port)
@@ -137,9 +138,7 @@ def test_an_error_has_name_value_and_traceback(box: Box) -> None:
 
 
 def test_errors_that_defy_being_shown(box: Box) -> None:
-    result = box.run(
-        "class E(Exception):\n    def __str__(self): raise self\nraise E"
-    )
+    result = box.run("class E(Exception):\n    def __str__(self): raise self\nraise E")
     assert result["status"] == "error" and result["error"]["name"] == "E"
     result = box.run("raise ValueError('x\\0' + 'y' * 100000 + '\\ud800')")
     assert result["error"]["name"] == "ValueError" and len(result["error"]["value"]) < 20000
@@ -173,7 +172,9 @@ def test_figures_come_by_themselves_in_the_formats_asked_for(data: Box) -> None:
     assert shown["data"]["image/png"].startswith("iVBOR") and "image/svg+xml" not in shown["data"]
     (shown,) = data.run("plt.plot([1, 2]);", formats=["svg"])["results"]
     assert "<svg" in shown["data"]["image/svg+xml"] and "image/png" not in shown["data"]
-    kinds = {k for r in data.run("plt.plot([1]);", formats=["svg", "png"])["results"] for k in r["data"]}
+    kinds = {
+        k for r in data.run("plt.plot([1]);", formats=["svg", "png"])["results"] for k in r["data"]
+    }
     assert {"image/png", "image/svg+xml"} <= kinds
     (shown,) = data.run("plt.plot([1, 2]);")["results"]
     assert "image/png" in shown["data"] and "image/svg+xml" not in shown["data"]
@@ -331,7 +332,11 @@ def test_a_result_has_all_that_is_known(box: Box) -> None:
     assert result["kernel_restarted"] is False and result["limit_hit"] is None
     assert (result["signal"], result["timed_out"], result["denied"]) == (None, False, [])
     assert set(result["usage"]) == {
-        "wall_ms", "queue_ms", "cpu_ms", "memory_peak_bytes", "output_bytes",
+        "wall_ms",
+        "queue_ms",
+        "cpu_ms",
+        "memory_peak_bytes",
+        "output_bytes",
     }
     assert result["usage"]["memory_peak_bytes"] > 1 << 20
     looked_up = box.client.ask("GET", f"/v1/executions/{result['id']}").json

@@ -157,7 +157,7 @@ def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
         result = hers.run("secret = 1")
         assert [s["id"] for s in alice.listed()["sandboxes"]] == [hers.id]
         assert [s["id"] for s in bob.listed()["sandboxes"]] == [his.id]
-        for method, path, value in [
+        asked: list[tuple[str, str, Any]] = [
             ("GET", "", None),
             ("PATCH", "", {"name": "x"}),
             ("DELETE", "", None),
@@ -172,7 +172,8 @@ def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
             ("POST", "/complete", {"code": "s"}),
             ("POST", "/inspect", {"code": "s"}),
             ("GET", "/variables", None),
-        ]:
+        ]
+        for method, path, value in asked:
             error(bob.ask(method, hers.path + path, value), 404, "no_such_sandbox")
         error(bob.ask("GET", f"/v1/sandboxes?after={hers.id}"), 404, "no_such_sandbox")
         error(bob.ask("GET", f"/v1/executions/{result['id']}"), 404, "no_execution")
@@ -390,13 +391,22 @@ def test_two_deletes_at_once(tenants: KeyedLive) -> None:
 
 def test_a_hundred_keep_their_own(start_live: Starter) -> None:
     service = start_live(
-        "--profiles", "base", "--max-sandboxes", "140", "--live-pool", "8", "--live-idle-seconds", "600"
+        "--profiles",
+        "base",
+        "--max-sandboxes",
+        "140",
+        "--live-pool",
+        "8",
+        "--live-idle-seconds",
+        "600",
     )
     client = Client(service.port)
     with ThreadPoolExecutor(8) as pool:
         boxes = list(pool.map(lambda i: client.box(metadata={"n": str(i)}), range(100)))
         for turn in range(3):
-            code = "x = [{i}]" if turn == 0 else "x.append(x[0] + {turn}); open('f', 'a').write('.')"
+            code = (
+                "x = [{i}]" if turn == 0 else "x.append(x[0] + {turn}); open('f', 'a').write('.')"
+            )
 
             def step(i: int) -> Any:
                 return boxes[i].run(code.format(i=i, turn=turn))["status"]

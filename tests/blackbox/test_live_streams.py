@@ -92,7 +92,9 @@ def test_a_failure_of_the_service_is_the_last_event(box: Box) -> None:
 
 
 def test_a_stream_can_be_taken_up_by_somebody_else(box: Box) -> None:
-    with box.stream("print('one', flush=True)\ninput()\nprint('two')", on_disconnect="continue") as s:
+    with box.stream(
+        "print('one', flush=True)\ninput()\nprint('two')", on_disconnect="continue"
+    ) as s:
         s.printed("one")
         number = s.until("input").id or 0
     with events_after(box.client, s.id, number) as rest:
@@ -137,8 +139,10 @@ def test_a_client_that_leaves_may_let_it_go_on(box: Box) -> None:
     box.do("/stdin", value="")
     with events_after(box.client, stream.id, 0) as rest:
         assert rest.until("end").data["status"] == "ok"
-    whole = box.later("import time\nwhile 'go' not in __import__('os').listdir(): time.sleep(0.001)\nz = 2",
-                      on_disconnect="continue")
+    whole = box.later(
+        "import time\nwhile 'go' not in __import__('os').listdir(): time.sleep(0.001)\nz = 2",
+        on_disconnect="continue",
+    )
     while box.get()["kernels"][0]["state"] != "busy":
         pass
     whole.close()
@@ -169,8 +173,11 @@ def test_a_client_that_does_not_read_holds_the_program(
     live_service: LiveService, box: Box, kind: str
 ) -> None:
     other = box.kernel()
-    count = FLOODS[kind].replace("while True:", "m = open('count', 'w+b', 0)\n"
-        "n = 0\nwhile True: n += 1; m.seek(0); m.write(b'%12d' % n);")
+    count = FLOODS[kind].replace(
+        "while True:",
+        "m = open('count', 'w+b', 0)\n"
+        "n = 0\nwhile True: n += 1; m.seek(0); m.write(b'%12d' % n);",
+    )
     before = resident_mb(live_service)
 
     def written() -> int:
@@ -197,7 +204,8 @@ def test_a_slow_reader_gets_everything(box: Box) -> None:
     other = box.kernel()
     code = (
         "print('runs', flush=True)\n"
-        "for i in range(200):\n    display('x' * 50000)\n    print(i)\n    open('at', 'w').write(str(i))"
+        "for i in range(200):\n    display('x' * 50000)\n    print(i)\n"
+        "    open('at', 'w').write(str(i))"
     )
     with box.stream(code) as stream:
         stream.printed("runs")

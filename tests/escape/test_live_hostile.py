@@ -1,6 +1,6 @@
-"""Hostile code in live kernels: what it says to the server harms its own kernel only, and it reaches
-no more than a program that runs once. Another kernel of the same sandbox and a sandbox of somebody
-else live through every test."""
+"""Hostile code in live kernels: what it says to the server harms its own kernel only, and it
+reaches no more than a program that runs once. Another kernel of the same sandbox and a sandbox of
+somebody else live through every test."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ DEADLY = {
     "no JSON": "say(b'x' * 100)",
     "nothing": "control.send(frame('K_SAY', blob(b'')))",
     "a list": "say([1, 2])\nsay(b'[1, ')",
-    "bytes that are no text": "say(b'{\"ev\":\"\\xff\\xfe\"}')",
+    "bytes that are no text": 'say(b\'{"ev":"\\xff\\xfe"}\')',
     "deep": "say(b'[' * 60000)",
     "deep in a file": "send_fd(memfd(b'[' * 1000000 + b']' * 1000000))",
     "many values": "send_fd(memfd(b'[' + b'{},' * 5000000 + b'{}]'))",
@@ -86,7 +86,8 @@ DEADLY = {
     "done of a program": "control.send(frame('K_DONE', b'\\0' * 40))",
     "an unsealed file": "send_fd(memfd(text(event('done', status='ok')), 0))",
     "a file that may shrink": "send_fd(memfd(text(event('done', status='ok')), 8))",
-    "a file of the workspace": "open('f', 'wb').write(text(event('done')))\nsend_fd(os.open('f', 0))",
+    "a file of the workspace": "open('f', 'wb').write(text(event('done')))\n"
+    "send_fd(os.open('f', 0))",
     "a pipe": "send_fd(os.pipe()[0])",
     "a directory": "send_fd(os.open('/', 0))",
     "a terminal of nobody": "send_fd(os.open('/dev/zero', 0))",
@@ -99,8 +100,12 @@ DEADLY = {
 
 @pytest.mark.parametrize("what", DEADLY)
 def test_a_kernel_that_says_nonsense(box: Box, what: str) -> None:
-    result = box.run(f"try:\n    {DEADLY[what].replace(chr(10), chr(10) + '    ')}\nexcept OSError as e: print(e)\n"
-                     "import time\nwhile True: time.sleep(1)", timeout_ms=3000)
+    code = DEADLY[what].replace("\n", "\n    ")
+    result = box.run(
+        f"try:\n    {code}\nexcept OSError as e: print(e)\n"
+        "import time\nwhile True: time.sleep(1)",
+        timeout_ms=3000,
+    )
     assert result["status"] in ("killed", "timeout"), result
     if result["status"] == "killed":
         assert result["error"]["name"] == "KernelDied" and result["signal"] == 9
@@ -109,11 +114,11 @@ def test_a_kernel_that_says_nonsense(box: Box, what: str) -> None:
 HARMLESS = {
     "an object of nothing": "say({})",
     "an unknown event": "say(event('unheard of'))",
-    "an event of nobody": "say({'ev': 'display', 'id': 'exe_other', 'data': {'text/plain': 'lie'}})",
+    "an event of nobody": "say({'ev': 'display', 'id': 'other', 'data': {'text/plain': 'lie'}})",
     "wrong types": "say(event('display', data=[1], metadata='x', display_id=5, update='yes'))\n"
     "say(event('error', name=1, value=[], traceback='x'))\nsay(event('clear', wait=[]))\n"
     "say(event('input', prompt={}, password=2))",
-    "an answer that nobody asked for": "say({'ev': 'reply', 'id': '1', 'ok': True, 'result': 'lie'})\n"
+    "unasked answers": "say({'ev': 'reply', 'id': '1', 'ok': True, 'result': 'lie'})\n"
     "say({'ev': 'reply', 'id': -5})\nsay({'ev': 'reply'})",
     "many displays": "for i in range(5000): say(event('display', data={'text/plain': 'x' * 1000}))",
     "large displays": "fd = memfd(text(event('display', data={'text/plain': 'x' * (8 << 20)})))\n"
