@@ -200,7 +200,8 @@ int editor_new(int signals, const struct editor_completion *c, const char *histo
     el_set(ed->el, EL_PROMPT, show_prompt);
     el_set(ed->el, EL_HIST, history, ed->history);
     el_set(ed->el, EL_GETCFN, read_key);
-    el_set(ed->el, EL_ADDFN, "cloche-complete", "Complete a name", complete);
+    /* Not el_set, which copies both texts and never frees them. */
+    el_wset(ed->el, EL_ADDFN, L"cloche-complete", L"Complete a name", complete);
     el_set(ed->el, EL_BIND, "^I", "cloche-complete", NULL);
     el_set(ed->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     *ret = ed;

@@ -41,14 +41,12 @@ void table_print(const struct table *t) {
     AUTO_FREE size_t *widths = xcalloc(t->columns, sizeof *widths);
     for (unsigned i = 0; i < t->columns; i++)
         widths[i] = widest(t, i);
-    for (unsigned i = 0; i < t->n; i++) {
-        unsigned column = i % t->columns;
-        buf_adds(&out, t->cells[i]);
-        if (column + 1 < t->columns) {
-            size_t pad = widths[column] + GAP - width(t->cells[i]);
-            while (pad--)
+    for (unsigned row = 0; row < t->n; row += t->columns) {
+        for (unsigned i = 0; i < t->columns; i++) {
+            buf_adds(&out, t->cells[row + i]);
+            size_t pad = widths[i] + GAP - width(t->cells[row + i]);
+            while (pad-- && i + 1 < t->columns)
                 buf_addc(&out, ' ');
-            continue;
         }
         while (out.len && out.data[out.len - 1] == ' ')
             out.data[--out.len] = '\0';

@@ -45,7 +45,11 @@ class Terminal:
         trace: TracebackType | None,
     ) -> None:
         if self.process.poll() is None:
-            self.process.kill()
+            self.process.terminate()  # it has something to clean up
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
         self.process.wait()
         os.close(self.ours)
         os.close(self.theirs)
