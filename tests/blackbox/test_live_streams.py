@@ -194,7 +194,8 @@ def test_a_client_that_does_not_read_holds_the_program(
             return same
 
         assert eventually(stands, seconds=DEADLINE_S, step_s=0.3), last
-        assert resident_mb(live_service) - before < 40
+        if "asan" not in str(live_service.caller.command()[0]):
+            assert resident_mb(live_service) - before < 40
         box.do("/interrupt")
         assert stream.until("end").data["status"] == "interrupted"
     assert box.text("2 + 2") == "4"
