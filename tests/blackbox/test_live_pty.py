@@ -45,7 +45,7 @@ def test_keys_that_interrupt_and_end(shell: Shell) -> None:
         assert soon(lambda: shell.processes("1000"))
         terminal.type("\x03")
         assert b"^C" in terminal.sees("[ready] ")
-        terminal.type("cat; echo after\n").sees("echo after")
+        terminal.type("echo be''gun; cat; echo after\n").sees("begun")
         terminal.say(type="stdin", data="a word\n").sees("a word\r\na word")
         terminal.type("\x04").sees("after")
         terminal.sees("[ready] ")
@@ -56,7 +56,7 @@ def test_keys_that_interrupt_and_end(shell: Shell) -> None:
 def test_job_control(shell: Shell) -> None:
     """Ctrl-Z stops what is in front, and it can be brought back."""
     with shell.terminal("bash --norc -i") as terminal:
-        prompt(terminal).type("cat\n").sees("cat")
+        prompt(terminal).type("echo be''gun; cat\n").sees("begun")  # and the shell reads no more
         terminal.type("here\n").sees("here\r\nhere")
         terminal.type("\x1a").sees("Stopped")
         terminal.sees("[ready] ")
