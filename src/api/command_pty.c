@@ -13,7 +13,6 @@
 #include "http/ws.h"
 
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,14 +103,13 @@ static void on_text(void *arg, const char *text, size_t len) {
 
 static void stand_up(struct seat *t) {
     struct command *c = t->command;
-    struct err e;
     t->command = NULL;
     if (!c)
         return;
     command_call(c, &(struct command_callbacks){0});
     command_hold(c, false);
     if (!t->goes_on)
-        command_signal(c, SIGHUP, &e);
+        command_hang_up(c);
 }
 
 static void on_closed(void *arg) {
@@ -133,10 +131,18 @@ static bool sit_down(struct call *c, struct seat *t) {
                                  .on_drain = on_drain,
                                  .on_closed = on_closed};
     const char *word = http_query(c->req, "on_disconnect");
+    bool goes_on = word && strcmp(word, "continue") == 0;
     if (!call_is_websocket(c, "POST to the sandbox's /commands"))
         return false;
+    if (word && !goes_on && strcmp(word, "hangup") != 0) {
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = "on_disconnect is \"hangup\" or \"continue\"",
+                                          .remediation = "leave it out to hang up"});
+        return false;
+    }
     t->call = c;
-    t->goes_on = word && strcmp(word, "continue") == 0;
+    t->goes_on = goes_on;
     c->state = t;
     c->state_done = free;
     t->ws = ws_accept(c->req, &o);
@@ -187,6 +193,10 @@ void do_command_pty(struct call *c) {
         call_problem(c, &p);
         return;
     }
+    if (command_may_start(l, &e) < 0) {
+        call_fail(c, &e);
+        return;
+    }
     if (guard_may_run(c->api->guard, c, &p) < 0) {
         call_problem(c, &p);
         return;
@@ -235,5 +245,6 @@ void do_command_attach(struct call *c) {
     const struct command_callbacks cb = callbacks(t);
     t->command = x;
     command_call(x, &cb);
+    command_hold(x, false); /* not for the one before */
     ws_send_binary(t->ws, kept->data, kept->len);
 }

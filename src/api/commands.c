@@ -12,6 +12,7 @@
 #include "base/num.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +71,8 @@ const struct schema feed_schema = {"FeedRequest", feed_fields, 2, false};
 static const struct field signal_fields[] = {
     {.name = "signal",
      .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
-     .help = "SIGTERM or the like; to all of its process group"},
+     .flags = FIELD_REQUIRED | FIELD_OR_INT,
+     .help = "SIGTERM or the like, or its number; to all of its process group"},
 };
 const struct schema signal_schema = {"SignalRequest", signal_fields, 1, false};
 
@@ -145,20 +146,6 @@ static char **copy_list(const json_t *list, size_t *total) {
     return to;
 }
 
-static char **copy_env(json_t *env, size_t *total) {
-    char **to = xcalloc(json_object_size(env) + 1, sizeof *to);
-    size_t n = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach(env, key, value) {
-        struct buf b = BUF_INIT;
-        buf_addf(&b, "%s=%s", key, json_string_value(value));
-        *total += b.len + 8;
-        to[n++] = buf_take(&b);
-    }
-    return to;
-}
-
 static char **shell_line(const char *line, size_t *total) {
     char **to = xcalloc(4, sizeof *to);
     to[0] = xstrdup("/bin/sh");
@@ -178,7 +165,6 @@ static char *joined(char *const *argv) {
 static int command_read(const json_t *body, struct command_request *q, struct problem *p) {
     const char *cmd = field_str(body, "cmd", NULL), *in = field_str(body, "stdin", NULL);
     bool background = field_bool(body, "background", false);
-    json_t *env = json_object_get(body, "env");
     size_t total = 0;
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
@@ -186,7 +172,8 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     if (env_check(body, p) < 0)
         return -1;
     q->argv = cmd ? shell_line(cmd, &total) : copy_list(json_object_get(body, "argv"), &total);
-    q->env = copy_env(env, &total);
+    q->env = field_dump(body, "env");
+    total += q->env ? strlen(q->env) : 0;
     q->shown = cmd ? xstrdup(cmd) : joined(q->argv);
     q->cwd = xstrdup(field_str(body, "cwd", "/workspace"));
     q->stdin_data = in ? xstrdup(in) : NULL;
@@ -199,7 +186,9 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     if (q->timeout_ms == 0 && !background)
         return problem_plain(p, 422, "bad_value",
                              "timeout_ms of 0, no limit, is for background commands");
-    if (total + strlen(q->cwd) > MAX_STRINGS)
+    if (strlen(q->cwd) >= PATH_MAX)
+        return problem_plain(p, 422, "bad_value", "cwd is longer than a path can be");
+    if (total > MAX_STRINGS)
         return problem_plain(p, 422, "bad_value",
                              "the arguments and the environment have more than 40000 bytes; "
                              "write them to a file");
@@ -389,7 +378,7 @@ void do_command_stdin(struct call *c) {
 }
 
 /* "SIGTERM", "TERM" or "15". */
-static int signal_number(const char *word) {
+static int signal_named(const char *word) {
     static const struct num_rule rule = {"signal", 1, 31};
     uint32_t n;
     struct err e;
@@ -405,16 +394,27 @@ static int signal_number(const char *word) {
     return -1;
 }
 
+static int signal_wanted(const json_t *body, char *shown, size_t cap) {
+    const json_t *v = json_object_get(body, "signal");
+    int64_t n = json_integer_value(v);
+    if (json_is_string(v)) {
+        snprintf(shown, cap, "%.40s", json_string_value(v));
+        return signal_named(json_string_value(v));
+    }
+    snprintf(shown, cap, "%lld", (long long)n);
+    return n >= 1 && n <= 31 ? (int)n : -1;
+}
+
 void do_command_signal(struct call *c) {
     struct command *x = call_command(c);
-    const char *word = field_str(c->body, "signal", "");
-    int number = signal_number(word);
+    char word[48];
+    int number = signal_wanted(c->body, word, sizeof word);
     struct err e;
     if (!x)
         return;
     if (number < 0) {
         char text[120];
-        snprintf(text, sizeof text, "signal: there is no signal \"%.40s\"", word);
+        snprintf(text, sizeof text, "signal: there is no signal \"%s\"", word);
         call_problem(c, &(struct problem){.status = 422,
                                           .code = "bad_value",
                                           .message = text,

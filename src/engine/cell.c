@@ -284,6 +284,7 @@ static void on_input(struct cell *c, json_t *message) {
     }
     const char *prompt = json_string_value(json_object_get(message, "prompt"));
     c->waits_for_input = true;
+    live_changed(c->kernel->live);
     jw_object(&j);
     jw_key_str(&j, "prompt", prompt ? prompt : "");
     jw_key_bool(&j, "password", json_is_true(json_object_get(message, "password")));
@@ -601,7 +602,8 @@ void cell_call(struct cell *c, const struct cell_callbacks *cb) {
 void cell_lost(struct cell *c) {
     struct err e;
     err_user(&e, "sandbox_lost", "its result was lost when the server was restarted");
-    cell_fail(c, &e);
+    if (!c->finishing) /* else its end was heard */
+        cell_fail(c, &e);
 }
 
 struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,

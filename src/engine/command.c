@@ -23,22 +23,19 @@
 #define MAX_OVER    64          /* that are remembered */
 #define MAX_KEPT    (32u << 20) /* bytes of output of those */
 #define STDIN_MAX   (1u << 20)  /* bytes that wait for the program to read */
+#define SCREEN_MAX  (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
 
 static const char *const status_words[] = {"running", "exited", "killed", "timeout"};
 
 /* What a shell expects to find; the sandbox's and the request's come on top. */
-static const char *const usual_env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp",
-                                        "USER=user", "LANG=C.UTF-8", "SHELL=/bin/sh"};
-
-static void free_list(char **list) {
-    for (char **at = list; at && *at; at++)
-        free(*at);
-    free(list);
-}
+static const char usual_env[] = "{\"PATH\":\"/usr/local/bin:/usr/bin:/bin\",\"HOME\":\"/tmp\","
+                                "\"USER\":\"user\",\"LANG\":\"C.UTF-8\",\"SHELL\":\"/bin/sh\"}";
 
 void command_request_done(struct command_request *q) {
-    free_list(q->argv);
-    free_list(q->env);
+    for (char **at = q->argv; at && *at; at++)
+        free(*at);
+    free(q->argv);
+    free(q->env);
     free(q->shown);
     free(q->cwd);
     free(q->stdin_data);
@@ -81,15 +78,17 @@ static void on_data(struct output *o, const void *data, size_t len) {
 
 static void watch_output(struct command *c, int stream, int fd) {
     struct err e;
-    c->out[stream].arg = c;
-    c->out[stream].on_data = on_data;
-    output_begin(&c->out[stream], loop_of(c), fd, c->req.output_bytes, &e);
+    struct output *o = &c->out[stream];
+    o->arg = c;
+    o->on_data = on_data;
+    o->is_terminal = fd == c->terminal;
+    output_begin(o, loop_of(c), fd, o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);
 }
 
 /* ---- its input ---- */
 
 static int stdin_fd(const struct command *c) {
-    return c->terminal >= 0 ? c->terminal : c->process.fds[0];
+    return c->req.rows ? c->terminal : c->process.fds[0];
 }
 
 static void close_stdin(struct command *c) {
@@ -130,25 +129,26 @@ static void on_stdin(struct watch *w, uint32_t events) {
 
 /* ---- the process ---- */
 
+static void merge_env(json_t *all, const char *more) {
+    json_auto_t *other = more ? json_loads(more, 0, NULL) : NULL;
+    if (other)
+        json_object_update(all, other);
+}
+
 static void put_env(struct wire_out *o, const struct command *c) {
-    json_auto_t *all = c->live->req.env ? json_loads(c->live->req.env, 0, NULL) : NULL;
-    uint32_t n = sizeof usual_env / sizeof *usual_env + (c->req.rows ? 1 : 0);
+    json_auto_t *all = json_loads(usual_env, 0, NULL);
     const char *key;
     json_t *value;
-    for (char **at = c->req.env; at && *at; at++)
-        n++;
-    wire_put_u32(o, n + (uint32_t)json_object_size(all));
-    for (size_t i = 0; i < sizeof usual_env / sizeof *usual_env; i++)
-        wire_put_str(o, usual_env[i]);
     if (c->req.rows)
-        wire_put_str(o, "TERM=xterm-256color");
+        json_object_set_new(all, "TERM", json_string("xterm-256color"));
+    merge_env(all, c->live->req.env);
+    merge_env(all, c->req.env);
+    wire_put_u32(o, (uint32_t)json_object_size(all));
     json_object_foreach(all, key, value) {
         AUTO_BUF pair = BUF_INIT;
         buf_addf(&pair, "%s=%s", key, json_string_value(value));
         wire_put_str(o, pair.data);
     }
-    for (char **at = c->req.env; at && *at; at++)
-        wire_put_str(o, *at);
 }
 
 static void begin(struct command *c) {
@@ -183,8 +183,12 @@ static void on_resumed(void *owner) {
         return;
     }
     watch_output(c, 1, c->process.fds[2]);
-    if (!c->req.rows)
-        watch_output(c, 0, c->process.fds[1]);
+    if (c->req.rows) {
+        c->stdin_closed = true;
+        return;
+    }
+    watch_output(c, 0, c->process.fds[1]);
+    pump_stdin(c); /* what was not written yet is lost, but not that it ends */
 }
 
 static void on_ready(void *owner) {
@@ -204,6 +208,17 @@ static void on_ready(void *owner) {
         c->cb.on_event(c->cb.arg, "start", &json);
     begin(c);
     live_changed(c->live);
+}
+
+/* It lets go of its control socket when it becomes the program that was asked for. */
+static void on_hung_up(void *owner) {
+    struct command *c = owner;
+    c->has_begun = true;
+    for (int sig = 1; sig < 32; sig++) {
+        if (c->signals & 1u << sig)
+            process_signal(&c->process, sig, SIGNAL_GROUP);
+    }
+    c->signals = 0;
 }
 
 /* The terminal, from a process that runs none of the user's code yet. */
@@ -321,6 +336,7 @@ static void on_end(void *owner, int status, const char *why) {
 static const struct process_kind kind = {.on_ready = on_ready,
                                          .on_resumed = on_resumed,
                                          .on_frame = on_frame,
+                                         .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
                                          .on_end = on_end};
 
@@ -343,6 +359,19 @@ void commands_ended_with(struct live *l) {
             over(c, COMMAND_KILLED);
         } else {
             forget(c);
+        }
+    }
+}
+
+void commands_pause(struct live *l, bool pause) {
+    uint64_t now = now_ns();
+    for (struct command *c = l->commands; c; c = c->next) {
+        if (pause && c->timer.place) {
+            c->left_ns = c->timer.at_ns > now ? c->timer.at_ns - now : 1;
+            loop_timer_stop(loop_of(c), &c->timer);
+        } else if (!pause && c->left_ns && c->status == COMMAND_RUNNING) {
+            loop_timer(loop_of(c), &c->timer, now + c->left_ns);
+            c->left_ns = 0;
         }
     }
 }
@@ -379,17 +408,35 @@ struct command *command_resume(struct live *l, struct command_request *q) {
     return make(l, q);
 }
 
-int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
-                struct command **ret, struct err *e) {
+int command_may_start(const struct live *l, struct err *e) {
     unsigned n = 0;
     for (const struct command *c = l->commands; c; c = c->next)
         n += c->status == COMMAND_RUNNING;
-    if (n >= MAX_RUNNING)
-        return err_user(e, "too_many_commands", "%u commands run already in this sandbox", n);
+    return n < MAX_RUNNING ? 0
+                           : err_user(e, "too_many_commands",
+                                      "%u commands run already in this sandbox, which is as many "
+                                      "as may be",
+                                      n);
+}
+
+static int settle_output(struct live *l, struct command_request *q, struct err *e) {
+    uint64_t own = l->req.limits.output_bytes, most = l->engine->config.maxima.output_bytes;
+    if (q->output_bytes == 0)
+        q->output_bytes = own;
+    if (most < own)
+        most = own;
+    return q->output_bytes <= most
+               ? 0
+               : err_user(e, "limit_too_high", "output_bytes of %llu is above the maximum of %llu",
+                          (unsigned long long)q->output_bytes, (unsigned long long)most);
+}
+
+int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
+                struct command **ret, struct err *e) {
+    if (command_may_start(l, e) < 0 || settle_output(l, q, e) < 0)
+        return -1;
     struct command *c = make(l, q);
     c->cb = *cb;
-    if (c->req.output_bytes == 0)
-        c->req.output_bytes = l->req.limits.output_bytes;
     id_make("cmd_", c->id, sizeof c->id);
     buf_add(&c->stdin_data, c->req.stdin_data, c->req.stdin_len);
     c->stdin_closed = !c->req.stdin_open;
@@ -473,8 +520,8 @@ void command_json(const struct command *c, bool with_output, struct buf *to) {
     put_number(&j, "signal", c->signal);
     jw_key_bool(&j, "timed_out", c->status == COMMAND_TIMEOUT);
     jw_key_uint(&j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
-    jw_key_bool(&j, "stdout_truncated", output_truncated(&c->out[0]));
-    jw_key_bool(&j, "stderr_truncated", output_truncated(&c->out[1]));
+    jw_key_bool(&j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
+    jw_key_bool(&j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
     jw_key_str(&j, "problem", c->why[0] ? c->why : NULL);
     jw_object_end(&j);
 }
@@ -482,7 +529,12 @@ void command_json(const struct command *c, bool with_output, struct buf *to) {
 int command_signal(struct command *c, int sig, struct err *e) {
     if (c->status != COMMAND_RUNNING)
         return err_user(e, "command_over", "the command is over: it takes no signals");
-    process_signal(&c->process, sig, sig == SIGKILL ? SIGNAL_TREE : SIGNAL_GROUP);
+    if (sig == SIGKILL)
+        process_kill(&c->process);
+    else if (c->has_begun)
+        process_signal(&c->process, sig, SIGNAL_GROUP);
+    else
+        c->signals |= 1u << sig;
     return 0;
 }
 
@@ -506,6 +558,19 @@ void command_resize(struct command *c, uint32_t rows, uint32_t columns) {
     const struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
     if (c->terminal >= 0)
         ioctl(c->terminal, TIOCSWINSZ, &size);
+}
+
+void command_hang_up(struct command *c) {
+    if (c->status != COMMAND_RUNNING)
+        return;
+    if (c->terminal < 0) { /* it has not begun */
+        process_kill(&c->process);
+        return;
+    }
+    output_end(&c->out[0]);
+    loop_unwatch(loop_of(c), &c->stdin_watch);
+    c->stdin_closed = true;
+    fd_close(&c->terminal);
 }
 
 void command_hold(struct command *c, bool hold) {

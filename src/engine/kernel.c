@@ -653,6 +653,7 @@ int kernel_stdin(struct kernel *k, const char *value, struct err *e) {
         jw_key_bool(&j, "eof", true);
     jw_object_end(&j);
     c->waits_for_input = false;
+    live_changed(k->live);
     kernel_do(k, &json);
     return 0;
 }

@@ -109,6 +109,7 @@ static void close_live(struct live *l, const struct err *why) {
     unlink_live(l);
     commands_ended_with(l);
     kernel_ended_with(l, why);
+    processes_ended_with(l);
     tell_watchers(l, why);
     if (before != LIVE_RUNNING && l->ready)
         l->ready(l->ready_arg, l, why);
@@ -534,6 +535,7 @@ int live_pause(struct live *l, bool pause, struct err *e) {
         return -1;
     l->paused = pause;
     live_changed(l);
+    commands_pause(l, pause);
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (k->running)
             cell_pause(k->running, pause);

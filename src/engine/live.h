@@ -147,7 +147,7 @@ struct command_request {
     char **argv;      /* owned, NULL-terminated */
     char *shown;      /* owned: what was asked for, for people */
     char *cwd;        /* owned */
-    char **env;       /* owned, NULL-terminated: "K=V", besides the sandbox's */
+    char *env;        /* owned: JSON, besides the sandbox's; or NULL */
     char *stdin_data; /* owned, or NULL */
     size_t stdin_len;
     bool stdin_open;        /* more may come (command_stdin) */
@@ -168,6 +168,8 @@ struct command_callbacks {
     /* Or this: another one gets all that from now on (command_call); or NULL. */
     void (*on_replaced)(void *arg);
 };
+/* 0, or -1 with kind "too_many_commands". */
+int command_may_start(const struct live *l, struct err *e);
 int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
                 struct command **ret, struct err *e);
 struct command *command_find(struct live *l, const char *id, struct err *e);
@@ -186,11 +188,13 @@ struct command_end {
 struct command_end command_end(const struct command *c);
 /* What of it is kept: of stdout, or of the terminal. */
 const struct buf *command_kept(const struct command *c);
-/* To its process group. */
+/* To its process group, as soon as it is there; SIGKILL to all that comes from it. */
 int command_signal(struct command *c, int sig, struct err *e);
 /* No bytes are the end of its stdin. Kind "stdin_closed", "stdin_full". */
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
 void command_resize(struct command *c, uint32_t rows, uint32_t columns);
+/* Its terminal goes: it hears SIGHUP, and reads and writes fail. */
+void command_hang_up(struct command *c);
 void command_hold(struct command *c, bool hold);
 /* Another one wants its events from now on. */
 void command_call(struct command *c, const struct command_callbacks *cb);

@@ -21,6 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SHOWN_MAX 2000 /* bytes of a command that the next server shows */
+#define AHEAD     1024 /* numbers of processes that the journal need not know of yet */
+
 /* ---- out ---- */
 
 static const struct {
@@ -96,14 +99,20 @@ static void put_command(struct jw *j, const struct command *c) {
     jw_key_str(j, "id", c->id);
     put_process(j, &c->process);
     jw_key_bool(j, "begun", c->started_ns != 0 && (!c->req.rows || c->terminal >= 0));
-    jw_key_str(j, "shown", c->req.shown);
+    jw_key(j, "shown");
+    jw_strn(j, c->req.shown, strnlen(c->req.shown, SHOWN_MAX));
     jw_key_str(j, "cwd", c->req.cwd);
     jw_key_real(j, "created", c->created);
     jw_key_uint(j, "started_ns", c->started_ns);
     jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
     jw_key_uint(j, "output_bytes", c->req.output_bytes);
     jw_key_uint(j, "rows", c->req.rows);
+    jw_key_uint(j, "left_ns", c->left_ns);
     jw_key_bool(j, "stdin_closed", c->stdin_closed);
+    jw_key_uint(j, "status", c->status);
+    jw_key_uint(j, "ended_ns", c->ended_ns);
+    jw_key_int(j, "exit_code", c->exit_code);
+    jw_key_int(j, "signal", c->signal);
     jw_object_end(j);
 }
 
@@ -142,7 +151,7 @@ static void write_now(struct deferred *d) {
     jw_key(&j, "commands");
     jw_array(&j);
     for (const struct command *c = l->commands; c; c = c->next)
-        if (c->status == COMMAND_RUNNING && !c->deleted)
+        if (!c->deleted)
             put_command(&j, c);
     jw_array_end(&j);
     jw_object_end(&j);
@@ -150,7 +159,8 @@ static void write_now(struct deferred *d) {
 }
 
 void live_changed(struct live *l) {
-    loop_defer(l->engine->loop, &l->write_later);
+    if (l->state == LIVE_RUNNING)
+        loop_defer(l->engine->loop, &l->write_later);
 }
 
 void live_said(struct live *l) {
@@ -253,8 +263,18 @@ static void take_command(struct live *l, const json_t *o) {
     take_id(c->id, o);
     c->created = json_real_value(json_object_get(o, "created"));
     c->started_ns = number_of(o, "started_ns");
+    c->left_ns = number_of(o, "left_ns");
     c->stdin_closed = truth_of(o, "stdin_closed");
     c->begun = truth_of(o, "begun");
+    c->cut = true;
+    c->status = (enum command_status)number_of(o, "status");
+    if (c->status != COMMAND_RUNNING) {
+        c->ended_ns = number_of(o, "ended_ns");
+        c->exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
+        c->signal = (int)json_integer_value(json_object_get(o, "signal"));
+        live_release(l);
+        return;
+    }
     if (number_of(o, "until_ns"))
         loop_timer(l->engine->loop, &c->timer, number_of(o, "until_ns"));
     process_expect(&c->process, l, json_integer_value(json_object_get(o, "number")));
@@ -275,7 +295,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->created = json_real_value(json_object_get(o, "created"));
     l->expires_ns = number_of(o, "expires_ns");
     l->paused = truth_of(o, "paused");
-    l->last_number = (uint32_t)number_of(o, "last_number");
+    l->last_number = (uint32_t)number_of(o, "last_number") + AHEAD;
     l->executions = number_of(o, "executions");
     l->sandbox->knobs->cpu_base_us = number_of(o, "cpu_base_us");
     return 0;
@@ -296,7 +316,7 @@ static void tell(struct live *l) {
         if (k->running && h->cell)
             h->cell(h->arg, l, k->running, number);
     for (struct command *c = l->commands; c; c = c->next)
-        if (h->command)
+        if (c->status == COMMAND_RUNNING && h->command)
             h->command(h->arg, l, c, number);
 }
 

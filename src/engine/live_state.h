@@ -64,6 +64,8 @@ void processes_hung_up(struct live *l);
 void processes_first_here(struct live *l);
 /* All that an earlier server had are here: the others are dead. */
 void processes_all_here(struct live *l);
+/* The sandbox ends, and its kernels and commands have: the rest of them. */
+void processes_ended_with(struct live *l);
 
 /* ---- kernel.c ---- */
 
@@ -206,9 +208,14 @@ struct command {
     struct command_request req;
     struct command_callbacks cb;
     enum command_status status;
-    bool deleted, stdin_closed, begun;
-    bool called_off; /* by us: it is no end of its own */
+    bool deleted, stdin_closed;
+    bool begun;       /* under an earlier server */
+    bool has_begun;   /* it is the program that was asked for: signals reach that */
+    bool cut;         /* what it printed under an earlier server is lost */
+    uint32_t signals; /* that came before; a bit each */
+    bool called_off;  /* by us: it is no end of its own */
     struct timer timer;
+    uint64_t left_ns; /* of its time, while it is paused */
     double created;
     uint64_t started_ns, ended_ns;
     int terminal; /* owned, or -1 */
@@ -222,6 +229,7 @@ struct command {
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);
+void commands_pause(struct live *l, bool pause);
 struct command *command_resume(struct live *l, struct command_request *q);
 
 /* ---- live.c ---- */

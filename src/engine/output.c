@@ -4,11 +4,32 @@
 #include "engine/output.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define CHUNK 65536
+#define CHUNK        65536
+#define DRAIN_CHUNKS 64
+
+static size_t keep(struct output *o, const char *data, size_t len) {
+    uint64_t left = o->cap - o->kept.len;
+    if (len > left)
+        len = (size_t)left;
+    buf_add(&o->kept, data, len);
+    return len;
+}
+
+static size_t keep_end(struct output *o, const char *data, size_t len) {
+    struct buf *b = &o->kept;
+    buf_add(b, data, len);
+    if (b->len > 2 * o->cap) { /* not for every byte */
+        memmove(b->data, b->data + b->len - o->cap, o->cap);
+        b->len = o->cap;
+        b->data[b->len] = '\0';
+    }
+    return len;
+}
 
 /* False at the end of file, or when nothing is there. */
 static bool read_some(struct output *o, size_t most) {
@@ -20,12 +41,10 @@ static bool read_some(struct output *o, size_t most) {
         loop_unwatch(o->loop, &o->watch);
         return false;
     }
-    uint64_t left = o->cap - o->kept.len;
-    size_t keep = (uint64_t)n < left ? (size_t)n : (size_t)left;
     o->total += (uint64_t)n;
-    buf_add(&o->kept, chunk, keep);
-    if (keep && o->on_data)
-        o->on_data(o, chunk, keep);
+    size_t told = o->is_terminal ? keep_end(o, chunk, (size_t)n) : keep(o, chunk, (size_t)n);
+    if (told && o->on_data)
+        o->on_data(o, chunk, told);
     return true;
 }
 
@@ -56,7 +75,12 @@ void output_reset(struct output *o, uint64_t cap) {
 
 void output_drain(struct output *o) {
     int there = 0;
-    if (o->fd < 0 || ioctl(o->fd, FIONREAD, &there) < 0)
+    /* Of a terminal some may be on its way still: it comes as it is read. */
+    for (int i = 0; o->is_terminal && o->fd >= 0 && i < DRAIN_CHUNKS; i++) {
+        if (!read_some(o, CHUNK))
+            return;
+    }
+    if (o->is_terminal || o->fd < 0 || ioctl(o->fd, FIONREAD, &there) < 0)
         return;
     while (there > 0) {
         uint64_t before = o->total;

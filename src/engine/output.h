@@ -14,7 +14,8 @@ struct output {
     struct buf kept;
     uint64_t total, cap;
     bool held;
-    void (*on_data)(struct output *o, const void *data, size_t len); /* within the cap only */
+    bool is_terminal; /* the cap is for what is kept, the end of it; all of it is passed on */
+    void (*on_data)(struct output *o, const void *data, size_t len); /* within the cap */
     void *arg;
 };
 

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define READY_NS 10000000000u
 
@@ -36,6 +37,9 @@ void process_done(struct process *p) {
         }
     }
     loop_timer_stop(p->live->engine->loop, &p->deadline);
+    /* Before they are closed: the warden's copies would keep the loop's interest in them alive. */
+    if (p->kind->on_dying && p->fds[1] >= 0)
+        p->kind->on_dying(p->owner);
     if (p->ctl == &p->own)
         chan_done(&p->own);
     p->ctl = NULL;
@@ -44,8 +48,6 @@ void process_done(struct process *p) {
 }
 
 static void end(struct process *p, int status, const char *why) {
-    if (p->kind->on_dying && p->fds[1] >= 0)
-        p->kind->on_dying(p->owner);
     process_done(p);
     p->kind->on_end(p->owner, status, why);
 }
@@ -82,7 +84,7 @@ static void on_gone(struct chan *c, const struct err *why) {
 static void on_deadline(struct timer *t) {
     struct process *p = t->arg;
     if (p->doomed) { /* its end was told to an earlier server, or never will be */
-        end(p, SIGKILL, NULL);
+        end(p, SIGKILL, p->why[0] ? p->why : NULL);
         return;
     }
     snprintf(p->why, sizeof p->why, "it was not ready in time");
@@ -154,20 +156,61 @@ void process_take_first(struct process *p, struct live *l) {
     link_to(p, l);
 }
 
-/* One that an earlier server asked for and did not live to write down. */
-static void end_stranger(struct live *l, uint32_t number) {
-    struct process p = {.live = l, .number = number, .state = PROCESS_STARTING};
-    process_signal(&p, SIGKILL, SIGNAL_TREE);
+/* ---- strangers: an earlier server asked for them and did not live to write that down ---- */
+
+struct stranger {
+    struct process process;
+    struct deferred free_later;
+};
+
+static void free_stranger(struct deferred *d) {
+    free(d->arg);
 }
+
+static void on_stranger(void *owner) {
+    (void)owner;
+}
+
+static void on_stranger_frame(void *owner, struct wire_in *in) {
+    (void)owner, (void)in;
+}
+
+static void on_stranger_end(void *owner, int status, const char *why) {
+    struct stranger *s = owner;
+    (void)status, (void)why;
+    loop_defer(s->process.live->engine->loop, &s->free_later);
+}
+
+/* One that is not known to init yet is killed when it says that it is ready. */
+static struct process *stranger_new(struct live *l, uint32_t number) {
+    static const struct process_kind kind = {.on_ready = on_stranger,
+                                             .on_resumed = on_stranger,
+                                             .on_frame = on_stranger_frame,
+                                             .on_end = on_stranger_end};
+    struct stranger *s = xcalloc(1, sizeof *s);
+    s->process = (struct process){.kind = &kind, .owner = s};
+    s->free_later = (struct deferred){.fn = free_stranger, .arg = s};
+    process_expect(&s->process, l, number);
+    s->process.state = PROCESS_ASKED;
+    process_kill(&s->process);
+    return &s->process;
+}
+
+void processes_ended_with(struct live *l) {
+    while (l->processes)
+        end(l->processes, SIGKILL, NULL);
+}
+
+/* ---- from the warden ---- */
 
 void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     struct process *p = find(l, number);
     struct err e;
-    bool expected = p && p->state == PROCESS_EXPECTED;
-    if (!p || (p->state != PROCESS_ASKED && !expected)) {
-        end_stranger(l, number);
+    if (p && p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED)
         return;
-    }
+    if (!p)
+        p = stranger_new(l, number);
+    bool expected = p->state == PROCESS_EXPECTED;
     AUTO_FD ctl = wire_take_fd(in);
     for (int i = 0; i < 3; i++) {
         p->fds[i] = wire_take_fd(in);
@@ -180,6 +223,8 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
         process_kill(p);
     } else if (expected) {
         resume(p);
+    } else if (p->doomed) {
+        process_signal(p, SIGKILL, SIGNAL_TREE);
     }
 }
 

@@ -307,7 +307,8 @@ static void check_field(struct check *c, const struct field *f, const json_t *v,
         return;
     switch (f->type) {
     case FIELD_STRING:
-        check_string(c, f, v, at);
+        if (!json_is_integer(v) || !(f->flags & FIELD_OR_INT))
+            check_string(c, f, v, at);
         break;
     case FIELD_INT:
         check_int(c, f, v, at);

@@ -22,7 +22,8 @@ enum field_type {
     FIELD_MAP, /* an object of strings to strings */
 };
 
-enum { FIELD_REQUIRED = 1, FIELD_NULLABLE = 2, FIELD_MIN = 4, FIELD_MAX = 8 };
+/* FIELD_OR_INT: of FIELD_STRING, which may then be an integer as well. */
+enum { FIELD_REQUIRED = 1, FIELD_NULLABLE = 2, FIELD_MIN = 4, FIELD_MAX = 8, FIELD_OR_INT = 16 };
 
 struct schema;
 

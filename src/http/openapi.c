@@ -47,7 +47,13 @@ static void write_bounds(struct jw *j, const struct field *f, const char *min, c
 
 /* The inside of the schema of a string. */
 static void write_string(struct jw *j, const struct field *f) {
-    jw_key_str(j, "type", "string");
+    if (f->flags & FIELD_OR_INT) {
+        static const char either[] = "[\"string\",\"integer\"]";
+        jw_key(j, "type");
+        jw_raw(j, either, strlen(either));
+    } else {
+        jw_key_str(j, "type", "string");
+    }
     if (!f->words)
         return;
     jw_key(j, "enum");

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define LAST_WORDS 64 /* turns of reading what a server left in its socket */
+
 /* Of a profile that has no nursery. */
 static enum profile_state without_nursery(const struct warden *w, unsigned profile,
                                           const char **ret_why) {
@@ -229,6 +231,8 @@ int server_start(struct warden *w, struct err *e) {
 /* What it had is nobody's now, but for what it kept: that is the next one's. */
 void server_reaped(struct warden *w, int status) {
     w->server = 0;
+    for (int i = 0; i < LAST_WORDS && !w->stopping; i++)
+        chan_pump(&w->server_chan); /* until it is gone: what it kept before it died counts */
     chan_done(&w->server_chan);
     if (w->stopping)
         return;

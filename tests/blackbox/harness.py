@@ -235,7 +235,10 @@ class Engine:
         """Takes what the engine logged, so that it never blocks on us; False at its end."""
         if not select.select([self.output], [], [], wait_s)[0]:
             return True
-        data = os.read(self.output, 1 << 16)
+        try:
+            data = os.read(self.output, 1 << 16)
+        except BlockingIOError:  # another thread was faster
+            return True
         self.log += data
         return bool(data)
 
