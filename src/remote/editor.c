@@ -232,6 +232,7 @@ enum editor_got editor_read(struct editor *ed, const char *prompt, struct buf *t
     HistEvent ev;
     ed->prompt = prompt;
     ed->signal = 0;
+    el_set(ed->el, EL_PREP_TERM, 1); /* it would show the prompt first, and lose keys typed then */
     const char *line = el_gets(ed->el, &n);
     if (!line || n <= 0) {
         new_line();

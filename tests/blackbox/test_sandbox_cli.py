@@ -499,7 +499,7 @@ def test_a_shell_at_the_terminal(service: Service, box: str) -> None:
         t.type("until stty size | grep '40 100'; do sleep 0.05; done; echo now $((40 + 60))\n")
         t.expect("now 100")
         t.expect("$ ")
-        t.type("echo sta$((1 - 1))rt; sleep 300\n")
+        t.type("sh -c 'echo sta$((1 - 1))rt; exec sleep 300'\n")
         t.expect("sta0rt")
         t.type("\x03")
         t.expect("$ ")
