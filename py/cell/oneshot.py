@@ -25,9 +25,10 @@ from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 import cloche_zygote
 from cell import hooks, rehearsal
+from cell.policy import Policy, PolicyError
 
 PATH = "/workspace/__main__.py"
-EXIT, EXCEPTION, INTERRUPTED = 1, 2, 3  # enum done_how
+EXIT, EXCEPTION, INTERRUPTED, REFUSED = 1, 2, 3, 4  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
 OURS = {"cell", "cloche_zygote"}  # modules that no program is to find
 MANY_OBJECTS = 100_000
@@ -84,7 +85,7 @@ def prepare() -> None:
         sys.modules["ssl"].RAND_bytes(1)  # type: ignore[attr-defined]
 
 
-def settle() -> Dict[str, Any]:
+def settle(policy: Policy) -> Dict[str, Any]:
     """In the zygote, as the last Python that runs there: what is the same for every child."""
     # The main thread has a new thread state, so the lock that stands for it (up to 3.12) is new
     # too; without it nobody waits for other threads at the end.
@@ -113,6 +114,8 @@ def settle() -> Dict[str, Any]:
         "rehearse": rehearsal.rehearse,
         "compile": builtins.compile,
         "split": _split,
+        "print_last": _print_last,
+        "restrict": policy.restrict,
         "arguments": _arguments,
         "uncaught": _uncaught,
         "clear": _clear,
@@ -184,6 +187,27 @@ def _split(code: bytes) -> Tuple[Any, ...]:
     last = ast.Interactive([tree.body.pop()])
     head = compile(tree, PATH, "exec", dont_inherit=True)
     return head, compile(last, PATH, "single", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
+
+
+def _print_last(code: bytes) -> Any:
+    """The program with print() around a last expression, as PyRunner has it: unless it is None, or
+    a call of print itself."""
+    tree = ast.parse(code, PATH)
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and not _is_print(last.value):
+        name = "__auto_print_result"
+        extra = ast.parse(f"{name} = 0\nif {name} is not None:\n    print({name})").body
+        for node in extra:
+            for inner in ast.walk(node):
+                ast.copy_location(inner, last)
+        setattr(extra[0], "value", last.value)
+        tree.body[-1:] = extra
+    return compile(tree, PATH, "exec", dont_inherit=True)
+
+
+def _is_print(value: ast.expr) -> bool:
+    called = value.func if isinstance(value, ast.Call) else None
+    return isinstance(called, ast.Name) and called.id == "print"
 
 
 def _exit_code(exc: SystemExit) -> int:
@@ -262,6 +286,8 @@ def _uncaught(exc: BaseException) -> Generator[Any, Optional[BaseException], Non
     else:
         if isinstance(exc, KeyboardInterrupt):
             how, status = INTERRUPTED, 128 + signal.SIGINT
+        elif type(exc) is PolicyError:
+            how = REFUSED
         yield from _show(exc)
         name, value, lines = _describe(exc)
     del exc

@@ -1,12 +1,13 @@
 """The zygote's main function: load what the profile preloads, then fork kernels for ever.
 
 Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
-lines `site DIR` and `preload MODULE`, and `live` where kernels stay. From then on everything
-happens in cloche_zygote.serve().
+lines `site DIR`, `preload MODULE`, `allow MODULE` and `deny MODULE` (the operator's lists of the
+policy), and `live` where kernels stay. From then on everything happens in cloche_zygote.serve().
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib
 import io
@@ -20,6 +21,7 @@ from cell import hooks
 hooks.record()  # before anything is imported that has some
 
 from cell import oneshot  # noqa: E402
+from cell.policy import Policy  # noqa: E402
 
 CHAN, FILTER, SETUP = 3, 4, 5
 
@@ -27,13 +29,13 @@ CHAN, FILTER, SETUP = 3, 4, 5
 Live = Optional[Tuple[Callable[..., None], Callable[[], None]]]
 
 
-def read_setup() -> tuple[list[str], list[str], bool]:
+def read_setup() -> dict[str, list[str]]:
     # From the beginning, wherever another zygote left the position that all of them share.
     setup = os.pread(SETUP, os.fstat(SETUP).st_size, 0).decode("utf-8")
     os.close(SETUP)
     pairs = [line.partition(" ") for line in setup.split("\n")]
-    values = {key: [v for k, _, v in pairs if k == key] for key in ("site", "preload", "live")}
-    return values["site"], values["preload"], bool(values["live"])
+    keys = ("site", "preload", "live", "allow", "deny")
+    return {key: [v for k, _, v in pairs if k == key] for key in keys}
 
 
 def make_streams() -> None:
@@ -81,18 +83,21 @@ def prepare_live() -> Live:
 def main() -> None:
     gc.disable()
     make_streams()
-    sites, preload, stays = read_setup()
+    setup = read_setup()
     # The directory of a script stands first on the path; for the programs to come it is theirs.
     sys.path[0] = "/workspace"
-    sys.path.extend(sites)
-    for name in preload:
+    sys.path.extend(setup["site"])
+    for name in setup["preload"]:
         try:
             importlib.import_module(name)
         except BaseException as exc:  # SystemExit too: nobody else would say why
             give_up(f"module {name} cannot be imported: {type(exc).__name__}: {exc}")
-    live = prepare_live() if stays else None
+    live = prepare_live() if setup["live"] else None
     oneshot.prepare()
+    policy = Policy(setup["allow"], setup["deny"])
+    policy.check(b"import math\nprint(math.pi)")  # once, so that the first program finds it done
     version = ".".join(map(str, sys.version_info[:3]))
-    tops = " ".join(sorted({name.partition(".")[0] for name in preload}))
-    cell = (oneshot.settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept, live)
+    tops = " ".join(sorted({name.partition(".")[0] for name in setup["preload"]}))
+    settle = functools.partial(oneshot.settle, policy)
+    cell = (settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept, live)
     cloche_zygote.serve(CHAN, FILTER, *cell, version, tops[:4000])

@@ -34,6 +34,8 @@ static void write_value(struct jw *j, const struct options *o, const struct conf
     case SETTING_PATH:
     case SETTING_TEXT:
     case SETTING_CHOICE:
+    case SETTING_SOME:
+    case SETTING_MODULES:
         jw_str(j, *(char *const *)p);
         break;
     case SETTING_U32:

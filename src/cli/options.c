@@ -273,6 +273,25 @@ static int read_choice(const char *words, const char *field, const char *text, s
                     log_quote(text, quoted, sizeof quoted), words);
 }
 
+/* Every name of a list with commas: one of `words`, or that of a module where there are none. */
+static int read_list(const struct setting *s, const char *field, const char *text, struct err *e) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, ",");
+        AUTO_FREE char *name = strndup(p, n);
+        p += n + (p[n] == ',');
+        if (s->words && read_choice(s->words, field, name, e) < 0)
+            return -1;
+        if (!s->words && (n == 0 || strspn(name, letters) != n)) {
+            char quoted[64];
+            return err_user(e, "bad_value",
+                            "%s has %s; it takes names of modules (no dots), with commas", field,
+                            log_quote(name, quoted, sizeof quoted));
+        }
+    }
+    return 0;
+}
+
 /* Other services' users write INFO and WARNING. */
 static int read_level(const char *field, const char *text, uint32_t *ret, struct err *e) {
     char word[16] = "";
@@ -295,6 +314,8 @@ static int read_string(const struct setting *s, const char *field, const char *t
         return err_user(e, "bad_value", "%s is longer than %d bytes", field, CONFIG_MAX_STRING / 2);
     if (s->type == SETTING_CHOICE && read_choice(s->words, field, text, e) < 0)
         return -1;
+    if ((s->type == SETTING_SOME || s->type == SETTING_MODULES) && read_list(s, field, text, e) < 0)
+        return -1;
     if (s->type == SETTING_PATH)
         return paths_absolute(text, ret, e);
     *ret = xstrdup(text);
@@ -315,6 +336,8 @@ static int read_value(const struct options *o, size_t i, struct config *c, struc
     case SETTING_PATH:
     case SETTING_TEXT:
     case SETTING_CHOICE:
+    case SETTING_SOME:
+    case SETTING_MODULES:
         return read_string(s, field, text, to, e);
     case SETTING_LEVEL:
         return read_level(field, text, to, e);

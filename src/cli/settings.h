@@ -7,9 +7,11 @@
 enum setting_type {
     SETTING_PATH, /* made absolute */
     SETTING_TEXT,
-    SETTING_CHOICE, /* one of `words` */
-    SETTING_LEVEL,  /* of the log */
-    SETTING_NAMES,  /* profiles, with commas between */
+    SETTING_CHOICE,  /* one of `words` */
+    SETTING_LEVEL,   /* of the log */
+    SETTING_SOME,    /* some of `words`, with commas between */
+    SETTING_MODULES, /* names of Python modules, with commas between */
+    SETTING_NAMES,   /* profiles, with commas between */
     SETTING_U32,
     SETTING_AUTO, /* the same, or "auto" */
     SETTING_U64,
@@ -30,7 +32,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 60 };
+enum { SETTINGS_ = 65 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

@@ -132,9 +132,11 @@ static int find_place(struct profile_pool *p, const struct run_request *q, struc
 }
 
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
+    struct config_limits most = g->config.maxima;
+    if (q->own_bounds)
+        most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
     if (choose_profile(g, q, ret, e) < 0 ||
-        limits_settle(&g->config.defaults, &g->config.maxima, &q->limits, e) < 0 ||
-        check_inputs(q, e) < 0)
+        limits_settle(&g->config.defaults, &most, &q->limits, e) < 0 || check_inputs(q, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
         return -1;

@@ -101,6 +101,7 @@ struct run_request {
     struct run_input *inputs;
     unsigned ninputs;
     uint64_t files_bytes; /* of the inputs; run_new fills it in */
+    bool own_bounds;      /* its time and memory were held against other maxima than the engine's */
 };
 void run_request_done(struct run_request *q);
 
@@ -150,7 +151,12 @@ struct denial {
 struct run_receipt {
     const char *status, *profile;
     double wall_ms, queue_ms, cpu_ms;
+    uint64_t memory_peak;
+    uint32_t timeout_ms; /* what it had */
+    const char *refused; /* why the policy did not let it begin, or NULL */
     const struct denial *denied;
     unsigned ndenied;
 };
 struct run_receipt run_receipt(const struct run *r);
+/* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. */
+void run_output(const struct run *r, int stream, struct buf *to);

@@ -61,18 +61,25 @@ void run_why(const struct run *r, char *out, size_t cap) {
 }
 
 /* Contract 1: the first cap - 32 bytes and a mark. */
-static void put_stream(struct jw *j, const char *key, const struct output *o) {
+void run_output(const struct run *r, int stream, struct buf *to) {
+    const struct output *o = &r->out[stream == 1 ? 0 : 1];
+    bool cut = output_truncated(o);
+    size_t keep = !cut ? o->kept.len : o->kept.len > 32 ? o->kept.len - 32 : 0;
+    buf_add(to, o->kept.data, keep);
+    if (cut)
+        buf_adds(to, TRUNCATED);
+}
+
+static void put_stream(struct jw *j, const char *key, const struct run *r, int stream) {
+    const struct output *o = &r->out[stream == 1 ? 0 : 1];
     jw_key(j, key);
     if (!output_truncated(o)) {
         jw_strn(j, o->kept.data, o->kept.len);
         return;
     }
-    struct buf b = BUF_INIT;
-    size_t keep = o->kept.len > 32 ? o->kept.len - 32 : 0;
-    buf_add(&b, o->kept.data, keep);
-    buf_adds(&b, TRUNCATED);
+    AUTO_BUF b = BUF_INIT;
+    run_output(r, stream, &b);
     jw_strn(j, b.data, b.len);
-    buf_done(&b);
 }
 
 static void put_files(struct jw *j, const struct run *r, const struct result_options *o) {
@@ -138,14 +145,17 @@ static double ms_between(uint64_t from_ns, uint64_t to_ns) {
 }
 
 struct run_receipt run_receipt(const struct run *r) {
-    return (struct run_receipt){.status = status(r),
-                                .profile = r->pool->config->name,
-                                .wall_ms =
-                                    ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
-                                .queue_ms = ms_between(r->born_ns, r->assigned_ns),
-                                .cpu_ms = (double)r->usage.cpu_us / 1e3,
-                                .denied = r->denied,
-                                .ndenied = r->ndenied};
+    return (struct run_receipt){
+        .status = status(r),
+        .profile = r->pool->config->name,
+        .wall_ms = ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
+        .queue_ms = ms_between(r->born_ns, r->assigned_ns),
+        .cpu_ms = (double)r->usage.cpu_us / 1e3,
+        .memory_peak = r->usage.memory_peak,
+        .timeout_ms = r->req.limits.timeout_ms,
+        .refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL,
+        .denied = r->denied,
+        .ndenied = r->ndenied};
 }
 
 void run_result_json(const struct run *r, const struct result_options *o, struct buf *to) {
@@ -154,8 +164,8 @@ void run_result_json(const struct run *r, const struct result_options *o, struct
     int code = exit_code(r);
     jw_object(&j);
     if (!o->no_output) {
-        put_stream(&j, "stdout", &r->out[0]);
-        put_stream(&j, "stderr", &r->out[1]);
+        put_stream(&j, "stdout", r, 1);
+        put_stream(&j, "stderr", r, 2);
     }
     if (timed_out(r) || code < 0)
         jw_key_null(&j, "exit_code");

@@ -348,6 +348,8 @@ static void frame(void *owner, struct wire_in *in) {
         for (; r->ntraceback < d.nlines; r->ntraceback++)
             r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
     }
+    if (d.how == DONE_REFUSED)
+        run_denied(r, "program", d.value, "policy restricted");
     ended(r, END_DONE);
     run_collect(r);
 }

@@ -37,6 +37,15 @@ void nursery_state(struct nursery *n, enum profile_state state, const char *what
     chan_send(&n->warden, &o);
 }
 
+/* A line for each name of a list with commas. */
+static void add_modules(struct buf *b, const char *key, const char *names) {
+    while (*names) {
+        size_t n = strcspn(names, ",");
+        buf_addf(b, "%s %.*s\n", key, (int)n, names);
+        names += n + (names[n] == ',');
+    }
+}
+
 int zygotes_init(struct nursery *n, struct err *e) {
     AUTO_FD early = -1;
     if (seccomp_compile(SECCOMP_LATE, &n->filter, e) < 0 ||
@@ -54,6 +63,8 @@ int zygotes_init(struct nursery *n, struct err *e) {
         buf_addf(&b, "preload %s\n", n->profile->preload.items[i]);
     if (n->profile->live)
         buf_adds(&b, "live\n");
+    add_modules(&b, "allow", n->config.policy_allow);
+    add_modules(&b, "deny", n->config.policy_deny);
     return memfd_of("setup", b.data, b.len, &n->setup, e);
 }
 

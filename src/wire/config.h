@@ -52,9 +52,11 @@ struct config_http {
     char *audit_code;   /* off, on: programs themselves are in the audit log */
     char *without_keys; /* refuse, allow: listening to the network with no keys */
     char *hosts;        /* names besides loopback's that it answers to, with commas */
+    char *dialects;     /* the APIs of others that it speaks, with commas, the first one first */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
     uint32_t max_connections, header_s, idle_s, drain_s;
-    uint32_t bodies_mb;                     /* bodies of requests under way, together */
+    uint32_t pyrunner_timeout_s, pyrunner_memory_mb; /* what its programs may ask for */
+    uint32_t bodies_mb;                              /* bodies of requests under way, together */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
 };
 
@@ -65,6 +67,7 @@ struct config {
     char *id_user; /* whose line of /etc/subuid to use; "" is root's or cloche's, as found */
     char *minimum; /* layers without which nothing runs, space separated; see sandbox/probe.h */
     char *cgroup;  /* auto, v2, v1, none */
+    char *policy_allow, *policy_deny; /* modules of the policy `restricted`, with commas */
     uint32_t log_level;
     char *log_format;                    /* logfmt, json */
     uint32_t warden_restarts;            /* how often one had to be; not a setting */

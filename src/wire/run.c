@@ -84,7 +84,7 @@ int done_get(struct wire_in *i, struct done_msg *ret, struct err *e) {
     ret->nlines = get_strings(i, ret->lines, DONE_MAX_LINES);
     if (wire_end(i, e) < 0)
         return -1;
-    if (how > DONE_INTERRUPTED || ret->exit_code > 255)
+    if (how > DONE_REFUSED || ret->exit_code > 255)
         return err_set(e, EPROTO, "K_DONE: impossible outcome");
     ret->how = (enum done_how)how;
     return 0;

@@ -20,11 +20,13 @@
 #define RUN_STDIN_WINDOW (256u << 10)
 
 enum run_flag {
-    RUN_LAST_LINE = 1, /* print the value of a last expression */
-    RUN_STDIN = 2,     /* the client sends C_STDIN; otherwise stdin is at its end at once */
-    RUN_FILES = 4,     /* the client wants the files that were made or changed */
-    RUN_CODE_FD = 8,   /* the code is in the message's descriptor */
-    RUN_QUIET = 16,    /* no C_OUTPUT: the output is only in the result */
+    RUN_LAST_LINE = 1,   /* print the value of a last expression */
+    RUN_STDIN = 2,       /* the client sends C_STDIN; otherwise stdin is at its end at once */
+    RUN_FILES = 4,       /* the client wants the files that were made or changed */
+    RUN_CODE_FD = 8,     /* the code is in the message's descriptor */
+    RUN_QUIET = 16,      /* no C_OUTPUT: the output is only in the result */
+    RUN_RESTRICTED = 32, /* the policy of cell/policy.py is for it */
+    RUN_LAST_PRINT = 64, /* print() the value of a last expression, unless it is None */
 };
 
 struct run_msg {
@@ -45,7 +47,8 @@ void run_put(struct wire_out *o, enum wire_type type, const struct run_msg *r);
 /* Reads all of it and checks that nothing is left over. */
 int run_get(struct wire_in *i, struct run_msg *ret, struct err *e);
 
-enum done_how { DONE_RETURNED, DONE_EXIT, DONE_EXCEPTION, DONE_INTERRUPTED };
+/* DONE_REFUSED: by the policy, before it began. */
+enum done_how { DONE_RETURNED, DONE_EXIT, DONE_EXCEPTION, DONE_INTERRUPTED, DONE_REFUSED };
 #define DONE_MAX_LINES 256
 
 struct done_msg {

@@ -26,7 +26,7 @@
 /* Borrowed from the cell, which lives as long as the zygote. */
 static struct {
     PyObject *main, *path, *modules;
-    PyObject *rehearse, *compile, *split, *arguments, *uncaught, *clear;
+    PyObject *rehearse, *compile, *split, *print_last, *restrict_, *arguments, *uncaught, *clear;
     PyObject *threading, *shutdown, *count_exitfuncs, *run_exitfuncs, *collect;
 } cell;
 
@@ -41,6 +41,8 @@ int program_prepare(PyObject *from) {
         {"rehearse", &cell.rehearse},
         {"compile", &cell.compile},
         {"split", &cell.split},
+        {"print_last", &cell.print_last},
+        {"restrict", &cell.restrict_},
         {"arguments", &cell.arguments},
         {"uncaught", &cell.uncaught},
         {"clear", &cell.clear},
@@ -164,12 +166,26 @@ static PyObject *drive(PyObject *steps) {
     return item;
 }
 
+/* False with the exception that says why it is refused. */
+static bool is_allowed(PyObject *code) {
+    PyObject *done =
+        PyObject_CallFunctionObjArgs(cell.restrict_, code, PyModule_GetDict(cell.main), NULL);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
 /* The code objects to execute, in their order; NULL with an exception that has no traceback: a
  * program that does not compile has no frames. */
 static PyObject *compiled(PyObject *code, uint32_t flags) {
-    PyObject *parts = flags & RUN_LAST_LINE ? PyObject_CallFunctionObjArgs(cell.split, code, NULL)
-                                            : PyObject_CallFunction(cell.compile, "OOsii", code,
-                                                                    cell.path, "exec", 0, 1);
+    PyObject *parts = NULL;
+    if (flags & RUN_RESTRICTED && !is_allowed(code))
+        ;
+    else if (flags & RUN_LAST_PRINT)
+        parts = PyObject_CallFunctionObjArgs(cell.print_last, code, NULL);
+    else if (flags & RUN_LAST_LINE)
+        parts = PyObject_CallFunctionObjArgs(cell.split, code, NULL);
+    else
+        parts = PyObject_CallFunction(cell.compile, "OOsii", code, cell.path, "exec", 0, 1);
     if (!parts) {
         PyObject *type, *value, *tb;
         PyErr_Fetch(&type, &value, &tb);

@@ -182,9 +182,9 @@ static void impossible_ends_are_refused(void **state) {
         int want;
     } cases[] = {
         {"a plain one", DONE_RETURNED, 0, 0, 0, 0},
-        {"the last outcome there is", DONE_INTERRUPTED, 255, 0, 0, 0},
+        {"the last outcome there is", DONE_REFUSED, 255, 0, 0, 0},
         {"as many lines as there may be", DONE_RETURNED, 0, DONE_MAX_LINES, DONE_MAX_LINES, 0},
-        {"unknown outcome", DONE_INTERRUPTED + 1, 0, 0, 0, -1},
+        {"unknown outcome", DONE_REFUSED + 1, 0, 0, 0, -1},
         {"largest outcome", UINT32_MAX, 0, 0, 0, -1},
         {"exit status that no shell has", DONE_EXIT, 256, 0, 0, -1},
         {"one line too many", DONE_RETURNED, 0, DONE_MAX_LINES + 1, DONE_MAX_LINES + 1, -1},
