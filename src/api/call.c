@@ -265,7 +265,7 @@ static void redirect(struct call *c, const char *path) {
 static bool find_route(struct call *c) {
     AUTO_BUF allow = BUF_INIT;
     for (size_t i = 0; i < routes_n; i++) {
-        if (!matches(c, routes[i].doc.path))
+        if (!route_is_there(c->api, &routes[i]) || !matches(c, routes[i].doc.path))
             continue;
         if (method_is(c, &routes[i])) {
             c->route = &routes[i];
@@ -279,7 +279,8 @@ static bool find_route(struct call *c) {
         c->path_copy[len - 1] = '\0';
         AUTO_FREE char *shorter = strndup(http_path(c->req), len - 1);
         for (size_t i = 0; i < routes_n; i++) {
-            if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/') {
+            if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/' &&
+                route_is_there(c->api, &routes[i])) {
                 redirect(c, shorter);
                 return false;
             }

@@ -38,12 +38,18 @@ struct call;
 struct route {
     struct api_doc doc;
     void (*fn)(struct call *c);
-    size_t body_max; /* 0: the route takes no body, or takes it by itself */
-    bool is_open;    /* needs no key */
-    bool is_free;    /* does not count against a key's limits */
+    size_t body_max;     /* 0: the route takes no body, or takes it by itself */
+    bool is_open;        /* needs no key */
+    bool is_free;        /* does not count against a key's limits */
+    const char *dialect; /* there only when this one is spoken; NULL: always */
 };
 extern const struct route routes[];
 extern const size_t routes_n;
+
+/* routes.c. Whether a dialect is spoken; 1 for the first, which has shared paths, 2 for the next.
+ */
+unsigned dialect_rank(const struct api *a, const char *dialect);
+bool route_is_there(const struct api *a, const struct route *r);
 
 #define CALL_PARAMS 2
 struct call {

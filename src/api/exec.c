@@ -19,6 +19,7 @@
 
 /* ---- what a request may say ---- */
 
+static const char *const policies[] = {"none", "restricted", NULL};
 static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
 static const struct field execute_fields[] = {
@@ -60,13 +61,18 @@ static const struct field execute_fields[] = {
      .max = RUN_MAX_ARGS,
      .help = "sys.argv[1:]"},
     {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
+    {.name = "policy",
+     .type = FIELD_STRING,
+     .words = policies,
+     .fallback = "\"none\"",
+     .help = "restricted: only harmless modules and calls; for order, the sandbox is for safety"},
     {.name = "on_disconnect",
      .type = FIELD_STRING,
      .words = on_disconnect,
      .fallback = "\"interrupt\"",
      .help = "what happens when the client goes away"},
 };
-const struct schema execute_schema = {"ExecuteRequest", execute_fields, 10, true};
+const struct schema execute_schema = {"ExecuteRequest", execute_fields, 11, true};
 
 /* ---- an execution ---- */
 
@@ -109,6 +115,10 @@ static const char *file_id(void *arg, const char *path) {
 
 const char *exec_id(const struct exec *x) {
     return run_id(x->run);
+}
+
+const struct run *exec_run(const struct exec *x) {
+    return x->run;
 }
 
 void exec_result(const struct exec *x, bool no_output, struct buf *to) {
@@ -313,17 +323,23 @@ static int add_code(struct run_request *q, const json_t *code, struct problem *p
     return 0;
 }
 
-static int read_request(struct call *c, const json_t *body, bool live, struct run_request *q,
-                        struct problem *p) {
+static int read_request(struct call *c, const json_t *body, const struct exec_callbacks *cb,
+                        struct run_request *q, struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
-    *q = (struct run_request){.flags = RUN_FILES, .code_fd = -1, .tenant = xstrdup(c->tenant)};
-    if (live || (json_is_string(in) && json_string_length(in)))
+    uint32_t longest = cb->own_bounds ? UINT32_MAX : c->api->config->maxima.timeout_ms;
+    *q = (struct run_request){.flags = RUN_FILES | cb->flags,
+                              .code_fd = -1,
+                              .tenant = xstrdup(c->tenant),
+                              .own_bounds = cb->own_bounds};
+    if (cb->on_stdin || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
-    if (limits_read(body, c->api->config->maxima.timeout_ms, &q->limits, p) < 0 ||
+    if (limits_read(body, longest, &q->limits, p) < 0 ||
         inputs_read(c, body, false, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))
         q->flags |= RUN_LAST_LINE;
+    if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
+        q->flags |= RUN_RESTRICTED;
     q->profile = xstrdup(field_str(body, "profile", "auto"));
     return add_strings(q, body, p) < 0 ? -1 : add_code(q, json_object_get(body, "code"), p);
 }
@@ -346,8 +362,7 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
                struct exec **ret, struct problem *p) {
     struct run_request q;
     struct err e;
-    if (read_request(c, body, cb->on_stdin != NULL, &q, p) < 0 ||
-        guard_may_run(c->api->guard, c, p) < 0) {
+    if (read_request(c, body, cb, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
         run_request_done(&q);
         return -1;
     }

@@ -10,6 +10,8 @@ extern const struct schema execute_schema;
 
 struct exec_callbacks {
     void *arg;
+    uint32_t flags;  /* of enum run_flag, besides those that the body asks for */
+    bool own_bounds; /* the body's time and memory are within the caller's own bounds */
     /* Or NULL; may come before exec_start returns. */
     void (*on_start)(void *arg, uint64_t number, const char *id);
     /* Or NULL. `number` is that of the event in the record. */
@@ -26,6 +28,7 @@ struct exec_callbacks {
 int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *cb,
                struct exec **ret, struct problem *p);
 const char *exec_id(const struct exec *x);
+const struct run *exec_run(const struct exec *x);
 /* The result object of api.md; without stdout and stderr for those who had them as a stream. */
 void exec_result(const struct exec *x, bool no_output, struct buf *to);
 /* More for the program's stdin; no bytes are its end. For those who have on_stdin. */
@@ -37,3 +40,12 @@ uint64_t exec_last(const struct exec *x); /* the number of the last event */
  * the request asked to go on. */
 void exec_hold(struct exec *x, bool hold);
 void exec_leave(struct exec *x);
+
+/* execute.c: the whole way from a body that execute_schema would take to the reply, for those who
+ * say the result in words of their own. */
+struct execute_way {
+    uint32_t flags;
+    bool own_bounds;
+    void (*put)(const struct exec *x, struct buf *to);
+};
+void execute_once(struct call *c, const json_t *body, const struct execute_way *way);

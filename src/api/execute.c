@@ -18,6 +18,7 @@ struct waiting {
     struct outlet out;
     struct exec *exec; /* borrowed while it runs */
     struct timer alive;
+    void (*put)(const struct exec *x, struct buf *to); /* of one that is answered as a whole */
 };
 
 static struct loop *loop_of(const struct waiting *w) {
@@ -75,20 +76,30 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
             log_error("request failed id=%s error=%s", w->out.who.id, log_text(why->text));
         outlet_problem(&w->out, &p);
     } else {
-        exec_result(x, false, &json);
+        w->put(x, &json);
         outlet_json(&w->out, 200, &json, exec_id(x));
     }
     over(w);
 }
 
-void do_execute(struct call *c) {
+void execute_once(struct call *c, const json_t *body, const struct execute_way *way) {
     struct problem p = {0};
     struct waiting *w = wait_for(c);
     if (!w)
         return;
-    const struct exec_callbacks cb = {.arg = w, .on_done = on_done};
-    if (exec_start(c, c->body, &cb, &w->exec, &p) < 0)
+    const struct exec_callbacks cb = {
+        .arg = w, .flags = way->flags, .own_bounds = way->own_bounds, .on_done = on_done};
+    w->put = way->put;
+    if (exec_start(c, body, &cb, &w->exec, &p) < 0)
         outlet_problem(&w->out, &p);
+}
+
+static void put_result(const struct exec *x, struct buf *to) {
+    exec_result(x, false, to);
+}
+
+void do_execute(struct call *c) {
+    execute_once(c, c->body, &(struct execute_way){.put = put_result});
 }
 
 /* ---- the stream ---- */

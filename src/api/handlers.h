@@ -57,8 +57,10 @@ void do_metrics(struct call *c);
 void do_openapi(struct call *c);
 void do_asset(struct call *c);
 void do_root(struct call *c);
+void do_pyrunner_run(struct call *c);
+void do_redoc(struct call *c);
 
-extern const struct schema batch_schema, sandbox_file_schema;
+extern const struct schema batch_schema, sandbox_file_schema, pyrunner_schema;
 extern const struct schema sandbox_schema, sandbox_change_schema, cell_schema;
 extern const struct schema which_kernel_schema, stdin_schema, kernel_schema;
 extern const struct schema complete_schema, inspect_schema;

@@ -2,7 +2,9 @@
 
 #include "api/call.h"
 #include "api/handlers.h"
+#include "api/pyrunner.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "web/assets.h"
 
@@ -31,7 +33,10 @@ void do_health(struct call *c) {
     const char *why;
     bool up = is_up(c->api, &why);
     jw_object(&j);
-    jw_key_str(&j, "status", up ? "ok" : "error");
+    if (dialect_rank(c->api, PYRUNNER) == 1)
+        jw_key_str(&j, "status", up ? "healthy" : "unhealthy");
+    else
+        jw_key_str(&j, "status", up ? "ok" : "error");
     jw_key_str(&j, "message", why);
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_object_end(&j);
@@ -185,10 +190,10 @@ void do_metrics(struct call *c) {
 
 void do_openapi(struct call *c) {
     AUTO_BUF json = BUF_INIT;
-    struct api_doc docs[64];
+    AUTO_FREE struct api_doc *docs = xcalloc(routes_n, sizeof *docs);
     size_t n = 0;
-    for (size_t i = 0; i < routes_n && n < 64; i++) {
-        if (routes[i].doc.summary)
+    for (size_t i = 0; i < routes_n; i++) {
+        if (routes[i].doc.summary && route_is_there(c->api, &routes[i]))
             docs[n++] = routes[i].doc;
     }
     openapi_write("cloche", CLOCHE_VERSION, docs, n, &json);
@@ -219,8 +224,13 @@ void do_asset(struct call *c) {
                                       .remediation = "GET /openapi.json lists what there is"});
 }
 
+void do_redoc(struct call *c) {
+    http_add_header(c->req, "Location", "/docs");
+    http_reply(c->req, 307, NULL, "", 0);
+}
+
 void do_root(struct call *c) {
-    const char *accept = http_header(c->req, "Accept");
+    const char *why, *accept = http_header(c->req, "Accept");
     http_add_header(c->req, "Vary", "Accept");
     if (accept && strstr(accept, "text/html")) {
         do_asset(c);
@@ -230,7 +240,10 @@ void do_root(struct call *c) {
     struct jw j = JW_INIT(&json);
     jw_object(&j);
     jw_key_str(&j, "name", "cloche");
-    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_str(&j, "version",
+               dialect_rank(c->api, PYRUNNER) == 1 ? PYRUNNER_VERSION : CLOCHE_VERSION);
+    if (dialect_rank(c->api, PYRUNNER))
+        pyrunner_put_about(c, is_up(c->api, &why), &j);
     jw_key_str(&j, "what", "runs untrusted Python in warm, isolated sandboxes");
     jw_key_str(&j, "try", "POST /v1/execute {\"code\": \"print(1)\"}");
     jw_key_str(&j, "docs", "/docs");

@@ -4,6 +4,8 @@
 #include "api/exec.h"
 #include "api/handlers.h"
 
+#include <string.h>
+
 #define MB          (1024u * 1024u)
 #define JSON_TYPE   "application/json"
 #define STREAM_TYPE "text/event-stream"
@@ -89,11 +91,13 @@ const struct route routes[] = {
     {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/pty", "Sit down at a command's terminal, over "
       "a WebSocket", "commands", NULL, NULL, 101, "a WebSocket", NULL}, do_command_attach},
     {{"POST", "/v1/sessions", "A session: a place to run bash in", "sessions", &session_schema, NULL,
-      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB},
+      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB,
+     .dialect = "code-interpreter"},
     {{"DELETE", "/v1/sessions/{session_id}", "End a session", "sessions", NULL, NULL, 204, "nothing",
-      NULL}, do_session_delete},
+      NULL}, do_session_delete, .dialect = "code-interpreter"},
     {{"POST", "/v1/sessions/{session_id}/bash", "Run bash in a session", "sessions", &bash_schema,
-      NULL, 200, "its output", JSON_TYPE}, do_session_bash, .body_max = 16 * MB},
+      NULL, 200, "its output", JSON_TYPE}, do_session_bash, .body_max = 16 * MB,
+     .dialect = "code-interpreter"},
     {{"POST", "/v1/files", "Upload a file", "files", NULL, "multipart/form-data", 201,
       "its id, name and size", JSON_TYPE}, do_upload},
     {{"GET", "/v1/files", "List files", "files", NULL, NULL, 200, "the files", JSON_TYPE}, do_files},
@@ -130,7 +134,27 @@ const struct route routes[] = {
       "text/html"}, do_asset, .is_open = true, .is_free = true},
     {{"GET", "/", "What this is, or a page to try it", "service", NULL, NULL, 200, "a page or JSON",
       JSON_TYPE}, do_root, .is_open = true, .is_free = true},
+    {{"POST", "/run", "PyRunner: run a program", "pyrunner", &pyrunner_schema, NULL, 200,
+      "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE}, do_pyrunner_run,
+     .body_max = 64 * MB, .dialect = "pyrunner"},
+    {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true,
+     .dialect = "pyrunner"},
     {{.method = "GET", .path = "/assets/{name}"}, do_asset, .is_open = true, .is_free = true},
 };
 /* clang-format on */
 const size_t routes_n = sizeof routes / sizeof *routes;
+
+unsigned dialect_rank(const struct api *a, const char *dialect) {
+    const char *at = a->config->http.dialects;
+    for (unsigned rank = 1; *at; rank++) {
+        size_t n = strcspn(at, ",");
+        if (n == strlen(dialect) && strncmp(at, dialect, n) == 0)
+            return rank;
+        at += n + (at[n] == ',');
+    }
+    return 0;
+}
+
+bool route_is_there(const struct api *a, const struct route *r) {
+    return !r->dialect || dialect_rank(a, r->dialect) > 0;
+}

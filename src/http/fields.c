@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -208,6 +209,11 @@ static void check_string(struct check *c, const struct field *f, const json_t *v
         check_words(c, f->words, v, at);
     else if (!json_is_string(v))
         fault(c, at, &(struct fault){"string_type", "Input should be a valid string", v});
+    else if (f->wrong && f->wrong(v)) {
+        AUTO_BUF msg = BUF_INIT;
+        buf_addf(&msg, "Value error, %s", f->wrong(v));
+        fault(c, at, &(struct fault){"value_error", msg.data, v, "{\"error\":{}}"});
+    }
 }
 
 static void out_of_range(struct check *c, const struct field *f, const json_t *v,
@@ -223,13 +229,56 @@ static void out_of_range(struct check *c, const struct field *f, const json_t *v
           &(struct fault){low ? "greater_than_equal" : "less_than_equal", msg.data, v, ctx.data});
 }
 
+/* A number that is too large for us is still too large for any bound. */
+static int64_t clamped(double d) {
+    return d >= 9e18 ? INT64_MAX : d <= -9e18 ? INT64_MIN : (int64_t)d;
+}
+
+/* "5", " -5 ", "5.0" */
+static bool text_meaning(const char *text, int64_t *ret) {
+    char *end;
+    double d = strtod(text, &end);
+    const char *digits = text + strspn(text, " \t\r\n");
+    digits += *digits == '-' || *digits == '+';
+    size_t n = strspn(digits, "0123456789"), zeros = 0;
+    if (digits[n] == '.')
+        zeros = 1 + strspn(digits + n + 1, "0");
+    *ret = clamped(d);
+    return n > 0 && zeros != 1 && end == digits + n + zeros && end[strspn(end, " \t\r\n")] == '\0';
+}
+
+enum int_form { INT_GOOD, INT_TYPE, INT_TEXT, INT_FRACTION };
+
+/* What a lax integer means, as pydantic reads it. */
+static enum int_form int_meaning(const json_t *v, int64_t *ret) {
+    *ret = json_is_integer(v) ? json_integer_value(v) : json_is_true(v);
+    if (json_is_integer(v) || json_is_boolean(v))
+        return INT_GOOD;
+    if (json_is_string(v))
+        return text_meaning(json_string_value(v), ret) ? INT_GOOD : INT_TEXT;
+    double d = json_real_value(v);
+    *ret = clamped(d);
+    return !json_is_real(v) ? INT_TYPE : d == floor(d) ? INT_GOOD : INT_FRACTION;
+}
+
 static void check_int(struct check *c, const struct field *f, const json_t *v,
                       const struct loc *at) {
-    if (!json_is_integer(v))
-        fault(c, at, &(struct fault){"int_type", "Input should be a valid integer", v});
-    else if (f->flags & FIELD_MIN && json_integer_value(v) < f->min)
+    static const struct fault faults[] = {
+        [INT_TYPE] = {"int_type", "Input should be a valid integer"},
+        [INT_TEXT] = {"int_parsing",
+                      "Input should be a valid integer, unable to parse string as an integer"},
+        [INT_FRACTION] = {"int_from_float", "Input should be a valid integer, got a number with a "
+                                            "fractional part"},
+    };
+    int64_t n = 0;
+    enum int_form form = int_meaning(v, &n);
+    if (!(f->flags & FIELD_LAX) && !json_is_integer(v))
+        form = INT_TYPE;
+    if (form != INT_GOOD)
+        fault(c, at, &(struct fault){faults[form].type, faults[form].msg, v});
+    else if (f->flags & FIELD_MIN && n < f->min)
         out_of_range(c, f, v, at, true);
-    else if (f->flags & FIELD_MAX && json_integer_value(v) > f->max)
+    else if (f->flags & FIELD_MAX && n > f->max)
         out_of_range(c, f, v, at, false);
 }
 
@@ -723,7 +772,7 @@ int fields_read(const struct schema *s, const char *content_type, const char *te
     }
     if (len == 0)
         return refuse_missing(reply);
-    if (!is_json_type(content_type))
+    if (!is_json_type(content_type) && !(s->untyped && !content_type))
         return refuse_type(text, len, reply);
     struct scan c = {.s = text, .len = len};
     if (scan_word(&c,
@@ -750,6 +799,15 @@ int fields_read(const struct schema *s, const char *content_type, const char *te
     return 0;
 }
 
+void fields_too_high(const json_t *body, const char *name, int64_t most, struct buf *reply) {
+    struct jw j = detail_begin(reply);
+    struct check c = {.errors = &j};
+    const struct field f = {.type = FIELD_INT, .max = most};
+    struct loc at = {.up = &loc_body, .name = name};
+    out_of_range(&c, &f, json_object_get(body, name), &at, false);
+    detail_end(&j);
+}
+
 bool field_bool(const json_t *body, const char *name, bool fallback) {
     const json_t *v = json_object_get(body, name);
     int meaning = v ? bool_meaning(v) : -1;
@@ -759,6 +817,12 @@ bool field_bool(const json_t *body, const char *name, bool fallback) {
 int64_t field_int(const json_t *body, const char *name, int64_t fallback) {
     const json_t *v = json_object_get(body, name);
     return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+int64_t field_int_lax(const json_t *body, const char *name, int64_t fallback) {
+    const json_t *v = json_object_get(body, name);
+    int64_t n;
+    return v && int_meaning(v, &n) == INT_GOOD ? n : fallback;
 }
 
 const char *field_str(const json_t *body, const char *name, const char *fallback) {

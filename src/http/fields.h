@@ -22,8 +22,14 @@ enum field_type {
     FIELD_MAP, /* an object of strings to strings */
 };
 
-/* FIELD_OR_INT: of FIELD_STRING, which may then be an integer as well. */
-enum { FIELD_REQUIRED = 1, FIELD_NULLABLE = 2, FIELD_MIN = 4, FIELD_MAX = 8, FIELD_OR_INT = 16 };
+enum field_flag {
+    FIELD_REQUIRED = 1,
+    FIELD_NULLABLE = 2,
+    FIELD_MIN = 4,
+    FIELD_MAX = 8,
+    FIELD_OR_INT = 16, /* of FIELD_STRING, which may then be an integer as well */
+    FIELD_LAX = 32,    /* of FIELD_INT: also "5", 5.0 and true */
+};
 
 struct schema;
 
@@ -39,15 +45,18 @@ struct field {
     const char *const *words;
     /* Of an object (NULL: any object), or of a list's items (NULL: strings). */
     const struct schema *of;
-    const char *help;   /* or NULL */
-    const char *unless; /* FIELD_REQUIRED only when the field of this name is absent; or NULL */
+    const char *help; /* or NULL */
+    const char *(*wrong)(
+        const json_t *v); /* of a string: what is wrong with it, or NULL; or NULL */
+    const char *unless;   /* FIELD_REQUIRED only when the field of this name is absent; or NULL */
 };
 
 struct schema {
     const char *name;
     const struct field *fields;
     unsigned n;
-    bool open; /* unknown fields are ignored; otherwise each is a fault */
+    bool open;    /* unknown fields are ignored; otherwise each is a fault */
+    bool untyped; /* a body without a Content-Type is taken for JSON */
 };
 
 #define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
@@ -64,8 +73,12 @@ unsigned fields_check(const struct schema *s, const json_t *body, struct jw *err
 int fields_read(const struct schema *s, const char *content_type /* or NULL */, const char *text,
                 size_t len, json_t **ret, int *ret_status, struct buf *reply);
 
+/* The whole reply for a number that is above a bound that is no table's. */
+void fields_too_high(const json_t *body, const char *name, int64_t most, struct buf *reply);
+
 /* Of a body that was checked; the fallback when the field is absent or null. */
 bool field_bool(const json_t *body, const char *name, bool fallback);
 int64_t field_int(const json_t *body, const char *name, int64_t fallback);
+int64_t field_int_lax(const json_t *body, const char *name, int64_t fallback); /* of FIELD_LAX */
 /* Lives as long as the body. */
 const char *field_str(const json_t *body, const char *name, const char *fallback);

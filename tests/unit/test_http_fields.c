@@ -245,6 +245,65 @@ static void booleans_are_lax(void **state) {
     }
 }
 
+static const char *is_not_x(const json_t *v) {
+    return strcmp(json_string_value(v), "x") == 0 ? NULL : "It is no x";
+}
+
+static const struct field lax_fields[] = {
+    {.name = "n", .type = FIELD_INT, .flags = FIELD_LAX | FIELD_MAX, .max = 300},
+    {.name = "x", .type = FIELD_STRING, .wrong = is_not_x},
+};
+static const struct schema lax_schema = {
+    .name = "Lax", .fields = lax_fields, .n = 2, .untyped = true};
+
+static void integers_may_be_lax(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *fault; /* NULL: taken */
+        int64_t meaning;
+    } cases[] = {
+        {"5", NULL, 5},
+        {"-5.0", NULL, -5},
+        {"true", NULL, 1},
+        {"\" 10 \"", NULL, 10},
+        {"\"+10.00\"", NULL, 10},
+        {"1.5", "int_from_float", 0},
+        {"\"1.5\"", "int_parsing", 0},
+        {"\"1.\"", "int_parsing", 0},
+        {"\"1e2\"", "int_parsing", 0},
+        {"\"0x10\"", "int_parsing", 0},
+        {"\"\"", "int_parsing", 0},
+        {"\"inf\"", "int_parsing", 0},
+        {"[]", "int_type", 0},
+        {"null", "int_type", 0},
+        {"301", "less_than_equal", 0},
+        {"1e+300", "less_than_equal", 0},
+        {"\"99999999999999999999999\"", "less_than_equal", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_BUF body = BUF_INIT;
+        buf_addf(&body, "{\"n\":%s}", cases[i].json);
+        AUTO_OUTCOME o = read_text(&lax_schema, body.data);
+        assert_int_equal(o.rc, cases[i].fault ? -1 : 0);
+        if (cases[i].fault)
+            assert_non_null(strstr(o.reply.data, cases[i].fault));
+        else
+            assert_int_equal(field_int_lax(o.root, "n", 7), cases[i].meaning);
+    }
+    assert_int_equal(field_int_lax(NULL, "n", 7), 7);
+}
+
+static void a_table_may_judge_strings_itself(void **state) {
+    (void)state;
+    static const struct body_case cases[] = {
+        {&lax_schema, "{\"x\":\"x\"}", NULL},
+        {&lax_schema, "{\"x\":\"y\"}",
+         "{\"type\":\"value_error\",\"loc\":[\"body\",\"x\"],\"msg\":\"Value error, It is no x\","
+         "\"input\":\"y\",\"ctx\":{\"error\":{}}}"},
+    };
+    EXPECT_ALL(cases);
+}
+
 static void lists_and_maps_are_counted_before_their_items(void **state) {
     (void)state;
     static const struct body_case cases[] = {
@@ -680,6 +739,8 @@ int main(void) {
         cmocka_unit_test(integers_are_strict),
         cmocka_unit_test(reals_may_be_whole_and_their_bounds_are_reals),
         cmocka_unit_test(booleans_are_lax),
+        cmocka_unit_test(integers_may_be_lax),
+        cmocka_unit_test(a_table_may_judge_strings_itself),
         cmocka_unit_test(lists_and_maps_are_counted_before_their_items),
         cmocka_unit_test(words_are_listed_whatever_came_instead),
         cmocka_unit_test(objects_are_checked_inside_and_unknown_fields_come_last),
