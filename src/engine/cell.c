@@ -168,9 +168,11 @@ static struct cell_output *find_display(struct cell *c, const char *id) {
 
 /* Takes `o`. */
 static void keep_output(struct cell *c, struct cell_output *o, bool update) {
-    size_t size = strlen(o->data) + strlen(o->metadata) + sizeof *o + 64;
     struct cell_output *old = update ? find_display(c, o->display_id) : NULL;
-    bool fits = c->outputs_bytes + size <= OUTPUTS_MAX;
+    o->size = strlen(o->data) + strlen(o->metadata) + sizeof *o + 64;
+    o->size += o->display_id ? strlen(o->display_id) : 0;
+    size_t size = c->outputs_bytes + o->size - (old ? old->size : 0);
+    bool fits = size <= OUTPUTS_MAX;
     c->outputs_cut |= !fits;
     if (!fits || (update && !old)) { /* of an earlier execution: whoever follows has the event */
         free(o->data);
@@ -178,13 +180,13 @@ static void keep_output(struct cell *c, struct cell_output *o, bool update) {
         free(o->display_id);
         return;
     }
-    c->outputs_bytes += size;
+    c->outputs_bytes = size;
     if (old) {
         free(old->data);
         free(old->metadata);
-        old->data = o->data;
-        old->metadata = o->metadata;
-        free(o->display_id);
+        free(old->display_id);
+        o->is_main = old->is_main;
+        *old = *o;
         return;
     }
     if ((c->noutputs & (c->noutputs - 1)) == 0) /* a power of two: the room is used up */
@@ -228,7 +230,8 @@ static void on_clear(struct cell *c, json_t *message) {
     else
         clear_shown(c);
     buf_addf(&json, "{\"wait\":%s}", wait ? "true" : "false");
-    emit(c, "clear", &json);
+    if (has_room(c))
+        emit(c, "clear", &json);
 }
 
 static void set_error(struct cell *c, const char *name, const char *value, const json_t *lines) {
@@ -252,7 +255,10 @@ static void set_error(struct cell *c, const char *name, const char *value, const
     c->error = buf_take(&json);
 }
 
+/* SECURITY: an execution's error is always kept, so there is one. */
 static void on_error(struct cell *c, json_t *message) {
+    if (c->error)
+        return;
     const char *name = json_string_value(json_object_get(message, "name"));
     const char *value = json_string_value(json_object_get(message, "value"));
     set_error(c, name ? name : "Exception", value ? value : "",
@@ -289,7 +295,8 @@ static void on_input(struct cell *c, json_t *message) {
     jw_key_str(&j, "prompt", prompt ? prompt : "");
     jw_key_bool(&j, "password", json_is_true(json_object_get(message, "password")));
     jw_object_end(&j);
-    emit(c, "input", &json);
+    if (has_room(c))
+        emit(c, "input", &json);
 }
 
 /* ---- how it ended ---- */

@@ -41,13 +41,12 @@ static void put_results(struct jw *j, const struct cell *c) {
 
 /* The last expression's value, as text. */
 static void put_text(struct jw *j, const struct cell *c) {
-    json_auto_t *data = NULL;
+    const struct cell_output *last = NULL;
     for (unsigned i = 0; i < c->noutputs; i++) {
-        if (c->outputs[i].is_main) {
-            json_decref(data);
-            data = json_loads(c->outputs[i].data, 0, NULL);
-        }
+        if (c->outputs[i].is_main)
+            last = &c->outputs[i];
     }
+    json_auto_t *data = last ? json_loads(last->data, 0, NULL) : NULL;
     const json_t *text = json_object_get(data, "text/plain");
     jw_key(j, "text");
     if (json_is_string(text))

@@ -29,7 +29,8 @@
 #define TIRED_NS    5000000u
 #define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
 #define INLINE_MAX  (WIRE_MAX - 64)
-#define MAX_UNREAD  (64u << 10) /* bytes for a kernel that does not read */
+#define MAX_UNREAD  64          /* answers for a kernel that does not read */
+#define QUEUE_BYTES (64u << 20) /* of what waits in all kernels of a sandbox */
 
 static const char *const state_names[] = {"starting", "idle", "busy", "starting"};
 
@@ -196,14 +197,24 @@ void kernel_hold(struct kernel *k, bool hold) {
         chan_resume(ctl);
 }
 
+static unsigned count_resting(const struct engine *g) {
+    unsigned n = 0;
+    for (const struct live *l = g->lives; l; l = l->next) {
+        for (const struct kernel *k = l->kernels; k; k = k->next)
+            n += k->rest.place != 0;
+    }
+    return n;
+}
+
 /* SECURITY: to hear a large message takes us longer than it takes to say. Whoever does that waits
- * as long before the next one, so that others have their turns. */
+ * as long before the next one, so that others have their turns: the longer, the more do it. */
 static void rest_after(struct kernel *k, uint64_t began_ns) {
     uint64_t now = now_ns(), took = now - began_ns;
     if (took < TIRED_NS || !k->process.ctl || k->state == KERNEL_ENDING)
         return;
     chan_pause(k->process.ctl);
-    loop_timer(k->live->engine->loop, &k->rest, now + took);
+    unsigned others = count_resting(k->live->engine);
+    loop_timer(k->live->engine->loop, &k->rest, now + took * (1 + others));
 }
 
 static void on_rested(struct timer *t) {
@@ -296,15 +307,22 @@ static int read_say(struct wire_in *in, struct buf *ret) {
     return 0;
 }
 
+/* SECURITY: whoever wants answers reads them: they would pile up here. (Questions that wait for the
+ * end of a cell are none, and have a limit of their own.) */
+static void answer(struct kernel *k, const struct buf *json) {
+    if (k->process.ctl->queued == 0)
+        k->unread = 0;
+    if (++k->unread > MAX_UNREAD)
+        give_up(k, "it does not listen to cloche");
+    else
+        kernel_do(k, json);
+}
+
 /* It waits until we have heard it, so that what it prints next comes after it. */
 static void let_go_on(struct kernel *k, json_int_t number) {
     AUTO_BUF json = BUF_INIT;
-    if (k->process.ctl->queued > MAX_UNREAD) {
-        give_up(k, "it does not listen to cloche");
-        return;
-    }
     buf_addf(&json, "{\"op\":\"go\",\"go\":%lld}", (long long)number);
-    kernel_do(k, &json);
+    answer(k, &json);
 }
 
 static void heard(struct kernel *k, json_t *message) {
@@ -654,7 +672,7 @@ int kernel_stdin(struct kernel *k, const char *value, struct err *e) {
     jw_object_end(&j);
     c->waits_for_input = false;
     live_changed(k->live);
-    kernel_do(k, &json);
+    answer(k, &json);
     return 0;
 }
 
@@ -706,13 +724,33 @@ void kernel_unquery(struct live *l, const void *arg) {
 
 /* ---- the queue ---- */
 
+static size_t size_of(const struct cell_request *q) {
+    return q->code_len + (q->stdin_text ? strlen(q->stdin_text) : 0) +
+           (q->env ? strlen(q->env) : 0);
+}
+
+static size_t count_waiting(const struct live *l) {
+    size_t bytes = 0;
+    for (const struct kernel *k = l->kernels; k; k = k->next) {
+        for (const struct cell *c = k->queue; c; c = c->next)
+            bytes += c->size;
+    }
+    return bytes;
+}
+
 int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
              struct cell **ret, struct err *e) {
+    size_t size = size_of(q), waiting = count_waiting(k->live);
     if (k->nqueued >= MAX_QUEUE)
         return err_user(e, "queue_full", "%u executions wait already in this kernel", k->nqueued);
+    /* SECURITY: who sent it need not stay, and so would not be limited by its connections. */
+    if (waiting && waiting + size > QUEUE_BYTES)
+        return err_user(e, "queue_full", "%zu bytes of code and input wait already in this sandbox",
+                        waiting);
     struct cell *c = cell_make(k, q, cb, e);
     if (!c)
         return -1;
+    c->size = size;
     *ret = c;
     *k->queue_end = c;
     k->queue_end = &c->next;

@@ -104,6 +104,7 @@ struct kernel {
     struct cell *running;
     struct cell *queue, **queue_end;
     unsigned nqueued, restarts, failures;
+    unsigned unread; /* answers, since it last had read all */
     uint64_t execution_count, last_query;
     struct output out[2];
     struct kernel_query *queries;
@@ -139,6 +140,7 @@ enum cell_status { CELL_OK, CELL_ERROR, CELL_TIMEOUT, CELL_MEMORY, CELL_KILLED, 
 struct cell_output {
     char *data, *metadata; /* owned: JSON objects */
     char *display_id;      /* owned, or NULL */
+    size_t size;           /* all of it */
     bool is_main;
 };
 
@@ -151,6 +153,7 @@ struct cell {
     enum cell_stop stop;
     enum cell_status status;
     struct cell_request req;
+    size_t size; /* of that */
     struct cell_callbacks cb;
     bool waits_for_input, clear_next, kernel_restarted, finishing, held, files_cut, resumed;
     struct timer timer, cpu_timer;
