@@ -70,6 +70,15 @@ void buf_commit(struct buf *b, size_t len) {
     b->data[b->len] = '\0';
 }
 
+void buf_drop(struct buf *b, size_t len) {
+    if (len >= b->len) {
+        buf_clear(b);
+        return;
+    }
+    memmove(b->data, b->data + len, b->len - len + 1);
+    b->len -= len;
+}
+
 void buf_add(struct buf *b, const void *data, size_t len) {
     char *to = buf_reserve(b, len);
     if (len)

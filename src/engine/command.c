@@ -545,6 +545,8 @@ int command_stdin(struct command *c, const void *data, size_t len, struct err *e
     if (c->stdin_data.len - c->stdin_at + len > STDIN_MAX)
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
                         c->stdin_data.len - c->stdin_at);
+    buf_drop(&c->stdin_data, c->stdin_at); /* one that is never empty does not grow */
+    c->stdin_at = 0;
     if (len == 0 && c->req.rows)
         buf_add(&c->stdin_data, &end, 1);
     else if (len == 0)
