@@ -169,7 +169,7 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
         return problem_plain(p, 422, "bad_value", "cmd and argv: give one of them");
-    if (env_check(body, p) < 0)
+    if (env_check(body, p) < 0 || cwd_check(body, p) < 0)
         return -1;
     q->argv = cmd ? shell_line(cmd, &total) : copy_list(json_object_get(body, "argv"), &total);
     q->env = field_dump(body, "env");

@@ -144,6 +144,24 @@ int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *
     return 0;
 }
 
+int cwd_check(const json_t *body, struct problem *p) {
+    return strlen(field_str(body, "cwd", "")) <= CWD_MAX
+               ? 0
+               : problem_plain(p, 422, "bad_value", "cwd has more than 4095 bytes");
+}
+
+int env_check_kept(const json_t *body, struct problem *p) {
+    const char *key;
+    json_t *value;
+    size_t size = 0;
+    json_object_foreach(json_object_get(body, "env"), key, value) size +=
+        strlen(key) + json_string_length(value) + 2;
+    if (size > ENV_KEPT_MAX)
+        return problem_plain(p, 422, "bad_value",
+                             "env has more than 32768 bytes; write them to a file");
+    return env_check(body, p);
+}
+
 int env_check(const json_t *body, struct problem *p) {
     const char *key;
     json_t *value;

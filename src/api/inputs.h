@@ -18,5 +18,10 @@ int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *
                 struct problem *p);
 /* The names in the member `env`. */
 int env_check(const json_t *body, struct problem *p);
+/* The same of an environment that stays with a sandbox or kernel: it goes into a journal. */
+#define ENV_KEPT_MAX 32768 /* bytes */
+int env_check_kept(const json_t *body, struct problem *p);
+#define CWD_MAX 4095 /* bytes */
+int cwd_check(const json_t *body, struct problem *p);
 /* An object or a list of the body as text, or NULL; the caller's. */
 char *field_dump(const json_t *body, const char *name);

@@ -237,7 +237,7 @@ void do_kernel_new(struct call *c) {
     struct err e;
     if (!l)
         return;
-    if (env_check(c->body, &p) < 0) {
+    if (env_check_kept(c->body, &p) < 0 || cwd_check(c->body, &p) < 0) {
         call_problem(c, &p);
         return;
     }

@@ -97,7 +97,7 @@ static int check_words(const json_t *body, struct problem *p) {
             return problem_plain(p, 422, "bad_value",
                                  "metadata: a name has 1 to 128 bytes, a value at most 1024");
     }
-    return env_check(body, p);
+    return env_check_kept(body, p);
 }
 
 static int read_request(struct call *c, struct live_request *q, struct problem *p) {

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define HEAD     4096
-#define TEXT_MAX (4u << 20)
+#define TEXT_MAX (8u << 20)
 #define SIZE     (HEAD + 2 * (off_t)TEXT_MAX)
 
 struct head {

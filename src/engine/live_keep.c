@@ -336,17 +336,25 @@ static int adopt(struct live *l, int *journal, struct err *e) {
     return 0;
 }
 
+/* Nobody would end it otherwise. */
+static void refuse(struct engine *g, uint64_t id, const struct err *why) {
+    struct wire_out o;
+    log_error("sandbox not taken over error=%s", log_text(why->text));
+    wire_begin(&o, WIRE_W_END);
+    wire_put_u64(&o, id);
+    chan_send(&g->warden, &o);
+}
+
 void live_adopt(struct engine *g, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
     uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
     uint32_t more = wire_get_u32(in);
     AUTO_FD journal = wire_take_fd(in);
     struct err e;
-    if (wire_end(in, &e) < 0)
-        return;
-    struct sandbox *s = sandbox_adopt(g, id, profile, slot, nknobs, in, &e);
+    struct sandbox *s =
+        wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, nknobs, in, &e);
     if (!s) {
-        log_error("sandbox not taken over error=%s", log_text(e.text));
+        refuse(g, id, &e);
         return;
     }
     struct live *l = live_inherit(g, s);
