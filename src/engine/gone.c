@@ -1,6 +1,6 @@
 /* See gone.h. A file of lines, appended to as sandboxes come and go, and written anew when a server
- * starts: "+ID\tTENANT" and "-ID\tTENANT\tREASON". What can be lost of it is an answer 410, which
- * becomes a 404. */
+ * starts or it has become long: "+ID\tTENANT" and "-ID\tTENANT\tREASON". What can be lost of it is
+ * an answer 410, which becomes a 404. */
 
 #include "engine/gone.h"
 
@@ -19,6 +19,7 @@
 #define NAME     "sandboxes.list"
 #define NEXT     "sandboxes.next"
 #define MOST     4096        /* remembered at a time; the oldest go first */
+#define LINES    16384       /* in the file, until it is written anew; those are below 1 kB each */
 #define FILE_MAX (16u << 20) /* bytes that are read back */
 #define LOST     "cloche was restarted, and its sandboxes ended with it"
 
@@ -31,7 +32,7 @@ struct entry {
 struct gone {
     int dir, file;
     struct entry *first, **end;
-    unsigned n;
+    unsigned n, lines;
 };
 
 static void free_entry(struct entry *x) {
@@ -79,18 +80,6 @@ static void put_line(struct buf *to, const char *tenant, const char *id, const c
              reason ? reason : "");
 }
 
-static void append(struct gone *g, const char *tenant, const char *id, const char *reason) {
-    AUTO_BUF line = BUF_INIT;
-    struct err e;
-    if (g->file < 0)
-        return;
-    put_line(&line, tenant, id, reason);
-    if (fd_write_all(g->file, line.data, line.len, &e) < 0) {
-        log_warn("list of sandboxes not written why=%s", log_text(e.text));
-        fd_close(&g->file);
-    }
-}
-
 static void read_line(struct gone *g, char *line) {
     char *rest = line + 1, *id = strsep(&rest, "\t"), *tenant = strsep(&rest, "\t");
     if (!id || !tenant || (line[0] != '+' && line[0] != '-'))
@@ -123,8 +112,24 @@ static int write_anew(struct gone *g, struct err *e) {
         return -1;
     if (renameat(g->dir, NEXT, g->dir, NAME) < 0)
         return err_sys(e, "rename %s", NEXT);
+    fd_close(&g->file);
     g->file = fd_take(&fd);
+    g->lines = g->n;
     return 0;
+}
+
+static void append(struct gone *g, const char *tenant, const char *id, const char *reason) {
+    AUTO_BUF line = BUF_INIT;
+    struct err e;
+    if (g->file < 0)
+        return;
+    put_line(&line, tenant, id, reason);
+    if ((g->lines >= LINES && write_anew(g, &e) < 0) ||
+        fd_write_all(g->file, line.data, line.len, &e) < 0) {
+        log_warn("list of sandboxes not written why=%s", log_text(e.text));
+        fd_close(&g->file);
+    }
+    g->lines++;
 }
 
 struct gone *gone_open(int dir) {
