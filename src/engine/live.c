@@ -549,10 +549,21 @@ static void nobody(void *arg, struct wire_in *in) {
     (void)arg, (void)in;
 }
 
+/* The kernel would refuse it, or kill for it, after it has tried for long to find some to spare. */
+static int check_memory(const struct live *l, const struct config_limits *next, struct err *e) {
+    uint64_t used = knobs_memory(l->sandbox->knobs);
+    if (next->memory_mb >= l->req.limits.memory_mb || used <= config_group_bytes(next))
+        return 0;
+    return err_user(e, "bad_value",
+                    "memory_mb of %u is too low: the sandbox uses %llu MB; delete files or "
+                    "restart kernels first",
+                    next->memory_mb, (unsigned long long)(used >> 20));
+}
+
 static int change_limits(struct live *l, const struct config_limits *want, struct err *e) {
     struct config_limits next = *want;
     if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
-        stage_knobs(l->sandbox, &next, true, e) < 0)
+        check_memory(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
         return -1;
     if (next.disk_mb != l->req.limits.disk_mb) {
         struct wire_out o;
