@@ -205,12 +205,15 @@ static void a_text_of_too_many_values_is_refused(void **state) {
     assert_non_null(text);
     memset(text, ' ', PAIR * MANY + PAIR);
     text[0] = '[';
-    for (size_t i = 0; i < MANY - 1; i++)
-        memcpy(text + 1 + i * 2, i ? ",0" : " 0", 2);
+    for (size_t i = 0; i < MANY - 1; i++) {
+        text[1 + i * 2] = i ? ',' : ' ';
+        text[2 + i * 2] = '0';
+    }
     text[PAIR * MANY] = ']';
     assert_int_equal(json_read(text, PAIR * MANY + 1, 4, &root, &e), 0);
     assert_int_equal(json_array_size(root), MANY - 1);
-    memcpy(text + PAIR * MANY - 6, ",0,0,0", 6);
+    for (size_t i = 0; i < 6; i++)
+        text[PAIR * MANY - 6 + i] = i % 2 ? '0' : ',';
     json_t *none = NULL;
     assert_int_equal(json_read(text, PAIR * MANY + 1, 4, &none, &e), -1);
     assert_non_null(strstr(e.text, "more than 500000 values: line 1"));
