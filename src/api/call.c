@@ -132,6 +132,7 @@ static const struct problem known[] = {
     {.status = 409, .code = "kernel_busy", .remediation = "try again later", .retryable = true},
     {.status = 409, .code = "kernel_failed", .remediation = "try again, or restart the kernel"},
     {.status = 404, .code = "no_such_command", .remediation = "GET the sandbox's /commands"},
+    {.status = 409, .code = "no_terminal", .remediation = "start one with GET …/commands/pty"},
     {.status = 409, .code = "command_over", .remediation = "GET the command for its result"},
     {.status = 409, .code = "stdin_closed", .remediation = "start it in the background"},
     {.status = 409, .code = "stdin_full", .remediation = "try again later", .retryable = true},

@@ -19,7 +19,7 @@
 
 #define MAX_STREAMS 32
 #define MAX_REF     256 /* bytes */
-#define ALLOWED     "execute, stdin, interrupt, resume"
+#define ALLOWED     "execute, stdin, interrupt, resize, resume"
 
 struct stream {
     struct session *session; /* NULL: this place is free */
@@ -193,6 +193,37 @@ static void do_message_interrupt(struct session *s, const json_t *body, const ch
          &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});
 }
 
+static const struct field resize_fields[] = {
+    {.name = "command_id", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
+    {.name = "rows",
+     .type = FIELD_INT,
+     .flags = FIELD_REQUIRED | FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = 1000},
+    {.name = "cols",
+     .type = FIELD_INT,
+     .flags = FIELD_REQUIRED | FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = 1000},
+};
+static const struct schema resize_schema = {"ResizeMessage", resize_fields, 3, false};
+
+/* Of the terminal of a command, whoever sits at it. */
+static void do_message_resize(struct session *s, const json_t *body, const char *ref) {
+    struct err e;
+    struct command *c = command_find(s->watcher.live, field_str(body, "command_id", ""), &e);
+    if (c && !command_has_terminal(c)) {
+        err_user(&e, "no_terminal", "the command has no terminal");
+        c = NULL;
+    }
+    if (!c) {
+        fail_with(s, ref, &e);
+        return;
+    }
+    command_resize(c, (uint32_t)field_int(body, "rows", 0), (uint32_t)field_int(body, "cols", 0));
+    tell(s, &(struct event){.type = "resized", .ref = ref, .members = "{}", .len = 2});
+}
+
 static const struct field resume_fields[] = {
     {.name = "execution_id", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
     {.name = "after",
@@ -237,6 +268,7 @@ static const struct message {
     {"execute", &cell_schema, do_message_execute},
     {"stdin", &stdin_schema, do_message_stdin},
     {"interrupt", &which_kernel_schema, do_message_interrupt},
+    {"resize", &resize_schema, do_message_resize},
     {"resume", &resume_schema, do_message_resume},
 };
 

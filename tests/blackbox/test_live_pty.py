@@ -9,7 +9,7 @@ import pytest
 from commands import Shell, Terminal, shell_of, soon
 from harness import LiveService
 from raw_http import resident_mb
-from raw_ws import CLOSE, TEXT, frame
+from raw_ws import CLOSE, TEXT, Socket, frame
 
 PROMPT = "PS1='[''ready] '\n"  # typed in two parts, so that its echo is not taken for it
 FLOOD = "while :; do echo 0123456789012345678901234567890123456789; done"
@@ -79,6 +79,23 @@ def test_size(shell: Shell) -> None:
         terminal.sees("begun")
         terminal.say(type="resize", rows=11, cols=22).sees("11 22")
         assert terminal.end()["exit_code"] == 3
+
+
+def test_size_from_the_sandboxs_own_connection(shell: Shell) -> None:
+    with (
+        shell.terminal("echo begun; read x; stty size") as terminal,
+        Socket(shell.service, path=f"{shell.url}/ws") as ws,
+    ):
+        terminal.sees("begun")
+        for wrong in (("cmd_x", 7, 9), (terminal.id, 0, 9), (terminal.id, 7, 1001)):
+            ws.say(type="resize", command_id=wrong[0], rows=wrong[1], cols=wrong[2])
+            assert ws.hear()["type"] == "failed"
+        ws.say(type="resize", ref="r", command_id=terminal.id, rows=12, cols=34)
+        assert ws.hear() == {"type": "resized", "ref": "r"}
+        terminal.type("\n").sees("12 34")
+        other = shell.try_command("sleep 1000", background=True).json["id"]
+        ws.say(type="resize", command_id=other, rows=12, cols=34)
+        assert ws.hear()["error"]["code"] == "no_terminal"
 
 
 def test_keys_typed_before_it_is_there(shell: Shell) -> None:

@@ -338,8 +338,8 @@ def test_only_a_sandbox_that_is_there_has_a_websocket(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("message", "code", "words"),
     [
-        (b"", "bad_json", "execute, stdin, interrupt, resume"),
-        (b"{", "bad_json", "execute, stdin, interrupt, resume"),
+        (b"", "bad_json", "execute, stdin, interrupt, resize, resume"),
+        (b"{", "bad_json", "execute, stdin, interrupt, resize, resume"),
         (b"[]", "bad_json", "array"),
         (b"[" * 100000, "bad_json", "execute"),
         (b"{}", "bad_value", "no type"),
