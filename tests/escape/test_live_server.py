@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from raw_http import Raw, post, resident_mb
 from raw_ws import BINARY, TEXT, Socket, frame
 
 GROWTH_MB = 200.0
-LONG = {"timeout_ms": 60000}
+LONG: dict[str, Any] = {"timeout_ms": 60000}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ SAY = "channel = input.__globals__['channel']\n"
 
 def test_displays_with_endless_names(live_service: LiveService, box: Box) -> None:
     before = resident_mb(live_service)
-    code = "for i in range(60): channel.event('display', data={}, metadata={}, display_id=name)"
+    code = "for i in range(36): channel.event('display', data={}, metadata={}, display_id=name)"
     result = box.run(SAY + "name = 'n' * (8 << 20)\n" + code, **LONG)
     assert result["status"] == "ok" and result["results_truncated"]
     bounded(live_service, before)
@@ -42,7 +43,7 @@ def test_displays_with_endless_names(live_service: LiveService, box: Box) -> Non
 
 def test_errors_without_end(live_service: LiveService, box: Box) -> None:
     before = resident_mb(live_service)
-    code = "for i in range(60): channel.event('error', name='E', value=str(i) + text, traceback=[])"
+    code = "for i in range(36): channel.event('error', name='E', value=str(i) + text, traceback=[])"
     result = box.run(SAY + "text = 'e' * (8 << 20)\n" + code, **LONG)
     assert result["error"]["value"].startswith("0e"), "the first one counts"
     bounded(live_service, before)
