@@ -124,9 +124,9 @@ static PyObject *flush(PyObject *self, PyObject *none) {
         Py_END_ALLOW_THREADS;
         how = judge(why);
     } while (how > 0);
-    if (how < 0)
-        return NULL;
-    Py_RETURN_NONE;
+    if (how == 0)
+        Py_RETURN_NONE;
+    return NULL;
 }
 
 /* Without waiting: false when that cannot be. */
