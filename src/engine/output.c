@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define CHUNK        65536
+#define CHUNK        32768 /* fits into one message to a client of the socket */
 #define DRAIN_CHUNKS 64
 
 static size_t keep(struct output *o, const char *data, size_t len) {

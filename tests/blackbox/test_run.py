@@ -53,6 +53,12 @@ def test_bytes_pass_through_unchanged(engine: Engine) -> None:
     assert done.stdout == bytes(range(256))
 
 
+def test_more_than_a_message_holds(engine: Engine) -> None:
+    code = "import os\nfor i in range(20): os.write(1, bytes([65 + i]) * 65536)"
+    done = engine.cli("--output", "2000000", "-c", code)
+    assert done.stdout == b"".join(bytes([65 + i]) * 65536 for i in range(20))
+
+
 def test_an_empty_program_does_nothing(engine: Engine) -> None:
     done = engine.cli("-c", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
