@@ -50,7 +50,9 @@ REHEARSED_WITH = {
     "matplotlib": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('a')",
 }
 
-Streams = Tuple[Callable[[bytes], int], Callable[[bytes], int], Callable[[], None]]
+Streams = Tuple[
+    Callable[[bytes], int], Callable[[bytes], int], Callable[[], None], Callable[[str], int]
+]
 
 _shell: Any = None
 _run_cell: Any = None
@@ -342,9 +344,12 @@ def _replace_streams(streams: Streams) -> None:
             "writable": staticmethod(lambda: True),
         }
         raw: Any = type("Stream", (io.RawIOBase,), members)()
-        stream: Any = io.TextIOWrapper(
-            raw, "utf-8", "strict" if fd == 1 else "backslashreplace", "\n", write_through=True
-        )
+        errors = "strict" if fd == 1 else "backslashreplace"
+        text: Dict[str, Any] = {"__module__": "_io"}
+        if fd == 1:
+            text["write"] = staticmethod(streams[3])
+        kind: Any = type("TextIOWrapper", (io.TextIOWrapper,), text)
+        stream: Any = kind(raw, "utf-8", errors, "\n", write_through=True)
         stream.mode = "w"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

@@ -8,6 +8,6 @@
 #include <Python.h>
 
 /* In a kernel that runs no user code yet. A tuple of functions for cell/live.py: write(bytes) for
- * stdout, write(bytes) for stderr, which has stdout written first and does not wait, and flush().
- */
+ * stdout, write(bytes) for stderr, which has stdout written first and does not wait, flush(), and
+ * write(str) for stdout. */
 PyObject *stdout_begin(void);
