@@ -478,7 +478,8 @@ def test_an_interrupt_ends_a_command_with_its_children(kernel: Kernel) -> None:
     kernel.interrupt()
     outcome = kernel.collect()
     assert (outcome.status, outcome.stdout) == ("interrupted", "")
-    assert is_gone(pid)
+    while not is_gone(pid):  # it was told to; the test's own limit is for one that is not
+        os.sched_yield()
 
 
 def test_a_cell_may_catch_its_interrupt(kernel: Kernel) -> None:
@@ -525,10 +526,10 @@ def test_interrupts_at_any_moment_leave_one_done_each(kernel: Kernel) -> None:
     assert set(statuses) == {"ok", "error", "interrupted"}
     while kernel.run("stop.set()\nthread.join()").status != "ok":
         pass
-    while kernel.run("pass").status != "ok":  # the last may be this one's
-        pass
-    assert kernel.run("x").text == "1"
-    assert kernel.run("import asyncio\nawait asyncio.sleep(0)\nx").text == "1"
+    for code in ("x", "import asyncio\nawait asyncio.sleep(0)\nx"):
+        while (outcome := kernel.run(code)).status == "interrupted":  # the last may be this one's
+            pass
+        assert outcome.text == "1"
 
 
 # ---- what user code does to its kernel ----
