@@ -151,7 +151,9 @@ def _interrupted(task: Any, loop: Any) -> Any:
 
 def run_coroutine(coro: Any) -> Any:
     """For cells with await. None of it may go on in a later cell."""
-    loop = get_asyncio_loop()
+    loop: Any = get_asyncio_loop()
+    if getattr(loop, "_stopping", False):  # an interrupt came between its stop and its end
+        loop._stopping = False
     task = loop.create_task(coro)
     try:
         return loop.run_until_complete(task)
