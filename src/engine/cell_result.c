@@ -55,31 +55,6 @@ static void put_text(struct jw *j, const struct cell *c) {
         jw_null(j);
 }
 
-static void put_denied(struct jw *j, const struct cell *c) {
-    jw_key(j, "denied");
-    jw_array(j);
-    for (unsigned i = 0; i < c->ndenied; i++) {
-        jw_object(j);
-        jw_key_str(j, "op", c->denied[i].op);
-        jw_key_str(j, "detail", c->denied[i].detail);
-        jw_key_str(j, "rule", c->denied[i].rule);
-        jw_object_end(j);
-    }
-    jw_array_end(j);
-}
-
-static void put_usage(struct jw *j, const struct cell *c) {
-    struct run_receipt t = cell_receipt(c);
-    jw_key(j, "usage");
-    jw_object(j);
-    jw_key_real(j, "wall_ms", t.wall_ms);
-    jw_key_real(j, "queue_ms", t.queue_ms);
-    jw_key_real(j, "cpu_ms", t.cpu_ms);
-    jw_key_uint(j, "memory_peak_bytes", c->memory_peak);
-    jw_key_uint(j, "output_bytes", c->total[0] + c->total[1]);
-    jw_object_end(j);
-}
-
 static void put_end(struct jw *j, const struct cell *c) {
     static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
     bool cut = c->cut[0] || c->cut[1] || c->outputs_cut;
@@ -92,8 +67,8 @@ static void put_end(struct jw *j, const struct cell *c) {
     jw_key_str(j, "kernel_id", c->kernel_id);
     jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
     jw_key_str(j, "limit_hit", limits[limit]);
-    put_denied(j, c);
-    put_usage(j, c);
+    struct run_receipt t = cell_receipt(c);
+    receipt_put(j, &t, c->memory_peak, c->total[0] + c->total[1]);
     jw_key_str(j, "profile", c->profile);
     jw_key_bool(j, "warm", true);
 }

@@ -115,31 +115,6 @@ static void put_error(struct jw *j, const struct run *r) {
     jw_object_end(j);
 }
 
-static void put_denied(struct jw *j, const struct run *r) {
-    jw_key(j, "denied");
-    jw_array(j);
-    for (unsigned i = 0; i < r->ndenied; i++) {
-        jw_object(j);
-        jw_key_str(j, "op", r->denied[i].op);
-        jw_key_str(j, "detail", r->denied[i].detail);
-        jw_key_str(j, "rule", r->denied[i].rule);
-        jw_object_end(j);
-    }
-    jw_array_end(j);
-}
-
-static void put_usage(struct jw *j, const struct run *r) {
-    jw_key(j, "usage");
-    jw_object(j);
-    struct run_receipt t = run_receipt(r);
-    jw_key_real(j, "wall_ms", t.wall_ms);
-    jw_key_real(j, "queue_ms", t.queue_ms);
-    jw_key_real(j, "cpu_ms", t.cpu_ms);
-    jw_key_uint(j, "memory_peak_bytes", r->usage.memory_peak);
-    jw_key_uint(j, "output_bytes", r->out[0].total + r->out[1].total);
-    jw_object_end(j);
-}
-
 static double ms_between(uint64_t from_ns, uint64_t to_ns) {
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
 }
@@ -156,6 +131,28 @@ struct run_receipt run_receipt(const struct run *r) {
         .refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL,
         .denied = r->denied,
         .ndenied = r->ndenied};
+}
+
+void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
+                 uint64_t output_bytes) {
+    jw_key(j, "denied");
+    jw_array(j);
+    for (unsigned i = 0; i < t->ndenied; i++) {
+        jw_object(j);
+        jw_key_str(j, "op", t->denied[i].op);
+        jw_key_str(j, "detail", t->denied[i].detail);
+        jw_key_str(j, "rule", t->denied[i].rule);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+    jw_key(j, "usage");
+    jw_object(j);
+    jw_key_real(j, "wall_ms", t->wall_ms);
+    jw_key_real(j, "queue_ms", t->queue_ms);
+    jw_key_real(j, "cpu_ms", t->cpu_ms);
+    jw_key_uint(j, "memory_peak_bytes", memory_peak);
+    jw_key_uint(j, "output_bytes", output_bytes);
+    jw_object_end(j);
 }
 
 void run_result_json(const struct run *r, const struct result_options *o, struct buf *to) {
@@ -192,8 +189,8 @@ void run_result_json(const struct run *r, const struct result_options *o, struct
     jw_key_null(&j, "kernel_id");
     jw_key_bool(&j, "kernel_restarted", false);
     jw_key_str(&j, "limit_hit", limits[r->limit]);
-    put_denied(&j, r);
-    put_usage(&j, r);
+    struct run_receipt t = run_receipt(r);
+    receipt_put(&j, &t, r->usage.memory_peak, r->out[0].total + r->out[1].total);
     jw_key_str(&j, "profile", r->pool->config->name);
     jw_key_bool(&j, "warm", r->warm);
     jw_object_end(&j);

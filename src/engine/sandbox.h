@@ -98,6 +98,11 @@ int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool
 int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
                   struct config_limits *l, struct err *e);
 
+/* result.c: `denied` and `usage`, into an object that is open. */
+struct jw;
+void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
+                 uint64_t output_bytes);
+
 /* reload.c */
 void engine_reload(struct engine *g, struct wire_in *in);
 
