@@ -250,6 +250,11 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         if (s)
             sandbox_gone(s);
         break;
+    case WIRE_W_FORGET:
+        index = wire_get_u32(in);
+        if (index < g->config.max_sandboxes)
+            knobs_done(&g->knobs[index]);
+        break;
     case WIRE_W_PROFILE:
         on_profile(g, in);
         break;

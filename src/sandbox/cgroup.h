@@ -1,7 +1,7 @@
 #pragma once
 /* Control groups behind one facade: v2, and v1 where the controllers live there.
  *
- * The warden makes one group per slot and keeps it for as long as it lives; sandboxes come and go
+ * The warden makes one group per slot and keeps it while it may be needed; sandboxes come and go
  * in it (cheap to reuse, dear to make). Descriptors carry their permission with them: a slot's
  * `procs` files let a zygote's child attach itself (write "0"), its `knobs` let the server set
  * limits and read usage without privilege. A knob's open file is shared with the server, its

@@ -248,6 +248,7 @@ int main(void) {
     w.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &w};
     w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};
     w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
+    w.spare_timer = (struct timer){.fn = slots_spare, .arg = &w};
     w.server_chan = (struct chan){.fd = -1, .gone = true};
     for (int fd = 3; fd < HTTP_FDS; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {

@@ -10,6 +10,9 @@
 
 #define RECHECK_NS 20000000u
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
+#define SPARE_NS   5000000000u
+#define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
+#define AT_ONCE    16 /* are removed before others have their turn */
 
 struct slot *slots_find(struct warden *w, uint64_t sandbox) {
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
@@ -52,6 +55,8 @@ struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e
         err_wrap(e, "control group");
         return NULL;
     }
+    if (++w->used > w->most_used)
+        w->most_used = w->used;
     s->state = SLOT_USED;
     s->failed = s->orphan = false;
     s->nursery = n;
@@ -68,6 +73,7 @@ void slots_end(const struct slot *s) {
 
 void slots_release(struct warden *w, struct slot *s) {
     kept_free(s);
+    w->used--;
     s->state = SLOT_FREE;
     if (s->made && !cgroup_slot_is_clean(&w->cgroups, &s->cgroup)) {
         s->state = SLOT_DIRTY;
@@ -75,6 +81,8 @@ void slots_release(struct warden *w, struct slot *s) {
         if (!w->dirty_timer.place)
             loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
     }
+    if (!w->spare_timer.place)
+        loop_timer(w->loop, &w->spare_timer, now_ns() + SPARE_NS);
     nurseries_left(w, s->nursery);
 }
 
@@ -102,4 +110,36 @@ void slots_recheck(struct timer *t) {
     }
     if (more)
         loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+}
+
+static bool is_spare(const struct slot *s) {
+    return s->made && s->state == SLOT_FREE;
+}
+
+static void forget(struct warden *w, struct slot *s) {
+    struct wire_out o;
+    cgroup_slot_done(&w->cgroups, &s->cgroup, true);
+    s->made = false;
+    wire_begin(&o, WIRE_W_FORGET);
+    wire_put_u32(&o, (uint32_t)(s - w->slots));
+    chan_send(&w->server_chan, &o);
+}
+
+void slots_spare(struct timer *t) {
+    struct warden *w = t->arg;
+    unsigned spare = 0, forgotten = 0, keep = w->most_used - w->used + SPARE;
+    for (unsigned i = 0; i < w->config.max_sandboxes; i++)
+        spare += is_spare(&w->slots[i]);
+    for (unsigned i = w->config.max_sandboxes; i-- && spare > keep && forgotten < AT_ONCE;) {
+        if (!is_spare(&w->slots[i]))
+            continue;
+        forget(w, &w->slots[i]);
+        forgotten++;
+        spare--;
+    }
+    bool later = forgotten < AT_ONCE;
+    if (later)
+        w->most_used = w->used;
+    if (spare > SPARE)
+        loop_timer(w->loop, t, now_ns() + (later ? SPARE_NS : RECHECK_NS));
 }

@@ -58,7 +58,8 @@ struct warden {
     struct idmap ids;
     struct cgroup_root cgroups;
     struct cgroup_limits limits;
-    struct slot *slots; /* config.max_sandboxes of them */
+    struct slot *slots;       /* config.max_sandboxes of them */
+    unsigned used, most_used; /* slots; most since slots_spare looked last */
     uint64_t last_sandbox;
     struct nursery_child *all;                            /* owned */
     struct nursery_child *nurseries[CONFIG_MAX_PROFILES]; /* borrowed: NULL for a removed profile */
@@ -69,7 +70,7 @@ struct warden {
     pid_t server;
     struct chan server_chan;
     uint64_t server_started_ns;
-    struct timer server_restart, dirty_timer;
+    struct timer server_restart, dirty_timer, spare_timer;
     dev_t socket_dev;
     ino_t socket_ino; /* of the socket's name; 0 when it has none that we can reach */
     bool stopping;
@@ -126,6 +127,9 @@ void slots_end(const struct slot *s);
 /* The sandbox is gone. */
 void slots_release(struct warden *w, struct slot *s);
 void slots_recheck(struct timer *t);
+/* Control groups that nobody has needed for a while are removed: the kernel's memory for each is
+ * about a megabyte. */
+void slots_spare(struct timer *t);
 
 /* spawn.c: the one place that forks. The descriptors become 3, 4, … of the new program. */
 struct spawn {

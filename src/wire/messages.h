@@ -24,6 +24,7 @@
                           W_KERNEL_MADE follow (number 0 is in SANDBOX_FDS_, as ends that are shut  \
                           when it is gone), and W_EXITED of those that ended meanwhile */           \
     X(W_GONE)          /* u64 sandbox                                      all of it is dead */     \
+    X(W_FORGET)        /* u32 slot          its control group is gone: let its knobs go too */      \
     X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */      \
     X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */  \
     X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far */       \

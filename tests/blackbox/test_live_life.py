@@ -477,3 +477,26 @@ def test_bad_requests_name_the_field(client: Client, box: Box) -> None:
     for path in ("/v1/sandboxes/sbx_no", "/v1/sandboxes/x", "/v1/sandboxes/%00"):
         assert client.ask("GET", path).status in (400, 404), path
     assert len(client.listed()["sandboxes"]) == 1
+
+
+def test_the_machine_gets_back_what_many_took(start_live: Starter) -> None:
+    """Control groups that nobody needs any more go; those that are used again are made again."""
+    service = start_live("--profiles", "base", "--pool", "1")
+    client = Client(service.port)
+
+    service.remember()
+
+    def groups() -> int:
+        """As many as are in the hierarchy that has most."""
+        return max(len(next(os.walk(path))[1]) for path in service.own_cgroups())
+
+    def use_many() -> list[Box]:
+        boxes = [client.box() for _ in range(40)]
+        assert groups() > 40
+        assert all(box.run("'here'")["text"] == "'here'" for box in boxes[::10])
+        return boxes
+
+    for box in use_many():
+        box.delete()
+    assert eventually(lambda: groups() < 30), groups()
+    use_many()
