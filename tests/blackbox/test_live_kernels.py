@@ -28,8 +28,8 @@ while True:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    """One whose grace period is short."""
-    options = ("--profiles", "base", "--live-grace-ms", "300")
+    """One whose grace period is short, but not for a cell that a busy machine lets wait."""
+    options = ("--profiles", "base", "--live-grace-ms", "2000")
     service = LiveService(tmp_path_factory.mktemp("quick"), *options)
     try:
         service.settle()

@@ -272,8 +272,10 @@ def test_two_connections_see_the_same(sandbox: Sandbox) -> None:
 def test_what_was_started_is_interrupted_when_its_client_goes(sandbox: Sandbox) -> None:
     ws = sandbox.connect()
     ws.say(type="execute", code="kept = 5\nprint('in')\nwhile True: pass", **LONG)
+    seen = until(ws, "stdout")
     ws.say(type="execute", code="never = 1", **LONG)
-    names = [m["execution_id"] for m in until(ws, "stdout") if m["type"] == "accepted"]
+    seen += until(ws, "accepted")
+    names = [m["execution_id"] for m in seen if m["type"] == "accepted"]
     ws.reset()
 
     def done(name: str) -> Any:
