@@ -61,21 +61,20 @@ static void free_following(void *state) {
 static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
                      size_t len) {
     struct following *w = f->arg;
-    AUTO_BUF frame = BUF_INIT;
+    struct http_req *r = w->call->req;
+    char head[80];
     if (!type) {
         w->from.arg = NULL; /* it is over */
-        http_end(w->call->req);
+        http_end(r);
         return;
     }
-    if (w->lines)
-        buf_addf(&frame, "{\"seq\":%llu,\"event\":\"%s\",\"data\":", (unsigned long long)number,
-                 type);
-    else
-        buf_addf(&frame, "id: %llu\nevent: %s\ndata: ", (unsigned long long)number, type);
-    buf_add(&frame, json, len);
-    buf_adds(&frame, w->lines ? "}\n" : "\n\n");
-    http_write(w->call->req, frame.data, frame.len);
-    bool full = http_backlog(w->call->req) > HTTP_HIGH_WATER;
+    snprintf(head, sizeof head,
+             w->lines ? "{\"seq\":%llu,\"event\":\"%s\",\"data\":" : "id: %llu\nevent: %s\ndata: ",
+             (unsigned long long)number, type);
+    http_write(r, head, strlen(head));
+    http_write(r, json, len);
+    http_write(r, w->lines ? "}\n" : "\n\n", 2);
+    bool full = http_backlog(r) > HTTP_HIGH_WATER;
     if (w->from.arg && full)
         w->from.hold(w->from.arg, true);
     else if (!w->from.arg)

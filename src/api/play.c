@@ -152,19 +152,20 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
                                                .receipt = &t});
 }
 
-static void end_record(struct play *x, const struct cell *c, const struct err *why) {
+static void end_record(struct play *x, struct cell *c, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
         struct problem p = problem_of(why);
         problem_json(&p, &json);
         record_event(x->record, "failed", json.data, json.len);
+        record_end(x->record, json.data, json.len);
     } else {
-        AUTO_BUF end = BUF_INIT;
-        cell_result_json(c, true, &end);
-        record_event(x->record, "end", end.data, end.len);
-        cell_result_json(c, false, &json);
+        struct buf text[2];
+        cell_result_json(c, &json);
+        cell_take_text(c, text);
+        record_event(x->record, "end", json.data, json.len);
+        record_end_with(x->record, json.data, json.len, text);
     }
-    record_end(x->record, json.data, json.len);
 }
 
 static void on_done(void *arg, struct cell *c, const struct err *why) {

@@ -3,6 +3,7 @@
 #include "api/records.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct record {
     struct event *events;
     size_t nevents, cap, bytes;
     uint64_t last;
-    struct buf result;
+    bool apart; /* stdout and stderr are in `text`, not in the result */
+    struct buf result, text[2];
     struct follower *followers;
 };
 
@@ -45,7 +47,13 @@ static void record_free(struct record *rec) {
         free(rec->events[i].json);
     free(rec->events);
     buf_done(&rec->result);
+    buf_done(&rec->text[0]);
+    buf_done(&rec->text[1]);
     free(rec);
+}
+
+static size_t bytes_of(const struct record *rec) {
+    return rec->bytes + rec->result.len + rec->text[0].len + rec->text[1].len;
 }
 
 static struct record **chain_of(struct records *r, const char *id) {
@@ -63,7 +71,7 @@ static void forget(struct records *r, struct record **at) {
     *at = rec->newer;
     if (r->end == &rec->newer)
         r->end = at;
-    r->bytes -= rec->bytes + rec->result.len;
+    r->bytes -= bytes_of(rec);
     record_free(rec);
 }
 
@@ -107,7 +115,7 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     rec->all = r;
-    rec->result = (struct buf)BUF_INIT;
+    rec->result = rec->text[0] = rec->text[1] = (struct buf)BUF_INIT;
     rec->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     copy(rec->id, sizeof rec->id, id);
     copy(rec->tenant, sizeof rec->tenant, tenant);
@@ -175,6 +183,35 @@ void record_end(struct record *rec, const char *json, size_t len) {
     }
 }
 
+void record_end_with(struct record *rec, const char *json, size_t len, struct buf text[2]) {
+    rec->apart = true;
+    for (int i = 0; i < 2; i++) {
+        rec->text[i] = text[i];
+        rec->all->bytes += text[i].len;
+        text[i] = (struct buf)BUF_INIT;
+    }
+    record_end(rec, json, len);
+}
+
+static void put_together(struct record *rec) {
+    struct buf whole = BUF_INIT;
+    struct jw j = JW_INIT(&whole);
+    size_t before = bytes_of(rec);
+    jw_object(&j);
+    jw_key(&j, "stdout");
+    jw_strn(&j, rec->text[0].data, rec->text[0].len);
+    jw_key(&j, "stderr");
+    jw_strn(&j, rec->text[1].data, rec->text[1].len);
+    buf_addc(&whole, ',');
+    buf_add(&whole, rec->result.data + 1, rec->result.len - 1);
+    buf_done(&rec->text[0]);
+    buf_done(&rec->text[1]);
+    buf_done(&rec->result);
+    rec->result = whole;
+    rec->apart = false;
+    rec->all->bytes += bytes_of(rec) - before;
+}
+
 struct record *records_find(struct records *r, const char *tenant, const char *id) {
     tidy(r);
     for (struct record *rec = *chain_of(r, id); rec; rec = rec->chain) {
@@ -193,7 +230,9 @@ const char *record_id(const struct record *rec) {
 double record_created(const struct record *rec) {
     return rec->created;
 }
-const struct buf *record_result(const struct record *rec) {
+const struct buf *record_result(struct record *rec) {
+    if (rec->apart)
+        put_together(rec);
     return &rec->result;
 }
 

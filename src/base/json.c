@@ -88,10 +88,10 @@ static size_t utf8_span(const unsigned char *p, size_t len, bool *ret_good) {
 }
 
 static void escape_ascii(struct buf *b, unsigned char c) {
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    const char *at = c ? strchr(from, c) : NULL;
-    if (at)
-        buf_add(b, (const char[]){'\\', to[at - from]}, 2);
+    static const char letters[0x80] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+                                       ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
+    if (letters[c])
+        buf_add(b, (const char[]){'\\', letters[c]}, 2);
     else
         buf_addf(b, "\\u%04x", c);
 }
@@ -136,6 +136,7 @@ static bool are_plain(const unsigned char *p) {
 void json_escape(struct buf *b, const char *text, size_t len) {
     const unsigned char *s = (const unsigned char *)text;
     size_t from = 0, n;
+    buf_reserve(b, len + len / 32); /* as much as most texts become */
     for (size_t at = 0; at < len; at += n) {
         bool good = true;
         while (len - at >= 8 && are_plain(s + at)) /* most of most texts */

@@ -73,16 +73,17 @@ static void put_end(struct jw *j, const struct cell *c) {
     jw_key_bool(j, "warm", true);
 }
 
-void cell_result_json(const struct cell *c, bool no_output, struct buf *to) {
+void cell_take_text(struct cell *c, struct buf ret[2]) {
+    for (int i = 0; i < 2; i++) {
+        ret[i] = c->text[i];
+        c->text[i] = (struct buf)BUF_INIT;
+    }
+}
+
+void cell_result_json(const struct cell *c, struct buf *to) {
     struct jw j = JW_INIT(to);
     bool timed_out = c->status == CELL_TIMEOUT;
     jw_object(&j);
-    if (!no_output) {
-        jw_key(&j, "stdout");
-        jw_strn(&j, c->text[0].data, c->text[0].len);
-        jw_key(&j, "stderr");
-        jw_strn(&j, c->text[1].data, c->text[1].len);
-    }
     if (timed_out || c->exit_code < 0)
         jw_key_null(&j, "exit_code");
     else
