@@ -293,6 +293,7 @@ def test_a_body_that_could_never_fit_is_too_large(start_service: Starter) -> Non
     assert "2097152" in reply.json["error"]["message"]
 
 
+@pytest.mark.once
 def test_large_bodies_that_wait_leave_memory_bounded(start_service: Starter) -> None:
     options = ("--max-sandboxes", "1", "--pool", "1", "--bodies-mb", "64", "--queue-ms", "600000")
     service = start_service("--profiles", "base", *options)

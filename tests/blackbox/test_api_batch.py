@@ -25,6 +25,7 @@ def by_index(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: int(line["index"]))
 
 
+@pytest.mark.once
 def test_two_hundred_programs_give_two_hundred_results(service: Service) -> None:
     items = [{"code": f"{i} * {i}", "timeout_ms": 60000} for i in range(200)]
     lines = by_index(batch(service, items))

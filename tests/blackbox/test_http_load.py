@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from harness import Caller, Service, eventually
 from raw_http import (
     Raw,
@@ -71,6 +73,7 @@ def test_ten_times_more_work_than_slots(start_service: Callable[..., Service]) -
     service.check_no_leak()
 
 
+@pytest.mark.once
 def test_a_queue_that_is_long_enough_answers_all(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK, "--queue-max", "1000", "--queue-ms", "600000")
     assert judged(ask(service, HELLO)) == "200"
@@ -165,6 +168,7 @@ def test_a_batch_with_a_single_sandbox(start_service: Callable[..., Service]) ->
     assert all(line["stdout"] == f"{line['index']}\n" for line in lines)
 
 
+@pytest.mark.once
 def test_a_batch_of_a_thousand(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK)
     assert judged(ask(service, HELLO)) == "200"

@@ -490,6 +490,7 @@ def test_a_client_that_leaves_an_upload_leaves_nothing(impatient: Service) -> No
         assert eventually(lambda: stored(impatient) == before), stored(impatient) - before
 
 
+@pytest.mark.once
 def test_uploads_and_downloads_do_not_sit_in_memory(start_service: Callable[..., Service]) -> None:
     service = start_service("--profiles", "base", "--max-file-mb", "600")
     size = 512 << 20
@@ -700,6 +701,7 @@ def test_a_client_that_does_not_read_holds_its_program(service: Service) -> None
     assert json.loads(reply.body.split(b"event: result\ndata: ")[1])["exit_code"] == 0
 
 
+@pytest.mark.once
 def test_followers_who_do_not_read_cost_a_bounded_buffer(service: Service) -> None:
     """They follow another's run, which they must not hold up, nor may they fill the memory."""
     size = 20 << 20

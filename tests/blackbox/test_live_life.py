@@ -389,6 +389,7 @@ def test_two_deletes_at_once(tenants: KeyedLive) -> None:
 # ---------------------------------------------------------------------------- many
 
 
+@pytest.mark.once
 def test_a_hundred_keep_their_own(start_live: Starter) -> None:
     service = start_live(
         "--profiles",
@@ -479,6 +480,7 @@ def test_bad_requests_name_the_field(client: Client, box: Box) -> None:
     assert len(client.listed()["sandboxes"]) == 1
 
 
+@pytest.mark.once
 def test_the_machine_gets_back_what_many_took(start_live: Starter) -> None:
     """Control groups that nobody needs any more go; those that are used again are made again."""
     service = start_live("--profiles", "base", "--pool", "1")

@@ -223,6 +223,7 @@ def test_a_slow_reader_gets_everything(box: Box) -> None:
     assert text.split() == [str(i) for i in range(200)]
 
 
+@pytest.mark.once
 def test_a_quiet_stream_shows_that_it_is_alive(box: Box) -> None:
     code = "import time\ntime.sleep(1000)"
     path = box.path + "/execute"

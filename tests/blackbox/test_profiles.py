@@ -131,6 +131,7 @@ EVERYDAY_OUTPUT = (
 )
 
 
+@pytest.mark.once
 def test_every_python_that_is_here(with_profiles: Callable[..., Engine]) -> None:
     """One build of the zygote serves them all: threads, signals, callbacks, forks, errors."""
     pythons = other_pythons()

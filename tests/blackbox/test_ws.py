@@ -305,6 +305,7 @@ def test_a_slow_reader_slows_the_program(service: Service) -> None:
         assert read_all(slow) == 16 * MB
 
 
+@pytest.mark.once
 def test_a_program_that_does_not_read_slows_the_client(service: Service) -> None:
     code = (
         "import sys, time\nprint('there', flush=True)\n"

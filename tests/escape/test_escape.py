@@ -289,6 +289,7 @@ def resident_bytes(engine: Engine) -> int:
     return int(statm[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.once
 def test_clients_that_never_read_cost_bounded_memory(engine: Engine) -> None:
     code = "import os\nwhile True: os.write(1, bytes(65536))"
     before = resident_bytes(engine)
@@ -305,6 +306,7 @@ def test_clients_that_never_read_cost_bounded_memory(engine: Engine) -> None:
 # ---------------------------------------------------------------------------- neighbours
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("profile", ["base", "data"])
 def test_no_memory_of_others(engine: Engine, profile: str) -> None:
     """Of an earlier program (in its code, its arguments, its environment and its output), of one
@@ -345,6 +347,7 @@ DRAW_NUMPY = (
 )
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("code, runs", [(DRAW, 200), (DRAW_NUMPY, 60)], ids=["base", "data"])
 def test_nothing_random_repeats(engine: Engine, code: str, runs: int) -> None:
     draws: list[list[bytes]] = []

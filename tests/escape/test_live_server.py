@@ -33,6 +33,7 @@ def bounded(service: LiveService, before: float) -> None:
 SAY = "channel = input.__globals__['channel']\n"
 
 
+@pytest.mark.once
 def test_displays_with_endless_names(live_service: LiveService, box: Box) -> None:
     before = resident_mb(live_service)
     code = "for i in range(36): channel.event('display', data={}, metadata={}, display_id=name)"
@@ -41,6 +42,7 @@ def test_displays_with_endless_names(live_service: LiveService, box: Box) -> Non
     bounded(live_service, before)
 
 
+@pytest.mark.once
 def test_errors_without_end(live_service: LiveService, box: Box) -> None:
     before = resident_mb(live_service)
     code = "for i in range(36): channel.event('error', name='E', value=str(i) + text, traceback=[])"
@@ -49,6 +51,7 @@ def test_errors_without_end(live_service: LiveService, box: Box) -> None:
     bounded(live_service, before)
 
 
+@pytest.mark.once
 def test_a_display_that_is_updated_without_end(box: Box) -> None:
     code = (
         "h = display('', display_id=True)\nfor i in range(30): h.update(str(i) + 'u' * (4 << 20))"
@@ -72,6 +75,7 @@ for i in range(9): display(i)
 """
 
 
+@pytest.mark.once
 def test_a_cell_is_not_ended_for_questions_that_wait(live_service: LiveService, box: Box) -> None:
     """Long ones, more than the socket holds; then it shows something, and waits to be heard."""
     running = box.later(WAITS, **LONG)
@@ -94,6 +98,7 @@ def test_output_of_commands_has_a_maximum(live_service: LiveService, box: Box) -
     error(reply, 422, "limit_too_high", "output")
 
 
+@pytest.mark.once
 def test_a_terminal_shows_more_than_is_kept(live_service: LiveService, box: Box) -> None:
     before = resident_mb(live_service)
     path = box.path + "/commands/pty?cmd=yes%20%7C%20head%20-c%2030000000%3B%20echo%20the-end"
