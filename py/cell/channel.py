@@ -114,6 +114,7 @@ class Channel:
         self._pid = self._thread = 0
         self._waiting: Deque[Message] = deque()  # came while we waited for something else
         self._heard = 0
+        self._lost: Optional[OSError] = None  # why what was printed did not arrive
         self._lock = threading.RLock()
 
     def open(
@@ -134,6 +135,8 @@ class Channel:
         for name in ("stdout", "stderr"):
             try:
                 getattr(sys, name).flush()
+            except OSError as why:
+                self._lost = self._lost or why
             except Exception:  # replaced, closed, gone: as the user wanted it
                 pass
             except BaseException:
@@ -182,6 +185,11 @@ class Channel:
     def done(self, status: str, count: int) -> None:
         self.flush()
         with self._lock:
+            lost, self._lost = self._lost, None
+            if lost and status == "ok":
+                status, value = "error", f"{lost}: something that was printed is lost"
+                error = {"name": "OSError", "value": value, "traceback": []}
+                self.say({"ev": "error", "id": self.id, **error})
             end, self.id = self.id, None
             self.say({"ev": "done", "id": end, "status": status, "execution_count": count})
 

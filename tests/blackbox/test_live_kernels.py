@@ -180,6 +180,15 @@ def test_a_kernel_that_dies(box: Box, code: str, words: str, signal: int | None)
     fresh(box)
 
 
+@pytest.mark.parametrize("code", ["os.close(1)", "os.closerange(0, 3)", "os.dup2(reader, 1)"])
+def test_what_cannot_be_printed_is_not_lost_in_silence(box: Box, code: str) -> None:
+    box.run("import os\nreader, writer = os.pipe()")
+    result = box.run(f"kept = 1\n{code}\nprint('unheard')")
+    assert (result["status"], result["stdout"]) == ("error", "")
+    assert result["error"]["name"] == "OSError" and "is lost" in result["error"]["value"]
+    assert box.text("kept") == "1"
+
+
 def test_a_kernel_that_needs_too_much_memory(quick: LiveService) -> None:
     with Client(quick.port).box(limits={"memory_mb": 64}) as box:
         keep(box)
