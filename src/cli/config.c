@@ -38,6 +38,9 @@ static void write_value(struct jw *j, const struct options *o, const struct conf
     case SETTING_MODULES:
         jw_str(j, *(char *const *)p);
         break;
+    case SETTING_SECRET:
+        jw_str(j, **(char *const *)p ? "(set)" : "");
+        break;
     case SETTING_U32:
         jw_uint(j, *(const uint32_t *)p);
         break;

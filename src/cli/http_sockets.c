@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "cli/paths.h"
 
 #include <arpa/inet.h>
@@ -77,13 +78,19 @@ static bool is_loopback(const struct sockaddr *a) {
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static int bind_error(const struct config *c, struct err *e) {
+/* An address to listen on; `setting` is what says so. */
+struct address {
+    const char *host, *setting;
+    uint32_t port;
+};
+
+static int bind_error(const struct address *at, struct err *e) {
     if (errno == EADDRINUSE)
         return err_user(e, "port_taken",
-                        "port %u on %s is taken by another program; choose another with --port (or "
-                        "PORT), or --http off",
-                        c->http.port, c->http.host);
-    return err_user(e, "no_listen", "cannot listen on %s port %u: %s", c->http.host, c->http.port,
+                        "port %u on %s is taken by another program; choose another with %s, or "
+                        "--http off",
+                        at->port, at->host, at->setting);
+    return err_user(e, "no_listen", "cannot listen on %s port %u: %s", at->host, at->port,
                     strerror(errno));
 }
 
@@ -98,7 +105,7 @@ static void say_where(struct http_sockets *s, int fd) {
                  port);
 }
 
-static int listen_tcp(const struct config *c, const struct addrinfo *a, struct http_sockets *s,
+static int listen_tcp(const struct address *at, const struct addrinfo *a, struct http_sockets *s,
                       struct err *e) {
     const int one = 1;
     AUTO_FD fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -109,37 +116,77 @@ static int listen_tcp(const struct config *c, const struct addrinfo *a, struct h
     if (a->ai_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0)
-        return bind_error(c, e);
+        return bind_error(at, e);
     say_where(s, fd);
     s->fds[s->n++] = fd_take(&fd);
     return 0;
 }
 
-static int listen_host(const struct config *c, bool keys, struct http_sockets *s, struct err *e) {
+/* Whether anybody may listen there: SECURITY, see above. */
+static int check_open(const struct config *c, const struct address *at, const struct addrinfo *a,
+                      bool keys, struct err *e) {
+    if (keys || is_loopback(a->ai_addr) || strcmp(c->http.without_keys, "allow") == 0)
+        return 0;
+    return err_user(e, "no_keys",
+                    "host %s is not loopback and there are no API keys: anybody who reaches it "
+                    "could run programs; make a key with `cloche key add NAME`, or say "
+                    "--without-keys allow",
+                    at->host);
+}
+
+static int listen_host(const struct config *c, const struct address *at, bool keys,
+                       struct http_sockets *s, struct err *e) {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char port[16];
     int rc = 0;
-    snprintf(port, sizeof port, "%u", c->http.port);
-    int bad = getaddrinfo(c->http.host, port, &hints, &found);
+    snprintf(port, sizeof port, "%u", at->port);
+    int bad = getaddrinfo(at->host, port, &hints, &found);
     if (bad)
-        return err_user(e, "bad_value", "host is \"%.100s\": %s", c->http.host, gai_strerror(bad));
+        return err_user(e, "bad_value", "host is \"%.100s\": %s", at->host, gai_strerror(bad));
     unsigned most = HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS - 1;
-    for (const struct addrinfo *a = found; a && rc == 0 && s->n < most; a = a->ai_next) {
-        bool open = keys || is_loopback(a->ai_addr) || strcmp(c->http.without_keys, "allow") == 0;
-        rc = open
-                 ? listen_tcp(c, a, s, e)
-                 : err_user(e, "no_keys",
-                            "host %s is not loopback and there are no API keys: anybody who "
-                            "reaches it could run programs; make a key with `cloche key add NAME`, "
-                            "or say --without-keys allow",
-                            c->http.host);
-        if (c->http.port == 0)
+    for (const struct addrinfo *a = found; a && rc == 0; a = a->ai_next) {
+        if (s->n == most)
+            rc = err_user(e, "bad_value", "these are more than %d addresses to listen on",
+                          HTTP_MAX_LISTENERS - 1);
+        else if (check_open(c, at, a, keys, e) < 0 || listen_tcp(at, a, s, e) < 0)
+            rc = -1;
+        if (at->port == 0)
             break; /* two free ports would be two different ones */
     }
     freeaddrinfo(found);
     return rc;
+}
+
+/* "HOST:PORT", "[::1]:PORT" or "PORT", cut in place. */
+static int read_address(const struct config *c, char *text, struct address *ret, struct err *e) {
+    const struct num_rule rule = {"also_listen: the port", 0, 65535};
+    char *colon = strrchr(text, ':'), *host = text;
+    const char *port = colon ? colon + 1 : text;
+    size_t len = colon ? (size_t)(colon - text) : 0;
+    if (colon)
+        *colon = '\0';
+    if (len > 1 && text[0] == '[' && text[len - 1] == ']') {
+        text[len - 1] = '\0';
+        host++;
+    }
+    *ret = (struct address){len ? host : c->http.host, "--also-listen", 0};
+    return num_u32(port, &rule, &ret->port, e);
+}
+
+static int listen_also(const struct config *c, bool keys, struct http_sockets *s, struct err *e) {
+    AUTO_FREE char *list = xstrdup(c->http.also);
+    for (char *at = list; *at;) {
+        size_t len = strcspn(at, ",");
+        char *next = at + len + (at[len] == ',');
+        struct address a;
+        at[len] = '\0';
+        if (read_address(c, at, &a, e) < 0 || listen_host(c, &a, keys, s, e) < 0)
+            return -1;
+        at = next;
+    }
+    return 0;
 }
 
 static int listen_unix(const struct config *c, struct http_sockets *s, struct err *e) {
@@ -189,7 +236,10 @@ int http_sockets_open(struct config *c, struct http_sockets *ret, struct err *e)
     c->http.header_s = c->http.idle_s < 30 ? c->http.idle_s : 30;
     if (strcmp(c->http.mode, "off") == 0)
         return 0;
-    if (open_dirs(c, ret, &keys, e) < 0 || listen_host(c, keys, ret, e) < 0 ||
+    if (open_dirs(c, ret, &keys, e) < 0)
+        return -1;
+    const struct address first = {c->http.host, "--port (or PORT)", c->http.port};
+    if (listen_host(c, &first, keys, ret, e) < 0 || listen_also(c, keys, ret, e) < 0 ||
         listen_unix(c, ret, e) < 0)
         return -1;
     c->http.listeners = ret->n - HTTP_FD_DIRS_;

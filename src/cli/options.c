@@ -335,6 +335,7 @@ static int read_value(const struct options *o, size_t i, struct config *c, struc
     switch (s->type) {
     case SETTING_PATH:
     case SETTING_TEXT:
+    case SETTING_SECRET:
     case SETTING_CHOICE:
     case SETTING_SOME:
     case SETTING_MODULES:

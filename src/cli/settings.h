@@ -15,7 +15,8 @@ enum setting_type {
     SETTING_U32,
     SETTING_AUTO, /* the same, or "auto" */
     SETTING_U64,
-    SETTING_CORES, /* "1.5" is 150 percent */
+    SETTING_CORES,  /* "1.5" is 150 percent */
+    SETTING_SECRET, /* a text that is not shown */
 };
 
 #define SETTING_NOWHERE ((size_t)-1)
@@ -32,7 +33,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 65 };
+enum { SETTINGS_ = 75 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

@@ -87,13 +87,13 @@ void http_proceed(struct http_req *r) {
 }
 
 bool http_body_drains(const struct http_req *r) {
-    return r->stream && !http_header(r, MHD_HTTP_HEADER_EXPECT) &&
+    return (r->stream || r->form) && !http_header(r, MHD_HTTP_HEADER_EXPECT) &&
            http_body_length(r) <= STREAM_DRAIN_MAX;
 }
 
 static void throw_away(struct http_req *r, size_t len) {
     r->thrown += len;
-    if (r->thrown > (r->stream ? STREAM_DRAIN_MAX : DRAIN_MAX))
+    if (r->thrown > (r->stream || r->form ? STREAM_DRAIN_MAX : DRAIN_MAX))
         r->closing = true;
 }
 

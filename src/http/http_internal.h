@@ -21,7 +21,7 @@ struct http {
         struct http *http;
         struct watch watch;
         int fd; /* owned */
-    } listeners[4];
+    } listeners[16];
     unsigned nlisteners;
     unsigned nconns;
     size_t bodies;      /* what all requests hold; see http_take_body */

@@ -45,6 +45,7 @@ struct config_http {
     char *mode;         /* on, off */
     char *host;         /* an address or a name */
     uint32_t port;      /* 0: any free one */
+    char *also;         /* more HOST:PORT to listen on, with commas */
     char *unix_path;    /* of a socket to listen on as well, or "" */
     char *state_dir;    /* audit log, files, keys */
     char *file_dir;     /* of the stored files; "": below state_dir */
@@ -56,7 +57,12 @@ struct config_http {
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
     uint32_t max_connections, header_s, idle_s, drain_s;
     uint32_t pyrunner_timeout_s, pyrunner_memory_mb; /* what its programs may ask for */
-    uint32_t bodies_mb;                              /* bodies of requests under way, together */
+    char *runtime_replies;                           /* of Sandbox Runtime: bare, legacy */
+    uint32_t runtime_ttl_s, runtime_timeout_s;       /* of its sessions; of what runs */
+    uint32_t runtime_memory_kb, runtime_pids;        /* of its handlers */
+    char *efast_url, *efast_allow, *efast_token;     /* where its sessions may download from */
+    uint32_t efast_timeout_s;
+    uint32_t bodies_mb;                     /* bodies of requests under way, together */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
 };
 
@@ -94,7 +100,7 @@ static inline uint64_t config_group_bytes(const struct config_limits *l) {
 
 /* What the server is handed besides its own three when there is HTTP. */
 enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_DIRS_ };
-#define HTTP_MAX_LISTENERS 4
+#define HTTP_MAX_LISTENERS 16
 static inline unsigned config_http_fds(const struct config *c) {
     return c->http.listeners ? HTTP_FD_DIRS_ + c->http.listeners : 0;
 }
