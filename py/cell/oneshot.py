@@ -24,7 +24,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 import cloche_zygote
-from cell import hooks, rehearsal
+from cell import handler, hooks, rehearsal
 from cell.policy import Policy, PolicyError
 
 PATH = "/workspace/__main__.py"
@@ -124,6 +124,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "count_exitfuncs": atexit._ncallbacks,
         "run_exitfuncs": atexit._run_exitfuncs,
         "collect": gc.collect,
+        **handler.PARTS,
     }
     gc.freeze()
     cell["main"] = _main_module()  # not frozen: the collector looks after what a program makes

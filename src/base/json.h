@@ -58,6 +58,11 @@ void json_escape(struct buf *b, const char *text, size_t len);
 /* Whether it is UTF-8 throughout. */
 bool json_is_utf8(const char *text, size_t len);
 
+/* Whether it is one JSON value of any kind, at most JSON_VALUE_DEPTH levels deep, and nothing else.
+ */
+#define JSON_VALUE_DEPTH 512
+bool json_is_value(const char *text, size_t len);
+
 #define JSON_DEPTH_MAX  64 /* levels of arrays and objects, unless a caller wants less */
 #define JSON_VALUES_MAX 500000
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/sealed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -285,7 +286,6 @@ static void on_reply(struct kernel *k, json_t *message) {
 /* The text of a K_SAY, from a hostile process. 0 and *ret, or -1. */
 static int read_say(struct wire_in *in, struct buf *ret) {
     size_t len;
-    struct stat st;
     const uint8_t *data = wire_get_bytes(in, &len);
     if (in->bad)
         return -1;
@@ -294,17 +294,7 @@ static int read_say(struct wire_in *in, struct buf *ret) {
         return 0;
     }
     AUTO_FD fd = wire_take_fd(in);
-    /* SECURITY: a memfd only, sealed: a file of another kind might block, or change. */
-    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || !(seals & F_SEAL_WRITE) || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
-        !S_ISREG(st.st_mode) || st.st_size <= 0 || st.st_size > (off_t)SAY_MAX)
-        return -1;
-    char *to = buf_reserve(ret, (size_t)st.st_size);
-    ssize_t n = pread(fd, to, (size_t)st.st_size, 0);
-    if (n != st.st_size)
-        return -1;
-    buf_commit(ret, (size_t)n);
-    return 0;
+    return sealed_read(fd, SAY_MAX, ret);
 }
 
 /* SECURITY: whoever wants answers reads them: they would pile up here. (Questions that wait for the

@@ -133,6 +133,10 @@ struct run_receipt run_receipt(const struct run *r) {
         .ndenied = r->ndenied};
 }
 
+const struct buf *run_returned(const struct run *r) {
+    return &r->returned;
+}
+
 void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
                  uint64_t output_bytes) {
     jw_key(j, "denied");

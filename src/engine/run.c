@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/sealed.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -79,6 +80,7 @@ static void free_now(struct deferred *d) {
     for (unsigned i = 0; i < r->ntraceback; i++)
         free(r->traceback[i]);
     free(r->traceback);
+    buf_done(&r->returned);
     free(r);
 }
 
@@ -318,6 +320,15 @@ static void assign(void *owner, struct sandbox *s) {
         start(r);
 }
 
+static void take_returned(struct run *r, const struct done_msg *d) {
+    if (!(r->req.flags & RUN_HANDLER) || d->how != DONE_RETURNED)
+        return;
+    if (d->result_fd < 0)
+        buf_add(&r->returned, d->result, d->result_len);
+    else if (sealed_read(d->result_fd, DONE_MAX_RESULT, &r->returned) < 0)
+        buf_clear(&r->returned);
+}
+
 /* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
 static void frame(void *owner, struct wire_in *in) {
     struct run *r = owner;
@@ -338,6 +349,8 @@ static void frame(void *owner, struct wire_in *in) {
         r->signal = SIGKILL;
         return;
     }
+    AUTO_FD result = d.result_fd;
+    take_returned(r, &d);
     r->how = d.how;
     r->exit_code = (int)d.exit_code;
     r->said_cpu_us = d.cpu_us;
@@ -520,7 +533,7 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->timer = (struct timer){.fn = on_timer, .arg = r};
     r->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = r};
     r->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = r};
-    r->stdin_data = (struct buf)BUF_INIT;
+    r->stdin_data = r->returned = (struct buf)BUF_INIT;
     r->out[0].kept = r->out[1].kept = (struct buf)BUF_INIT;
     r->out[0].watch.fd = r->out[1].watch.fd = r->out[0].fd = r->out[1].fd = -1;
     r->free_later = (struct deferred){.fn = free_now, .arg = r};

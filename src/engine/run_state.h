@@ -56,6 +56,7 @@ struct run {
     char *error_name, *error_value;
     char **traceback;
     unsigned ntraceback;
+    struct buf returned; /* by a handler, in its own words: JSON if it is honest */
     struct knobs_usage usage;
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     enum limit_kind limit;

@@ -72,20 +72,26 @@ void done_put(struct wire_out *o, const struct done_msg *d) {
     wire_put_str(o, d->name);
     wire_put_str(o, d->value);
     put_strings(o, d->lines, d->nlines);
+    wire_put_bytes(o, d->result, d->result_fd < 0 ? d->result_len : 0);
+    if (d->result_fd >= 0)
+        wire_put_fd(o, d->result_fd);
 }
 
 int done_get(struct wire_in *i, struct done_msg *ret, struct err *e) {
-    *ret = (struct done_msg){0};
+    *ret = (struct done_msg){.result_fd = -1};
     uint32_t how = wire_get_u32(i);
     ret->exit_code = wire_get_u32(i);
     ret->cpu_us = wire_get_u64(i);
     ret->name = wire_get_str(i, WIRE_MAX);
     ret->value = wire_get_str(i, WIRE_MAX);
     ret->nlines = get_strings(i, ret->lines, DONE_MAX_LINES);
+    ret->result = wire_get_bytes(i, &ret->result_len);
     if (wire_end(i, e) < 0)
         return -1;
     if (how > DONE_REFUSED || ret->exit_code > 255)
         return err_set(e, EPROTO, "K_DONE: impossible outcome");
     ret->how = (enum done_how)how;
+    if (i->nfds > 0)
+        ret->result_fd = wire_take_fd(i);
     return 0;
 }

@@ -6,7 +6,8 @@
  *                 u32 cpus_percent, u32 pids, u32 disk_mb, u32 open_files, u64 output_bytes,
  *                 u32 nargs, str…, u32 nenv, str "K=V"…, bytes code; fd: code, if RUN_CODE_FD
  *   K_DONE:       u32 how, u32 exit_code, u64 cpu_us, str name, str value, u32 nlines, str
- * traceback lines…  */
+ *                 traceback lines…, bytes what a handler returned, as JSON; fd: the same when it
+ *                 does not fit: a sealed memfd */
 
 #include "wire/wire.h"
 
@@ -27,6 +28,7 @@ enum run_flag {
     RUN_QUIET = 16,      /* no C_OUTPUT: the output is only in the result */
     RUN_RESTRICTED = 32, /* the policy of cell/policy.py is for it */
     RUN_LAST_PRINT = 64, /* print() the value of a last expression, unless it is None */
+    RUN_HANDLER = 128,   /* call its handler(): code, event and context with NUL between, JSON */
 };
 
 struct run_msg {
@@ -49,7 +51,9 @@ int run_get(struct wire_in *i, struct run_msg *ret, struct err *e);
 
 /* DONE_REFUSED: by the policy, before it began. */
 enum done_how { DONE_RETURNED, DONE_EXIT, DONE_EXCEPTION, DONE_INTERRUPTED, DONE_REFUSED };
-#define DONE_MAX_LINES 256
+#define DONE_MAX_LINES  256
+#define DONE_MAX_RESULT (16u << 20)
+#define DONE_INLINE     16384 /* a longer result goes into a descriptor */
 
 struct done_msg {
     enum done_how how;
@@ -58,6 +62,9 @@ struct done_msg {
     const char *name, *value; /* of the exception; borrowed */
     uint32_t nlines;
     const char *lines[DONE_MAX_LINES];
+    const void *result; /* borrowed */
+    size_t result_len;
+    int result_fd; /* -1: none; done_put borrows it, done_get gives it to the caller */
 };
 
 void done_put(struct wire_out *o, const struct done_msg *d);

@@ -11,6 +11,7 @@
 #include "zygote/program.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "wire/run.h"
 #include "zygote/kernel.h"
 
@@ -28,6 +29,7 @@ static struct {
     PyObject *main, *path, *modules;
     PyObject *rehearse, *compile, *split, *print_last, *restrict_, *arguments, *uncaught, *clear;
     PyObject *threading, *shutdown, *count_exitfuncs, *run_exitfuncs, *collect;
+    PyObject *handler_begin, *handler_end, *handler_complain;
 } cell;
 
 int program_prepare(PyObject *from) {
@@ -51,6 +53,9 @@ int program_prepare(PyObject *from) {
         {"collect", &cell.collect},
         {"threading", &cell.threading},
         {"count_exitfuncs", &cell.count_exitfuncs},
+        {"handler_begin", &cell.handler_begin},
+        {"handler_end", &cell.handler_end},
+        {"handler_complain", &cell.handler_complain},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         *parts[i].to = PyDict_GetItemString(from, parts[i].name);
@@ -174,6 +179,13 @@ static bool is_allowed(PyObject *code) {
     return done != NULL;
 }
 
+static void drop_traceback(void) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    Py_XDECREF(tb);
+    PyErr_Restore(type, value, NULL);
+}
+
 /* The code objects to execute, in their order; NULL with an exception that has no traceback: a
  * program that does not compile has no frames. */
 static PyObject *compiled(PyObject *code, uint32_t flags) {
@@ -186,12 +198,8 @@ static PyObject *compiled(PyObject *code, uint32_t flags) {
         parts = PyObject_CallFunctionObjArgs(cell.split, code, NULL);
     else
         parts = PyObject_CallFunction(cell.compile, "OOsii", code, cell.path, "exec", 0, 1);
-    if (!parts) {
-        PyObject *type, *value, *tb;
-        PyErr_Fetch(&type, &value, &tb);
-        Py_XDECREF(tb);
-        PyErr_Restore(type, value, NULL);
-    }
+    if (!parts)
+        drop_traceback();
     return parts;
 }
 
@@ -213,6 +221,86 @@ static PyObject *execute(PyObject *code, uint32_t flags) {
     Py_DECREF(parts);
     return exc;
 }
+
+/* ---- a program with a handler (RUN_HANDLER) ---- */
+
+enum complaint { COMPLAIN_SYNTAX, COMPLAIN_NO_HANDLER, COMPLAIN_FAILED }; /* cell/handler.py */
+
+struct handler {
+    PyObject *event, *context; /* owned: bytes */
+};
+
+/* What was sent, cut at its NULs: `*code` becomes the program alone. */
+static int cut_parts(PyObject **code, struct handler *ret) {
+    const char *at = PyBytes_AsString(*code), *end = at + PyBytes_Size(*code);
+    PyObject *parts[3] = {NULL};
+    for (int i = 0; i < 3; i++) {
+        const char *nul = i < 2 ? memchr(at, '\0', (size_t)(end - at)) : end;
+        parts[i] = nul ? PyBytes_FromStringAndSize(at, nul - at) : NULL;
+        if (!parts[i]) {
+            PyErr_SetString(PyExc_ValueError, "a handler without event and context");
+            return -1;
+        }
+        at = nul < end ? nul + 1 : end;
+    }
+    Py_DECREF(*code);
+    *code = parts[0];
+    *ret = (struct handler){parts[1], parts[2]};
+    return 0;
+}
+
+/* The exception in flight, told in a line. */
+static PyObject *complain(enum complaint what) {
+    PyObject *exc = caught();
+    PyObject *r = PyObject_CallFunction(cell.handler_complain, "iO", (int)what, exc);
+    PyErr_Clear();
+    Py_XDECREF(r);
+    return exc;
+}
+
+/* There is nothing to call: the line is all that is said. */
+static PyObject *refuse(enum complaint what, struct done_msg *ret) {
+    Py_DECREF(complain(what));
+    ret->how = DONE_EXIT;
+    ret->exit_code = 1;
+    Py_RETURN_NONE;
+}
+
+static PyObject *call_handler(PyObject *call, struct done_msg *ret) {
+    PyObject *value = PyObject_CallObject(PyTuple_GetItem(call, 0), PyTuple_GetItem(call, 1));
+    if (!value)
+        return caught();
+    PyObject *json = PyObject_CallFunctionObjArgs(cell.handler_end, value, NULL);
+    Py_DECREF(value);
+    if (!json) {
+        drop_traceback();
+        return complain(COMPLAIN_FAILED);
+    }
+    ret->result = PyBytes_AsString(json); /* which stays */
+    ret->result_len = (size_t)PyBytes_Size(json);
+    Py_RETURN_NONE;
+}
+
+/* As execute. */
+static PyObject *handle(PyObject *code, const struct handler *h, struct done_msg *ret) {
+    PyObject *space = PyModule_GetDict(cell.main), *program = compiled(code, 0);
+    if (!program)
+        return refuse(COMPLAIN_SYNTAX, ret);
+    PyObject *r = PyEval_EvalCode(program, space, space);
+    Py_DECREF(program);
+    if (!r)
+        return complain(COMPLAIN_FAILED);
+    Py_DECREF(r);
+    PyObject *call =
+        PyObject_CallFunctionObjArgs(cell.handler_begin, space, h->event, h->context, NULL);
+    if (!call)
+        return refuse(COMPLAIN_NO_HANDLER, ret);
+    PyObject *exc = call_handler(call, ret);
+    Py_DECREF(call);
+    return exc;
+}
+
+/* ---- its end ---- */
 
 static bool is_open(PyObject *stream) {
     PyObject *closed =
@@ -325,11 +413,13 @@ static void read_outcome(PyObject *outcome, struct done_msg *ret) {
 
 static void run(const struct run_msg *r, struct done_msg *ret) {
     PyObject *code = code_bytes(r);
-    if (!code || place(code) < 0 || set_arguments(r) < 0) {
+    bool handles = r->flags & RUN_HANDLER;
+    struct handler h = {0};
+    if (!code || (handles && cut_parts(&code, &h) < 0) || place(code) < 0 || set_arguments(r) < 0) {
         PyErr_Print();
         _exit(1);
     }
-    PyObject *exc = execute(code, r->flags);
+    PyObject *exc = handles ? handle(code, &h, ret) : execute(code, r->flags);
     Py_DECREF(code);
     if (exc != Py_None) {
         PyObject *steps = PyObject_CallFunctionObjArgs(cell.uncaught, exc, NULL);
@@ -369,10 +459,13 @@ _Noreturn void program_main(struct wire_in *in, bool cgroups) {
         wire_send(KERNEL_CTL_FD, &o, &e);
         _exit(1);
     }
-    struct done_msg d = {.how = DONE_RETURNED, .name = "", .value = ""};
+    struct done_msg d = {.how = DONE_RETURNED, .name = "", .value = "", .result_fd = -1};
     run(&r, &d);
     if (getpid() == self) { /* a fork of the program that came back here is not the program */
         d.cpu_us = cpu_us() - before_us;
+        if (d.result_len > DONE_INLINE &&
+            memfd_of("result", d.result, d.result_len, &d.result_fd, &e) < 0)
+            d.result_len = 0; /* it has used up its descriptors or its memory */
         done_put(&o, &d);
         wire_send(KERNEL_CTL_FD, &o, &e);
         /* Without control groups it is /proc that tells init what we used: stay until we are ended.

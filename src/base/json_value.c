@@ -1,0 +1,140 @@
+/* Whether bytes are JSON, without making anything of them: what a hostile process returned may be
+ * large, and is only passed on. Integers of any length are fine, as they are for JSON itself. */
+
+#include "base/json.h"
+
+#include <string.h>
+
+struct text {
+    const char *at, *end;
+};
+
+static char peek(const struct text *t) {
+    return t->at < t->end ? *t->at : '\0';
+}
+
+static void skip_space(struct text *t) {
+    while (t->at < t->end && (*t->at == ' ' || *t->at == '\t' || *t->at == '\n' || *t->at == '\r'))
+        t->at++;
+}
+
+static bool take(struct text *t, char c) {
+    bool is = t->at < t->end && *t->at == c;
+    t->at += is;
+    return is;
+}
+
+static bool take_word(struct text *t, const char *word) {
+    size_t len = strlen(word);
+    if ((size_t)(t->end - t->at) < len || memcmp(t->at, word, len) != 0)
+        return false;
+    t->at += len;
+    return true;
+}
+
+static bool take_digits(struct text *t) {
+    const char *from = t->at;
+    while (peek(t) >= '0' && peek(t) <= '9')
+        t->at++;
+    return t->at > from;
+}
+
+static bool take_number(struct text *t) {
+    take(t, '-');
+    if (!take(t, '0') && !take_digits(t))
+        return false;
+    if (take(t, '.') && !take_digits(t))
+        return false;
+    if (!take(t, 'e') && !take(t, 'E'))
+        return true;
+    if (!take(t, '+'))
+        take(t, '-');
+    return take_digits(t);
+}
+
+static bool take_hex(struct text *t) {
+    for (int i = 0; i < 4; i++, t->at++) {
+        char c = peek(t);
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')))
+            return false;
+    }
+    return true;
+}
+
+/* Whether it is UTF-8 is asked for all of it at once. */
+static bool take_string(struct text *t) {
+    if (!take(t, '"'))
+        return false;
+    while (t->at < t->end && *t->at != '"') {
+        if ((unsigned char)*t->at < 0x20)
+            return false;
+        if (*t->at++ != '\\')
+            continue;
+        char c = peek(t);
+        t->at += c != '\0';
+        if (c == 'u' ? !take_hex(t) : c == '\0' || !strchr("\"\\/bfnrt", c))
+            return false;
+    }
+    return take(t, '"');
+}
+
+static bool take_plain(struct text *t) {
+    char c = peek(t);
+    if (c == '"')
+        return take_string(t);
+    if (c == '-' || (c >= '0' && c <= '9'))
+        return take_number(t);
+    return take_word(t, "true") || take_word(t, "false") || take_word(t, "null");
+}
+
+/* What is open, innermost last. */
+struct nest {
+    char open[JSON_VALUE_DEPTH];
+    unsigned n;
+};
+
+static bool take_key(struct text *t) {
+    skip_space(t);
+    if (!take_string(t))
+        return false;
+    skip_space(t);
+    return take(t, ':');
+}
+
+/* From where a value may begin to where one has ended: brackets may have opened, and are empty or
+ * go on. False: no JSON. */
+static bool take_value(struct text *t, struct nest *n) {
+    for (;;) {
+        skip_space(t);
+        char c = peek(t);
+        if (c != '[' && c != '{')
+            return take_plain(t);
+        if (n->n == JSON_VALUE_DEPTH)
+            return false;
+        t->at++;
+        skip_space(t);
+        if (take(t, c == '[' ? ']' : '}'))
+            return true;
+        n->open[n->n++] = c;
+        if (c == '{' && !take_key(t))
+            return false;
+    }
+}
+
+bool json_is_value(const char *text, size_t len) {
+    struct text t = {text, text + len};
+    struct nest n = {.n = 0};
+    if (!json_is_utf8(text, len) || !take_value(&t, &n))
+        return false;
+    for (;;) {
+        skip_space(&t);
+        if (n.n == 0)
+            return t.at == t.end;
+        char open = n.open[n.n - 1];
+        if (take(&t, open == '[' ? ']' : '}')) {
+            n.n--;
+        } else if (!take(&t, ',') || (open == '{' && !take_key(&t)) || !take_value(&t, &n)) {
+            return false;
+        }
+    }
+}

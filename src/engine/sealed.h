@@ -1,0 +1,7 @@
+#pragma once
+/* Bytes that a hostile process sent in a descriptor. */
+
+#include "base/buf.h"
+
+/* All of a sealed memfd of 1 to `max` bytes; -1 for anything else. Borrows the descriptor. */
+int sealed_read(int fd, size_t max, struct buf *ret);
