@@ -327,7 +327,7 @@ static int read_request(struct call *c, const json_t *body, const struct exec_ca
                         struct run_request *q, struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
     uint32_t longest = cb->own_bounds ? UINT32_MAX : c->api->config->maxima.timeout_ms;
-    *q = (struct run_request){.flags = RUN_FILES | cb->flags,
+    *q = (struct run_request){.flags = (cb->no_files ? 0 : RUN_FILES) | cb->flags,
                               .code_fd = -1,
                               .tenant = xstrdup(c->tenant),
                               .own_bounds = cb->own_bounds};

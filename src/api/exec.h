@@ -12,6 +12,7 @@ struct exec_callbacks {
     void *arg;
     uint32_t flags;  /* of enum run_flag, besides those that the body asks for */
     bool own_bounds; /* the body's time and memory are within the caller's own bounds */
+    bool no_files;   /* what the program leaves in its workspace is nobody's */
     /* Or NULL; may come before exec_start returns. */
     void (*on_start)(void *arg, uint64_t number, const char *id);
     /* Or NULL. `number` is that of the event in the record. */
@@ -45,7 +46,8 @@ void exec_leave(struct exec *x);
  * say the result in words of their own. */
 struct execute_way {
     uint32_t flags;
-    bool own_bounds;
-    void (*put)(const struct exec *x, struct buf *to);
+    bool own_bounds, no_files;
+    /* The reply, and its status. */
+    int (*put)(const struct call *c, const struct exec *x, struct buf *to);
 };
 void execute_once(struct call *c, const json_t *body, const struct execute_way *way);

@@ -18,7 +18,8 @@ struct waiting {
     struct outlet out;
     struct exec *exec; /* borrowed while it runs */
     struct timer alive;
-    void (*put)(const struct exec *x, struct buf *to); /* of one that is answered as a whole */
+    /* Of one that is answered as a whole. */
+    int (*put)(const struct call *c, const struct exec *x, struct buf *to);
 };
 
 static struct loop *loop_of(const struct waiting *w) {
@@ -76,8 +77,8 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
             log_error("request failed id=%s error=%s", w->out.who.id, log_text(why->text));
         outlet_problem(&w->out, &p);
     } else {
-        w->put(x, &json);
-        outlet_json(&w->out, 200, &json, exec_id(x));
+        int status = w->put(w->out.call ? w->out.call : &w->out.who, x, &json);
+        outlet_json(&w->out, status, &json, exec_id(x));
     }
     over(w);
 }
@@ -87,15 +88,20 @@ void execute_once(struct call *c, const json_t *body, const struct execute_way *
     struct waiting *w = wait_for(c);
     if (!w)
         return;
-    const struct exec_callbacks cb = {
-        .arg = w, .flags = way->flags, .own_bounds = way->own_bounds, .on_done = on_done};
+    const struct exec_callbacks cb = {.arg = w,
+                                      .flags = way->flags,
+                                      .own_bounds = way->own_bounds,
+                                      .no_files = way->no_files,
+                                      .on_done = on_done};
     w->put = way->put;
     if (exec_start(c, body, &cb, &w->exec, &p) < 0)
         outlet_problem(&w->out, &p);
 }
 
-static void put_result(const struct exec *x, struct buf *to) {
+static int put_result(const struct call *c, const struct exec *x, struct buf *to) {
+    (void)c;
     exec_result(x, false, to);
+    return 200;
 }
 
 void do_execute(struct call *c) {

@@ -106,12 +106,13 @@ static double rounded(double v, double steps) {
     return round(v * steps) / steps;
 }
 
-static void put_reply(const struct exec *x, struct buf *to) {
+static int put_reply(const struct call *c, const struct exec *x, struct buf *to) {
     AUTO_BUF out = BUF_INIT;
     AUTO_BUF err = BUF_INIT;
     struct jw j = JW_INIT(to);
     const struct run *r = exec_run(x);
     struct run_receipt t = run_receipt(r);
+    (void)c;
     double seconds = rounded(t.wall_ms / 1e3, 1e3);
     if (!t.refused) {
         run_output(r, 1, &out);
@@ -139,6 +140,7 @@ static void put_reply(const struct exec *x, struct buf *to) {
     else
         jw_strn(&j, err.data, err.len);
     jw_object_end(&j);
+    return 200;
 }
 
 /* ---- the request ---- */

@@ -3,12 +3,14 @@
 #include "api/call.h"
 #include "api/exec.h"
 #include "api/handlers.h"
+#include "api/runtime.h"
 
 #include <string.h>
 
 #define MB          (1024u * 1024u)
 #define JSON_TYPE   "application/json"
 #define STREAM_TYPE "text/event-stream"
+#define IN_RUNTIME  .dialect = RUNTIME, .tell = runtime_tell
 
 /* clang-format off */
 const struct route routes[] = {
@@ -139,6 +141,49 @@ const struct route routes[] = {
      .body_max = 64 * MB, .dialect = "pyrunner"},
     {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true,
      .dialect = "pyrunner"},
+    {{"GET", "/workspace/se/healthy", "Sandbox Runtime: whether it is there", "sandbox-runtime", NULL,
+      NULL, 200, "status", JSON_TYPE}, do_runtime_healthy, .is_open = true, .is_free = true, IN_RUNTIME},
+    {{"POST", "/workspace/se/session/{session_id}", "Make a session", "sandbox-runtime",
+      &runtime_session_schema, NULL, 200, "its id", JSON_TYPE}, do_runtime_session_new,
+     .body_max = MB, IN_RUNTIME},
+    {{"DELETE", "/workspace/se/session/{session_id}", "End a session", "sandbox-runtime", NULL, NULL,
+      200, "status; also when there was none", JSON_TYPE}, do_runtime_session_delete, IN_RUNTIME},
+    {{"GET", "/workspace/se/status/{session_id}", "Look at a session", "sandbox-runtime", NULL, NULL,
+      200, "whether it exists, and its files", JSON_TYPE}, do_runtime_status, IN_RUNTIME},
+    {{"GET", "/workspace/se/workspaces", "List sessions", "sandbox-runtime", NULL, NULL, 200,
+      "the sessions", JSON_TYPE}, do_runtime_workspaces, IN_RUNTIME},
+    {{"POST", "/workspace/se/cleanup-all", "End all sessions", "sandbox-runtime",
+      &runtime_cleanup_schema, NULL, 200, "how many", JSON_TYPE}, do_runtime_cleanup, .body_max = MB,
+     IN_RUNTIME},
+    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session (filename)",
+      "sandbox-runtime", NULL, "multipart/form-data", 200, "its name and size", JSON_TYPE},
+     do_runtime_upload, IN_RUNTIME},
+    {{"POST", "/workspace/se/create/{session_id}", "Make a file of text in a session",
+      "sandbox-runtime", &runtime_create_schema, NULL, 200, "its name and size", JSON_TYPE},
+     do_runtime_create, .body_max = 64 * MB, IN_RUNTIME},
+    {{"GET", "/workspace/se/download/{session_id}/{path...}", "Download a file of a session",
+      "sandbox-runtime", NULL, NULL, 200, "its bytes", "application/octet-stream"},
+     do_runtime_download, IN_RUNTIME},
+    {{"GET", "/workspace/se/files/preview/{session_id}/{path...}", "Show a file of a session",
+      "sandbox-runtime", NULL, NULL, 200, "its bytes, with the type of their kind",
+      "application/octet-stream"}, do_runtime_preview, IN_RUNTIME},
+    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session (recursive)",
+      "sandbox-runtime", NULL, NULL, 200, "the files", JSON_TYPE}, do_runtime_files, IN_RUNTIME},
+    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file (offset, "
+      "buffer_size)", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE},
+     do_runtime_readfile, IN_RUNTIME},
+    {{"POST", "/workspace/se/execute/{session_id}", "Run a command in a session", "sandbox-runtime",
+      &runtime_execute_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+     do_runtime_execute, .body_max = MB, IN_RUNTIME},
+    {{"POST", "/workspace/se/execute_code/{session_id}", "Run a script in a session",
+      "sandbox-runtime", &runtime_code_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+     do_runtime_execute_code, .body_max = 64 * MB, IN_RUNTIME},
+    {{"POST", "/workspace/se/v2/execute_code", "Call a handler in a fresh sandbox",
+      "sandbox-runtime", &runtime_lambda_schema, NULL, 200, "its output and what it returned",
+      JSON_TYPE}, do_runtime_lambda, .body_max = 64 * MB, .dialect = RUNTIME,
+     .tell = runtime_tell_lambda},
+    {{.method = "GET", .path = "/api.json"}, do_openapi, .is_open = true, .is_free = true,
+     .dialect = RUNTIME},
     {{.method = "GET", .path = "/assets/{name}"}, do_asset, .is_open = true, .is_free = true},
 };
 /* clang-format on */
