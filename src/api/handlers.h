@@ -68,6 +68,7 @@ void do_runtime_cleanup(struct call *c);
 void do_runtime_create(struct call *c);
 void do_runtime_upload(struct call *c);
 void do_runtime_files(struct call *c);
+void do_runtime_files_there(struct call *c);
 void do_runtime_download(struct call *c);
 void do_runtime_preview(struct call *c);
 void do_runtime_readfile(struct call *c);

@@ -182,6 +182,7 @@ const struct route routes[] = {
       "sandbox-runtime", &runtime_lambda_schema, NULL, 200, "its output and what it returned",
       JSON_TYPE}, do_runtime_lambda, .body_max = 64 * MB, .dialect = RUNTIME,
      .tell = runtime_tell_lambda},
+    {{.method = "GET", .path = "/workspace/se/files/{session_id}"}, do_runtime_files_there, IN_RUNTIME},
     {{.method = "GET", .path = "/api.json"}, do_openapi, .is_open = true, .is_free = true,
      .dialect = RUNTIME},
     {{.method = "GET", .path = "/assets/{name}"}, do_asset, .is_open = true, .is_free = true},

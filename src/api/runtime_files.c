@@ -430,15 +430,15 @@ static void list(struct call *c, struct live *l) {
         runtime_list(c, l, &how);
 }
 
-/* GET /files/ID is GET /files/ID/: the client is sent there, as FastAPI does. */
 void do_runtime_files(struct call *c) {
-    const char *path = http_path(c->req), *query = http_raw_query(c->req);
-    if (*c->params[1] || path[strlen(path) - 1] == '/') {
-        runtime_use(c, list);
-        return;
-    }
+    runtime_use(c, list);
+}
+
+/* GET /files/ID is GET /files/ID/: the client is sent there, as FastAPI does. */
+void do_runtime_files_there(struct call *c) {
+    const char *query = http_raw_query(c->req);
     AUTO_BUF to = BUF_INIT;
-    paths_encode(path, &to);
+    paths_encode(http_path(c->req), &to);
     buf_addf(&to, "/%s%s", query ? "?" : "", query ? query : "");
     http_add_header(c->req, "Location", to.data);
     http_reply(c->req, 307, NULL, "", 0);

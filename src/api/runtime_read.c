@@ -126,7 +126,14 @@ struct reading {
     struct box box;
     uint64_t offset;
     uint32_t most;
+    struct buf piece, before; /* from the offset on, and a few bytes up to it */
 };
+
+static void free_reading(struct box *b) {
+    struct reading *r = (struct reading *)b;
+    buf_done(&r->piece);
+    buf_done(&r->before);
+}
 
 static bool is_text(const char *path) {
     static const char *const extensions[] = {
@@ -178,13 +185,23 @@ static size_t decode_gbk(const char *text, size_t len, struct buf *to) {
     return len - left;
 }
 
+/* How many of the first bytes end a character that began in the bytes before. */
+static size_t end_of_last(const struct buf *piece, const struct buf *before) {
+    size_t head = 0;
+    if (!cut_off(before->data, before->len))
+        return 0;
+    while (head < piece->len && head < LONGEST - 1 &&
+           ((unsigned char)piece->data[head] & 0xc0) == 0x80)
+        head++;
+    return head;
+}
+
 /* The piece as text, and how many bytes of it that are: all of them at the end of the file. Whoever
  * asks for a piece from the middle of a character gets a mark for its rest. */
-static size_t decode(const struct buf *piece, bool eof, struct buf *to) {
-    size_t len = piece->len - (eof ? 0 : cut_off(piece->data, piece->len)), head = 0;
-    while (head < len && head < LONGEST - 1 && ((unsigned char)piece->data[head] & 0xc0) == 0x80)
-        head++;
-    if (len > 0 && json_is_utf8(piece->data + head, len - head)) {
+static size_t decode(const struct buf *piece, const struct buf *before, bool eof, struct buf *to) {
+    size_t len = piece->len - (eof ? 0 : cut_off(piece->data, piece->len));
+    size_t head = end_of_last(piece, before);
+    if (len >= head && len > 0 && json_is_utf8(piece->data + head, len - head)) {
         buf_add(to, piece->data, len);
         return len;
     }
@@ -212,26 +229,26 @@ static void put_base64(struct jw *j, const struct buf *piece) {
     jw_strn(j, text.data, text.len);
 }
 
-static void put_text(struct jw *j, const struct buf *piece, bool eof, size_t *ret_taken) {
+static void put_text(struct jw *j, const struct reading *r, bool eof, size_t *ret_taken) {
     AUTO_BUF text = BUF_INIT;
-    *ret_taken = decode(piece, eof, &text);
+    *ret_taken = decode(&r->piece, &r->before, eof, &text);
     jw_key(j, "content");
     jw_strn(j, text.data, text.len);
 }
 
-static void put_piece(struct reading *r, const struct buf *piece, uint64_t size) {
+static void put_piece(struct reading *r, uint64_t size) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    bool eof = r->offset + piece->len >= size;
-    size_t taken = piece->len;
+    bool eof = r->offset + r->piece.len >= size;
+    size_t taken = r->piece.len;
     jw_object(&j);
     if (r->offset >= size) {
         jw_key_str(&j, "content", "");
     } else if (is_text(r->box.path)) {
-        put_text(&j, piece, eof, &taken);
+        put_text(&j, r, eof, &taken);
         jw_key_bool(&j, "is_binary", false);
     } else {
-        put_base64(&j, piece);
+        put_base64(&j, &r->piece);
         jw_key_bool(&j, "is_binary", true);
     }
     jw_key_uint(&j, "offset", r->offset + taken);
@@ -241,10 +258,14 @@ static void put_piece(struct reading *r, const struct buf *piece, uint64_t size)
     runtime_reply(r->box.call, &json);
 }
 
+static void read_at(int fd, uint64_t from, size_t len, struct buf *to) {
+    ssize_t n = pread(fd, buf_reserve(to, len), len, (off_t)from);
+    buf_commit(to, n < 0 ? 0 : (size_t)n);
+}
+
 static void on_readfile(struct box *b, struct wire_in *in) {
     struct reading *r = (struct reading *)b;
     AUTO_FD fd = wire_take_fd(in);
-    AUTO_BUF piece = BUF_INIT;
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0) {
         box_fail(b, EIO, "init opened no file");
@@ -255,10 +276,11 @@ static void on_readfile(struct box *b, struct wire_in *in) {
     if (want < LONGEST && is_text(b->path))
         want = LONGEST; /* at least one character: otherwise a reader does not get on */
     if (r->offset < size) {
-        ssize_t n = pread(fd, buf_reserve(&piece, want), want, (off_t)r->offset);
-        buf_commit(&piece, n < 0 ? 0 : (size_t)n);
+        size_t back = r->offset < LONGEST - 1 ? (size_t)r->offset : LONGEST - 1;
+        read_at(fd, r->offset, want, &r->piece);
+        read_at(fd, r->offset - back, back, &r->before);
     }
-    put_piece(r, &piece, size);
+    put_piece(r, size);
 }
 
 /* A number of the query as FastAPI reads it, and within bounds; false when it is replied. */
@@ -287,9 +309,10 @@ static void readfile(struct call *c, struct live *l) {
     if (!read_number(c, "offset", 0, INT64_MAX, &offset) ||
         !read_number(c, "buffer_size", 1, PIECE_MAX, &most))
         return;
-    struct reading *r = runtime_box(c, l, c->params[1], sizeof *r, NULL);
+    struct reading *r = runtime_box(c, l, c->params[1], sizeof *r, free_reading);
     if (!r)
         return;
+    r->piece = r->before = (struct buf)BUF_INIT;
     r->offset = offset;
     r->most = (uint32_t)most;
     open_file(&r->box, on_readfile);

@@ -356,13 +356,20 @@ static const char *choose_auto(struct engine *g) {
     return best;
 }
 
+static bool is_named(const struct engine *g, const char *name) {
+    unsigned i = 0;
+    while (i < g->config.nprofiles && strcmp(g->config.profiles[i].name, name) != 0)
+        i++;
+    return i < g->config.nprofiles && !g->config.profiles[i].live && !g->config.profiles[i].removed;
+}
+
 static int choose_pool(struct engine *g, const struct live_request *q, struct profile_pool **ret,
                        struct err *e) {
     bool is_auto = !q->profile || !*q->profile || strcmp(q->profile, "auto") == 0;
     const char *name = is_auto ? choose_auto(g) : q->profile;
     struct profile_pool *p = name ? engine_live_pool(g, name) : NULL;
     *ret = p;
-    if (!p && is_auto)
+    if (!p && (is_auto || is_named(g, name)))
         return err_user(e, "profile_broken",
                         "live sandboxes are switched off, or have no profile "
                         "that works (setting live)");

@@ -14,7 +14,7 @@ import pytest
 
 from commands import soon
 from family import Family, kill, one
-from harness import LiveService, eventually
+from harness import LiveService, Service, eventually
 from host import is_alive
 from http_client import FORM, JSON, Connection, Reply, ask, part, post
 
@@ -270,3 +270,314 @@ def test_its_name_in_the_native_api_is_its_own(session: Session) -> None:
     assert session.run("cat a")["stdout"] == "mine" and names(session.port) == {"s1"}
     assert ask(session.port, "DELETE", path).status == 204
     assert session.files() == {}  # of a new one
+
+
+@pytest.mark.parametrize(
+    "size,mb", [("1M", 1), ("50M", 50), ("1G", 1024), ("2048k", 2), ("1", 1), ("1048577", 2)]
+)
+def test_a_session_has_the_size_it_asks_for(session: Session, size: str, mb: int) -> None:
+    assert session.post("session", size=size).json == {"session_id": "s1"}
+    (sandbox,) = sandboxes(session.port)
+    assert sandbox["limits"]["disk_mb"] == mb
+
+
+def test_its_disk_is_no_larger(session: Session) -> None:
+    session.good("session", size="2M")
+    reply = session.upload("big", bytes(3 << 20))
+    assert (reply.status, reply.json["error"]["code"]) == (507, "disk_full")
+    reply = session.post("create", filename="big", content="x" * (3 << 20))
+    assert (reply.status, reply.json["error"]["code"]) == (507, "disk_full")
+    assert session.run("head -c 3000000 /dev/zero > big")["returncode"] == 1
+    assert session.run("rm big; ls")["stdout"] == ""
+
+
+@pytest.mark.parametrize("size", ["", "M", "0", "0M", "100MB", "1.5G", "-1M", "50%", "1T", " 1M"])
+def test_a_size_that_is_none(session: Session, size: str) -> None:
+    reply = session.post("session", size=size)
+    assert reply.status == 400
+    assert reply.json["detail"] == (
+        f'size is "{size}"; it must be a number of bytes, or end in K, M or G'
+    )
+
+
+def test_a_size_that_is_too_much(session: Session) -> None:
+    for size in ("1025M", "2G", "9" * 30 + "G", "4294967295G"):
+        reply = session.post("session", size=size)
+        assert reply.status == 400, size
+    assert session.post("session", size="2G").json["detail"] == (
+        'size is "2G"; a session may have at most 1024M (max_disk_mb)'
+    )
+    assert session.post("session", size=5).json["detail"][0]["type"] == "string_type"
+    assert names(session.port) == set()
+    assert session.good("session", size=None) == {"session_id": "s1"}
+
+
+def test_the_status_of_a_session(session: Session) -> None:
+    before = time.time()
+    session.run("echo 1 > a.py; mkdir d; touch d/b stdout.log; ln -s a.py link; mkfifo fifo")
+    status = session.get("status").json
+    assert before - 1 < status.pop("created_at") < time.time() + 1
+    files = {item.pop("filename"): item for item in status.pop("files")}
+    assert set(files) == {"a.py", "stdout.log"}
+    assert before - 1 < files["a.py"].pop("modified_at") < time.time() + 1
+    assert files["a.py"] == {"size": 2, "type": "py"}
+    assert status == {
+        "id": "s1",
+        "exists": True,
+        "mount_point": "/workspace",
+        "is_mounted": True,
+    }
+
+
+def test_all_sessions_end_but_those_in_use(live_service: LiveService) -> None:
+    port = live_service.port
+    idle, busy = Session(port, "idle"), Session(port, "busy")
+    idle.run("true"), busy.run("mkfifo wait")
+    runs = threading.Thread(target=busy.run, args=("touch begun; cat wait",))
+    runs.start()
+    eventually(lambda: "begun" in busy.files())
+    assert names(port) == {"idle", "busy"}
+    first = post(port, f"{PLACE}/cleanup-all", {}).json
+    assert first == {"total": 2, "success": 1, "failed": [], "skipped": ["busy"]}
+    second = post(port, f"{PLACE}/cleanup-all", {"force": True}).json
+    assert second == {"total": 1, "success": 1, "failed": [], "skipped": []}
+    runs.join()
+    assert names(port) == set()
+
+
+def test_sessions_end_after_their_time(start_live: Callable[..., LiveService]) -> None:
+    service = start_live("--runtime-ttl-s", "100000", "--live-ttl-max-seconds", "60")
+    session = Session(service.port, "s1")
+    session.run("true")
+    (sandbox,) = sandboxes(service.port)
+    assert sandbox["ttl_seconds"] == 100000
+    change = json.dumps({"ttl_seconds": 1}).encode()
+    assert ask(service.port, "PATCH", f"/v1/sandboxes/{sandbox['id']}", change, JSON).status == 200
+    eventually(lambda: names(service.port) == set())
+
+
+def test_without_live_sandboxes_there_are_no_sessions(service: Service) -> None:
+    reply = Session(service.port, "s1").post("execute", command="true")
+    assert reply.status == 503 and "profile" in reply.json["detail"]
+    assert Session(service.port, "s1").upload("a", b"x" * 200000).status == 503
+
+
+def test_the_quota_of_a_tenant(start_live: Callable[..., LiveService]) -> None:
+    service = start_live("--live-per-tenant", "1")
+    Session(service.port, "one").run("true")
+    reply = Session(service.port, "two").post("execute", command="true")
+    assert (reply.status, reply.json["error"]["code"]) == (429, "too_many_sandboxes")
+    assert reply.header("retry-after")
+    Session(service.port, "one").end()
+
+
+# ---- files ----
+
+
+def test_files_of_any_size_stream(session: Session) -> None:
+    data = bytes(range(256)) * (80 << 12)  # 80 MiB
+    assert session.upload("big.bin", data).json == {"filename": "big.bin", "size": len(data)}
+    assert session.get("download", "big.bin").body == data
+    reply = ask(session.port, "GET", session.at("download") + "/big.bin", None, {"Range": "bytes=1-2"})
+    assert (reply.status, reply.body) == (206, b"\1\2")
+
+
+@pytest.mark.parametrize("name", ["/abs/a.txt", "//a", "d/./e", "d//e"])
+def test_absolute_paths_are_from_the_session(session: Session, name: str) -> None:
+    clean = {"/abs/a.txt": "abs/a.txt", "//a": "a"}.get(name, "d/e")
+    assert session.good("create", filename=name, content="1") == {"filename": clean, "size": 1}
+    assert session.upload(name, b"22").json == {"filename": clean, "size": 2}
+    assert session.run("cat " + clean)["stdout"] == "22"
+
+
+@pytest.mark.parametrize("name", ["..", "../a", ".", "./a", "d/../../a", "d/.."])
+def test_paths_that_lead_out_are_refused(session: Session, name: str) -> None:
+    start = "start with '.' or" if name[0] == "." else "contain"
+    detail = f"Invalid file path: child path cannot {start} '..'"
+    for reply in (
+        session.post("create", filename=name, content=""),
+        session.upload("x", b"", "?filename=" + quote(name)),
+        session.upload(name, b""),
+        session.post("execute_code", code="", filename=name + "/x"),
+    ):
+        assert (reply.status, reply.json["detail"]) == (400, detail)
+
+
+def test_names_that_are_none(session: Session) -> None:
+    reply = session.upload("", b"x")
+    assert (reply.status, reply.json["detail"]) == (400, "No filename provided")
+    assert session.upload("/", b"x").json["detail"] == "No filename provided"
+    reply = session.post("create", filename="", content="x")
+    assert (reply.status, reply.json["detail"]) == (400, "Invalid file path: there is no name")
+    for name in ("x" * 256, "d/" * 2048 + "x"):
+        assert session.post("create", filename=name, content="").status == 400
+    assert session.files(query="?recursive=1") == {}
+
+
+def test_what_is_in_the_way(session: Session) -> None:
+    session.run("mkdir d; touch f")
+    for name in ("d", "f/x"):
+        for reply in (session.upload(name, b""), session.post("create", filename=name, content="")):
+            assert (reply.status, reply.json["error"]["code"]) == (409, "path_taken"), name
+
+
+def test_an_upload_needs_a_file(session: Session) -> None:
+    place = session.at("upload")
+    missing = {"type": "missing", "loc": ["body", "file"], "msg": "Field required", "input": None}
+    for body, headers in (
+        (b"{}", JSON),
+        (part(b"x", name="other"), FORM),
+        (b"", {}),
+    ):
+        reply = ask(session.port, "POST", place, body, headers)
+        assert (reply.status, reply.json["detail"]) == (422, [missing])
+    reply = ask(session.port, "POST", place, part(b"x", filename=None), FORM)
+    assert reply.status == 422 and reply.json["detail"][0]["type"] == "value_error"
+
+
+@pytest.mark.parametrize("mode,shown", [(420, "644"), (0o700, "700"), (0, "0"), ("438", "666")])
+def test_the_mode_of_a_file(session: Session, mode: Any, shown: str) -> None:
+    session.good("create", filename="a", content="é", mode=mode)
+    assert session.run("stat -c %a a")["stdout"] == shown
+    assert session.files() == {"a": 2}
+
+
+@pytest.mark.parametrize("mode", [-1, 512, "x", 1.5])
+def test_a_mode_that_is_none(session: Session, mode: Any) -> None:
+    reply = session.post("create", filename="a", content="", mode=mode)
+    assert reply.status == 422 and reply.json["detail"][0]["loc"] == ["body", "mode"]
+
+
+def test_a_list_has_regular_files_only(session: Session) -> None:
+    session.run("mkdir -p d/e; touch a.tar.gz .h d/e/x none stdout.log d/stderr.log; mkfifo p")
+    reply = ask(session.port, "GET", session.at("files") + "/?recursive=yes")
+    kinds = {item["filename"]: item["type"] for item in reply.json["files"]}
+    assert kinds == {"a.tar.gz": "gz", ".h": "h", "d/e/x": "unknown", "none": "unknown"}
+    assert session.files("d") == {} and session.files("/d/e/") == {"d/e/x": 0}
+
+
+def test_a_long_list(session: Session) -> None:
+    session.run("mkdir d; cd d; seq 12000 | xargs touch")
+    assert len(session.files("d")) == 12000
+
+
+def test_lists_that_there_are_not(session: Session) -> None:
+    session.run("touch f")
+    for path in ("nodir", "f"):
+        reply = ask(session.port, "GET", f"{session.at('files')}/{path}")
+        assert (reply.status, reply.json["detail"]) == (404, f"Directory not found: {path}")
+    reply = ask(session.port, "GET", session.at("files") + "/?recursive=maybe")
+    assert reply.status == 422
+    assert reply.json["detail"] == [
+        {
+            "type": "bool_parsing",
+            "loc": ["query", "recursive"],
+            "msg": "Input should be a valid boolean, unable to interpret input",
+            "input": "maybe",
+        }
+    ]
+
+
+def test_a_list_without_its_slash(live_service: LiveService) -> None:
+    reply = ask(live_service.port, "GET", f"{PLACE}/files/a%20b?recursive=true")
+    assert reply.status == 307
+    assert reply.header("location") == f"{PLACE}/files/a%20b/?recursive=true"
+
+
+@pytest.mark.parametrize(
+    "name,kind",
+    [
+        ("a.html", "text/html; charset=utf-8"),
+        ("a.PNG", "image/png"),
+        ("a.svg", "image/svg+xml"),
+        ("a.csv", "text/csv; charset=utf-8"),
+        ("d/a.md", "text/markdown; charset=utf-8"),
+    ],
+)
+def test_a_preview(session: Session, name: str, kind: str) -> None:
+    session.upload(name, b"<script>")
+    reply = session.get("files/preview", name, "?sid=s1")
+    assert (reply.status, reply.body, reply.header("content-type")) == (200, b"<script>", kind)
+    assert reply.header("content-security-policy") == "sandbox"
+    assert reply.header("x-content-type-options") == "nosniff"
+    assert reply.header("content-disposition") is None
+
+
+def test_a_preview_of_anything_else_is_a_download(session: Session) -> None:
+    session.upload("a.exe", b"MZ")
+    reply = session.get("files/preview", "a.exe")
+    assert reply.header("content-type") == "application/octet-stream"
+    assert reply.header("content-disposition") == 'attachment; filename="a.exe"'
+
+
+def test_a_session_may_be_called_preview(live_service: LiveService) -> None:
+    session = Session(live_service.port, "preview")
+    session.upload("a", b"1")
+    assert session.files() == {"a": 1}
+    session.end()
+
+
+def pieces(session: Session, name: str, size: int) -> list[str]:
+    """A file read piece by piece, as a client does it."""
+    found, offset = [], 0
+    while True:
+        reply = session.get("readfile", name, f"?offset={offset}&buffer_size={size}").json
+        found.append(reply["content"])
+        assert reply["offset"] > offset and len(found) < 1000
+        offset = reply["offset"]
+        if reply["is_eof"]:
+            assert offset == reply["size"]
+            return found
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 4096])
+@pytest.mark.parametrize("text", ["abcdefgh", "äöü€uro", "数据😀x", "\ufeffx"])
+def test_text_is_cut_between_characters(session: Session, text: str, size: int) -> None:
+    session.good("create", filename="a.txt", content=text)
+    assert "".join(pieces(session, "a.txt", size)) == text
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 4096])
+def test_text_that_is_gbk(session: Session, size: int) -> None:
+    text = "中文文本,混合 ASCII。"
+    session.upload("a.csv", text.encode("gbk"))
+    assert "".join(pieces(session, "a.csv", size)) == text
+
+
+def test_text_that_is_neither(session: Session) -> None:
+    session.upload("a.log", b"ok \xff\xff ok\n\x80")
+    text = "".join(pieces(session, "a.log", 4096))
+    assert text.startswith("ok ") and "\ufffd" in text and " ok\n" in text
+    session.upload("b.txt", "é".encode())
+    reply = session.get("readfile", "b.txt", "?offset=1").json
+    assert (reply["content"], reply["is_eof"]) == ("\ufffd", True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_other_files_are_base64(session: Session, size: int) -> None:
+    data = bytes(range(256))
+    session.upload("a.bin", data)
+    assert b"".join(map(base64.b64decode, pieces(session, "a.bin", size))) == data
+
+
+def test_an_empty_file(session: Session) -> None:
+    session.upload("a.txt", b"")
+    assert session.get("readfile", "a.txt").json == {
+        "content": "",
+        "offset": 0,
+        "size": 0,
+        "is_eof": True,
+    }
+
+
+@pytest.mark.parametrize("name", ["offset", "buffer_size"])
+def test_numbers_of_readfile(session: Session, name: str) -> None:
+    session.upload("a.txt", b"x")
+    for value in ("x", "", "1.5", "0x1"):
+        reply = session.get("readfile", "a.txt", f"?{name}={value}")
+        assert reply.status == 422
+        assert reply.json["detail"][0]["type"] == "int_parsing"
+        assert reply.json["detail"][0]["loc"] == ["query", name]
+    for value in ("-1", "9" * 30) + (("0", "16777217") if name == "buffer_size" else ()):
+        reply = session.get("readfile", "a.txt", f"?{name}={value}")
+        assert reply.status == 400 and name in reply.json["detail"]
