@@ -97,11 +97,13 @@ def _finite(value: Any, depth: int = 0) -> Any:
 
 def end(result: Any) -> bytes:
     """What it returned, as JSON."""
+    parts = None
     try:
         parts = _encode(result, 0)
     except ValueError as error:
         if not str(error).startswith("Out of range float"):
             raise
+    if parts is None:
         parts = _encode(_finite(result), 0)
     return "".join(parts).encode("utf-8", "replace")
 

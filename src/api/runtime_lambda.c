@@ -104,7 +104,7 @@ static int put_cut_off(const struct call *c, const struct run *r, const struct r
         return put_error(c, "Sandbox.ExecTimeout", text, to);
     }
     run_why(r, text, sizeof text);
-    return put_error(c, "Sandbox.ExecException", *text ? text : "the handler's process was killed",
+    return put_error(c, "Sandbox.ExecException", *text ? text : "its process ended before the handler returned",
                      to);
 }
 

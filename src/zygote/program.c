@@ -273,8 +273,9 @@ static PyObject *call_handler(PyObject *call, struct done_msg *ret) {
     PyObject *json = PyObject_CallFunctionObjArgs(cell.handler_end, value, NULL);
     Py_DECREF(value);
     if (!json) {
-        drop_traceback();
-        return complain(COMPLAIN_FAILED);
+        PyObject *exc = complain(COMPLAIN_FAILED);
+        PyException_SetTraceback(exc, Py_None); /* it is all ours */
+        return exc;
     }
     ret->result = PyBytes_AsString(json); /* which stays */
     ret->result_len = (size_t)PyBytes_Size(json);
