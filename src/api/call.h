@@ -10,6 +10,7 @@
 #include "http/openapi.h"
 #include "keys/keys.h"
 
+struct fetcher;
 struct named;
 struct records;
 struct replays;
@@ -25,6 +26,7 @@ struct api {
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
     struct named *named;     /* owned: sandboxes that dialects call by name, being made */
+    struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
     unsigned alone;          /* pieces of work that go on without their clients */
     int audit;               /* owned, or -1 */
     uint64_t started_ns;

@@ -75,6 +75,7 @@ void do_runtime_readfile(struct call *c);
 void do_runtime_execute(struct call *c);
 void do_runtime_execute_code(struct call *c);
 void do_runtime_lambda(struct call *c);
+void do_runtime_efast(struct call *c);
 
 extern const struct schema batch_schema, sandbox_file_schema, pyrunner_schema;
 extern const struct schema sandbox_schema, sandbox_change_schema, cell_schema;
@@ -83,4 +84,5 @@ extern const struct schema complete_schema, inspect_schema;
 extern const struct schema session_schema, bash_schema;
 extern const struct schema runtime_session_schema, runtime_cleanup_schema, runtime_create_schema;
 extern const struct schema runtime_execute_schema, runtime_code_schema, runtime_lambda_schema;
+extern const struct schema runtime_efast_schema;
 extern const struct schema command_schema, feed_schema, signal_schema;

@@ -182,6 +182,9 @@ const struct route routes[] = {
       "sandbox-runtime", &runtime_lambda_schema, NULL, 200, "its output and what it returned",
       JSON_TYPE}, do_runtime_lambda, .body_max = 64 * MB, .dialect = RUNTIME,
      .tell = runtime_tell_lambda},
+    {{"POST", "/workspace/se/download_from_efast/{session_id}", "Download files from e-fast to a "
+      "session", "sandbox-runtime", &runtime_efast_schema, NULL, 200, "what became of each",
+      JSON_TYPE}, do_runtime_efast, .body_max = MB, IN_RUNTIME},
     {{.method = "GET", .path = "/workspace/se/files/{session_id}"}, do_runtime_files_there, IN_RUNTIME},
     {{.method = "GET", .path = "/api.json"}, do_openapi, .is_open = true, .is_free = true,
      .dialect = RUNTIME},

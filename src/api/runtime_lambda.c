@@ -104,8 +104,8 @@ static int put_cut_off(const struct call *c, const struct run *r, const struct r
         return put_error(c, "Sandbox.ExecTimeout", text, to);
     }
     run_why(r, text, sizeof text);
-    return put_error(c, "Sandbox.ExecException", *text ? text : "its process ended before the handler returned",
-                     to);
+    return put_error(c, "Sandbox.ExecException",
+                     *text ? text : "its process ended before the handler returned", to);
 }
 
 static int put_result(const struct call *c, const struct exec *x, struct buf *to) {
