@@ -55,6 +55,11 @@ int limits_settle(const struct config_limits *defaults, const struct config_limi
     return 0;
 }
 
+/* How much of what was sent is the program. */
+static size_t program_len(const struct run_request *q, const uint8_t *code, size_t len) {
+    return q->flags & RUN_HANDLER ? strnlen((const char *)code, len) : len;
+}
+
 static struct profile_pool *choose_auto(struct engine *g, const struct run_request *q) {
     const char *modules[CONFIG_MAX_PROFILES];
     unsigned index[CONFIG_MAX_PROFILES], n = 0;
@@ -67,10 +72,12 @@ static struct profile_pool *choose_auto(struct engine *g, const struct run_reque
     if (n == 0)
         return &g->pools[0];
     if (q->code_fd < 0)
-        return &g->pools[index[imports_choose(q->code, q->code_len, modules, n)]];
+        return &g->pools[index[imports_choose(q->code, program_len(q, q->code, q->code_len),
+                                              modules, n)]];
     AUTO_FREE uint8_t *head = xmalloc(IMPORTS_MAX_BYTES);
-    ssize_t len = pread(q->code_fd, head, IMPORTS_MAX_BYTES, 0);
-    return &g->pools[index[imports_choose(head, len < 0 ? 0 : (size_t)len, modules, n)]];
+    ssize_t got = pread(q->code_fd, head, IMPORTS_MAX_BYTES, 0);
+    size_t len = program_len(q, head, got < 0 ? 0 : (size_t)got);
+    return &g->pools[index[imports_choose(head, len, modules, n)]];
 }
 
 static int choose_profile(struct engine *g, const struct run_request *q, struct profile_pool **ret,

@@ -163,9 +163,6 @@ static void scan_from(struct text *t, struct report *r) {
 void imports_scan(const uint8_t *code, size_t len,
                   void (*seen)(void *arg, const char *module, size_t len), void *arg) {
     struct text t = {.data = code, .len = len < IMPORTS_MAX_BYTES ? len : IMPORTS_MAX_BYTES};
-    const uint8_t *nul = t.len ? memchr(code, '\0', t.len) : NULL;
-    if (nul) /* what comes behind is no code (RUN_HANDLER) */
-        t.len = (size_t)(nul - code);
     struct report r = {seen, arg, IMPORTS_MAX_NAMES};
     if (t.len >= 3 && memcmp(code, "\xef\xbb\xbf", 3) == 0)
         t.at = 3;

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     must(wire_open(&in, sizeof head + size, &e) == 0);
     if (done_get(&in, &done, &e) < 0)
         return 0;
-    must(done.how <= DONE_INTERRUPTED && done.exit_code <= 255 && done.nlines <= DONE_MAX_LINES);
+    must(done.how <= DONE_REFUSED && done.exit_code <= 255 && done.nlines <= DONE_MAX_LINES);
     done_put(&again, &done);
     must(!again.bad && again.len == in.len && memcmp(again.data, in.data, in.len) == 0);
     return 0;

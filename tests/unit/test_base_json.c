@@ -233,6 +233,67 @@ static void an_error_is_one_clean_line(void **state) {
         assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
 }
 
+static void one_value_is_told_from_other_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is;
+    } cases[] = {
+        {"1", true},
+        {" -0.5e+10 ", true},
+        {"\"\"", true},
+        {"[]", true},
+        {"{}", true},
+        {"[1, [2, {\"a\": null}], true, false]", true},
+        {"{\"a\" : 1 , \"b\":[{}]}", true},
+        {"123456789012345678901234567890", true},
+        {"\"\\u00e9\\n\\\\\\\"\"", true},
+        {"\"\xc3\xa9\"", true},
+        {"", false},
+        {" ", false},
+        {"1 2", false},
+        {"01", false},
+        {"1.", false},
+        {".5", false},
+        {"+1", false},
+        {"1e", false},
+        {"-", false},
+        {"NaN", false},
+        {"nul", false},
+        {"nulll", false},
+        {"'a'", false},
+        {"\"", false},
+        {"\"\n\"", false},
+        {"\"\\x\"", false},
+        {"\"\\u12g4\"", false},
+        {"\"\\", false},
+        {"\"\xff\"", false},
+        {"[", false},
+        {"[1", false},
+        {"[1,", false},
+        {"[1,]", false},
+        {"[,1]", false},
+        {"[1 2]", false},
+        {"[1}", false},
+        {"]", false},
+        {"{\"a\"}", false},
+        {"{\"a\":}", false},
+        {"{\"a\":1,}", false},
+        {"{1:2}", false},
+        {"{\"a\":1 \"b\":2}", false},
+        {"{}}", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (json_is_value(cases[i].text, strlen(cases[i].text)) != cases[i].is)
+            fail_msg("%s", cases[i].text);
+    assert_false(json_is_value("[\0]", 3));
+    char deep[2 * JSON_VALUE_DEPTH + 2];
+    memset(deep, '[', JSON_VALUE_DEPTH + 1);
+    memset(deep + JSON_VALUE_DEPTH + 1, ']', JSON_VALUE_DEPTH + 1);
+    assert_false(json_is_value(deep, sizeof deep)); /* an innermost one that is empty is no level */
+    assert_true(json_is_value(deep + 1, sizeof deep - 2));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_escaped),
@@ -243,6 +304,7 @@ int main(void) {
         cmocka_unit_test(a_deep_text_is_refused_without_recursion),
         cmocka_unit_test(a_text_of_too_many_values_is_refused),
         cmocka_unit_test(an_error_is_one_clean_line),
+        cmocka_unit_test(one_value_is_told_from_other_text),
     };
     return cmocka_run_group_tests_name("base/json", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static int setup(void **state) {
     memset(&in, 0, sizeof in);
     run = (struct run_msg){
         .profile = "base", .code = (const uint8_t *)"x", .code_len = 1, .code_fd = -1};
-    done = (struct done_msg){.name = "", .value = ""};
+    done = (struct done_msg){.name = "", .value = "", .result_fd = -1};
     return 0;
 }
 
@@ -131,6 +131,9 @@ static void the_end_of_a_program_arrives_whole(void **state) {
         .value = "no: 'x'",
         .nlines = 2,
         .lines = {"Traceback (most recent call last):", "ValueError: no: 'x'"},
+        .result = "[1]",
+        .result_len = 3,
+        .result_fd = -1,
     };
     done_put(&out, &done);
     assert_int_equal(deliver(out.len, &e), 0);
@@ -142,6 +145,28 @@ static void the_end_of_a_program_arrives_whole(void **state) {
     assert_string_equal(got_done.value, "no: 'x'");
     assert_int_equal(got_done.nlines, 2);
     assert_string_equal(got_done.lines[1], "ValueError: no: 'x'");
+    assert_int_equal(got_done.result_len, 3);
+    assert_memory_equal(got_done.result, "[1]", 3);
+    assert_int_equal(got_done.result_fd, -1);
+}
+
+static void a_long_result_is_handed_over(void **state) {
+    (void)state;
+    struct err e;
+    int ends[2];
+    assert_int_equal(wire_pair(ends, &e), 0);
+    AUTO_FD a = ends[0], b = ends[1], file = memfd_create("t", MFD_CLOEXEC);
+    done.result = "not sent";
+    done.result_len = 8;
+    done.result_fd = file;
+    done_put(&out, &done);
+    assert_int_equal(wire_send(a, &out, &e), WIRE_SENT);
+    assert_int_equal(wire_recv(b, &in, &e), WIRE_GOT);
+    assert_int_equal(done_get(&in, &got_done, &e), 0);
+    AUTO_FD result = got_done.result_fd;
+    wire_in_done(&in);
+    assert_true(fcntl(result, F_GETFD) >= 0);
+    assert_int_equal(got_done.result_len, 0);
 }
 
 static void an_end_cut_anywhere_is_refused(void **state) {
@@ -168,6 +193,7 @@ static int forged_done(uint32_t how, uint32_t exit_code, uint32_t nlines, uint32
     wire_put_u32(&out, nlines);
     for (uint32_t i = 0; i < real_lines; i++)
         wire_put_str(&out, "");
+    wire_put_bytes(&out, "", 0);
     assert_false(out.bad);
     struct err e;
     assert_int_equal(deliver(out.len, &e), 0);
@@ -226,6 +252,7 @@ int main(void) {
         cmocka_unit_test_setup(a_promised_descriptor_that_is_missing_is_refused, setup),
         cmocka_unit_test_setup(a_program_cut_anywhere_is_refused, setup),
         cmocka_unit_test_setup(the_end_of_a_program_arrives_whole, setup),
+        cmocka_unit_test_setup(a_long_result_is_handed_over, setup),
         cmocka_unit_test_setup(an_end_cut_anywhere_is_refused, setup),
         cmocka_unit_test_setup(impossible_ends_are_refused, setup),
         cmocka_unit_test_setup(too_many_arguments_are_refused, setup),
