@@ -35,6 +35,9 @@ void runtime_use(struct call *c, named_fn *then);
 
 /* ---- files ---- */
 
+/* The rule of the contract for paths, of which an absolute one is from the session. False when the
+ * client has its reply. */
+bool runtime_path_is_good(struct call *c, const char *path);
 /* A box in a session, with the contract's rules and errors for paths. */
 void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
                   void (*on_done)(struct box *b));

@@ -262,6 +262,6 @@ void do_runtime_execute_code(struct call *c) {
     if (strcmp(type, "python") != 0 && strcmp(type, "shell") != 0)
         runtime_error(c, 400, "bad_value",
                       "Unsupported script type: %.60s; it may be python or shell", type);
-    else
+    else if (runtime_path_is_good(c, field_str(c->body, "filename", "")))
         runtime_use(c, execute_code);
 }
