@@ -25,7 +25,7 @@ def _refuse(value: Any) -> Any:
 
 _quote: Any = getattr(json.encoder, "encode_basestring")
 _encode: Any = getattr(json.encoder, "c_make_encoder")(
-    {}, _refuse, _quote, None, ": ", ", ", False, False, False
+    {}, _refuse, _quote, None, ":", ",", False, False, False
 )
 _scan: Any = getattr(json.scanner, "c_make_scanner")(json.decoder.JSONDecoder())
 _clock = time.monotonic

@@ -28,15 +28,21 @@ def _finite(value: Any) -> Any:
 
 def _encode(value: Any) -> Optional[str]:
     try:
-        return json.dumps(_finite(value), default=str, ensure_ascii=False, allow_nan=False)
+        return json.dumps(
+            _finite(value),
+            default=str,
+            ensure_ascii=False,
+            allow_nan=False,
+            separators=(",", ":"),
+        )
     except (TypeError, ValueError, RecursionError):
         return None
 
 
 def _tell(names: List[str], space: Dict[str, Any], mark: str, fd: int) -> None:
     found = {name: _encode(space[name]) for name in dict.fromkeys(names) if name in space}
-    inside = ", ".join(
-        f"{json.dumps(name, ensure_ascii=False)}: {text}"
+    inside = ",".join(
+        f"{json.dumps(name, ensure_ascii=False)}:{text}"
         for name, text in found.items()
         if text is not None
     )

@@ -321,11 +321,12 @@ static void assign(void *owner, struct sandbox *s) {
 }
 
 static void take_returned(struct run *r, const struct done_msg *d) {
+    AUTO_FD fd = d->result_fd;
     if (!(r->req.flags & RUN_HANDLER) || d->how != DONE_RETURNED)
         return;
-    if (d->result_fd < 0)
+    if (fd < 0)
         buf_add(&r->returned, d->result, d->result_len);
-    else if (sealed_read(d->result_fd, DONE_MAX_RESULT, &r->returned) < 0)
+    else if (sealed_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
         buf_clear(&r->returned);
 }
 
@@ -349,7 +350,6 @@ static void frame(void *owner, struct wire_in *in) {
         r->signal = SIGKILL;
         return;
     }
-    AUTO_FD result = d.result_fd;
     take_returned(r, &d);
     r->how = d.how;
     r->exit_code = (int)d.exit_code;

@@ -30,7 +30,7 @@ SAVE = (
 
 
 def wants_live(text: str) -> bool:
-    words = ("/v1/sandboxes", "/v1/sessions", "cloche sandbox", "cloche shell")
+    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "cloche sandbox", "cloche shell")
     return any(word in text for word in words)
 
 
