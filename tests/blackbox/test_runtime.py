@@ -426,11 +426,12 @@ def test_what_is_in_the_way(session: Session) -> None:
 def test_an_upload_needs_a_file(session: Session) -> None:
     place = session.at("upload")
     missing = {"type": "missing", "loc": ["body", "file"], "msg": "Field required", "input": None}
-    for body, headers in (
+    cases: list[tuple[bytes, dict[str, str]]] = [
         (b"{}", JSON),
         (part(b"x", name="other"), FORM),
         (b"", {}),
-    ):
+    ]
+    for body, headers in cases:
         reply = ask(session.port, "POST", place, body, headers)
         assert (reply.status, reply.json["detail"]) == (422, [missing])
     reply = ask(session.port, "POST", place, part(b"x", filename=None), FORM)
@@ -624,13 +625,14 @@ def test_how_commands_end(session: Session, command: str, stderr: str, code: int
 
 
 def test_commands_that_are_none(session: Session) -> None:
-    for fields, place in (
+    cases: list[tuple[dict[str, Any], list[Any]]] = [
         ({}, ["body", "command"]),
         ({"command": 1}, ["body", "command"]),
         ({"command": "a", "args": "b"}, ["body", "args"]),
         ({"command": "a", "args": [1]}, ["body", "args", 0]),
         ({"command": "a", "args": ["x"] * 201}, ["body", "args"]),
-    ):
+    ]
+    for fields, place in cases:
         reply = session.post("execute", **fields)
         assert (reply.status, reply.json["detail"][0]["loc"]) == (422, place), fields
     reply = session.post("execute", command="echo", args=["x" * 40001])
@@ -692,7 +694,7 @@ def test_scripts_that_are_none(session: Session) -> None:
     reply = session.post("execute_code", code="1", script_type="perl")
     assert reply.status == 400
     assert reply.json["detail"] == "Unsupported script type: perl; it may be python or shell"
-    for fields, place in (
+    cases: list[tuple[dict[str, Any], list[Any]]] = [
         ({}, ["body", "code"]),
         ({"code": None}, ["body", "code"]),
         ({"code": "", "filename": 1}, ["body", "filename"]),
@@ -700,7 +702,8 @@ def test_scripts_that_are_none(session: Session) -> None:
         ({"code": "", "script_type": 1}, ["body", "script_type"]),
         ({"code": "", "output_params": "a"}, ["body", "output_params"]),
         ({"code": "", "output_params": ["x"] * 201}, ["body", "output_params"]),
-    ):
+    ]
+    for fields, place in cases:
         reply = session.post("execute_code", **fields)
         assert (reply.status, reply.json["detail"][0]["loc"]) == (422, place), fields
     assert names(session.port) == set()
