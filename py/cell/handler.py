@@ -1,7 +1,8 @@
 """What a program with a handler() has more than another: its event, its context and its result.
 
 It is the Python half of RUN_HANDLER, of which the C half is in zygote/program.c: C calls the
-handler itself, with no frame of ours on the stack. The encoder and the scanner are made in the zygote.
+handler itself, with no frame of ours on the stack. The encoder and the scanner are made in the
+zygote.
 """
 
 from __future__ import annotations

@@ -249,6 +249,11 @@ static int cut_parts(PyObject **code, struct handler *ret) {
     return 0;
 }
 
+static PyObject *none(void) {
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 /* The exception in flight, told in a line. */
 static PyObject *complain(enum complaint what) {
     PyObject *exc = caught();
@@ -263,7 +268,7 @@ static PyObject *refuse(enum complaint what, struct done_msg *ret) {
     Py_DECREF(complain(what));
     ret->how = DONE_EXIT;
     ret->exit_code = 1;
-    Py_RETURN_NONE;
+    return none();
 }
 
 static PyObject *call_handler(PyObject *call, struct done_msg *ret) {
@@ -279,7 +284,7 @@ static PyObject *call_handler(PyObject *call, struct done_msg *ret) {
     }
     ret->result = PyBytes_AsString(json); /* which stays */
     ret->result_len = (size_t)PyBytes_Size(json);
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* As execute. */
