@@ -3,7 +3,9 @@
 
 #include "fetch/fetch.h"
 
-#include <curl/curl.h>
+#include "base/fd.h"
+#include "fetch/curl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,11 +14,11 @@ struct parts {
     char *scheme, *host, *port, *path; /* owned by libcurl */
 };
 
-static void parts_done(struct parts *p) {
-    curl_free(p->scheme);
-    curl_free(p->host);
-    curl_free(p->port);
-    curl_free(p->path);
+static void parts_done(const struct curl *c, struct parts *p) {
+    c->curl_free(p->scheme);
+    c->curl_free(p->host);
+    c->curl_free(p->port);
+    c->curl_free(p->path);
 }
 
 /* An escaped dot or slash may be read as a plain one by the server. */
@@ -29,22 +31,21 @@ static bool is_plain(const char *path) {
     return !strchr(path, '\\');
 }
 
-static bool read_parts(const char *url, struct parts *ret) {
-    CURLU *u = curl_url();
-    char *user = NULL, *password = NULL;
+static bool get(const struct curl *c, CURLU *u, CURLUPart what, char **ret) {
+    return c->curl_url_get(u, what, ret, what == CURLUPART_PORT ? CURLU_DEFAULT_PORT : 0) ==
+           CURLUE_OK;
+}
+
+static bool read_parts(const struct curl *c, const char *url, struct parts *ret) {
+    CURLU *u = c->curl_url();
     *ret = (struct parts){0};
-    bool good = u && curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_HOST, &ret->host, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_PORT, &ret->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_PATH, &ret->path, 0) == CURLUE_OK &&
-                curl_url_get(u, CURLUPART_USER, &user, 0) != CURLUE_OK &&
-                curl_url_get(u, CURLUPART_PASSWORD, &password, 0) != CURLUE_OK &&
+    bool good = u && c->curl_url_set(u, CURLUPART_URL, url, CURLU_DISALLOW_USER) == CURLUE_OK &&
+                get(c, u, CURLUPART_SCHEME, &ret->scheme) &&
+                get(c, u, CURLUPART_HOST, &ret->host) && get(c, u, CURLUPART_PORT, &ret->port) &&
+                get(c, u, CURLUPART_PATH, &ret->path) &&
                 (strcmp(ret->scheme, "http") == 0 || strcmp(ret->scheme, "https") == 0) &&
                 is_plain(ret->path);
-    curl_free(user);
-    curl_free(password);
-    curl_url_cleanup(u);
+    c->curl_url_cleanup(u);
     return good;
 }
 
@@ -57,19 +58,26 @@ static bool is_below(const struct parts *p, const struct parts *top) {
            (p->path[len] == '/' || p->path[len] == '\0');
 }
 
+static bool is_below_one(const struct curl *c, const struct parts *p, const char *url) {
+    struct parts top;
+    bool is = read_parts(c, url, &top) && is_below(p, &top);
+    parts_done(c, &top);
+    return is;
+}
+
 bool fetch_is_allowed(const char *url, const char *allowed) {
+    struct err e;
     struct parts p;
+    const struct curl *c = strspn(allowed, ",") < strlen(allowed) ? curl_load(&e) : NULL;
+    if (!c)
+        return false;
     bool is = false;
-    for (const char *at = read_parts(url, &p) ? allowed : ""; *at && !is;) {
+    for (const char *at = read_parts(c, url, &p) ? allowed : ""; *at && !is;) {
         size_t len = strcspn(at, ",");
-        char *one = strndup(at, len);
-        struct parts top;
-        is = one && read_parts(one, &top) && is_below(&p, &top);
-        if (one)
-            parts_done(&top);
-        free(one);
+        AUTO_FREE char *one = strndup(at, len);
+        is = one && is_below_one(c, &p, one);
         at += len + (at[len] == ',');
     }
-    parts_done(&p);
+    parts_done(c, &p);
     return is;
 }

@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "fetch/curl.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #define SLOW_S    60L /* for so long is no server any more */
 
 struct fetcher {
+    const struct curl *curl;
     struct loop *loop; /* borrowed */
     CURLM *multi;      /* owned */
     struct timer timer;
@@ -41,20 +42,23 @@ struct socket {
 /* ---- ended ---- */
 
 static void fetch_free(struct fetch *x) {
-    curl_multi_remove_handle(x->by->multi, x->easy);
-    curl_easy_cleanup(x->easy);
-    curl_slist_free_all(x->headers);
+    const struct curl *c = x->by->curl;
+    if (x->easy) {
+        c->curl_multi_remove_handle(x->by->multi, x->easy);
+        c->curl_easy_cleanup(x->easy);
+    }
+    c->curl_slist_free_all(x->headers);
     free(x);
 }
 
 static void over(struct fetch *x, CURLcode how) {
     long status = 0;
     char why[100] = "";
-    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    x->by->curl->curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
     if (x->stopped)
         snprintf(why, sizeof why, "it was stopped");
     else if (how != CURLE_OK)
-        snprintf(why, sizeof why, "%s", curl_easy_strerror(how));
+        snprintf(why, sizeof why, "%s", x->by->curl->curl_easy_strerror(how));
     else if (status / 100 != 2)
         snprintf(why, sizeof why, "the server answered with HTTP status %ld", status);
     void (*on_done)(void *arg, const char *why) = x->q.on_done;
@@ -66,10 +70,10 @@ static void over(struct fetch *x, CURLcode how) {
 static void look(struct fetcher *f) {
     int left;
     CURLMsg *m;
-    while ((m = curl_multi_info_read(f->multi, &left))) {
+    while ((m = f->curl->curl_multi_info_read(f->multi, &left))) {
         struct fetch *x = NULL;
         CURLcode how = m->data.result;
-        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
+        f->curl->curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&x);
         over(x, how);
     }
 }
@@ -82,7 +86,7 @@ void fetch_cancel(struct fetch *x) {
 
 static void step(struct fetcher *f, curl_socket_t fd, int what) {
     int running;
-    curl_multi_socket_action(f->multi, fd, what, &running);
+    f->curl->curl_multi_socket_action(f->multi, fd, what, &running);
     look(f);
 }
 
@@ -117,7 +121,7 @@ static struct socket *new_socket(struct fetcher *f, curl_socket_t fd) {
     s->by = f;
     s->watch = (struct watch){.fd = -1, .fn = on_socket, .arg = s};
     s->free_later = (struct deferred){.fn = free_socket, .arg = s};
-    curl_multi_assign(f->multi, fd, s);
+    f->curl->curl_multi_assign(f->multi, fd, s);
     return s;
 }
 
@@ -143,17 +147,21 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *o
 }
 
 int fetcher_new(struct loop *l, struct fetcher **ret, struct err *e) {
-    CURLM *multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
+    const struct curl *c = curl_load(e);
+    if (!c)
+        return -1;
+    CURLM *multi = c->curl_multi_init();
     if (!multi)
         return err_set(e, ENOMEM, "libcurl does not start");
     struct fetcher *f = xcalloc(1, sizeof *f);
+    f->curl = c;
     f->loop = l;
     f->multi = multi;
     f->timer = (struct timer){.fn = on_timer, .arg = f};
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, f);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
-    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, f);
+    c->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+    c->curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, f);
+    c->curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    c->curl_multi_setopt(multi, CURLMOPT_TIMERDATA, f);
     *ret = f;
     return 0;
 }
@@ -164,7 +172,7 @@ static size_t on_body(char *data, size_t one, size_t len, void *arg) {
     struct fetch *x = arg;
     long status = 0;
     (void)one;
-    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    x->by->curl->curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
     if (status / 100 != 2)
         return len; /* what it says about its error is nobody's */
     x->stopped = !x->q.on_data(x->q.arg, data, len);
@@ -172,34 +180,36 @@ static size_t on_body(char *data, size_t one, size_t len, void *arg) {
 }
 
 static void add_header(struct fetch *x, const char *line) {
-    struct curl_slist *more = curl_slist_append(x->headers, line);
+    struct curl_slist *more = x->by->curl->curl_slist_append(x->headers, line);
     if (more)
         x->headers = more;
 }
 
 static void set_up(struct fetch *x, const struct fetch_request *q) {
-    CURL *c = x->easy;
-    curl_easy_setopt(c, CURLOPT_PRIVATE, x);
-    curl_easy_setopt(c, CURLOPT_URL, q->url);
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* SECURITY: it was this URL that is allowed */
-    curl_easy_setopt(c, CURLOPT_PROXY, "");
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)q->timeout_s);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, SLOW_BPS);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SLOW_S);
-    curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(c, CURLOPT_USERAGENT, "cloche/" CLOCHE_VERSION);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, x);
+    const struct curl *c = x->by->curl;
+    CURL *to = x->easy;
+    c->curl_easy_setopt(to, CURLOPT_PRIVATE, x);
+    c->curl_easy_setopt(to, CURLOPT_URL, q->url);
+    c->curl_easy_setopt(to, CURLOPT_PROTOCOLS_STR, "http,https");
+    c->curl_easy_setopt(to, CURLOPT_FOLLOWLOCATION,
+                        0L); /* SECURITY: it was this URL that is allowed */
+    c->curl_easy_setopt(to, CURLOPT_PROXY, "");
+    c->curl_easy_setopt(to, CURLOPT_NOSIGNAL, 1L);
+    c->curl_easy_setopt(to, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    c->curl_easy_setopt(to, CURLOPT_TIMEOUT, (long)q->timeout_s);
+    c->curl_easy_setopt(to, CURLOPT_LOW_SPEED_LIMIT, SLOW_BPS);
+    c->curl_easy_setopt(to, CURLOPT_LOW_SPEED_TIME, SLOW_S);
+    c->curl_easy_setopt(to, CURLOPT_FORBID_REUSE, 1L);
+    c->curl_easy_setopt(to, CURLOPT_USERAGENT, "cloche/" CLOCHE_VERSION);
+    c->curl_easy_setopt(to, CURLOPT_WRITEFUNCTION, on_body);
+    c->curl_easy_setopt(to, CURLOPT_WRITEDATA, x);
     if (q->body) {
-        curl_easy_setopt(c, CURLOPT_COPYPOSTFIELDS, q->body);
+        c->curl_easy_setopt(to, CURLOPT_COPYPOSTFIELDS, q->body);
         add_header(x, "Content-Type: application/json");
     }
     for (const char *const *h = q->headers; h && *h; h++)
         add_header(x, *h);
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, x->headers);
+    c->curl_easy_setopt(to, CURLOPT_HTTPHEADER, x->headers);
 }
 
 int fetch_start(struct fetcher *f, const struct fetch_request *q, struct fetch **ret,
@@ -207,13 +217,11 @@ int fetch_start(struct fetcher *f, const struct fetch_request *q, struct fetch *
     struct fetch *x = xcalloc(1, sizeof *x);
     x->by = f;
     x->q = *q;
-    x->easy = curl_easy_init();
+    x->easy = f->curl->curl_easy_init();
     if (x->easy)
         set_up(x, q);
-    if (!x->easy || curl_multi_add_handle(f->multi, x->easy) != CURLM_OK) {
-        curl_easy_cleanup(x->easy);
-        curl_slist_free_all(x->headers);
-        free(x);
+    if (!x->easy || f->curl->curl_multi_add_handle(f->multi, x->easy) != CURLM_OK) {
+        fetch_free(x);
         return err_set(e, ENOMEM, "libcurl takes no request");
     }
     *ret = x;
