@@ -17,7 +17,7 @@ import pytest
 
 from commands import soon
 from family import Family, kill, one
-from harness import LiveService, Service, eventually
+from harness import LiveService, Service, eventually, run_cli
 from host import is_alive
 from http_client import FORM, JSON, Connection, Reply, ask, part, post
 
@@ -223,20 +223,22 @@ def test_what_does_not_make_a_session(session: Session) -> None:
     assert names(session.port) == set() and sandboxes(session.port) == []
 
 
-def test_a_session_is_made_once_for_all_who_ask(session: Session) -> None:
-    with_lines: list[str] = []
+def test_a_session_is_made_once_for_all_who_ask(start_live: Callable[..., LiveService]) -> None:
+    session = Session(start_live("--live-pool", "0").port, "s1")  # none is ready: it takes its time
+    printed: list[str] = []
 
     def use(i: int) -> None:
-        with_lines.append(session.run(f"echo {i} >> all; echo {i}")["stdout"])
+        printed.append(session.run(f"echo {i} >> all; echo {i}")["stdout"])
 
     threads = [threading.Thread(target=use, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(with_lines) == [str(i) for i in range(8)]
-    assert sorted(session.run("cat all")["stdout"].split()) == sorted(with_lines)
+    assert sorted(printed) == [str(i) for i in range(8)]
+    assert sorted(session.run("cat all")["stdout"].split()) == sorted(printed)
     assert len(sandboxes(session.port)) == 1
+    session.end()
 
 
 def test_it_is_made_though_its_client_leaves(session: Session) -> None:
@@ -836,3 +838,27 @@ def test_more_addresses(start_service: Callable[..., Service], tmp_path: Path) -
         with socket.create_connection((host.strip("[]"), int(port)), 10) as connection:
             connection.sendall(b"GET /health HTTP/1.0\r\n\r\n")
             assert b" 200 " in connection.recv(1000)
+
+
+def test_tenants_have_sessions_of_their_own(
+    start_live: Callable[..., LiveService], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("keys")
+    directory.chmod(0o711)  # the server is another user
+    keys = directory / "keys.json"
+    secrets = [
+        run_cli("key", "add", name, "--tenant", name, "--keys", keys).stdout.decode().strip()
+        for name in ("alice", "bob")
+    ]
+    port = start_live("--keys", str(keys)).port
+    alice, bob = (Session(port, "s1", Authorization=f"Bearer {secret}") for secret in secrets)
+    assert ask(port, "GET", f"{PLACE}/healthy").status == 200
+    assert Session(port, "s1").post("execute", command="true").status == 401
+    assert Session(port, "s1").upload("a", b"x").status == 401
+    alice.run("echo alice > a")
+    assert bob.get("status").json["exists"] is False
+    assert bob.run("ls")["stdout"] == ""
+    cleaned = post(port, f"{PLACE}/cleanup-all", {"force": True}, **bob.headers)
+    assert cleaned.json == {"total": 1, "success": 1, "failed": [], "skipped": []}
+    assert alice.run("cat a")["stdout"] == "alice"
+    assert alice.end().status == 200
