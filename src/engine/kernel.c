@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -491,6 +492,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     id_make("ker_", k->id, sizeof k->id);
     k->queue_end = &k->queue;
     k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
+    knobs_init(&k->process.knobs);
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
     k->retry = (struct timer){.fn = on_retry, .arg = k};
@@ -553,17 +555,55 @@ void kernel_ran(struct kernel *k, bool interrupted) {
     loop_defer(k->live->engine->loop, &k->go_later);
 }
 
-int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+static const struct {
+    const char *name;
+    size_t offset;
+} own_limits[] = {
+    {"memory_mb", offsetof(struct config_limits, memory_mb)},
+    {"cpus (percent)", offsetof(struct config_limits, cpus_percent)},
+    {"pids", offsetof(struct config_limits, pids)},
+};
+
+/* Limits of its own: those that are not given are the sandbox's. */
+static int settle_limits(const struct live *l, const struct config_limits *want,
+                         struct config_limits *ret, struct err *e) {
+    bool any = false;
+    *ret = l->req.limits;
+    for (size_t i = 0; want && i < sizeof own_limits / sizeof *own_limits; i++) {
+        uint32_t v = *(const uint32_t *)((const char *)want + own_limits[i].offset);
+        uint32_t *own = (uint32_t *)((char *)ret + own_limits[i].offset);
+        if (v > *own)
+            return err_user(e, "limit_too_high",
+                            "%s of %u is above the sandbox's %u; ask for less, or give the "
+                            "sandbox more",
+                            own_limits[i].name, v, *own);
+        any |= v != 0;
+        *own = v ? v : *own;
+    }
+    if (!any)
+        *ret = (struct config_limits){0};
+    if (any && !knobs_there(l->sandbox->knobs))
+        return err_user(e, "cannot_limit",
+                        "limits of a kernel need control groups, which this machine does not "
+                        "give; the sandbox's hold");
+    return 0;
+}
+
+int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e) {
+    struct config_limits limits;
     unsigned n = 0;
+    if (settle_limits(l, q->limits, &limits, e) < 0)
+        return -1;
     for (const struct kernel *k = l->kernels; k; k = k->next)
         n++;
     if (n >= MAX_KERNELS)
         return err_user(e, "limit_too_high", "a sandbox has at most %d kernels", MAX_KERNELS);
     struct kernel *k = xcalloc(1, sizeof *k);
     kernel_init(k, l);
-    k->env = env ? xstrdup(env) : NULL;
-    k->cwd = cwd ? xstrdup(cwd) : NULL;
+    k->process.limits = limits;
+    k->env = q->env ? xstrdup(q->env) : NULL;
+    k->cwd = q->cwd ? xstrdup(q->cwd) : NULL;
     k->waits = xcalloc(1, sizeof *k->waits);
     *k->waits = (struct kernel_wait){.fn = fn, .arg = arg};
     start(k);
@@ -590,6 +630,27 @@ const char *kernel_id(const struct kernel *k) {
     return k->id;
 }
 
+/* Of one that has limits of its own; else null. */
+static void put_own(struct jw *j, const struct process *p) {
+    if (!p->limits.memory_mb) {
+        jw_key_null(j, "limits");
+        return;
+    }
+    jw_key(j, "limits");
+    jw_object(j);
+    jw_key_uint(j, "memory_mb", p->limits.memory_mb);
+    jw_key_real(j, "cpus", p->limits.cpus_percent / 100.0);
+    jw_key_uint(j, "pids", p->limits.pids);
+    jw_object_end(j);
+    jw_key(j, "usage");
+    jw_object(j);
+    jw_key_uint(j, "memory_bytes", knobs_memory(&p->knobs));
+    jw_key_uint(j, "memory_peak_bytes", knobs_memory_peak(&p->knobs));
+    jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(&p->knobs) / 1e3);
+    jw_key_uint(j, "processes", knobs_pids(&p->knobs));
+    jw_object_end(j);
+}
+
 void kernel_json(const struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
@@ -602,6 +663,7 @@ void kernel_json(const struct kernel *k, struct buf *to) {
     jw_key_uint(&j, "restarts", k->restarts);
     jw_key_str(&j, "cwd", k->cwd ? k->cwd : "/workspace");
     jw_key_bool(&j, "is_default", k->is_default);
+    put_own(&j, &k->process);
     jw_object_end(&j);
 }
 

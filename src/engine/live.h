@@ -81,8 +81,15 @@ void live_unask(struct live *l, const void *arg);
 /* ---- kernels ---- */
 
 typedef void kernel_ready_fn(void *arg, struct kernel *k, const struct err *why);
-/* One more; `env` (JSON or NULL) and `cwd` (or NULL) are for its whole life. */
-int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+/* For its whole life. */
+struct kernel_request {
+    const char *env, *cwd; /* JSON; a directory; or NULL */
+    /* Its own memory_mb, cpus_percent and pids, no higher than the sandbox's: it and all that comes
+     * of it are in a control group of theirs. 0 is the sandbox's; NULL, or all 0: it has none. */
+    const struct config_limits *limits;
+};
+/* One more. Kinds "limit_too_high", "cannot_limit". */
+int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e);
 /* By its id; NULL is the default one. NULL with kind "no_such_kernel". */
 struct kernel *kernel_find(struct live *l, const char *id, struct err *e);

@@ -37,8 +37,12 @@ struct process {
     bool doomed;   /* to be killed as soon as that is possible */
     char why[200]; /* it said why it cannot be */
     uint32_t number;
-    struct chan *ctl, own; /* the sandbox's for number 0, else our own */
-    int fds[3];            /* owned: its stdin, stdout, stderr */
+    struct config_limits limits; /* its own; memory_mb 0: it has none */
+    struct knobs knobs;          /* owned: of its own control group, if it has one */
+    struct knobs_usage last;     /* what that told in the end */
+    bool was_own;                /* `last` holds it */
+    struct chan *ctl, own;       /* the sandbox's for number 0, else our own */
+    int fds[3];                  /* owned: its stdin, stdout, stderr */
     struct timer deadline;
 };
 
@@ -55,6 +59,12 @@ void process_kill(struct process *p);
 void process_close_stdin(struct process *p);
 /* No more callbacks. */
 void process_done(struct process *p);
+/* What its control group tells, which is the sandbox's for those without limits of their own. */
+struct knobs_usage process_usage(struct process *p); /* events: since the last call */
+uint64_t process_cpu_us(const struct process *p);
+bool process_ran_out_of_memory(const struct process *p);
+/* Its limits are no higher than these; false when that cannot be. */
+int process_lower(struct process *p, const struct config_limits *most, struct err *e);
 /* From the warden, and from number 0's socket. */
 void processes_made(struct live *l, uint32_t number, struct wire_in *in);
 void processes_failed(struct live *l, uint32_t number, const char *why);

@@ -26,6 +26,60 @@ static struct process *find(struct live *l, uint32_t number) {
     return p;
 }
 
+/* ---- its control group ---- */
+
+struct knobs_usage process_usage(struct process *p) {
+    return knobs_there(&p->knobs) ? knobs_usage(&p->knobs)
+           : p->was_own           ? p->last
+                                  : knobs_usage(p->live->sandbox->knobs);
+}
+
+uint64_t process_cpu_us(const struct process *p) {
+    return knobs_there(&p->knobs) ? knobs_cpu_us(&p->knobs)
+           : p->was_own           ? p->last.cpu_us
+                                  : knobs_cpu_us(p->live->sandbox->knobs);
+}
+
+bool process_ran_out_of_memory(const struct process *p) {
+    return knobs_there(&p->knobs) ? knobs_ran_out_of_memory(&p->knobs)
+           : p->was_own           ? p->last.out_of_memory
+                                  : knobs_ran_out_of_memory(p->live->sandbox->knobs);
+}
+
+static uint32_t lower(uint32_t own, uint32_t most) {
+    return own < most ? own : most;
+}
+
+int process_lower(struct process *p, const struct config_limits *most, struct err *e) {
+    if (!p->limits.memory_mb)
+        return 0;
+    struct config_limits next = p->limits;
+    next.memory_mb = lower(next.memory_mb, most->memory_mb);
+    next.cpus_percent = lower(next.cpus_percent, most->cpus_percent);
+    next.pids = lower(next.pids, most->pids);
+    next.disk_mb = most->disk_mb;
+    if (knobs_set_memory(&p->knobs, config_group_bytes(&next), e) < 0 ||
+        knobs_set_cpus(&p->knobs, next.cpus_percent, e) < 0 ||
+        knobs_set_pids(&p->knobs, next.pids, e) < 0)
+        return -1;
+    p->limits = next;
+    return 0;
+}
+
+/* The warden keeps the group until it is read. */
+static void leave_group(struct process *p) {
+    struct wire_out o;
+    if (!knobs_there(&p->knobs))
+        return;
+    p->last = knobs_usage(&p->knobs);
+    p->was_own = true;
+    knobs_done(&p->knobs);
+    wire_begin(&o, WIRE_W_LEFT);
+    wire_put_u64(&o, p->live->sandbox->id);
+    wire_put_u32(&o, p->number);
+    chan_send(&p->live->engine->warden, &o);
+}
+
 /* Nothing of it is left but the struct. */
 void process_done(struct process *p) {
     if (p->state == PROCESS_NONE)
@@ -44,6 +98,7 @@ void process_done(struct process *p) {
         chan_done(&p->own);
     p->ctl = NULL;
     fd_close_all(p->fds, 3);
+    leave_group(p);
     p->state = PROCESS_NONE;
 }
 
@@ -94,9 +149,10 @@ static void on_deadline(struct timer *t) {
 void process_start(struct process *p, struct live *l) {
     struct wire_out o;
     p->state = PROCESS_ASKED;
-    p->doomed = false;
+    p->doomed = p->was_own = false;
     p->why[0] = '\0';
     p->number = ++l->last_number;
+    knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
@@ -106,6 +162,9 @@ void process_start(struct process *p, struct live *l) {
     wire_begin(&o, WIRE_W_KERNEL);
     wire_put_u64(&o, l->sandbox->id);
     wire_put_u32(&o, p->number);
+    wire_put_u64(&o, p->limits.memory_mb ? config_group_bytes(&p->limits) : 0);
+    wire_put_u32(&o, p->limits.pids);
+    wire_put_u32(&o, p->limits.cpus_percent);
     chan_send(&l->engine->warden, &o);
 }
 
@@ -117,6 +176,7 @@ static void resume(struct process *p) {
 void process_expect(struct process *p, struct live *l, int64_t number) {
     p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
     p->state = PROCESS_EXPECTED;
+    knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
@@ -149,6 +209,7 @@ void process_take_first(struct process *p, struct live *l) {
     struct sandbox *s = l->sandbox;
     p->state = PROCESS_READY;
     p->number = 0;
+    knobs_init(&p->knobs);
     p->ctl = &s->ctl;
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
@@ -216,6 +277,8 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
         p->fds[i] = wire_take_fd(in);
         fd_set_nonblock(p->fds[i], &e);
     }
+    for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
+        p->knobs.fds[i] = wire_take_fd(in);
     p->own.gone = false;
     p->state = PROCESS_STARTING;
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
