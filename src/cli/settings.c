@@ -131,6 +131,8 @@ const struct setting settings[] = {
      .help = "how long it may have nothing to do"},
     {"live_per_tenant",  NUM(0, 100000),                  "0",         AT(live_per_tenant),
      .help = "live sandboxes that one tenant may have; 0: no bound"},
+    {"live_bind",        SETTING_NAMES, 0, 0,             "",          NOWHERE,
+     .help = "host directories in every live sandbox, with commas: HOST:PATH[:rw]"},
     {"live_grace_ms",    NUM(0, 3600000),                 "5000",      AT(live_grace_ms),
      .help = "what a cell has after an interrupt before its kernel is ended"},
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 3\n";
+static const char magic[] = "cloche configuration 4\n";
 
 enum kind { K_STR, K_LIST, K_U32, K_U64 };
 
@@ -90,9 +90,9 @@ static const struct field config_fields[] = {
 
 static const struct field profile_fields[] = {
     PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_U32, pool),
-    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U32, live),
-    PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_LIST, mounts),
+    PROFILE_FIELD(K_U32, pool),     PROFILE_FIELD(K_U32, zygotes), PROFILE_FIELD(K_U32, removed),
+    PROFILE_FIELD(K_U32, live),     PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
