@@ -37,7 +37,7 @@ static void tell_err(struct box *b, const struct err *e) {
 
 static struct live *look_up(const struct box *b, struct err *e) {
     struct call *c = b->call;
-    return live_find(c->api->o.engine, c->tenant, c->params[0], e);
+    return live_find(c->api->o.engine, c->tenant, b->id, e);
 }
 
 struct live *box_live(struct box *b) {
@@ -59,13 +59,23 @@ static void done(void *state) {
     if (b->on_done)
         b->on_done(b);
     free(b->path);
+    free(b->id);
     free(b);
 }
 
-void *box_new(struct call *c, size_t size, void (*on_done)(struct box *b)) {
+void box_leave(struct box *b) {
+    b->call->state = NULL;
+    b->call->state_done = NULL;
+    done(b);
+}
+
+void *box_new_in(struct call *c, const char *id, const char *path, size_t size,
+                 void (*on_done)(struct box *b)) {
     struct box *b = xcalloc(1, size);
     b->call = c;
-    b->path = xstrdup(c->params[1]);
+    b->id = xstrdup(id);
+    b->path = xstrdup(path);
+    b->writes = strcmp(http_method(c->req), "PUT") == 0;
     c->state = b;
     c->state_done = done;
     struct live *l = box_live(b);
@@ -82,6 +92,10 @@ void *box_new(struct call *c, size_t size, void (*on_done)(struct box *b)) {
     b->held = true;
     live_hold(l);
     return b;
+}
+
+void *box_new(struct call *c, size_t size, void (*on_done)(struct box *b)) {
+    return box_new_in(c, c->params[0], c->params[1], size, on_done);
 }
 
 /* ---- questions ---- */
@@ -183,12 +197,11 @@ void box_bad_path(struct box *b, const char *why) {
 }
 
 void box_fail(struct box *b, int errnum, const char *why) {
-    bool writes = strcmp(http_method(b->call->req), "PUT") == 0;
     if (errnum == ENOSPC || errnum == EDQUOT) {
         box_disk_full(b, why);
         return;
     }
-    if (errnum == ENOTDIR && writes)
+    if (errnum == ENOTDIR && b->writes)
         errnum = EEXIST; /* a file is where a directory should be */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].errnum != errnum)

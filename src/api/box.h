@@ -17,9 +17,11 @@ typedef bool box_error_fn(struct box *b, int errnum);
 /* Embedded in the state of a call, as its first member. */
 struct box {
     struct call *call;
+    char *id;   /* owned: of the sandbox */
     char *path; /* owned: cleaned; "" is the workspace */
     bool held, waiting;
-    bool begun; /* the client has a part of its reply: what fails now cuts it */
+    bool writes; /* a file is to be where the path says */
+    bool begun;  /* the client has a part of its reply: what fails now cuts it */
     box_fn *then;
     box_error_fn *on_error; /* or NULL; set before each question */
     void (*on_done)(struct box *b);
@@ -29,8 +31,14 @@ struct box {
  * names, and gives them to the call. NULL when the client has its reply. on_done frees what the
  * rest of the state owns; it may be NULL. */
 void *box_new(struct call *c, size_t size, void (*on_done)(struct box *b));
+/* The same for a sandbox and a path that are named in another way. The path is taken as it is sent,
+ * and cleaned. */
+void *box_new_in(struct call *c, const char *id, const char *path, size_t size,
+                 void (*on_done)(struct box *b));
 /* NULL when it is gone; then the client has its reply. */
 struct live *box_live(struct box *b);
+/* The call goes on without it; it is freed. */
+void box_leave(struct box *b);
 void box_ask(struct box *b, const struct wire_out *o, box_fn *then);
 /* The reply for what failed with an errno. */
 void box_fail(struct box *b, int errnum, const char *why);

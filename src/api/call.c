@@ -50,8 +50,12 @@ void call_problem(struct call *c, const struct problem *p) {
     }
     if (p->status == 401)
         http_add_header(c->req, "WWW-Authenticate", "Bearer");
-    problem_json(p, &json);
-    call_json(c, p->status, &json);
+    int status = p->status;
+    if (c->route && c->route->tell)
+        status = c->route->tell(c, p, &json);
+    else
+        problem_json(p, &json);
+    call_json(c, status, &json);
 }
 
 /* One table from the words of docs/errors.md to HTTP. */

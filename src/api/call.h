@@ -10,6 +10,7 @@
 #include "http/openapi.h"
 #include "keys/keys.h"
 
+struct named;
 struct records;
 struct replays;
 
@@ -23,6 +24,7 @@ struct api {
     struct guard *guard;     /* per-key limits */
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
+    struct named *named;     /* owned: sandboxes that dialects call by name, being made */
     unsigned alone;          /* pieces of work that go on without their clients */
     int audit;               /* owned, or -1 */
     uint64_t started_ns;
@@ -35,6 +37,7 @@ struct api {
 };
 
 struct call;
+struct problem;
 struct route {
     struct api_doc doc;
     void (*fn)(struct call *c);
@@ -42,6 +45,8 @@ struct route {
     bool is_open;        /* needs no key */
     bool is_free;        /* does not count against a key's limits */
     const char *dialect; /* there only when this one is spoken; NULL: always */
+    /* How it says what went wrong: the body, and the status; NULL: as everybody. */
+    int (*tell)(const struct call *c, const struct problem *p, struct buf *to);
 };
 extern const struct route routes[];
 extern const size_t routes_n;

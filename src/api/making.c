@@ -84,6 +84,7 @@ void make_live(struct call *c,
 
 struct ending {
     struct call *call; /* NULL: whoever asked is gone */
+    void (*reply)(struct call *c);
 };
 
 static void on_ended(void *arg) {
@@ -91,9 +92,13 @@ static void on_ended(void *arg) {
     if (w->call) {
         w->call->state = NULL;
         w->call->state_done = NULL;
-        http_reply(w->call->req, 204, NULL, "", 0);
+        w->reply(w->call);
     }
     free(w);
+}
+
+static void reply_ended(struct call *c) {
+    http_reply(c->req, 204, NULL, "", 0);
 }
 
 static void leave_ending(void *state) {
@@ -101,9 +106,10 @@ static void leave_ending(void *state) {
     w->call = NULL;
 }
 
-void end_live(struct call *c, struct live *l) {
+void end_live(struct call *c, struct live *l, void (*reply)(struct call *c)) {
     struct ending *w = xcalloc(1, sizeof *w);
     w->call = c;
+    w->reply = reply ? reply : reply_ended;
     c->state = w;
     c->state_done = leave_ending;
     live_end(l, "it was deleted", on_ended, w);

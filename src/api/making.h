@@ -9,5 +9,5 @@
 void make_live(struct call *c,
                int (*read)(struct call *c, struct live_request *q, struct problem *p),
                void (*reply)(struct outlet *o, struct live *l));
-/* 204, when all of it is gone. */
-void end_live(struct call *c, struct live *l);
+/* `reply` (NULL: 204) when all of it is gone. */
+void end_live(struct call *c, struct live *l, void (*reply)(struct call *c));

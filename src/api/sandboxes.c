@@ -230,7 +230,7 @@ void do_sandbox_change(struct call *c) {
 void do_sandbox_delete(struct call *c) {
     struct live *l = call_live(c);
     if (l)
-        end_live(c, l);
+        end_live(c, l, NULL);
 }
 
 static void pause_or_resume(struct call *c, bool pause) {

@@ -5,6 +5,7 @@
 
 #include "api/inputs.h"
 #include "api/making.h"
+#include "api/running.h"
 #include "engine/live.h"
 
 #include <stdio.h>
@@ -103,15 +104,10 @@ static struct live *find(struct call *c) {
 void do_session_delete(struct call *c) {
     struct live *l = find(c);
     if (l)
-        end_live(c, l);
+        end_live(c, l, NULL);
 }
 
 /* ---- bash ---- */
-
-struct running {
-    struct call *call;       /* NULL: whoever asked is gone */
-    struct command *command; /* borrowed while it runs */
-};
 
 /* Contract 1: the first cap - 32 bytes and a mark. */
 static void put_stream(struct jw *j, const char *key, const struct buf *kept, bool truncated) {
@@ -124,35 +120,20 @@ static void put_stream(struct jw *j, const char *key, const struct buf *kept, bo
     jw_strn(j, text.data, text.len);
 }
 
-static void on_over(void *arg, struct command *c) {
-    struct running *w = arg;
-    struct command_end end = command_end(c);
+static void reply_over(struct call *c, const struct command_end *end) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    put_stream(&j, "stdout", end.kept[0], end.truncated[0]);
-    put_stream(&j, "stderr", end.kept[1], end.truncated[1]);
-    if (end.timed_out)
+    put_stream(&j, "stdout", end->kept[0], end->truncated[0]);
+    put_stream(&j, "stderr", end->kept[1], end->truncated[1]);
+    if (end->timed_out)
         jw_key_null(&j, "exit_code");
     else
-        jw_key_int(&j, "exit_code", end.exit_code);
-    jw_key_bool(&j, "timed_out", end.timed_out);
-    jw_key_uint(&j, "duration_ms", end.duration_ms);
+        jw_key_int(&j, "exit_code", end->exit_code);
+    jw_key_bool(&j, "timed_out", end->timed_out);
+    jw_key_uint(&j, "duration_ms", end->duration_ms);
     jw_object_end(&j);
-    command_delete(c);
-    if (w->call) {
-        w->call->state = NULL;
-        w->call->state_done = NULL;
-        call_json(w->call, 200, &json);
-    }
-    free(w);
-}
-
-/* As with a closed terminal: nobody waits for it, so it ends. */
-static void leave_running(void *state) {
-    struct running *w = state;
-    w->call = NULL;
-    command_delete(w->command);
+    call_json(c, 200, &json);
 }
 
 static char **bash_line(const char *cmd) {
@@ -167,7 +148,6 @@ void do_session_bash(struct call *c) {
     uint32_t most = c->api->config->maxima.timeout_ms;
     int64_t timeout = field_int(c->body, "timeout_ms", TIMEOUT_MS);
     struct problem p = {0};
-    struct err e;
     if (most && timeout > most) {
         char text[100];
         snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", most);
@@ -179,25 +159,14 @@ void do_session_bash(struct call *c) {
     if (!l)
         return;
     const char *cmd = field_str(c->body, "cmd", "");
-    if (guard_may_run(c->api->guard, c, &p) < 0 ||
-        (strlen(cmd) > 40000 &&
-         problem_plain(&p, 422, "bad_value", "cmd has more than 40000 bytes") < 0)) {
+    if (strlen(cmd) > 40000) {
+        problem_plain(&p, 422, "bad_value", "cmd has more than 40000 bytes");
         call_problem(c, &p);
         return;
     }
-    struct running *w = xcalloc(1, sizeof *w);
     struct command_request q = {.argv = bash_line(cmd),
                                 .shown = xstrdup(cmd),
                                 .cwd = xstrdup("/workspace"),
                                 .timeout_ms = (uint32_t)timeout};
-    const struct command_callbacks cb = {.arg = w, .on_done = on_over};
-    w->call = c;
-    if (command_new(l, &q, &cb, &w->command, &e) < 0) {
-        command_request_done(&q);
-        free(w);
-        call_fail(c, &e);
-        return;
-    }
-    c->state = w;
-    c->state_done = leave_running;
+    run_command(c, l, &q, reply_over);
 }

@@ -70,6 +70,9 @@ struct engine {
     struct live *lives; /* live sandboxes, oldest first; see live.h */
     struct gone *gone;  /* those that were */
     struct live_heir heir;
+    /* Once: all that an earlier server kept is here. Before that nobody may ask for it. */
+    void (*on_settled)(void *arg);
+    void *settled_arg;
 };
 
 /* Takes the warden's socket. */
@@ -132,6 +135,8 @@ void run_hold(struct run *r, bool hold);
 
 /* After on_done: what to tell a shell, and the result of api.md. */
 int run_exit_status(const struct run *r);
+/* What its handler returned (RUN_HANDLER), as it says: JSON only if it is honest. */
+const struct buf *run_returned(const struct run *r);
 void run_why(const struct run *r, char *out, size_t cap);
 struct result_options {
     bool no_output;                                      /* stdout and stderr are left out */

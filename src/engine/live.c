@@ -28,6 +28,7 @@ void live_request_done(struct live_request *q) {
     free(q->profile);
     free(q->name);
     free(q->metadata);
+    free(q->alias);
     free(q->env);
     for (unsigned i = 0; i < q->ninputs; i++) {
         free(q->inputs[i].path);
@@ -50,6 +51,9 @@ const char *live_id(const struct live *l) {
 }
 const char *live_metadata(const struct live *l) {
     return l->req.metadata;
+}
+const char *live_alias(const struct live *l) {
+    return l->req.alias;
 }
 const char *live_profile(const struct live *l) {
     return l->profile;
@@ -158,6 +162,10 @@ static void set_timer(struct live *l) {
         loop_timer(l->engine->loop, &l->timer, at);
     else
         loop_timer_stop(l->engine->loop, &l->timer);
+}
+
+bool live_is_held(const struct live *l) {
+    return l->held > 0;
 }
 
 void live_hold(struct live *l) {
@@ -372,7 +380,7 @@ static int settle_time(struct engine *g, struct live_request *q, struct err *e) 
         q->ttl_s = g->config.live_ttl_s;
     if (q->idle_s == 0)
         q->idle_s = g->config.live_idle_s;
-    if (most && q->ttl_s > most)
+    if (most && q->ttl_s > most && !q->own_bounds)
         return err_user(e, "limit_too_high",
                         "ttl_seconds of %u is above this engine's maximum of %u", q->ttl_s, most);
     return 0;
@@ -615,6 +623,10 @@ static double unix_time(uint64_t at_ns) {
     clock_gettime(CLOCK_REALTIME, &now);
     double left = ((double)at_ns - (double)now_ns()) / 1e9;
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9 + left;
+}
+
+double live_created(const struct live *l) {
+    return l->created;
 }
 
 double live_expires(const struct live *l) {

@@ -18,12 +18,14 @@ struct cell;
 struct live_request {
     char *tenant, *profile, *name; /* owned; name may be NULL */
     char *metadata;                /* owned: a JSON object of strings */
+    char *alias;                   /* owned: what a dialect finds it by, for its life; or NULL */
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
     struct config_limits limits;   /* 0: the default of live sandboxes */
     struct run_input *inputs;      /* owned: put into the workspace before it is ready */
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
     unsigned most_of_tenant; /* 0: no bound but the operator's */
+    bool own_bounds;         /* its time was held against another maximum than the engine's */
 };
 void live_request_done(struct live_request *q);
 
@@ -40,9 +42,11 @@ struct live *live_find(struct engine *g, const char *tenant, const char *id, str
 /* The tenant's, oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 const char *live_id(const struct live *l);
-double live_expires(const struct live *l); /* unix time */
+double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */
 const char *live_tenant(const struct live *l);
 const char *live_metadata(const struct live *l); /* JSON */
+const char *live_alias(const struct live *l);    /* or NULL */
+bool live_is_held(const struct live *l);
 /* It is in use: not idle until as many live_release. For requests that last. */
 void live_hold(struct live *l);
 void live_release(struct live *l);

@@ -123,6 +123,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_str(j, "profile", l->profile);
     jw_key_str(j, "name", l->req.name);
     jw_key_str(j, "metadata", l->req.metadata);
+    jw_key_str(j, "alias", l->req.alias);
     jw_key_str(j, "env", l->req.env);
     put_limits(j, &l->req.limits);
     jw_key_uint(j, "ttl_s", l->req.ttl_s);
@@ -286,6 +287,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->req.tenant = text_of(o, "tenant");
     l->req.name = text_of(o, "name");
     l->req.metadata = text_of(o, "metadata");
+    l->req.alias = text_of(o, "alias");
     l->req.env = text_of(o, "env");
     l->profile = text_of(o, "profile");
     take_id(l->id, o);

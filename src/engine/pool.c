@@ -219,6 +219,14 @@ static void on_profile(struct engine *g, struct wire_in *in) {
     }
 }
 
+/* The first W_RESTARTS comes behind what an earlier server kept. */
+static void settle(struct engine *g) {
+    void (*fn)(void *arg) = g->on_settled;
+    g->on_settled = NULL;
+    if (fn)
+        fn(g->settled_arg);
+}
+
 static void on_warden(struct chan *c, struct wire_in *in) {
     struct engine *g = c->arg;
     struct sandbox *s;
@@ -266,6 +274,7 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_W_RESTARTS:
         state_restarts(&g->about, in);
+        settle(g);
         break;
     default:
         log_error("warden sent message=%s", wire_type_name(in->type));

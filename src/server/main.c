@@ -27,6 +27,7 @@ struct server {
     struct api *api;
     int signals;
     struct watch signal_watch;
+    bool failed; /* there is nothing to listen on */
 };
 
 static void on_drained(void *arg) {
@@ -54,6 +55,20 @@ static void on_signal(struct watch *w, uint32_t events) {
     }
 }
 
+/* Whoever asks for a live sandbox finds those that an earlier server kept. */
+static void listen_now(void *arg) {
+    struct server *s = arg;
+    struct err e;
+    for (unsigned i = 0; i < s->engine.config.http.listeners && !s->failed; i++) {
+        int fd = FIRST_HTTP_FD + HTTP_FD_DIRS_ + (int)i;
+        s->failed = api_listen(s->api, &fd, &e) < 0;
+    }
+    if (!s->failed)
+        return;
+    log_error("server cannot start error=%s", log_text(e.text));
+    loop_stop(s->loop);
+}
+
 static int start_http(struct server *s, struct err *e) {
     const struct config_http *h = &s->engine.config.http;
     if (h->listeners == 0)
@@ -76,11 +91,8 @@ static int start_http(struct server *s, struct err *e) {
     with_store.store = s->store;
     if (api_new(&with_store, &s->api, e) < 0)
         return -1;
-    for (unsigned i = 0; i < h->listeners; i++) {
-        int fd = FIRST_HTTP_FD + HTTP_FD_DIRS_ + (int)i;
-        if (api_listen(s->api, &fd, e) < 0)
-            return -1;
-    }
+    s->engine.on_settled = listen_now;
+    s->engine.settled_arg = s;
     return 0;
 }
 
@@ -120,5 +132,5 @@ int main(void) {
     }
     if (loop_run(s.loop, &e) < 0)
         log_error("server failed error=%s", log_text(e.text));
-    return 0;
+    return s.failed ? 3 : 0;
 }

@@ -245,8 +245,8 @@ int server_start(struct warden *w, struct err *e) {
     for (unsigned i = 0; i < w->config.nprofiles; i++)
         server_tell_profile(w, i);
     tell_layers(w);
-    server_tell_restarts(w);
     kept_give(w);
+    server_tell_restarts(w); /* says to the server that these were all */
     return 0;
 }
 

@@ -30,7 +30,8 @@
     X(W_FORGET)        /* u32 slot          its control group is gone: let its knobs go too */      \
     X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */      \
     X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */  \
-    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far */       \
+    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far; the     \
+                     first one comes behind the last W_KEPT */                                      \
     X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */              \
     /* the supervisor→W */                                                                        \
     X(L_CONFIG) /* fd: the packed configuration         the profiles anew */                        \
