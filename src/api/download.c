@@ -47,15 +47,15 @@ static void beyond(struct call *c, uint64_t size) {
 }
 
 static void send_part(struct call *c, int *fd, enum range what, const struct range_part *part,
-                      uint64_t size) {
+                      const struct download *d) {
     char text[80];
     if (what == RANGE_PART) {
         snprintf(text, sizeof text, "bytes %llu-%llu/%llu", (unsigned long long)part->from,
-                 (unsigned long long)(part->from + part->len - 1), (unsigned long long)size);
+                 (unsigned long long)(part->from + part->len - 1), (unsigned long long)d->size);
         http_add_header(c->req, "Content-Range", text);
     }
-    http_reply_file(c->req, what == RANGE_PART ? 206 : 200, "application/octet-stream", fd,
-                    part->from, part->len);
+    http_reply_file(c->req, what == RANGE_PART ? 206 : 200,
+                    d->type ? d->type : "application/octet-stream", fd, part->from, part->len);
 }
 
 void download_reply(struct call *c, const struct download *d, int *fd) {
@@ -79,7 +79,11 @@ void download_reply(struct call *c, const struct download *d, int *fd) {
         return;
     }
     paths_disposition(d->name, &name);
-    http_add_header(c->req, "Content-Disposition", name.data);
+    if (d->type) /* SECURITY: a page that somebody's program wrote is of no site, and runs nothing
+                  */
+        http_add_header(c->req, "Content-Security-Policy", "sandbox");
+    else
+        http_add_header(c->req, "Content-Disposition", name.data);
     http_add_header(c->req, "X-Content-Type-Options", "nosniff");
-    send_part(c, &file, what, &part, d->size);
+    send_part(c, &file, what, &part, d);
 }

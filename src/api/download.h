@@ -11,6 +11,7 @@ struct download {
     const char *name; /* for those who save it */
     time_t modified;
     uint64_t size;
+    const char *type; /* NULL: bytes, to be saved; otherwise to be shown */
 };
 
 /* Takes the descriptor, of a regular file. */

@@ -44,6 +44,7 @@ struct live *live_next(struct engine *g, const char *tenant, const struct live *
 const char *live_id(const struct live *l);
 double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */
 const char *live_tenant(const struct live *l);
+const char *live_profile(const struct live *l);
 const char *live_metadata(const struct live *l); /* JSON */
 const char *live_alias(const struct live *l);    /* or NULL */
 bool live_is_held(const struct live *l);

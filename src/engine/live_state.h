@@ -294,5 +294,3 @@ void live_said(struct live *l);
 struct live *live_inherit(struct engine *g, struct sandbox *s);
 void live_inherited(struct live *l, uint32_t processes);
 void live_disown(struct live *l);
-
-const char *live_profile(const struct live *l);
