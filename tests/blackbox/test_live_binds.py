@@ -265,6 +265,43 @@ def test_files_made_there_are_not_told_as_the_cells(box: Box) -> None:
     box.run("import os; os.unlink('results/out/t')")
 
 
+# ---------------------------------------------------------------------------- attacks
+
+
+def test_swapped_directories_lead_nowhere(box: Box, host: Host) -> None:
+    code = (  # while the directory is away, an upload makes another one
+        "import os, shutil\nout = 'results/out/'\nos.makedirs(out + 'dir')\n"
+        "os.symlink('/tmp', out + 'link')\n"
+        "def step():\n"
+        "    os.rename(out + 'dir', out + 'other')\n"
+        "    for old, new in (('link', 'dir'), ('dir', 'link'), ('other', 'dir')):\n"
+        "        while True:\n"
+        "            try: os.rename(out + old, out + new)\n"
+        "            except OSError: shutil.rmtree(out + 'dir', True)\n"
+        "            else: break\n"
+    )
+    with box.running(code):
+        seen = {box.put("results/out/dir/file", b"x").status for _ in range(200)}
+        seen |= {box.get("results/out/dir/file").status for _ in range(200)}
+    assert seen <= {200, 201, 404, 409, 422}, seen
+    assert {200, 201} & seen
+    assert box.run("import os; print(os.path.exists('/tmp/file'))") == "False\n"
+    assert not (host.out.parent / "file").exists() and not Path("/tmp/file").exists()
+    box.run("import shutil, os\nshutil.rmtree('results/out/dir')\nos.unlink('results/out/link')")
+    assert not list(host.out.iterdir())
+
+
+def test_a_fifo_in_it_holds_nobody_up(box: Box, host: Host) -> None:
+    os.mkfifo(host.out / "fifo", 0o666)
+    (host.out / "fifo").chmod(0o666)
+    try:
+        assert box.get("results/out/fifo").status == 422
+        assert box.put("results/out/fifo", b"x").status == 409
+        assert box.archive("results/out").status == 200
+    finally:
+        (host.out / "fifo").unlink()
+
+
 # ---------------------------------------------------------------------------- configuration
 
 
