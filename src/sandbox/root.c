@@ -295,7 +295,7 @@ static int link_other(const struct builder *b, int root, struct err *e) {
         if (strncmp(path, OTHER, n) == 0 && (path[n] == '/' || path[n] == '\0'))
             return 0;
     }
-    return symlinkat("/workspace", root, OTHER + 1) < 0 ? err_sys(e, "link " OTHER) : 0;
+    return symlinkat(WORKSPACE, root, &OTHER[1]) < 0 ? err_sys(e, "link " OTHER) : 0;
 }
 
 static int attach_binds(struct builder *b, int root, struct err *e) {

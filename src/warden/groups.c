@@ -1,7 +1,7 @@
 /* The control groups of kernels that have limits of their own. One is made when its kernel is asked
- * for and lives as long as the kernel; what is left in it then is killed. The server reads from it
- * how the kernel ended and says so (W_LEFT); then it is removed, as soon as the last process in it
- * is dead. What is still there when the sandbox is gone is removed before the slot serves again. */
+ * for. When the kernel has ended, the server reads from it how that was and says so (W_LEFT); then
+ * what the kernel left behind is killed, and the group removed as soon as the last process in it is
+ * dead. What is still there when the sandbox is gone is removed before the slot serves again. */
 
 #include "warden/warden.h"
 
@@ -70,12 +70,6 @@ const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t
 const struct cgroup_slot *groups_find(const struct slot *s, uint32_t number) {
     const struct group *g = find(s, number);
     return g ? &g->cgroup : NULL;
-}
-
-void groups_ended(struct warden *w, struct slot *s, uint32_t number) {
-    const struct group *g = find(s, number);
-    if (g)
-        cgroup_slot_kill(&w->cgroups, &g->cgroup);
 }
 
 void groups_left(struct warden *w, struct slot *s, uint32_t number) {

@@ -98,7 +98,6 @@ static void on_exited(struct nursery_child *n, struct wire_in *in) {
     uint32_t number = wire_get_u32(in), status = wire_get_u32(in);
     if (in->bad || !s || s->orphan || s->nursery != n)
         return;
-    groups_ended(w, s, number);
     wire_begin(&o, WIRE_W_EXITED);
     wire_put_u64(&o, s->sandbox);
     wire_put_u32(&o, number);

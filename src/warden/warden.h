@@ -125,10 +125,8 @@ const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t
                                       const struct cgroup_limits *l, struct err *e);
 /* NULL: it has none. */
 const struct cgroup_slot *groups_find(const struct slot *s, uint32_t number);
-/* The kernel has ended: what it left behind does, too. The group stays, for who wants to read it.
- */
-void groups_ended(struct warden *w, struct slot *s, uint32_t number);
-/* Nobody wants to read it any more. */
+/* The kernel has ended, and nobody wants to read the group any more: what the kernel left behind in
+ * it ends, too. */
 void groups_left(struct warden *w, struct slot *s, uint32_t number);
 /* The sandbox is gone. True when no group is left; else it is to be asked again. */
 bool groups_clear(struct warden *w, struct slot *s);

@@ -30,9 +30,10 @@ class Host:
         self.secret = top / "secret.txt"
         for directory in (self.data, self.out):
             directory.mkdir()
-        self.out.chmod(0o777)
+            directory.chmod(0o777)  # only how it is mounted keeps anybody from writing
         self.secret.write_text(SECRET)
         (self.data / "in.txt").write_text("shown")
+        (self.data / "in.txt").chmod(0o666)
         (self.data / "deep").mkdir()
         (self.data / "deep" / "er.txt").write_text("deeper")
         (self.data / "private.txt").write_text(SECRET)
@@ -124,7 +125,7 @@ def test_what_is_only_to_be_read_is_not_changed(box: Box, host: Host, change: st
         return sorted((p.name, p.lstat().st_ctime) for p in host.data.iterdir())
 
     before = look()
-    assert tried(box, change) in ("OSError 30", "PermissionError 13", "PermissionError 1")
+    assert tried(box, change) == "OSError 30"
     assert look() == before
 
 
