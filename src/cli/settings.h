@@ -32,7 +32,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 66 };
+enum { SETTINGS_ = 68 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

@@ -564,6 +564,23 @@ static const struct {
     {"pids", offsetof(struct config_limits, pids)},
 };
 
+/* The operator's, for a kernel that asks for nothing. */
+static struct config_limits usual_limits(const struct live *l) {
+    struct config_limits usual = l->engine->config.live_kernel;
+    const struct config_limits *most = &l->req.limits;
+    if (!knobs_there(l->sandbox->knobs))
+        return (struct config_limits){0};
+    if (usual.memory_mb > most->memory_mb)
+        usual.memory_mb = most->memory_mb;
+    if (usual.cpus_percent > most->cpus_percent)
+        usual.cpus_percent = most->cpus_percent;
+    return usual;
+}
+
+static bool wants_any(const struct config_limits *l) {
+    return l && (l->memory_mb || l->cpus_percent || l->pids);
+}
+
 /* Limits of its own: those that are not given are the sandbox's. */
 static int settle_limits(const struct live *l, const struct config_limits *want,
                          struct config_limits *ret, struct err *e) {
@@ -591,9 +608,9 @@ static int settle_limits(const struct live *l, const struct config_limits *want,
 
 int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e) {
-    struct config_limits limits;
+    struct config_limits limits, usual = usual_limits(l);
     unsigned n = 0;
-    if (settle_limits(l, q->limits, &limits, e) < 0)
+    if (settle_limits(l, wants_any(q->limits) ? q->limits : &usual, &limits, e) < 0)
         return -1;
     for (const struct kernel *k = l->kernels; k; k = k->next)
         n++;

@@ -90,7 +90,8 @@ typedef void kernel_ready_fn(void *arg, struct kernel *k, const struct err *why)
 struct kernel_request {
     const char *env, *cwd; /* JSON; a directory; or NULL */
     /* Its own memory_mb, cpus_percent and pids, no higher than the sandbox's: it and all that comes
-     * of it are in a control group of theirs. 0 is the sandbox's; NULL, or all 0: it has none. */
+     * of it are in a control group of theirs. 0 is the sandbox's; NULL, or all 0: what the operator
+     * wants for such kernels, or none. */
     const struct config_limits *limits;
 };
 /* One more. Kinds "limit_too_high", "cannot_limit". */

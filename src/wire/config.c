@@ -84,6 +84,7 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, live_ttl_max_s),
     CONFIG_FIELD(K_U32, live_idle_s),
     CONFIG_FIELD(K_U32, live_per_tenant),
+    LIMITS(live_kernel),
     CONFIG_FIELD(K_U32, live_grace_ms),
     CONFIG_FIELD(K_U32, nprofiles),
 };

@@ -81,6 +81,7 @@ struct config {
     uint32_t live_ttl_s, live_ttl_max_s; /* how long one lives, unless it asks; at most */
     uint32_t live_idle_s;                /* how long it may have nothing to do */
     uint32_t live_per_tenant;            /* 0: no bound */
+    struct config_limits live_kernel;    /* of a further kernel that asks for none; 0: none */
     uint32_t live_grace_ms;              /* for a cell that was interrupted; then its kernel ends */
     struct config_http http;
     struct config_profile profiles[CONFIG_MAX_PROFILES];

@@ -11,7 +11,7 @@ import pytest
 
 from family import Family, kill, one
 from harness import LiveService, eventually
-from host import cgroup_dirs, is_alive
+from host import is_alive
 from live import Box, Client, error
 
 DISK_MB = 16  # files are memory, too: a control group may hold that much more
@@ -185,9 +185,27 @@ def test_a_paused_sandbox_pauses_them_and_ends_with_them(roomy: LiveService, box
     assert eventually(lambda: not subs(roomy)), subs(roomy)
 
 
+def test_the_operators_limits_are_those_of_kernels_that_ask_for_none(start_live: Any) -> None:
+    options = ("--live-kernel-memory-mb", "64", "--live-kernel-cpus", "0.5", "--disk-mb", "16")
+    service = start_live("--profiles", "base", *options)
+    service.remember()
+    if not service.own_cgroups():
+        pytest.skip("no control groups here")
+    with Client(service.port).box(limits={"memory_mb": 512}) as box:
+        own, other = box.kernel(), box.kernel(limits={"memory_mb": 128})
+        shown = {kernel["id"]: kernel["limits"] for kernel in box.get("/kernels")["kernels"]}
+        assert shown.pop(own) == {"memory_mb": 64, "cpus": 0.5, "pids": 64}
+        assert shown.pop(other) == {"memory_mb": 128, "cpus": 1.0, "pids": 64}
+        assert list(shown.values()) == [None]  # the default one has the sandbox's
+        killed(box.run(HOG, kernel_id=own), 64)
+    with Client(service.port).box(limits={"memory_mb": 48, "cpus": 0.2}) as box:
+        box.kernel()
+        limits = box.get("/kernels")["kernels"][1]["limits"]
+        assert (limits["memory_mb"], limits["cpus"]) == (48, 0.2)
+
+
 def test_without_control_groups_such_limits_are_refused(start_live: Any) -> None:
     service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
     with Client(service.port).box() as box:
         error(box.ask("POST", "/kernels", {"limits": LITTLE}), 501, "cannot_limit")
         assert box.text("1", kernel_id=box.kernel(limits={})) == "1"
-    assert not [path for path in cgroup_dirs() if path in service.own_cgroups()]
