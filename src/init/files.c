@@ -2,7 +2,9 @@
  * time. Paths are resolved beneath the workspace (beneath.h), never by name twice; a fifo, device
  * or leased file cannot block, a last symlink is not followed, and only regular files are handed
  * out. What is made belongs to the sandbox. Between two steps a hostile process may swap one of its
- * own files for another of its own, and gains nothing by it. */
+ * own files for another of its own, and gains nothing by it. Not so in a directory of the host that
+ * all sandboxes write to: there our rights reach what others of this nursery made, which the
+ * operator is told (docs/sandboxes.md); what the host's own users have there, they do not reach. */
 
 #include "init/files.h"
 
