@@ -28,10 +28,19 @@ static struct process *find(struct live *l, uint32_t number) {
 
 /* ---- its control group ---- */
 
+/* The sandbox's. A kernel with a group of its own that is killed in there is nobody else's. */
+static struct knobs *common(const struct live *l) {
+    struct knobs *k = l->sandbox->knobs;
+    k->oom_below = l->kills_below;
+    for (const struct process *p = l->processes; p; p = p->next)
+        k->oom_below += knobs_kills(&p->knobs);
+    return k;
+}
+
 struct knobs_usage process_usage(struct process *p) {
     return knobs_there(&p->knobs) ? knobs_usage(&p->knobs)
            : p->was_own           ? p->last
-                                  : knobs_usage(p->live->sandbox->knobs);
+                                  : knobs_usage(common(p->live));
 }
 
 uint64_t process_cpu_us(const struct process *p) {
@@ -43,7 +52,7 @@ uint64_t process_cpu_us(const struct process *p) {
 bool process_ran_out_of_memory(const struct process *p) {
     return knobs_there(&p->knobs) ? knobs_ran_out_of_memory(&p->knobs)
            : p->was_own           ? p->last.out_of_memory
-                                  : knobs_ran_out_of_memory(p->live->sandbox->knobs);
+                                  : knobs_ran_out_of_memory(common(p->live));
 }
 
 static uint32_t lower(uint32_t own, uint32_t most) {
@@ -72,6 +81,7 @@ static void leave_group(struct process *p) {
     if (!knobs_there(&p->knobs))
         return;
     p->last = knobs_usage(&p->knobs);
+    p->live->kills_below += knobs_kills(&p->knobs);
     p->was_own = true;
     knobs_done(&p->knobs);
     wire_begin(&o, WIRE_W_LEFT);
