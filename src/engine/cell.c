@@ -303,7 +303,7 @@ static void on_input(struct cell *c, json_t *message) {
 
 static void take_usage(struct cell *c) {
     struct live *l = c->kernel->live;
-    struct knobs_usage u = process_usage(&c->kernel->process);
+    struct knobs_usage u = group_usage(&c->kernel->process);
     uint64_t all = knobs_memory_peak(l->sandbox->knobs);
     uint64_t no_route = sandbox_no_route(l->sandbox);
     c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
@@ -451,7 +451,7 @@ void cell_killed(struct cell *c, int status, const char *why) {
     } else {
         c->exit_code = WEXITSTATUS(status);
     }
-    bool memory = c->limit == LIMIT_MEMORY || process_ran_out_of_memory(&c->kernel->process);
+    bool memory = c->limit == LIMIT_MEMORY || group_ran_out_of_memory(&c->kernel->process);
     if (c->stop == STOP_CPU)
         c->limit = LIMIT_CPU;
     else if (c->stop == STOP_TIMEOUT)
@@ -523,7 +523,7 @@ static void on_cpu_timer(struct timer *t) {
     struct cell *c = t->arg;
     const struct live *l = c->kernel->live;
     uint64_t limit_us = (uint64_t)c->req.limits.cpu_seconds * 1000000u;
-    uint64_t now_us = process_cpu_us(&c->kernel->process);
+    uint64_t now_us = group_cpu_us(&c->kernel->process);
     uint64_t used_us = now_us > c->cpu_base_us ? now_us - c->cpu_base_us : 0;
     if (used_us >= limit_us) {
         cell_stop(c, STOP_CPU);
@@ -673,9 +673,9 @@ void cell_begin(struct cell *c) {
     c->execution_count = k->execution_count + 1;
     clock_gettime(CLOCK_REALTIME_COARSE, &coarse); /* by which files are stamped */
     c->changed_since_ns = (uint64_t)coarse.tv_sec * 1000000000u + (uint64_t)coarse.tv_nsec;
-    c->cpu_base_us = process_cpu_us(&k->process);
+    c->cpu_base_us = group_cpu_us(&k->process);
     c->no_route_base = sandbox_no_route(l->sandbox);
-    process_usage(&k->process); /* what happened before is not ours */
+    group_usage(&k->process); /* what happened before is not ours */
     c->started_ns = now_ns();
     l->executions++;
     l->engine->counts.runs++;

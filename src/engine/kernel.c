@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -555,62 +554,11 @@ void kernel_ran(struct kernel *k, bool interrupted) {
     loop_defer(k->live->engine->loop, &k->go_later);
 }
 
-static const struct {
-    const char *name;
-    size_t offset;
-} own_limits[] = {
-    {"memory_mb", offsetof(struct config_limits, memory_mb)},
-    {"cpus (percent)", offsetof(struct config_limits, cpus_percent)},
-    {"pids", offsetof(struct config_limits, pids)},
-};
-
-/* The operator's, for a kernel that asks for nothing. */
-static struct config_limits usual_limits(const struct live *l) {
-    struct config_limits usual = l->engine->config.live_kernel;
-    const struct config_limits *most = &l->req.limits;
-    if (!knobs_there(l->sandbox->knobs))
-        return (struct config_limits){0};
-    if (usual.memory_mb > most->memory_mb)
-        usual.memory_mb = most->memory_mb;
-    if (usual.cpus_percent > most->cpus_percent)
-        usual.cpus_percent = most->cpus_percent;
-    return usual;
-}
-
-static bool wants_any(const struct config_limits *l) {
-    return l && (l->memory_mb || l->cpus_percent || l->pids);
-}
-
-/* Limits of its own: those that are not given are the sandbox's. */
-static int settle_limits(const struct live *l, const struct config_limits *want,
-                         struct config_limits *ret, struct err *e) {
-    bool any = false;
-    *ret = l->req.limits;
-    for (size_t i = 0; want && i < sizeof own_limits / sizeof *own_limits; i++) {
-        uint32_t v = *(const uint32_t *)((const char *)want + own_limits[i].offset);
-        uint32_t *own = (uint32_t *)((char *)ret + own_limits[i].offset);
-        if (v > *own)
-            return err_user(e, "limit_too_high",
-                            "%s of %u is above the sandbox's %u; ask for less, or give the "
-                            "sandbox more",
-                            own_limits[i].name, v, *own);
-        any |= v != 0;
-        *own = v ? v : *own;
-    }
-    if (!any)
-        *ret = (struct config_limits){0};
-    if (any && !knobs_there(l->sandbox->knobs))
-        return err_user(e, "cannot_limit",
-                        "limits of a kernel need control groups, which this machine does not "
-                        "give; the sandbox's hold");
-    return 0;
-}
-
 int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e) {
-    struct config_limits limits, usual = usual_limits(l);
+    struct config_limits limits;
     unsigned n = 0;
-    if (settle_limits(l, wants_any(q->limits) ? q->limits : &usual, &limits, e) < 0)
+    if (group_settle(l, q->limits, &limits, e) < 0)
         return -1;
     for (const struct kernel *k = l->kernels; k; k = k->next)
         n++;
@@ -647,27 +595,6 @@ const char *kernel_id(const struct kernel *k) {
     return k->id;
 }
 
-/* Of one that has limits of its own; else null. */
-static void put_own(struct jw *j, const struct process *p) {
-    if (!p->limits.memory_mb) {
-        jw_key_null(j, "limits");
-        return;
-    }
-    jw_key(j, "limits");
-    jw_object(j);
-    jw_key_uint(j, "memory_mb", p->limits.memory_mb);
-    jw_key_real(j, "cpus", p->limits.cpus_percent / 100.0);
-    jw_key_uint(j, "pids", p->limits.pids);
-    jw_object_end(j);
-    jw_key(j, "usage");
-    jw_object(j);
-    jw_key_uint(j, "memory_bytes", knobs_memory(&p->knobs));
-    jw_key_uint(j, "memory_peak_bytes", knobs_memory_peak(&p->knobs));
-    jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(&p->knobs) / 1e3);
-    jw_key_uint(j, "processes", knobs_pids(&p->knobs));
-    jw_object_end(j);
-}
-
 void kernel_json(const struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
@@ -680,7 +607,7 @@ void kernel_json(const struct kernel *k, struct buf *to) {
     jw_key_uint(&j, "restarts", k->restarts);
     jw_key_str(&j, "cwd", k->cwd ? k->cwd : "/workspace");
     jw_key_bool(&j, "is_default", k->is_default);
-    put_own(&j, &k->process);
+    group_json(&k->process, &j);
     jw_object_end(&j);
 }
 

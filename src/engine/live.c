@@ -571,7 +571,7 @@ static int check_memory(const struct live *l, const struct config_limits *next, 
 /* v1 refuses a group less than one below it has. */
 static int lower_kernels(struct live *l, const struct config_limits *next, struct err *e) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
-        if (process_lower(&k->process, next, e) < 0)
+        if (group_lower(&k->process, next, e) < 0)
             return err_wrap(e, "kernel %s", k->id);
     }
     return 0;

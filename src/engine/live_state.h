@@ -59,12 +59,6 @@ void process_kill(struct process *p);
 void process_close_stdin(struct process *p);
 /* No more callbacks. */
 void process_done(struct process *p);
-/* What its control group tells, which is the sandbox's for those without limits of their own. */
-struct knobs_usage process_usage(struct process *p); /* events: since the last call */
-uint64_t process_cpu_us(const struct process *p);
-bool process_ran_out_of_memory(const struct process *p);
-/* Its limits are no higher than these; false when that cannot be. */
-int process_lower(struct process *p, const struct config_limits *most, struct err *e);
 /* From the warden, and from number 0's socket. */
 void processes_made(struct live *l, uint32_t number, struct wire_in *in);
 void processes_failed(struct live *l, uint32_t number, const char *why);
@@ -76,6 +70,23 @@ void processes_first_here(struct live *l);
 void processes_all_here(struct live *l);
 /* The sandbox ends, and its kernels and commands have: the rest of them. */
 void processes_ended_with(struct live *l);
+
+/* ---- group.c: limits of a kernel's own, and what a control group tells ---- */
+
+/* What a kernel gets that asks for this (or NULL); memory_mb is 0 when it is no group of its own.
+ */
+int group_settle(const struct live *l, const struct config_limits *want, struct config_limits *ret,
+                 struct err *e);
+/* The limits are no higher than these. */
+int group_lower(struct process *p, const struct config_limits *most, struct err *e);
+/* Of the process's own group, also when it has just ended, or of the sandbox's. */
+struct knobs_usage group_usage(struct process *p); /* events: since the last call */
+uint64_t group_cpu_us(const struct process *p);
+bool group_ran_out_of_memory(const struct process *p);
+/* The process has ended. */
+void group_leave(struct process *p);
+/* Members of an object: limits, and usage if it has some. */
+void group_json(const struct process *p, struct jw *j);
 
 /* ---- kernel.c ---- */
 

@@ -26,70 +26,6 @@ static struct process *find(struct live *l, uint32_t number) {
     return p;
 }
 
-/* ---- its control group ---- */
-
-/* The sandbox's. A kernel with a group of its own that is killed in there is nobody else's. */
-static struct knobs *common(const struct live *l) {
-    struct knobs *k = l->sandbox->knobs;
-    k->oom_below = l->kills_below;
-    for (const struct process *p = l->processes; p; p = p->next)
-        k->oom_below += knobs_kills(&p->knobs);
-    return k;
-}
-
-struct knobs_usage process_usage(struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_usage(&p->knobs)
-           : p->was_own           ? p->last
-                                  : knobs_usage(common(p->live));
-}
-
-uint64_t process_cpu_us(const struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_cpu_us(&p->knobs)
-           : p->was_own           ? p->last.cpu_us
-                                  : knobs_cpu_us(p->live->sandbox->knobs);
-}
-
-bool process_ran_out_of_memory(const struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_ran_out_of_memory(&p->knobs)
-           : p->was_own           ? p->last.out_of_memory
-                                  : knobs_ran_out_of_memory(common(p->live));
-}
-
-static uint32_t lower(uint32_t own, uint32_t most) {
-    return own < most ? own : most;
-}
-
-int process_lower(struct process *p, const struct config_limits *most, struct err *e) {
-    if (!p->limits.memory_mb)
-        return 0;
-    struct config_limits next = p->limits;
-    next.memory_mb = lower(next.memory_mb, most->memory_mb);
-    next.cpus_percent = lower(next.cpus_percent, most->cpus_percent);
-    next.pids = lower(next.pids, most->pids);
-    next.disk_mb = most->disk_mb;
-    if (knobs_set_memory(&p->knobs, config_group_bytes(&next), e) < 0 ||
-        knobs_set_cpus(&p->knobs, next.cpus_percent, e) < 0 ||
-        knobs_set_pids(&p->knobs, next.pids, e) < 0)
-        return -1;
-    p->limits = next;
-    return 0;
-}
-
-/* The warden keeps the group until it is read. */
-static void leave_group(struct process *p) {
-    struct wire_out o;
-    if (!knobs_there(&p->knobs))
-        return;
-    p->last = knobs_usage(&p->knobs);
-    p->live->kills_below += knobs_kills(&p->knobs);
-    p->was_own = true;
-    knobs_done(&p->knobs);
-    wire_begin(&o, WIRE_W_LEFT);
-    wire_put_u64(&o, p->live->sandbox->id);
-    wire_put_u32(&o, p->number);
-    chan_send(&p->live->engine->warden, &o);
-}
-
 /* Nothing of it is left but the struct. */
 void process_done(struct process *p) {
     if (p->state == PROCESS_NONE)
@@ -108,7 +44,7 @@ void process_done(struct process *p) {
         chan_done(&p->own);
     p->ctl = NULL;
     fd_close_all(p->fds, 3);
-    leave_group(p);
+    group_leave(p);
     p->state = PROCESS_NONE;
 }
 
