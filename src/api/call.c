@@ -146,6 +146,7 @@ static const struct problem known[] = {
      .retryable = true,
      .retry_after_s = 1},
     {.status = 501, .code = "cannot_pause", .remediation = "see cloche doctor"},
+    {.status = 501, .code = "cannot_limit", .remediation = "leave limits out; see cloche doctor"},
     {.status = 422, .code = "bad_value", .remediation = "see /docs"},
     {.status = 429,
      .code = "too_many_sandboxes",

@@ -76,6 +76,13 @@ void do_runtime_execute(struct call *c);
 void do_runtime_execute_code(struct call *c);
 void do_runtime_lambda(struct call *c);
 void do_runtime_efast(struct call *c);
+void do_ipybox_status(struct call *c);
+void do_ipybox_upload(struct call *c);
+void do_ipybox_download(struct call *c);
+void do_ipybox_delete(struct call *c);
+void do_ipybox_unpack(struct call *c);
+void do_ipybox_archive(struct call *c);
+void do_ipybox_modules(struct call *c);
 
 extern const struct schema batch_schema, sandbox_file_schema, pyrunner_schema;
 extern const struct schema sandbox_schema, sandbox_change_schema, cell_schema;

@@ -48,6 +48,17 @@ static const struct field limit_fields[] = {
 };
 const struct schema limits_schema = {"Limits", limit_fields, 7, false};
 
+static const struct field kernel_limit_fields[] = {
+    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
+    {.name = "pids",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "processes and threads"},
+};
+const struct schema kernel_limits_schema = {"KernelLimits", kernel_limit_fields, 3, false};
+
 struct inputs {
     struct run_input **items;
     unsigned *n;

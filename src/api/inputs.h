@@ -6,7 +6,7 @@
 
 #define INPUTS_MAX 1000
 
-extern const struct schema inputs_schema, limits_schema;
+extern const struct schema inputs_schema, limits_schema, kernel_limits_schema;
 
 /* -1, for `return problem_plain(…)`. */
 int problem_plain(struct problem *p, int status, const char *code, const char *text);

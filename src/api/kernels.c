@@ -38,8 +38,12 @@ const struct schema stdin_schema = {"StdinRequest", stdin_fields, 3, false};
 static const struct field kernel_fields[] = {
     {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX, .max = RUN_MAX_ENV},
     {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    {.name = "limits",
+     .type = FIELD_OBJECT,
+     .of = &kernel_limits_schema,
+     .help = "its own, up to the sandbox's"},
 };
-const struct schema kernel_schema = {"KernelRequest", kernel_fields, 2, false};
+const struct schema kernel_schema = {"KernelRequest", kernel_fields, 3, false};
 
 static const struct field complete_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
@@ -233,17 +237,21 @@ void do_restart(struct call *c) {
 
 void do_kernel_new(struct call *c) {
     struct live *l = running_live(c);
+    struct config_limits limits;
     struct problem p = {0};
     struct err e;
     if (!l)
         return;
-    if (env_check_kept(c->body, &p) < 0 || cwd_check(c->body, &p) < 0) {
+    if (env_check_kept(c->body, &p) < 0 || cwd_check(c->body, &p) < 0 ||
+        limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
         call_problem(c, &p);
         return;
     }
     AUTO_FREE char *env = field_dump(c->body, "env");
     struct asking *w = ask_for(c, l, 201);
-    if (kernel_new(l, env, field_str(c->body, "cwd", NULL), on_kernel, w, &e) < 0)
+    const struct kernel_request q = {
+        .env = env, .cwd = field_str(c->body, "cwd", NULL), .limits = &limits};
+    if (kernel_new(l, &q, on_kernel, w, &e) < 0)
         call_fail(c, &e);
 }
 

@@ -3,6 +3,7 @@
 #include "api/call.h"
 #include "api/exec.h"
 #include "api/handlers.h"
+#include "api/ipybox.h"
 #include "api/runtime.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@
 #define JSON_TYPE   "application/json"
 #define STREAM_TYPE "text/event-stream"
 #define IN_RUNTIME  .dialect = RUNTIME, .tell = runtime_tell
+#define IN_IPYBOX   .dialect = IPYBOX, .tell = ipybox_tell
 
 /* clang-format off */
 const struct route routes[] = {
@@ -139,6 +141,23 @@ const struct route routes[] = {
     {{"POST", "/run", "PyRunner: run a program", "pyrunner", &pyrunner_schema, NULL, 200,
       "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE}, do_pyrunner_run,
      .body_max = 64 * MB, .dialect = "pyrunner"},
+    {{"GET", "/status", "ipybox: whether the server is there", "ipybox", NULL, NULL, 200, "ok",
+      JSON_TYPE}, do_ipybox_status, .is_open = true, .is_free = true, .dialect = IPYBOX},
+    {{.method = "GET", .path = "/status/"}, do_ipybox_status, .is_open = true, .is_free = true,
+     .dialect = IPYBOX},
+    {{"POST", "/files/{path...}", "ipybox: upload a file to the default sandbox, or to that of the "
+      "header X-Cloche-Sandbox", "ipybox", NULL, "application/octet-stream", 200, "a message",
+      JSON_TYPE}, do_ipybox_upload, IN_IPYBOX},
+    {{"GET", "/files/{path...}", "ipybox: download a file", "ipybox", NULL, NULL, 200, "its bytes",
+      "application/octet-stream"}, do_ipybox_download, IN_IPYBOX},
+    {{"DELETE", "/files/{path...}", "ipybox: delete a file", "ipybox", NULL, NULL, 204, "nothing",
+      NULL}, do_ipybox_delete, IN_IPYBOX},
+    {{"POST", "/directories/{path...}", "ipybox: unpack a tar.gz into a directory", "ipybox", NULL,
+      "application/x-gzip", 200, "a message", JSON_TYPE}, do_ipybox_unpack, IN_IPYBOX},
+    {{"GET", "/directories/{path...}", "ipybox: download a directory", "ipybox", NULL, NULL, 200,
+      "a tar.gz of its files", "application/x-gzip"}, do_ipybox_archive, IN_IPYBOX},
+    {{"GET", "/modules", "ipybox: sources of the modules q=NAME&q=…", "ipybox", NULL, NULL, 200,
+      "names and sources", JSON_TYPE}, do_ipybox_modules, IN_IPYBOX},
     {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true,
      .dialect = "pyrunner"},
     {{"GET", "/workspace/se/healthy", "Sandbox Runtime: whether it is there", "sandbox-runtime", NULL,

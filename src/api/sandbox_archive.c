@@ -6,6 +6,8 @@
 
 #include "api/box.h"
 #include "api/handlers.h"
+#include "api/paths.h"
+#include "api/sandbox_files.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -31,6 +33,7 @@ struct later { /* a directory too deep for one listing */
 
 struct outgoing {
     struct box box;
+    struct archive_form form;
     struct packer *packer; /* owned; NULL until the reply has begun */
     struct timer turn;
     struct buf page; /* records */
@@ -235,7 +238,7 @@ static bool take_record(struct outgoing *g) {
         ask_open(g);
         return false;
     }
-    return g->entry.type == ENTRY_OTHER ||
+    return g->entry.type == ENTRY_OTHER || g->form.only_files ||
            add_entry(g, g->entry.type == ENTRY_SYMLINK ? PACK_SYMLINK : PACK_DIRECTORY, 0);
 }
 
@@ -262,6 +265,15 @@ static void on_drain(struct http_req *r) {
 
 /* ---- the beginning ---- */
 
+static void name_it(struct outgoing *g) {
+    AUTO_BUF name = BUF_INIT, text = BUF_INIT;
+    const char *slash = strrchr(g->box.path, '/');
+    const char *last = slash ? slash + 1 : *g->box.path ? g->box.path : g->form.whole;
+    buf_addf(&name, "%s.tar.gz", last);
+    paths_disposition(name.data, &text);
+    http_add_header(g->box.call->req, "Content-Disposition", text.data);
+}
+
 static void begin(struct outgoing *g) {
     struct http_req *r = g->box.call->req;
     struct err e;
@@ -269,8 +281,10 @@ static void begin(struct outgoing *g) {
         call_fail(g->box.call, &e);
         return;
     }
+    if (g->form.whole)
+        name_it(g);
     http_on_drain(r, on_drain);
-    http_stream(r, 200, "application/gzip");
+    http_stream(r, 200, g->form.type);
     g->box.begun = true;
     if (strcmp(http_method(r), "HEAD") != 0)
         next_turn(g);
@@ -286,6 +300,10 @@ static void on_stat(struct box *b, struct wire_in *in) {
         box_fail(b, EPROTO, "the record is malformed");
         return;
     }
+    if (f.type != ENTRY_DIRECTORY && g->form.only_directory) {
+        box_fail(b, ENOENT, "this is no directory");
+        return;
+    }
     if (f.type == ENTRY_DIRECTORY)
         g->cut = true;
     else
@@ -293,11 +311,12 @@ static void on_stat(struct box *b, struct wire_in *in) {
     begin(g);
 }
 
-void do_sandbox_archive(struct call *c) {
-    struct outgoing *g = box_new(c, sizeof *g, free_outgoing);
+void files_archive(struct call *c, const char *id, const char *path, const struct archive_form *f) {
+    struct outgoing *g = box_new_in(c, id, path, sizeof *g, free_outgoing);
     struct wire_out o;
     if (!g)
         return;
+    g->form = *f;
     g->fd = -1;
     g->page = (struct buf)BUF_INIT;
     g->turn = (struct timer){.fn = on_turn, .arg = g};
@@ -305,4 +324,9 @@ void do_sandbox_archive(struct call *c) {
     wire_begin(&o, WIRE_I_STAT);
     wire_put_str(&o, g->box.path);
     box_ask(&g->box, &o, on_stat);
+}
+
+void do_sandbox_archive(struct call *c) {
+    files_archive(c, c->params[0], c->params[1],
+                  &(struct archive_form){.type = "application/gzip"});
 }

@@ -3,6 +3,7 @@
  * regular files that it opened. An upload goes into a file without a name, as it comes, and gets
  * its name when it is whole: until then what was there stays. */
 
+#include "api/sandbox_files.h"
 #include "api/box.h"
 #include "api/download.h"
 #include "api/handlers.h"
@@ -56,7 +57,7 @@ static void put_entry(struct jw *j, const struct entry *f) {
 
 /* ---- GET ---- */
 
-static void on_file(struct box *b, struct wire_in *in) {
+static void send_file(struct box *b, struct wire_in *in, const char *type) {
     AUTO_FD fd = wire_take_fd(in);
     struct stat st;
     char tag[80];
@@ -72,8 +73,13 @@ static void on_file(struct box *b, struct wire_in *in) {
                    &(struct download){.tag = tag,
                                       .name = name_of(b->path),
                                       .modified = st.st_mtim.tv_sec,
-                                      .size = (uint64_t)st.st_size},
+                                      .size = (uint64_t)st.st_size,
+                                      .type = type},
                    &fd);
+}
+
+static void on_file(struct box *b, struct wire_in *in) {
+    send_file(b, in, NULL);
 }
 
 /* A cursor is the last page's last path, in hexadecimal: names hold any byte. */
@@ -157,27 +163,60 @@ static bool list_instead(struct box *b, int errnum) {
     return true;
 }
 
+static void ask_open(struct box *b, box_fn *then) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_OPEN);
+    wire_put_u32(&o, O_RDONLY);
+    wire_put_u32(&o, 0);
+    wire_put_str(&o, b->path);
+    box_ask(b, &o, then);
+}
+
 void do_sandbox_file(struct call *c) {
     struct box *b = box_new(c, sizeof *b, NULL);
-    struct wire_out o;
     if (!b)
         return;
     if (!*b->path) {
         ask_list(b);
         return;
     }
-    wire_begin(&o, WIRE_I_OPEN);
-    wire_put_u32(&o, O_RDONLY);
-    wire_put_u32(&o, 0);
-    wire_put_str(&o, b->path);
     b->on_error = list_instead;
-    box_ask(b, &o, on_file);
+    ask_open(b, on_file);
+}
+
+struct get {
+    struct box box;
+    const char *type;
+};
+
+static void on_typed_file(struct box *b, struct wire_in *in) {
+    AUTO_BUF name = BUF_INIT;
+    paths_disposition(name_of(b->path), &name);
+    http_add_header(b->call->req, "Content-Disposition", name.data);
+    send_file(b, in, ((struct get *)b)->type);
+}
+
+static bool no_file(struct box *b, int errnum) {
+    if (errnum != EISDIR && errnum != ENXIO)
+        return false;
+    box_fail(b, ENOENT, "this is no regular file");
+    return true;
+}
+
+void files_get(struct call *c, const char *id, const char *path, const char *type) {
+    struct get *g = box_new_in(c, id, path, sizeof *g, NULL);
+    if (!g)
+        return;
+    g->type = type;
+    g->box.on_error = no_file;
+    ask_open(&g->box, on_typed_file);
 }
 
 /* ---- PUT ---- */
 
 struct put {
     struct box box;
+    files_done_fn *done;
     int fd; /* owned: without a name yet */
     uint32_t mode;
     uint64_t size;
@@ -193,6 +232,10 @@ static void on_placed(struct box *b, struct wire_in *in) {
     bool replaced = wire_get_u32(in);
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
+    if (p->done) {
+        p->done(b->call, b->path);
+        return;
+    }
     jw_object(&j);
     jw_key_str(&j, "path", b->path);
     jw_key_uint(&j, "size_bytes", p->size);
@@ -233,14 +276,16 @@ static void on_temp(struct box *b, struct wire_in *in) {
         http_proceed(b->call->req);
 }
 
-void do_sandbox_file_put(struct call *c) {
+void files_put(struct call *c, const char *id, const char *path, files_done_fn *done) {
     http_take_stream(c->req, put_piece, put_whole);
-    struct put *p = box_new(c, sizeof *p, free_put);
+    struct put *p = box_new_in(c, id, path, sizeof *p, free_put);
     struct wire_out o;
     if (!p)
         return;
     p->fd = -1;
     p->mode = 0644;
+    p->done = done;
+    p->box.writes = true;
     if (!box_mode(&p->box, http_query(c->req, "mode"), &p->mode))
         return;
     struct live *l = box_live(&p->box);
@@ -255,6 +300,10 @@ void do_sandbox_file_put(struct call *c) {
     }
 }
 
+void do_sandbox_file_put(struct call *c) {
+    files_put(c, c->params[0], c->params[1], NULL);
+}
+
 /* ---- DELETE ---- */
 
 static void on_removed(struct box *b, struct wire_in *in) {
@@ -262,9 +311,42 @@ static void on_removed(struct box *b, struct wire_in *in) {
     http_reply(b->call->req, 204, NULL, "", 0);
 }
 
+static void ask_remove(struct box *b, bool recursive) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_REMOVE);
+    wire_put_str(&o, b->path);
+    wire_put_u32(&o, recursive);
+    box_ask(b, &o, on_removed);
+}
+
+/* A directory that takes the file's place meanwhile goes only if it is empty. */
+static void on_kind(struct box *b, struct wire_in *in) {
+    size_t len;
+    const uint8_t *at = wire_get_bytes(in, &len);
+    struct entry f;
+    if (!at || !entry_get(&at, at + len, &f))
+        box_fail(b, EPROTO, "the record is malformed");
+    else if (f.type == ENTRY_DIRECTORY)
+        box_fail(b, ENOENT, "this is a directory");
+    else
+        ask_remove(b, false);
+}
+
+static void ask_stat(struct box *b, box_fn *then) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_STAT);
+    wire_put_str(&o, b->path);
+    box_ask(b, &o, then);
+}
+
+void files_remove(struct call *c, const char *id, const char *path) {
+    struct box *b = box_new_in(c, id, path, sizeof *b, NULL);
+    if (b)
+        ask_stat(b, on_kind);
+}
+
 void do_sandbox_file_delete(struct call *c) {
     struct box *b = box_new(c, sizeof *b, NULL);
-    struct wire_out o;
     bool recursive = false;
     if (!b || !box_query_bool(b, "recursive", &recursive))
         return;
@@ -272,10 +354,7 @@ void do_sandbox_file_delete(struct call *c) {
         box_bad_path(b, "the workspace itself stays");
         return;
     }
-    wire_begin(&o, WIRE_I_REMOVE);
-    wire_put_str(&o, b->path);
-    wire_put_u32(&o, recursive);
-    box_ask(b, &o, on_removed);
+    ask_remove(b, recursive);
 }
 
 /* ---- POST ---- */
@@ -310,11 +389,8 @@ static void on_entry(struct box *b, struct wire_in *in) {
 
 /* The path is that of the result by now. */
 static void on_operated(struct box *b, struct wire_in *in) {
-    struct wire_out o;
     (void)in;
-    wire_begin(&o, WIRE_I_STAT);
-    wire_put_str(&o, b->path);
-    box_ask(b, &o, on_entry);
+    ask_stat(b, on_entry);
 }
 
 static bool lacks(struct box *b, const char *op, const char *field) {

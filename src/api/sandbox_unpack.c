@@ -6,6 +6,7 @@
 
 #include "api/box.h"
 #include "api/handlers.h"
+#include "api/sandbox_files.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "pack/pack.h"
@@ -24,6 +25,7 @@
 
 struct incoming {
     struct box box;
+    files_done_fn *done;
     int spool; /* owned: the archive */
     uint64_t spooled, most;
     struct unpacker *unpacker; /* owned */
@@ -189,6 +191,10 @@ static void write_content(struct incoming *g) {
 static void finish(struct incoming *g) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
+    if (g->done) {
+        g->done(g->box.call, g->box.path);
+        return;
+    }
     jw_object(&j);
     jw_key_uint(&j, "files", g->files);
     jw_key_uint(&j, "bytes", g->bytes);
@@ -312,12 +318,14 @@ static int open_spool(int dir) {
     return fd;
 }
 
-void do_sandbox_archive_put(struct call *c) {
+void files_unpack(struct call *c, const char *id, const char *path, files_done_fn *done) {
     http_take_stream(c->req, upload_piece, upload_whole);
-    struct incoming *g = box_new(c, sizeof *g, free_incoming);
+    struct incoming *g = box_new_in(c, id, path, sizeof *g, free_incoming);
     if (!g)
         return;
+    g->done = done;
     g->fd = g->spool = -1;
+    g->box.writes = true;
     g->turn = (struct timer){.fn = on_turn, .arg = g};
     struct live *l = box_live(&g->box);
     if (!l)
@@ -330,4 +338,10 @@ void do_sandbox_archive_put(struct call *c) {
     g->spool = open_spool(c->api->o.state_dir);
     if (g->spool < 0)
         box_fail(&g->box, errno, "the server cannot keep the archive");
+    else
+        http_proceed(c->req);
+}
+
+void do_sandbox_archive_put(struct call *c) {
+    files_unpack(c, c->params[0], c->params[1], NULL);
 }

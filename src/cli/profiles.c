@@ -8,11 +8,13 @@
 #include "base/num.h"
 #include "cli/options.h"
 #include "wire/config.h"
+#include "wire/mounts.h"
 
 #include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define DEFAULT_PYTHON "/usr/bin/python3"
 
@@ -281,8 +283,39 @@ static void list_copy(struct config_list *to, const struct config_list *from) {
         list_add(to, from->items[k]);
 }
 
+/* A host directory for the workspaces of live sandboxes. */
+static int check_mount(const char *text, struct mount_words *all, unsigned n, struct err *e) {
+    struct stat st;
+    if (n == MOUNTS_MAX)
+        return err_user(e, "bad_value", "live_bind has more than %d directories", MOUNTS_MAX);
+    if (mount_words_parse(text, &all[n], e) < 0)
+        return err_wrap(e, "live_bind");
+    for (unsigned i = 0; i < n; i++) {
+        if (mount_words_clash(&all[i], &all[n]))
+            return err_user(e, "bad_value", "live_bind has %s and %s: one is in the other",
+                            all[i].path, all[n].path);
+    }
+    if (stat(all[n].host, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_user(e, "bad_value", "live_bind: %s is no directory; make it first",
+                        all[n].host);
+    return 0;
+}
+
+static int read_mounts(const char *text, struct config_list *ret, struct err *e) {
+    struct mount_words all[MOUNTS_MAX + 1];
+    for (const char *at = text; *at;) {
+        size_t n = strcspn(at, ",");
+        AUTO_FREE char *one = strndup(at, n);
+        at += n + (at[n] == ',');
+        if (check_mount(one, all, ret->n, e) < 0)
+            return -1;
+        list_add(ret, one);
+    }
+    return 0;
+}
+
 /* Behind each profile's own zygote another one, with IPython: see CONFIG_LIVE. */
-static void add_twins(const struct options *o, struct config *c) {
+static int add_twins(const struct options *o, struct config *c, struct err *e) {
     unsigned n = c->nprofiles;
     uint32_t pool = 0;
     explicit_number(o, "live_pool", &pool);
@@ -299,7 +332,10 @@ static void add_twins(const struct options *o, struct config *c) {
         list_copy(&twin->sites, &p->sites);
         list_copy(&twin->preload, &p->preload);
         list_copy(&twin->binds, &p->binds);
+        if (read_mounts(options_text(o, "live_bind"), &twin->mounts, e) < 0)
+            return -1;
     }
+    return 0;
 }
 
 int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
@@ -316,7 +352,7 @@ int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
     if (c->nprofiles == 0)
         return err_user(e, "bad_config", "no profile is to be started");
     if (strcmp(options_text(o, "live"), "on") == 0 && strcmp(c->http.mode, "on") == 0)
-        add_twins(o, c);
+        return add_twins(o, c, e);
     return 0;
 }
 

@@ -303,13 +303,13 @@ static void on_input(struct cell *c, json_t *message) {
 
 static void take_usage(struct cell *c) {
     struct live *l = c->kernel->live;
-    struct knobs *k = l->sandbox->knobs;
-    struct knobs_usage u = knobs_usage(k);
+    struct knobs_usage u = group_usage(&c->kernel->process);
+    uint64_t all = knobs_memory_peak(l->sandbox->knobs);
     uint64_t no_route = sandbox_no_route(l->sandbox);
     c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
     c->memory_peak = u.memory_peak;
-    if (u.memory_peak > l->memory_peak)
-        l->memory_peak = u.memory_peak;
+    if (all > l->memory_peak)
+        l->memory_peak = all;
     if (c->limit == LIMIT_NONE && u.out_of_memory)
         c->limit = LIMIT_MEMORY;
     else if (c->limit == LIMIT_NONE && u.out_of_pids)
@@ -420,14 +420,15 @@ void cell_event(struct cell *c, const char *name, json_t *message) {
 
 /* Why the process is dead, for the one who reads the result. */
 static void explain(struct cell *c, const char *why, char *out, size_t cap) {
-    const struct live *l = c->kernel->live;
+    const struct config_limits *own = &c->kernel->process.limits;
     if (c->stop == STOP_TIMEOUT)
         snprintf(out, cap, "it ran longer than %u ms and ignored the interrupt",
                  c->req.limits.timeout_ms);
     else if (c->limit == LIMIT_CPU)
         snprintf(out, cap, "it used more than %u s of CPU time", c->req.limits.cpu_seconds);
     else if (c->status == CELL_MEMORY)
-        snprintf(out, cap, "it needed more than %u MB of memory", l->req.limits.memory_mb);
+        snprintf(out, cap, "it needed more than %u MB of memory",
+                 own->memory_mb ? own->memory_mb : c->kernel->live->req.limits.memory_mb);
     else if (c->stop == STOP_CLIENT)
         snprintf(out, cap, "it ignored the interrupt");
     else if (c->stop == STOP_KERNEL)
@@ -442,7 +443,6 @@ static void explain(struct cell *c, const char *why, char *out, size_t cap) {
 
 void cell_killed(struct cell *c, int status, const char *why) {
     char reason[240], text[300];
-    struct knobs *k = c->kernel->live->sandbox->knobs;
     if (c->finishing)
         return; /* it had ended before */
     if (WIFSIGNALED(status)) {
@@ -451,7 +451,7 @@ void cell_killed(struct cell *c, int status, const char *why) {
     } else {
         c->exit_code = WEXITSTATUS(status);
     }
-    bool memory = c->limit == LIMIT_MEMORY || knobs_ran_out_of_memory(k);
+    bool memory = c->limit == LIMIT_MEMORY || group_ran_out_of_memory(&c->kernel->process);
     if (c->stop == STOP_CPU)
         c->limit = LIMIT_CPU;
     else if (c->stop == STOP_TIMEOUT)
@@ -523,7 +523,7 @@ static void on_cpu_timer(struct timer *t) {
     struct cell *c = t->arg;
     const struct live *l = c->kernel->live;
     uint64_t limit_us = (uint64_t)c->req.limits.cpu_seconds * 1000000u;
-    uint64_t now_us = knobs_cpu_us(l->sandbox->knobs);
+    uint64_t now_us = group_cpu_us(&c->kernel->process);
     uint64_t used_us = now_us > c->cpu_base_us ? now_us - c->cpu_base_us : 0;
     if (used_us >= limit_us) {
         cell_stop(c, STOP_CPU);
@@ -673,9 +673,9 @@ void cell_begin(struct cell *c) {
     c->execution_count = k->execution_count + 1;
     clock_gettime(CLOCK_REALTIME_COARSE, &coarse); /* by which files are stamped */
     c->changed_since_ns = (uint64_t)coarse.tv_sec * 1000000000u + (uint64_t)coarse.tv_nsec;
-    c->cpu_base_us = knobs_cpu_us(l->sandbox->knobs);
+    c->cpu_base_us = group_cpu_us(&k->process);
     c->no_route_base = sandbox_no_route(l->sandbox);
-    knobs_usage(l->sandbox->knobs); /* what happened before is not ours */
+    group_usage(&k->process); /* what happened before is not ours */
     c->started_ns = now_ns();
     l->executions++;
     l->engine->counts.runs++;

@@ -481,6 +481,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     id_make("ker_", k->id, sizeof k->id);
     k->queue_end = &k->queue;
     k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
+    knobs_init(&k->process.knobs);
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
     k->retry = (struct timer){.fn = on_retry, .arg = k};
@@ -543,17 +544,21 @@ void kernel_ran(struct kernel *k, bool interrupted) {
     loop_defer(k->live->engine->loop, &k->go_later);
 }
 
-int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e) {
+    struct config_limits limits;
     unsigned n = 0;
+    if (group_settle(l, q->limits, &limits, e) < 0)
+        return -1;
     for (const struct kernel *k = l->kernels; k; k = k->next)
         n++;
     if (n >= MAX_KERNELS)
         return err_user(e, "limit_too_high", "a sandbox has at most %d kernels", MAX_KERNELS);
     struct kernel *k = xcalloc(1, sizeof *k);
     kernel_init(k, l);
-    k->env = env ? xstrdup(env) : NULL;
-    k->cwd = cwd ? xstrdup(cwd) : NULL;
+    k->process.limits = limits;
+    k->env = q->env ? xstrdup(q->env) : NULL;
+    k->cwd = q->cwd ? xstrdup(q->cwd) : NULL;
     k->waits = xcalloc(1, sizeof *k->waits);
     *k->waits = (struct kernel_wait){.fn = fn, .arg = arg};
     start(k);
@@ -592,6 +597,7 @@ void kernel_json(const struct kernel *k, struct buf *to) {
     jw_key_uint(&j, "restarts", k->restarts);
     jw_key_str(&j, "cwd", k->cwd ? k->cwd : "/workspace");
     jw_key_bool(&j, "is_default", k->is_default);
+    group_json(&k->process, &j);
     jw_object_end(&j);
 }
 

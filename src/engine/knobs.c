@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define TEXT_ROOM 1024
+
 void knobs_init(struct knobs *k) {
     memset(k, 0, sizeof *k);
     for (int i = 0; i < KNOBS_; i++)
@@ -54,16 +56,28 @@ static bool find_number(const char *text, const char *key, uint64_t *ret) {
     return end != p && errno == 0;
 }
 
-static uint64_t get(const struct knobs *k, enum cgroup_knob knob, const char *key) {
-    char text[1024];
-    uint64_t v = 0;
-    if (!knobs_there(k))
-        return 0;
-    ssize_t n = pread(k->fds[knob], text, sizeof text - 1, 0);
+static bool read_knob(const struct knobs *k, enum cgroup_knob knob, char text[TEXT_ROOM]) {
+    ssize_t n = knobs_there(k) ? pread(k->fds[knob], text, TEXT_ROOM - 1, 0) : 0;
     if (n <= 0)
-        return 0;
+        return false;
     text[n] = '\0';
-    return find_number(text, key, &v) ? v : 0;
+    return true;
+}
+
+static uint64_t get(const struct knobs *k, enum cgroup_knob knob, const char *key) {
+    char text[TEXT_ROOM];
+    uint64_t v = 0;
+    return read_knob(k, knob, text) && find_number(text, key, &v) ? v : 0;
+}
+
+/* v1's file begins otherwise, and counts its own only. */
+uint64_t knobs_kills(const struct knobs *k) {
+    char text[TEXT_ROOM];
+    uint64_t v = 0;
+    if (!read_knob(k, KNOB_MEMORY_OOM, text) || !find_number(text, "oom_kill", &v))
+        return 0;
+    uint64_t below = strncmp(text, "low ", 4) == 0 ? k->oom_below : 0;
+    return v > below ? v - below : 0;
 }
 
 int knobs_set_memory(const struct knobs *k, uint64_t bytes, struct err *e) {
@@ -124,12 +138,12 @@ uint64_t knobs_pids(const struct knobs *k) {
 }
 
 bool knobs_ran_out_of_memory(const struct knobs *k) {
-    return get(k, KNOB_MEMORY_OOM, "oom_kill") > k->oom_seen;
+    return knobs_kills(k) > k->oom_seen;
 }
 
 struct knobs_usage knobs_usage(struct knobs *k) {
     struct knobs_usage u = {.cpu_us = knobs_cpu_us(k), .memory_peak = knobs_memory_peak(k)};
-    uint64_t oom = get(k, KNOB_MEMORY_OOM, "oom_kill"), pids = get(k, KNOB_PIDS_EVENTS, "max");
+    uint64_t oom = knobs_kills(k), pids = get(k, KNOB_PIDS_EVENTS, "max");
     u.out_of_memory = oom > k->oom_seen;
     u.out_of_pids = pids > k->pids_seen;
     k->oom_seen = oom;

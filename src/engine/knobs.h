@@ -12,6 +12,7 @@ struct knobs {
     int fds[KNOBS_];              /* owned; all -1 where there are no control groups */
     uint64_t oom_seen, pids_seen; /* event counters only grow: what was there before this sandbox */
     uint64_t cpu_base_us;
+    uint64_t oom_below; /* kills in groups below, which v2 counts here as well */
 };
 
 struct knobs_usage {
@@ -32,6 +33,7 @@ uint64_t knobs_cpu_us(const struct knobs *k);
 uint64_t knobs_memory_peak(const struct knobs *k);
 uint64_t knobs_memory(const struct knobs *k); /* now */
 uint64_t knobs_pids(const struct knobs *k);   /* processes and threads, now */
+uint64_t knobs_kills(const struct knobs *k);  /* for want of memory; those below apart */
 /* Since the last knobs_usage. */
 bool knobs_ran_out_of_memory(const struct knobs *k);
 struct knobs_usage knobs_usage(struct knobs *k);

@@ -575,10 +575,20 @@ static int check_memory(const struct live *l, const struct config_limits *next, 
                     next->memory_mb, (unsigned long long)(used >> 20));
 }
 
+/* v1 refuses a group less than one below it has. */
+static int lower_kernels(struct live *l, const struct config_limits *next, struct err *e) {
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (group_lower(&k->process, next, e) < 0)
+            return err_wrap(e, "kernel %s", k->id);
+    }
+    return 0;
+}
+
 static int change_limits(struct live *l, const struct config_limits *want, struct err *e) {
     struct config_limits next = *want;
     if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
-        check_memory(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
+        check_memory(l, &next, e) < 0 || lower_kernels(l, &next, e) < 0 ||
+        stage_knobs(l->sandbox, &next, true, e) < 0)
         return -1;
     if (next.disk_mb != l->req.limits.disk_mb) {
         struct wire_out o;

@@ -44,6 +44,7 @@ struct live *live_next(struct engine *g, const char *tenant, const struct live *
 const char *live_id(const struct live *l);
 double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */
 const char *live_tenant(const struct live *l);
+const char *live_profile(const struct live *l);
 const char *live_metadata(const struct live *l); /* JSON */
 const char *live_alias(const struct live *l);    /* or NULL */
 bool live_is_held(const struct live *l);
@@ -85,8 +86,16 @@ void live_unask(struct live *l, const void *arg);
 /* ---- kernels ---- */
 
 typedef void kernel_ready_fn(void *arg, struct kernel *k, const struct err *why);
-/* One more; `env` (JSON or NULL) and `cwd` (or NULL) are for its whole life. */
-int kernel_new(struct live *l, const char *env, const char *cwd, kernel_ready_fn *fn, void *arg,
+/* For its whole life. */
+struct kernel_request {
+    const char *env, *cwd; /* JSON; a directory; or NULL */
+    /* Its own memory_mb, cpus_percent and pids, no higher than the sandbox's: it and all that comes
+     * of it are in a control group of theirs. 0 is the sandbox's; NULL, or all 0: what the operator
+     * wants for such kernels, or none. */
+    const struct config_limits *limits;
+};
+/* One more. Kinds "limit_too_high", "cannot_limit". */
+int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e);
 /* By its id; NULL is the default one. NULL with kind "no_such_kernel". */
 struct kernel *kernel_find(struct live *l, const char *id, struct err *e);

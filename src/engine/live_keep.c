@@ -90,6 +90,7 @@ static void put_kernel(struct jw *j, const struct kernel *k) {
     jw_key_str(j, "cwd", k->cwd);
     jw_key_uint(j, "restarts", k->restarts);
     jw_key_uint(j, "count", k->execution_count);
+    put_limits(j, &k->process.limits);
     put_cell(j, k->running);
     jw_object_end(j);
 }
@@ -250,6 +251,7 @@ static void take_kernel(struct live *l, const json_t *o) {
     k->cwd = text_of(o, "cwd");
     k->restarts = (unsigned)number_of(o, "restarts");
     k->execution_count = number_of(o, "count");
+    take_limits(&k->process.limits, o);
     if (json_is_object(cell))
         take_cell(k, cell);
     process_expect(&k->process, l, number);

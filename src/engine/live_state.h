@@ -37,8 +37,12 @@ struct process {
     bool doomed;   /* to be killed as soon as that is possible */
     char why[200]; /* it said why it cannot be */
     uint32_t number;
-    struct chan *ctl, own; /* the sandbox's for number 0, else our own */
-    int fds[3];            /* owned: its stdin, stdout, stderr */
+    struct config_limits limits; /* its own; memory_mb 0: it has none */
+    struct knobs knobs;          /* owned: of its own control group, if it has one */
+    struct knobs_usage last;     /* what that told in the end */
+    bool was_own;                /* `last` holds it */
+    struct chan *ctl, own;       /* the sandbox's for number 0, else our own */
+    int fds[3];                  /* owned: its stdin, stdout, stderr */
     struct timer deadline;
 };
 
@@ -66,6 +70,23 @@ void processes_first_here(struct live *l);
 void processes_all_here(struct live *l);
 /* The sandbox ends, and its kernels and commands have: the rest of them. */
 void processes_ended_with(struct live *l);
+
+/* ---- group.c: limits of a kernel's own, and what a control group tells ---- */
+
+/* What a kernel gets that asks for this (or NULL); memory_mb is 0 when it is no group of its own.
+ */
+int group_settle(const struct live *l, const struct config_limits *want, struct config_limits *ret,
+                 struct err *e);
+/* The limits are no higher than these. */
+int group_lower(struct process *p, const struct config_limits *most, struct err *e);
+/* Of the process's own group, also when it has just ended, or of the sandbox's. */
+struct knobs_usage group_usage(struct process *p); /* events: since the last call */
+uint64_t group_cpu_us(const struct process *p);
+bool group_ran_out_of_memory(const struct process *p);
+/* The process has ended. */
+void group_leave(struct process *p);
+/* Members of an object: limits, and usage if it has some. */
+void group_json(const struct process *p, struct jw *j);
 
 /* ---- kernel.c ---- */
 
@@ -268,6 +289,7 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak, cpu_us;
+    uint64_t kills_below;    /* in control groups of kernels that are gone */
     struct journal *journal; /* owned; NULL: it ends with this server */
     uint32_t to_come;        /* processes that an earlier server had */
     struct deferred write_later, free_later;
@@ -284,5 +306,3 @@ void live_said(struct live *l);
 struct live *live_inherit(struct engine *g, struct sandbox *s);
 void live_inherited(struct live *l, uint32_t processes);
 void live_disown(struct live *l);
-
-const char *live_profile(const struct live *l);

@@ -44,6 +44,7 @@ void process_done(struct process *p) {
         chan_done(&p->own);
     p->ctl = NULL;
     fd_close_all(p->fds, 3);
+    group_leave(p);
     p->state = PROCESS_NONE;
 }
 
@@ -94,9 +95,10 @@ static void on_deadline(struct timer *t) {
 void process_start(struct process *p, struct live *l) {
     struct wire_out o;
     p->state = PROCESS_ASKED;
-    p->doomed = false;
+    p->doomed = p->was_own = false;
     p->why[0] = '\0';
     p->number = ++l->last_number;
+    knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
@@ -106,6 +108,9 @@ void process_start(struct process *p, struct live *l) {
     wire_begin(&o, WIRE_W_KERNEL);
     wire_put_u64(&o, l->sandbox->id);
     wire_put_u32(&o, p->number);
+    wire_put_u64(&o, p->limits.memory_mb ? config_group_bytes(&p->limits) : 0);
+    wire_put_u32(&o, p->limits.pids);
+    wire_put_u32(&o, p->limits.cpus_percent);
     chan_send(&l->engine->warden, &o);
 }
 
@@ -117,6 +122,7 @@ static void resume(struct process *p) {
 void process_expect(struct process *p, struct live *l, int64_t number) {
     p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
     p->state = PROCESS_EXPECTED;
+    knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
@@ -149,6 +155,7 @@ void process_take_first(struct process *p, struct live *l) {
     struct sandbox *s = l->sandbox;
     p->state = PROCESS_READY;
     p->number = 0;
+    knobs_init(&p->knobs);
     p->ctl = &s->ctl;
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
@@ -216,6 +223,8 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
         p->fds[i] = wire_take_fd(in);
         fd_set_nonblock(p->fds[i], &e);
     }
+    for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
+        p->knobs.fds[i] = wire_take_fd(in);
     p->own.gone = false;
     p->state = PROCESS_STARTING;
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {

@@ -199,7 +199,9 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     if (wrong) {
         refuse(r, wrong);
     } else {
+        r->beginning = true;
         h->o.on_request(h->o.arg, r);
+        r->beginning = false;
     }
     if (r->on_hold && !r->response && r->phase != REQ_CUT) {
         http_sleep(r);

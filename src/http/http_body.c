@@ -82,7 +82,9 @@ void http_hold(struct http_req *r) {
 }
 
 void http_proceed(struct http_req *r) {
-    if (r->on_hold)
+    if (r->beginning) /* it has not been put to sleep yet */
+        r->on_hold = false;
+    else if (r->on_hold)
         http_wake(r);
 }
 

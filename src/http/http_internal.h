@@ -72,7 +72,8 @@ struct http_req {
     bool (*piece)(struct http_req *r, const struct http_part *p);
     bool form_stopped;
     void (*stream)(struct http_req *r, const char *data, size_t len);
-    bool on_hold; /* asleep before its body */
+    bool on_hold;   /* asleep before its body */
+    bool beginning; /* on_request is being called */
     /* reply */
     struct MHD_Response *response; /* owned until queued */
     bool queued, streaming, ended, closing;

@@ -2,7 +2,9 @@
  * time. Paths are resolved beneath the workspace (beneath.h), never by name twice; a fifo, device
  * or leased file cannot block, a last symlink is not followed, and only regular files are handed
  * out. What is made belongs to the sandbox. Between two steps a hostile process may swap one of its
- * own files for another of its own, and gains nothing by it. */
+ * own files for another of its own, and gains nothing by it. Not so in a directory of the host that
+ * all sandboxes write to: there our rights reach what others of this nursery made, which the
+ * operator is told (docs/sandboxes.md); what the host's own users have there, they do not reach. */
 
 #include "init/files.h"
 
@@ -15,10 +17,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODES 0777u
+#define MODES      0777u
+#define COPY_BYTES (1u << 20)
 
 /* A request under way. */
 struct ask {
@@ -281,12 +285,37 @@ static int dress(int fd, mode_t mode, uint64_t mtime_ns) {
     return fchmod(fd, mode) < 0 || (mtime_ns && futimens(fd, times) < 0) ? -1 : 0;
 }
 
-static int place(int dir, const char *name, int fd) {
+/* A directory of the host: its files are on another file system, so the content is copied. */
+static int copy_to(const struct ask *a, int dir, const char *temp, int from) {
+    struct stat st;
+    AUTO_FD to = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (to < 0 || fstat(from, &st) < 0)
+        return -1;
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    for (off_t at = 0; at < st.st_size;) {
+        ssize_t n = sendfile(to, from, &at, COPY_BYTES);
+        if (n == 0)
+            return errno = EIO, -1;
+        if (n < 0 && errno != EINTR)
+            return -1;
+    }
+    return fchown(to, a->place.uid, a->place.uid) < 0 || fchmod(to, st.st_mode & MODES) < 0
+               ? -1
+               : futimens(to, times);
+}
+
+static int place(const struct ask *a, int dir, const char *name, int fd) {
     char self[32], temp[32];
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     beneath_name(temp);
-    if (linkat(AT_FDCWD, self, dir, temp, AT_SYMLINK_FOLLOW) < 0)
+    int r = linkat(AT_FDCWD, self, dir, temp, AT_SYMLINK_FOLLOW);
+    if (r < 0 && errno != EXDEV)
         return -1;
+    if (r < 0 && copy_to(a, dir, temp, fd) < 0) {
+        int saved = errno;
+        unlinkat(dir, temp, 0);
+        return errno = saved, -1;
+    }
     return rename_over(dir, temp, name);
 }
 
@@ -302,7 +331,7 @@ static void do_place(struct ask *a) {
     AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
     int replaced = dir < 0 ? -1 : look_at(dir, name);
     if (replaced < 0 || dress(fd, (mode_t)(mode & MODES), mtime_ns) < 0 ||
-        place(dir, name, fd) < 0) {
+        place(a, dir, name, fd) < 0) {
         files_error(a->o, errno, path);
         return;
     }

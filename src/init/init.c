@@ -113,8 +113,11 @@ static int open_workspace(struct box *b, int *ret_path, struct err *e) {
 }
 
 static int set_up(struct box *b, struct wire_out *o, struct err *e) {
-    struct root_private places = {
-        .uid = b->plan.uid, .disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
+    struct root_private places = {.uid = b->plan.uid,
+                                  .disk_mb = b->plan.disk_mb,
+                                  .disk_files = DISK_FILES,
+                                  .mounts = b->plan.mounts,
+                                  .nmounts = b->plan.nmounts};
     if (root_private(&places, e) < 0)
         return -1;
     struct ends s;

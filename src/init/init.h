@@ -2,12 +2,16 @@
 /* PID 1 of a sandbox. Runs in a process that the nursery cloned into new pid, mount, ipc and uts
  * namespaces (and into a network namespace of the pool); see init.c. */
 
+#include "sandbox/root.h"
+
 #include <stdint.h>
 
 struct init_plan {
     uint32_t uid; /* the sandbox's, as the nursery's user namespace counts */
     uint32_t disk_mb;
-    uint32_t live; /* 1: more kernels may come after the first */
+    uint32_t live;                   /* 1: more kernels may come after the first */
+    const struct root_mount *mounts; /* host directories in the workspace */
+    unsigned nmounts;
 };
 
 /* `hand` is a SEQPACKET socket, at whose other end is the nursery, which gets I_READY or I_BROKEN

@@ -57,7 +57,9 @@ static void changes_in(struct changed *w, int dir, size_t len, uint32_t depth) {
         if (sep)
             w->path[len] = '/';
         memcpy(w->path + len + sep, ent->d_name, n);
-        if (S_ISREG(st.st_mode)) {
+        if (st.st_dev != w->dev) {
+            continue; /* a directory of the host: it may be huge, and is others' too */
+        } else if (S_ISREG(st.st_mode)) {
             add_changed(w, &st, len + sep + n);
         } else if (S_ISDIR(st.st_mode) && depth < w->depth) {
             int sub = open_sub(dirfd(d), ent->d_name);
@@ -71,6 +73,8 @@ static void changes_in(struct changed *w, int dir, size_t len, uint32_t depth) {
 }
 
 void walk_changes(struct changed *w, int dir) {
+    struct stat st;
+    w->dev = fstat(dir, &st) < 0 ? 0 : st.st_dev;
     changes_in(w, dir, 0, 0);
 }
 

@@ -28,6 +28,7 @@ struct changed {
     struct buf out; /* u64 size, u32 length of the path, the path; the caller's to free */
     char path[4096];
     uint32_t most, count, depth;
+    dev_t dev;         /* of the workspace */
     uint64_t since_ns; /* by their change time, which nobody can set */
     bool cut;          /* not all is in the list */
     bool full; /* and no more goes in; a tree that is too deep does not hide its neighbours */

@@ -13,6 +13,7 @@
 #include "nursery/birth.h"
 
 #include "base/fd.h"
+#include "nursery/nursery.h"
 #include "sandbox/root.h"
 #include "wire/wire.h"
 
@@ -121,8 +122,15 @@ static int build_root(const struct config *c, const struct config_profile *p, st
     add_prefix(binds, &n, real);
     char cell[PATH_MAX];
     snprintf(cell, sizeof cell, "%s/cell", c->pylib);
-    struct root_plan plan = {
-        .binds = (const char *const *)binds, .nbinds = n, .libexec = c->libexec, .pylib = cell};
+    struct mounts mounts;
+    if (mounts_read(p, &mounts, e) < 0)
+        return -1;
+    struct root_plan plan = {.binds = (const char *const *)binds,
+                             .nbinds = n,
+                             .libexec = c->libexec,
+                             .pylib = cell,
+                             .mounts = mounts.items,
+                             .nmounts = mounts.n};
     return root_build(&plan, e);
 }
 

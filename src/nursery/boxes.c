@@ -103,8 +103,11 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
-    struct init_plan plan = {
-        .uid = b->uid, .disk_mb = n->config.defaults.disk_mb, .live = n->profile->live};
+    struct init_plan plan = {.uid = b->uid,
+                             .disk_mb = n->config.defaults.disk_mb,
+                             .live = n->profile->live,
+                             .mounts = n->mounts.items,
+                             .nmounts = n->mounts.n};
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
                           CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);

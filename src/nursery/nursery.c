@@ -78,6 +78,8 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     if (profile >= n->config.nprofiles)
         return err_set(e, EINVAL, "no profile %u", profile);
     n->profile = &n->config.profiles[profile];
+    if (mounts_read(n->profile, &n->mounts, e) < 0)
+        return -1;
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;

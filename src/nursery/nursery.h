@@ -4,8 +4,10 @@
 
 #include "loop/loop.h"
 #include "nursery/netpool.h"
+#include "sandbox/root.h"
 #include "wire/chan.h"
 #include "wire/config.h"
+#include "wire/mounts.h"
 #include "wire/wire.h"
 
 #include <sys/types.h>
@@ -85,10 +87,18 @@ struct zygote {
     struct deferred free_later;
 };
 
+/* Host directories for the workspaces. It stays where it is read to. */
+struct mounts {
+    struct mount_words words[MOUNTS_MAX];
+    struct root_mount items[MOUNTS_MAX]; /* borrowed from the words */
+    unsigned n;
+};
+
 struct nursery {
     struct loop *loop;
     struct config config;
     const struct config_profile *profile; /* borrowed from config */
+    struct mounts mounts;
     struct chan warden;
     struct netpool nets;
     struct box *boxes;
@@ -106,6 +116,9 @@ struct nursery {
 };
 
 _Noreturn void nurse(unsigned profile);
+
+/* mounts.c */
+int mounts_read(const struct config_profile *p, struct mounts *ret, struct err *e);
 
 /* zygotes.c */
 int zygotes_init(struct nursery *n, struct err *e);

@@ -152,19 +152,6 @@ static void kill_one(pid_t pid, void *ctx) {
         kill(pid, SIGKILL);
 }
 
-/* cgroup.kill (v2, Linux 5.14) misses nobody. Without it a fork bomb could outrun us: no forks from
- * here on, and a second pass for those that were under way. */
-static void group_kill(const struct cgroup_root *r, unsigned i, int dir) {
-    struct err e;
-    if (r->kind == CGROUP_V2 && file_write_at(dir, "cgroup.kill", "1", &e) == 0)
-        return;
-    if (r->roles[i] & ROLE_PIDS)
-        (void)file_write_at(dir, "pids.max", "0", &e);
-    int seen = cgroup_each_proc(dir, kill_one, NULL);
-    if (seen > 0 && r->roles[i] & ROLE_PIDS)
-        (void)cgroup_each_proc(dir, kill_one, NULL);
-}
-
 struct walk {
     const struct cgroup_root *r;
     unsigned i; /* which hierarchy */
@@ -180,9 +167,49 @@ static void dir_each(int dir, void (*fn)(int dir, const char *name, struct walk 
         return;
     }
     for (struct dirent *ent; (ent = readdir(d));)
-        if (ent->d_type == DT_DIR)
+        if (ent->d_type == DT_DIR && ent->d_name[0] != '.')
             fn(dir, ent->d_name, w);
     closedir(d);
+}
+
+static void group_kill(const struct cgroup_root *r, unsigned i, int dir);
+
+static void sub_kill_named(int dir, const char *name, struct walk *w) {
+    AUTO_FD fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        group_kill(w->r, w->i, fd);
+}
+
+/* cgroup.kill (v2, Linux 5.14) misses nobody. Without it a fork bomb could outrun us: no forks from
+ * here on, and a second pass for those that were under way. (What counts for a group counts for
+ * those below, too.) */
+static void group_kill(const struct cgroup_root *r, unsigned i, int dir) {
+    struct err e;
+    if (r->kind == CGROUP_V2 && file_write_at(dir, "cgroup.kill", "1", &e) == 0)
+        return;
+    if (r->roles[i] & ROLE_PIDS)
+        (void)file_write_at(dir, "pids.max", "0", &e);
+    int seen = cgroup_each_proc(dir, kill_one, NULL);
+    if (seen > 0 && r->roles[i] & ROLE_PIDS)
+        (void)cgroup_each_proc(dir, kill_one, NULL);
+    struct walk w = {.r = r, .i = i};
+    dir_each(dir, sub_kill_named, &w);
+}
+
+static void sub_remove_named(int dir, const char *name, struct walk *w) {
+    (void)w;
+    (void)unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* With its subs, if it has any left. */
+static int group_remove(int parent, const char *name, int dir) {
+    struct walk w = {0};
+    if (unlinkat(parent, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if (errno != EBUSY)
+        return -1;
+    dir_each(dir, sub_remove_named, &w);
+    return unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static int slot_open_named(int dir, const char *name) {
@@ -202,7 +229,7 @@ static void slot_end_named(int dir, const char *name, struct walk *w) {
     if (fd < 0)
         return;
     group_kill(w->r, w->i, fd);
-    if (unlinkat(dir, name, AT_REMOVEDIR) < 0)
+    if (group_remove(dir, name, fd) < 0)
         w->left++;
 }
 
@@ -386,20 +413,20 @@ void cgroup_root_close(struct cgroup_root *r) {
 
 /* Slots */
 
-static void slot_init(struct cgroup_slot *s, unsigned slot) {
+static void slot_init(struct cgroup_slot *s, unsigned slot, const char *prefix) {
     *s = (struct cgroup_slot){.slot = slot};
+    snprintf(s->name, sizeof s->name, "%s%u", prefix, slot);
     memset(s->dirs, -1, sizeof s->dirs);
     memset(s->procs, -1, sizeof s->procs);
     memset(s->knobs, -1, sizeof s->knobs);
 }
 
-static int slot_make_dirs(const struct cgroup_root *r, struct cgroup_slot *s, struct err *e) {
-    char name[16];
-    snprintf(name, sizeof name, "%u", s->slot);
+static int slot_make_dirs(const struct cgroup_root *r, const int *parents, struct cgroup_slot *s,
+                          struct err *e) {
     for (unsigned i = 0; i < r->ndirs; i++) {
-        (void)unlinkat(r->dirs[i], name,
+        (void)unlinkat(parents[i], s->name,
                        AT_REMOVEDIR); /* one that was left when it was not empty */
-        if (make_group(r->dirs[i], name, &s->dirs[i], e) < 0)
+        if (make_group(parents[i], s->name, &s->dirs[i], e) < 0)
             return -1;
         s->procs[i] = openat(s->dirs[i], ops_of(r)->join, O_WRONLY | O_CLOEXEC);
         if (s->procs[i] < 0)
@@ -429,16 +456,36 @@ static int slot_open_knobs(const struct cgroup_root *r, struct cgroup_slot *s, s
     return 0;
 }
 
+static void slot_close(struct cgroup_slot *s) {
+    fd_close_all(s->dirs, CGROUP_MAX_PROCS);
+    fd_close_all(s->procs, CGROUP_MAX_PROCS);
+    fd_close_all(s->knobs, KNOBS_);
+    s->nprocs = s->nknobs = 0;
+}
+
+static void slot_remove(const struct cgroup_root *r, const int *parents,
+                        const struct cgroup_slot *s) {
+    for (unsigned i = 0; i < r->ndirs; i++)
+        if (s->dirs[i] >= 0)
+            (void)group_remove(parents[i], s->name, s->dirs[i]);
+}
+
+static int slot_make(const struct cgroup_root *r, const int *parents, struct cgroup_slot *s,
+                     const struct cgroup_limits *l, struct err *e) {
+    if (slot_make_dirs(r, parents, s, e) == 0 && slot_open_knobs(r, s, e) == 0 &&
+        ops_of(r)->prepare(s, e) == 0 && ops_of(r)->limit(s, l, e) == 0)
+        return 0;
+    slot_remove(r, parents, s);
+    slot_close(s);
+    return -1;
+}
+
 int cgroup_slot_make(const struct cgroup_root *r, unsigned slot, const struct cgroup_limits *l,
                      struct cgroup_slot *ret, struct err *e) {
     struct cgroup_slot s;
-    slot_init(&s, slot);
-    if (r->kind != CGROUP_NONE &&
-        (slot_make_dirs(r, &s, e) < 0 || slot_open_knobs(r, &s, e) < 0 ||
-         ops_of(r)->prepare(&s, e) < 0 || ops_of(r)->limit(&s, l, e) < 0)) {
-        cgroup_slot_done(r, &s, true);
+    slot_init(&s, slot, "");
+    if (r->kind != CGROUP_NONE && slot_make(r, r->dirs, &s, l, e) < 0)
         return err_wrap(e, "control group of slot %u", slot);
-    }
     *ret = s;
     return 0;
 }
@@ -448,7 +495,7 @@ int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
     s->renewed = false;
     if (r->kind == CGROUP_NONE)
         return 0;
-    if (slot_usage(s) <= r->clean_bytes && ops_of(r)->restart_peak(s)) {
+    if (!s->split && slot_usage(s) <= r->clean_bytes && ops_of(r)->restart_peak(s)) {
         if (ops_of(r)->limit(s, l, e) < 0)
             return err_wrap(e, "control group of slot %u", s->slot);
         return 0;
@@ -466,7 +513,8 @@ bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot 
     /* In every hierarchy: one that was killed while it attached itself may be in some only. */
     for (unsigned i = 0; i < s->nprocs; i++) {
         char first;
-        AUTO_FD fd = openat(s->dirs[i], "cgroup.procs", O_RDONLY | O_CLOEXEC);
+        const char *list = s->split ? CGROUP_MAIN "/cgroup.procs" : "cgroup.procs";
+        AUTO_FD fd = openat(s->dirs[i], list, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || read(fd, &first, 1) != 0)
             return false;
     }
@@ -485,15 +533,37 @@ void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s) 
 }
 
 void cgroup_slot_done(const struct cgroup_root *r, struct cgroup_slot *s, bool remove) {
-    char name[16];
-    snprintf(name, sizeof name, "%u", s->slot);
-    for (unsigned i = 0; remove && i < r->ndirs; i++)
-        if (s->dirs[i] >= 0)
-            (void)unlinkat(r->dirs[i], name, AT_REMOVEDIR);
-    fd_close_all(s->dirs, CGROUP_MAX_PROCS);
-    fd_close_all(s->procs, CGROUP_MAX_PROCS);
-    fd_close_all(s->knobs, KNOBS_);
-    s->nprocs = s->nknobs = 0;
+    if (remove)
+        slot_remove(r, r->dirs, s);
+    slot_close(s);
+}
+
+/* Subs */
+
+int cgroup_sub_make(const struct cgroup_root *r, struct cgroup_slot *s, unsigned number,
+                    const struct cgroup_limits *l, struct cgroup_slot *ret, struct err *e) {
+    struct cgroup_slot sub;
+    slot_init(&sub, number, "k");
+    if (r->kind == CGROUP_NONE)
+        return err_set(e, ENODEV, "there are no control groups here");
+    if (ops_of(r)->split(r, s, e) < 0 || slot_make(r, s->dirs, &sub, l, e) < 0)
+        return err_wrap(e, "control group %s of slot %u", sub.name, s->slot);
+    *ret = sub;
+    return 0;
+}
+
+bool cgroup_sub_remove(const struct cgroup_root *r, const struct cgroup_slot *s,
+                       const struct cgroup_slot *sub) {
+    bool gone = true;
+    ops_of(r)->let_go(sub);
+    for (unsigned i = 0; i < r->ndirs; i++) {
+        if (sub->dirs[i] < 0 || unlinkat(s->dirs[i], sub->name, AT_REMOVEDIR) == 0 ||
+            errno == ENOENT)
+            continue;
+        group_kill(r, i, sub->dirs[i]);
+        gone = false;
+    }
+    return gone;
 }
 
 int cgroup_attach(const int *procs, unsigned nprocs, struct err *e) {

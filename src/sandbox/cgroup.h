@@ -9,7 +9,8 @@
  * as differences. Where no controller can be used the kind is CGROUP_NONE and every call succeeds
  * without doing anything; the caller says so loudly.
  *
- * Layout: <our own group>/cloche-<pid>/<slot>, in every hierarchy in use. Fork rules: none of this
+ * Layout: <our own group>/cloche-<pid>/<slot>, in every hierarchy in use, and below a slot's k<n>
+ * for a process in it that has limits of its own (a sub). Fork rules: none of this
  * is called between fork and exec except cgroup_attach; a child that outlives the warden has
  * exec'ed or closed its copies of the root's descriptors, since they hold the lock that says
  * "alive". */
@@ -37,13 +38,16 @@ struct cgroup_root {
     uint64_t clean_bytes;             /* a group that holds no more than this counts as empty */
 };
 
+/* Or a sub. */
 struct cgroup_slot {
     unsigned slot;
+    char name[16];
     int dirs[CGROUP_MAX_PROCS];
     int procs[CGROUP_MAX_PROCS]; /* v1 tasks, v2 cgroup.procs; write only */
     unsigned nprocs;
     int knobs[KNOBS_]; /* all there, or none (nknobs 0) */
     unsigned nknobs;
+    bool split;   /* v2: its processes moved down, so that it can have subs */
     bool renewed; /* the last reset remade the groups: the descriptors are new, send them again */
 };
 
@@ -72,13 +76,22 @@ int cgroup_slot_make(const struct cgroup_root *r, unsigned slot, const struct cg
  * may follow. */
 int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
                       const struct cgroup_limits *l, struct err *e);
-/* True when no process is in it and its memory is back near zero but for page cache: only then may
- * it serve again. Never waits: a caller that gets false asks again later. */
+/* True when no process is in it (subs apart) and its memory is back near zero but for page cache:
+ * only then may it serve again. Never waits: a caller that gets false asks again later. */
 bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Thaws and kills all that is in it, once. Nothing can fork in it from here to the next reset. */
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Closes the descriptors; `remove` also takes the directories away (must be empty). */
 void cgroup_slot_done(const struct cgroup_root *r, struct cgroup_slot *s, bool remove);
+
+/* A group for one process of a slot, and for all that comes of it. The slot's limits hold for it,
+ * too. On v2 the slot's `procs` may be another one after this. */
+int cgroup_sub_make(const struct cgroup_root *r, struct cgroup_slot *s, unsigned number,
+                    const struct cgroup_limits *l, struct cgroup_slot *ret, struct err *e);
+/* Kills all that is in it, and takes it away: false while somebody is still there to die. The
+ * caller asks again, and closes it in the end (cgroup_slot_done). */
+bool cgroup_sub_remove(const struct cgroup_root *r, const struct cgroup_slot *s,
+                       const struct cgroup_slot *sub);
 
 /* After fork, with one thread: the calling process joins. Async-signal-safe. */
 int cgroup_attach(const int *procs, unsigned nprocs, struct err *e);

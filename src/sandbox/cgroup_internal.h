@@ -18,6 +18,7 @@ enum {
 };
 
 #define CGROUP_PREFIX "cloche-"
+#define CGROUP_MAIN   "main" /* v2: the leaf of a slot that has subs */
 #define CGROUP_SELF   "self" /* v2: the leaf for processes that may not stay in the parent */
 
 /* Where this process's own groups are, as directories. */
@@ -61,6 +62,10 @@ struct cgroup_ops {
     void (*inherit)(const struct cgroup_root *r, int dead);
     /* What never changes in a slot. */
     int (*prepare)(const struct cgroup_slot *s, struct err *e);
+    /* So that it can have subs. */
+    int (*split)(const struct cgroup_root *r, struct cgroup_slot *s, struct err *e);
+    /* Before a sub is removed. */
+    void (*let_go)(const struct cgroup_slot *sub);
     int (*limit)(const struct cgroup_slot *s, const struct cgroup_limits *l, struct err *e);
     /* False when the peak goes on from before: the groups must be made anew. */
     bool (*restart_peak)(const struct cgroup_slot *s);

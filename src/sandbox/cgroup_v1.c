@@ -73,6 +73,22 @@ static int v1_prepare(const struct cgroup_slot *s, struct err *e) {
     return 0;
 }
 
+/* Before Linux 5.11 a group was not always counted in the one above. */
+static int v1_split(const struct cgroup_root *r, struct cgroup_slot *s, struct err *e) {
+    for (unsigned i = 0; i < s->nprocs; i++)
+        if (r->roles[i] & ROLE_MEMORY &&
+            file_write_at(s->dirs[i], "memory.use_hierarchy", "1", e) < 0 && e->code != ENOENT)
+            return -1;
+    return 0;
+}
+
+/* A removed group counts for half a second more, and one that has a larger share than the group
+ * above is to have keeps that from getting it (EINVAL). */
+static void v1_let_go(const struct cgroup_slot *sub) {
+    struct err e;
+    (void)cgroup_knob_write(sub, KNOB_CPU_MAX, "-1", &e);
+}
+
 static int v1_limit(const struct cgroup_slot *s, const struct cgroup_limits *l, struct err *e) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, l->memory_bytes);
@@ -116,6 +132,8 @@ const struct cgroup_ops cgroup_v1_ops = {
     .disable = v1_disable,
     .inherit = v1_inherit,
     .prepare = v1_prepare,
+    .split = v1_split,
+    .let_go = v1_let_go,
     .limit = v1_limit,
     .restart_peak = v1_restart_peak,
 };

@@ -11,6 +11,14 @@
  *         self     whoever was in G
  *         0, 1, …  slots
  *
+ * A slot is a leaf, too, until a process in it gets limits of its own; then
+ *
+ *         3        the same as G
+ *           main   whoever was in 3, and whoever comes without limits of its own
+ *           k7     process 7
+ *
+ * and it stays so until it is made anew for the next sandbox.
+ *
  * Hence "self exists" means that a warden switched the controllers of G on. Closing puts it right:
  * the controllers off, the processes back into G. While another warden beside us still uses them
  * that fails (EBUSY), and our leaf's processes move into its leaf, with the duty to put it right. A
@@ -202,6 +210,39 @@ static int v2_prepare(const struct cgroup_slot *s, struct err *e) {
     return 0;
 }
 
+/* Whoever joins in between by the descriptor of before blocks it; the next look moves it. */
+static int v2_split(const struct cgroup_root *r, struct cgroup_slot *s, struct err *e) {
+    (void)r;
+    if (s->split)
+        return 0;
+    if (mkdirat(s->dirs[0], CGROUP_MAIN, 0755) < 0 && errno != EEXIST)
+        return err_sys(e, "make the control group " CGROUP_MAIN);
+    AUTO_FD leaf = openat(s->dirs[0], CGROUP_MAIN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (leaf < 0)
+        return err_sys(e, "open the control group " CGROUP_MAIN);
+    AUTO_FD procs = openat(leaf, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (procs < 0)
+        return err_sys(e, "open cgroup.procs");
+    int done = -1;
+    for (int i = 0; done < 0 && i < ENABLE_ROUNDS; i++) {
+        if (move_all(s->dirs[0], leaf, e) < 0)
+            return -1;
+        done = switch_controllers(s->dirs[0], '+', ROLES_V2, e);
+        if (done < 0 && e->code != EBUSY)
+            return -1;
+    }
+    if (done < 0)
+        return -1;
+    fd_close(&s->procs[0]);
+    s->procs[0] = fd_take(&procs);
+    s->split = true;
+    return 0;
+}
+
+static void v2_let_go(const struct cgroup_slot *sub) {
+    (void)sub;
+}
+
 static int v2_limit(const struct cgroup_slot *s, const struct cgroup_limits *l, struct err *e) {
     char text[48];
     snprintf(text, sizeof text, "%" PRIu64, l->memory_bytes);
@@ -244,6 +285,8 @@ const struct cgroup_ops cgroup_v2_ops = {
     .disable = v2_disable,
     .inherit = v2_inherit,
     .prepare = v2_prepare,
+    .split = v2_split,
+    .let_go = v2_let_go,
     .limit = v2_limit,
     .restart_peak = v2_restart_peak,
 };

@@ -22,8 +22,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STAGE  "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
-#define MAX_IN 96
+#define ASIDE     ROOT_PYLIB "/mounts" /* covered in a sandbox */
+#define OTHER     "/app"               /* what ipybox's users call the workspace */
+#define WORKSPACE "/workspace"
+#define STAGE     "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
+#define MAX_IN    96
 /* At most 64 terminals each: the machine has a few thousand for all. */
 #define DEVPTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=64"
 #define SMALL          (1u << 20) /* a file up to this size is copied */
@@ -44,21 +47,26 @@ static void builder_done(struct builder *b) {
         fd_close(&b->binds[i].fd);
 }
 
-static int want(struct builder *b, const char *path, unsigned flags, struct err *e) {
+static int want_at(struct builder *b, const char *host, const char *path, unsigned flags,
+                   struct err *e) {
     if (b->nbinds == MAX_IN)
         return err_set(e, E2BIG, "more than %d paths in a profile", MAX_IN);
     struct stat st;
     struct bind *in = &b->binds[b->nbinds];
     if (strlen(path) >= sizeof in->path)
         return err_set(e, ENAMETOOLONG, "%.60s…: longer than %zu bytes", path, sizeof in->path - 1);
-    if (stat(path, &st) < 0)
-        return err_sys(e, "%s", path);
-    if (mount_clone(path, flags, &in->fd, e) < 0)
+    if (stat(host, &st) < 0)
+        return err_sys(e, "%s", host);
+    if (mount_clone(host, flags, &in->fd, e) < 0)
         return -1;
     snprintf(in->path, sizeof in->path, "%s", path);
     in->dir = S_ISDIR(st.st_mode);
     b->nbinds++;
     return 0;
+}
+
+static int want(struct builder *b, const char *path, unsigned flags, struct err *e) {
+    return want_at(b, path, path, flags, e);
 }
 
 static int want_if_there(struct builder *b, const char *path, struct err *e) {
@@ -85,6 +93,20 @@ static int check_place(const char *path, struct err *e) {
         if (strncmp(path, own_places[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
             return err_set(e, EINVAL, "%s: a sandbox has a %s of its own; use another place", path,
                            own_places[i]);
+    }
+    return 0;
+}
+
+/* For the workspaces, which are not there yet. */
+static int want_mounts(struct builder *b, const struct root_plan *p, struct err *e) {
+    for (unsigned i = 0; i < p->nmounts; i++) {
+        const struct root_mount *m = &p->mounts[i];
+        char aside[64];
+        snprintf(aside, sizeof aside, ASIDE "/%u", i);
+        if (want_at(b, m->host, aside, MOUNT_NODEV | (m->writable ? 0 : MOUNT_RO), e) < 0)
+            return err_wrap(e, "live_bind");
+        if (!b->binds[b->nbinds - 1].dir)
+            return err_set(e, ENOTDIR, "live_bind: %s is no directory", m->host);
     }
     return 0;
 }
@@ -131,7 +153,7 @@ static int collect(struct builder *b, const struct root_plan *p, struct err *e) 
         if (check_place(p->binds[i], e) < 0 || want(b, p->binds[i], MOUNT_RO | MOUNT_NODEV, e) < 0)
             return err_wrap(e, "read-only path");
     }
-    return 0;
+    return want_mounts(b, p, e);
 }
 
 /* Makes the directories above `path` (relative to root), and the last one too if `dir`. */
@@ -265,6 +287,17 @@ static int fill_links(int root, struct err *e) {
     return 0;
 }
 
+/* A profile may bring something of that name; then that is what its programs look for. */
+static int link_other(const struct builder *b, int root, struct err *e) {
+    size_t n = strlen(OTHER);
+    for (unsigned i = 0; i < b->nbinds; i++) {
+        const char *path = b->binds[i].path;
+        if (strncmp(path, OTHER, n) == 0 && (path[n] == '/' || path[n] == '\0'))
+            return 0;
+    }
+    return symlinkat(WORKSPACE, root, &OTHER[1]) < 0 ? err_sys(e, "link " OTHER) : 0;
+}
+
 static int attach_binds(struct builder *b, int root, struct err *e) {
     for (unsigned i = 0; i < b->nbinds; i++) {
         struct bind *in = &b->binds[i];
@@ -289,7 +322,8 @@ static int fill(struct builder *b, int root, const struct own_files *own, struct
         if (make_way(root, dirs[i], true, e) < 0)
             return -1;
     }
-    if (fill_links(root, e) < 0 || fill_etc(root, own, e) < 0 || copy_own(root, own, e) < 0)
+    if (fill_links(root, e) < 0 || link_other(b, root, e) < 0 || fill_etc(root, own, e) < 0 ||
+        copy_own(root, own, e) < 0)
         return -1;
     return attach_binds(b, root, e);
 }
@@ -351,6 +385,36 @@ static int mount_writable(const struct root_private *p, struct err *e) {
     return 0;
 }
 
+/* The directories on the way are the sandbox's; the last one is covered. */
+static int make_place(char *path, uint32_t uid, struct err *e) {
+    for (char *at = strchr(path + sizeof WORKSPACE, '/'); at; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chown(path, uid, uid) < 0)
+            return err_sys(e, "make %s", path);
+        *at = '/';
+    }
+    return mkdir(path, 0755) < 0 ? err_sys(e, "make %s", path) : 0;
+}
+
+/* Before any program runs here: nobody else is there who could change a path. */
+static int mount_hosts(const struct root_private *p, struct err *e) {
+    for (unsigned i = 0; i < p->nmounts; i++) {
+        char aside[64], path[256];
+        snprintf(aside, sizeof aside, ASIDE "/%u", i);
+        int n = snprintf(path, sizeof path, WORKSPACE "/%s", p->mounts[i].path);
+        if (n < 0 || (size_t)n >= sizeof path)
+            return err_set(e, ENAMETOOLONG, "%.100s", p->mounts[i].path);
+        if (make_place(path, p->uid, e) < 0)
+            return -1;
+        /* With what is mounted in it: only the host could leave a part of it out. */
+        if (mount(aside, path, NULL, MS_BIND | MS_REC, NULL) < 0)
+            return err_sys(e, "mount %s", path);
+    }
+    if (p->nmounts && mount("/root", ASIDE, NULL, MS_BIND, NULL) < 0)
+        return err_sys(e, "cover " ASIDE);
+    return 0;
+}
+
 /* What these tell is about the host or its other users. What only the host's root can open is not
  * here (kcore, kmsg, timer_list, sysrq-trigger): its id does not exist in a sandbox, and a mount
  * more is paid for by every one of them. */
@@ -360,7 +424,7 @@ static const char *const masked[] = {
 };
 
 int root_private(const struct root_private *p, struct err *e) {
-    if (mount_writable(p, e) < 0 ||
+    if (mount_writable(p, e) < 0 || mount_hosts(p, e) < 0 ||
         mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, DEVPTS_OPTIONS, e) < 0)
         return -1;
     /* SECURITY: read-only, so that nothing in /proc/sys or of another process can be written, and

@@ -4,15 +4,25 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ROOT_PYLIB "/run/cloche" /* where the cell and the zygote module are, inside */
 
+/* A directory of the host in the workspace of every sandbox. */
+struct root_mount {
+    const char *host;
+    const char *path; /* relative to the workspace, without "." and ".." */
+    bool writable;
+};
+
 struct root_plan {
     const char *const *binds; /* host paths shown read-only at the same place */
     unsigned nbinds;
-    const char *libexec; /* host directory of cloche_zygote.abi3.so */
-    const char *pylib;   /* host directory of the cell package */
+    const char *libexec;             /* host directory of cloche_zygote.abi3.so */
+    const char *pylib;               /* host directory of the cell package */
+    const struct root_mount *mounts; /* kept aside, for root_private */
+    unsigned nmounts;
 };
 
 /* In a fresh mount namespace that is ours alone: builds the tree, makes it "/" and drops the old
@@ -20,9 +30,11 @@ struct root_plan {
 int root_build(const struct root_plan *p, struct err *e);
 
 struct root_private {
-    uint32_t uid;        /* owner of the writable places, as the mounter counts */
-    uint32_t disk_mb;    /* size of /workspace, /tmp and /dev/shm together */
-    uint32_t disk_files; /* inodes of all */
+    uint32_t uid;                    /* owner of the writable places, as the mounter counts */
+    uint32_t disk_mb;                /* size of /workspace, /tmp and /dev/shm together */
+    uint32_t disk_files;             /* inodes of all */
+    const struct root_mount *mounts; /* those of the root_plan */
+    unsigned nmounts;
 };
 /* In a sandbox's own mount, pid and network namespaces: /workspace, /tmp, /dev/shm, /dev/pts,
  * /proc. */

@@ -75,6 +75,12 @@ void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in) {
         k->fds[i] = wire_take_fd(in);
 }
 
+void kept_put_knobs(const struct slot *s, uint32_t number, struct wire_out *o) {
+    const struct cgroup_slot *own = groups_find(s, number);
+    for (unsigned i = 0; own && i < own->nknobs; i++)
+        wire_put_fd(o, own->knobs[i]);
+}
+
 void kept_shut(struct slot *s, uint32_t number) {
     struct kept_kernel *k = s->kept ? *find(s->kept, number) : NULL;
     if (k)
@@ -128,6 +134,7 @@ static void put_kernel(struct warden *w, const struct slot *s, const struct kept
         wire_put_u32(&o, k->number);
         for (int i = 0; i < KERNEL_OWNER_FDS; i++)
             wire_put_fd(&o, k->fds[i] < 0 ? shut : k->fds[i]);
+        kept_put_knobs(s, k->number, &o);
         chan_send(&w->server_chan, &o);
     }
     if (k->exited) {

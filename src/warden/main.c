@@ -228,6 +228,7 @@ static void tear_down(struct warden *w) {
         ;
     for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
         kept_free(&w->slots[i]);
+        groups_forget(w, &w->slots[i]);
         if (w->slots[i].made)
             cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);
     }

@@ -75,6 +75,7 @@ static void on_kernel_made(struct nursery_child *n, struct wire_in *in) {
     wire_put_u32(&o, number);
     for (unsigned i = 0; i < in->nfds; i++)
         wire_put_fd(&o, in->fds[i]);
+    kept_put_knobs(s, number, &o);
     chan_send(&w->server_chan, &o);
     kept_kernel_made(s, number, in);
 }
@@ -83,7 +84,10 @@ static void on_kernel_failed(struct nursery_child *n, struct wire_in *in) {
     struct slot *s = slots_find(n->warden, wire_get_u64(in));
     uint32_t number = wire_get_u32(in);
     const char *why = wire_get_str(in, ERR_TEXT_MAX);
-    if (!in->bad && s && !s->orphan && s->nursery == n)
+    if (in->bad || !s || s->nursery != n)
+        return;
+    groups_left(n->warden, s, number);
+    if (!s->orphan)
         server_tell_kernel_failed(n->warden, s->sandbox, number, why);
 }
 

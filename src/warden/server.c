@@ -94,22 +94,44 @@ static bool do_kernel(struct warden *w, struct wire_in *in) {
     struct err e;
     uint64_t id = wire_get_u64(in);
     uint32_t number = wire_get_u32(in);
+    struct cgroup_limits l = {.memory_bytes = wire_get_u64(in)};
+    l.pids = wire_get_u32(in);
+    l.cpus_percent = wire_get_u32(in);
     if (wire_end(in, &e) < 0)
         return false;
-    const struct slot *s = slots_find(w, id);
+    struct slot *s = slots_find(w, id);
     if (!s || s->orphan)
         return true; /* it has just ended, and that is told */
     if (!s->kept) {
         server_tell_kernel_failed(w, id, number, "it is no live sandbox");
         return true;
     }
+    const struct cgroup_slot *group = &s->cgroup;
+    if (l.memory_bytes)
+        group = groups_make(w, s, number, &l, &e);
+    if (!group) {
+        server_tell_kernel_failed(w, id, number, e.text);
+        return true;
+    }
     struct wire_out o;
     wire_begin(&o, WIRE_N_KERNEL);
     wire_put_u64(&o, id);
     wire_put_u32(&o, number);
-    for (unsigned i = 0; i < s->cgroup.nprocs; i++)
-        wire_put_fd(&o, s->cgroup.procs[i]);
+    for (unsigned i = 0; i < group->nprocs; i++)
+        wire_put_fd(&o, group->procs[i]);
     chan_send(&s->nursery->chan, &o);
+    return true;
+}
+
+static bool do_left(struct warden *w, struct wire_in *in) {
+    struct err e;
+    uint64_t id = wire_get_u64(in);
+    uint32_t number = wire_get_u32(in);
+    if (wire_end(in, &e) < 0)
+        return false;
+    struct slot *s = slots_find(w, id);
+    if (s && !s->orphan)
+        groups_left(w, s, number);
     return true;
 }
 
@@ -144,7 +166,7 @@ static const struct {
     bool (*fn)(struct warden *, struct wire_in *);
 } requests[] = {
     {WIRE_W_MAKE, 0, do_make}, {WIRE_W_END, 0, do_end},   {WIRE_W_KERNEL, 0, do_kernel},
-    {WIRE_W_SHUT, 0, do_shut}, {WIRE_W_KEEP, 1, do_keep},
+    {WIRE_W_SHUT, 0, do_shut}, {WIRE_W_KEEP, 1, do_keep}, {WIRE_W_LEFT, 0, do_left},
 };
 
 static void on_msg(struct chan *c, struct wire_in *in) {

@@ -71,15 +71,23 @@ void slots_end(const struct slot *s) {
     chan_send(&s->nursery->chan, &o);
 }
 
+static bool is_clean(struct warden *w, struct slot *s) {
+    return groups_clear(w, s) && cgroup_slot_is_clean(&w->cgroups, &s->cgroup);
+}
+
+void slots_look_again(struct warden *w) {
+    if (!w->dirty_timer.place)
+        loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+}
+
 void slots_release(struct warden *w, struct slot *s) {
     kept_free(s);
     w->used--;
     s->state = SLOT_FREE;
-    if (s->made && !cgroup_slot_is_clean(&w->cgroups, &s->cgroup)) {
+    if (s->made && !is_clean(w, s)) {
         s->state = SLOT_DIRTY;
         s->looks = 0;
-        if (!w->dirty_timer.place)
-            loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+        slots_look_again(w);
     }
     if (!w->spare_timer.place)
         loop_timer(w->loop, &w->spare_timer, now_ns() + SPARE_NS);
@@ -89,6 +97,7 @@ void slots_release(struct warden *w, struct slot *s) {
 static void give_up(struct warden *w, struct slot *s) {
     log_warn("control group not empty, making a new one slot=%u", (unsigned)(s - w->slots));
     cgroup_slot_kill(&w->cgroups, &s->cgroup);
+    groups_forget(w, s);
     cgroup_slot_done(&w->cgroups, &s->cgroup, true);
     s->made = false;
     s->state = SLOT_FREE;
@@ -99,9 +108,11 @@ void slots_recheck(struct timer *t) {
     bool more = false;
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         struct slot *s = &w->slots[i];
+        if (s->state == SLOT_USED)
+            more |= groups_retry(w, s);
         if (s->state != SLOT_DIRTY)
             continue;
-        if (cgroup_slot_is_clean(&w->cgroups, &s->cgroup))
+        if (is_clean(w, s))
             s->state = SLOT_FREE;
         else if (++s->looks >= PATIENCE)
             give_up(w, s);

@@ -29,6 +29,7 @@ struct slot {
     uint64_t sandbox;
     struct nursery_child *nursery; /* borrowed: whose sandbox it is */
     struct kept *kept;             /* owned: see kept.c; NULL unless its kernels stay */
+    struct group *groups;          /* owned: see groups.c; mostly NULL */
     unsigned looks;                /* how often a dirty one was looked at */
 };
 
@@ -104,6 +105,8 @@ void server_tell_kernel_failed(struct warden *w, uint64_t sandbox, uint32_t numb
 /* N_MADE, N_KERNEL_MADE: take the descriptors. */
 void kept_made(struct slot *s, struct wire_in *in);
 void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in);
+/* The rest of W_KERNEL_MADE. */
+void kept_put_knobs(const struct slot *s, uint32_t number, struct wire_out *o);
 /* The server has closed its end of the process's stdin, which is none while we have a copy. */
 void kept_shut(struct slot *s, uint32_t number);
 /* `heard`: by a server. */
@@ -116,6 +119,22 @@ void kept_free(struct slot *s);
 /* A server has just started: what an earlier one kept is its now. */
 void kept_give(struct warden *w);
 
+/* groups.c: a kernel of a live sandbox may have a control group of its own below the slot's. */
+/* NULL and why. */
+const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t number,
+                                      const struct cgroup_limits *l, struct err *e);
+/* NULL: it has none. */
+const struct cgroup_slot *groups_find(const struct slot *s, uint32_t number);
+/* The kernel has ended, and nobody wants to read the group any more: what the kernel left behind in
+ * it ends, too. */
+void groups_left(struct warden *w, struct slot *s, uint32_t number);
+/* The sandbox is gone. True when no group is left; else it is to be asked again. */
+bool groups_clear(struct warden *w, struct slot *s);
+/* Those that are left: tries each once. True when some are still there. */
+bool groups_retry(struct warden *w, struct slot *s);
+/* Closes those that cannot be removed. */
+void groups_forget(struct warden *w, struct slot *s);
+
 /* reload.c */
 void warden_reload(struct warden *w, struct wire_in *in);
 
@@ -126,6 +145,8 @@ struct slot *slots_find(struct warden *w, uint64_t sandbox);
 void slots_end(const struct slot *s);
 /* The sandbox is gone. */
 void slots_release(struct warden *w, struct slot *s);
+/* Something is about to be empty. */
+void slots_look_again(struct warden *w);
 void slots_recheck(struct timer *t);
 /* Control groups that nobody has needed for a while are removed: the kernel's memory for each is
  * about a megabyte. */

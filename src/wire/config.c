@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 3\n";
+static const char magic[] = "cloche configuration 4\n";
 
 enum kind { K_STR, K_LIST, K_U32, K_U64 };
 
@@ -94,15 +94,16 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, live_ttl_max_s),
     CONFIG_FIELD(K_U32, live_idle_s),
     CONFIG_FIELD(K_U32, live_per_tenant),
+    LIMITS(live_kernel),
     CONFIG_FIELD(K_U32, live_grace_ms),
     CONFIG_FIELD(K_U32, nprofiles),
 };
 
 static const struct field profile_fields[] = {
     PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_U32, pool),
-    PROFILE_FIELD(K_U32, zygotes),  PROFILE_FIELD(K_U32, removed), PROFILE_FIELD(K_U32, live),
-    PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_LIST, mounts),
+    PROFILE_FIELD(K_U32, pool),     PROFILE_FIELD(K_U32, zygotes), PROFILE_FIELD(K_U32, removed),
+    PROFILE_FIELD(K_U32, live),     PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -27,6 +27,7 @@ struct config_profile {
     struct config_list sites;   /* directories put on sys.path, and bound read-only */
     struct config_list preload; /* modules imported in the zygote */
     struct config_list binds;   /* extra read-only paths */
+    struct config_list mounts;  /* host directories in the workspace: see wire/mounts.h */
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
     uint32_t removed;           /* 1: gone from the configuration since the start */
@@ -86,6 +87,7 @@ struct config {
     uint32_t live_ttl_s, live_ttl_max_s; /* how long one lives, unless it asks; at most */
     uint32_t live_idle_s;                /* how long it may have nothing to do */
     uint32_t live_per_tenant;            /* 0: no bound */
+    struct config_limits live_kernel;    /* of a further kernel that asks for none; 0: none */
     uint32_t live_grace_ms;              /* for a cell that was interrupted; then its kernel ends */
     struct config_http http;
     struct config_profile profiles[CONFIG_MAX_PROFILES];

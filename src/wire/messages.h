@@ -8,7 +8,9 @@
     /* S→W */                                                                                     \
     X(W_MAKE)   /* u32 profile                                      a sandbox, please */            \
     X(W_END)    /* u64 sandbox                                      kill it, whatever it does */    \
-    X(W_KERNEL) /* u64 sandbox, u32 number                        one more process in it */         \
+    X(W_KERNEL) /* u64 sandbox, u32 number, u64 memory bytes, u32 pids, u32 cpus percent            \
+                   one more process in it; with memory: it has a control group of its own */        \
+    X(W_LEFT)   /* u64 sandbox, u32 number    the control group of one that ended is read */        \
     X(W_SHUT) /* u64 sandbox, u32 number      its stdin is at its end: the copy of it goes too */   \
     X(W_KEEP) /* u64 sandbox; fd: its journal      it outlives this server; the next gets both */   \
     /* W→S */                                                                                     \
@@ -17,7 +19,8 @@
                    slot only; later sandboxes in it have the same) */                               \
     X(W_FAILED) /* u32 profile, str why                             no sandbox this time */         \
     X(W_EXITED) /* u64 sandbox, u32 number, u32 wait status         its kernel process ended */     \
-    X(W_KERNEL_MADE)   /* u64 sandbox, u32 number; fds: SANDBOX_CTL, _STDIN, _STDOUT, _STDERR */    \
+    X(W_KERNEL_MADE)   /* u64 sandbox, u32 number; fds: SANDBOX_CTL, _STDIN, _STDOUT, _STDERR, and  \
+                          the cgroup knobs if it has a group of its own */                          \
     X(W_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
     X(W_KEPT)          /* u64 sandbox, u32 profile, u32 slot, u32 knobs, u32 kernels;               \
                           fds: journal, SANDBOX_FDS_, knobs. What an earlier server kept; that many \
@@ -40,7 +43,7 @@
     X(N_MADE)          /* u64 sandbox; fds: SANDBOX_FDS_ */                                         \
     X(N_FAILED)        /* u64 sandbox, str why */                                                   \
     X(N_EXITED)        /* u64 sandbox, u32 number, u32 wait status */                               \
-    X(N_KERNEL_MADE)   /* as W_KERNEL_MADE */                                                       \
+    X(N_KERNEL_MADE)   /* as W_KERNEL_MADE, no knobs */                                             \
     X(N_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
     X(N_GONE)          /* u64 sandbox */                                                            \
     X(N_BORN)  /* u32 pid                          the nursery proper, a child of the warden */     \

@@ -60,12 +60,16 @@ class Box:
         assert reply.status == 200, (path, reply.status, reply.body)
         return reply.body
 
-    def run(self, code: str, **fields: Any) -> str:
+    def result(self, code: str, **fields: Any) -> dict[str, Any]:
         body = json.dumps({"code": code, **fields}).encode()
         reply = ask(self.port, "POST", f"{self.url}/execute", body, JSON)
         assert reply.status == 200, (reply.status, reply.body)
-        assert reply.json["status"] == "ok", reply.json
-        return str(reply.json["stdout"])
+        result: dict[str, Any] = reply.json
+        assert result["status"] == "ok", result
+        return result
+
+    def run(self, code: str, **fields: Any) -> str:
+        return str(self.result(code, **fields)["stdout"])
 
     def info(self) -> Any:
         return ask(self.port, "GET", self.url).json

@@ -88,6 +88,7 @@ def test_what_a_sandbox_shows(client: Client) -> None:
             "restarts": 0,
             "cwd": "/workspace",
             "is_default": True,
+            "limits": None,
         }
         box.run("open('f', 'w').write('x' * 100000)\nx = 'y' * 50_000_000\ndel x")
         usage = box.get()["usage"]

@@ -18,8 +18,19 @@ from typing import Any
 
 import pytest
 
-from harness import LONG, Caller, Engine, cloche_bin, eventually, failed, flags, run_cli
+from harness import (
+    LONG,
+    Caller,
+    Engine,
+    LiveService,
+    cloche_bin,
+    eventually,
+    failed,
+    flags,
+    run_cli,
+)
 from host import descendants, processes
+from live_box import box_of
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="becomes other users"),
@@ -177,6 +188,40 @@ def supervisors(caller: Caller) -> set[int]:
         if process.role in ("cloche", "cloche-warden", "cloche-server")
         and Path(f"/proc/{process.pid}").stat().st_uid == uid
     }
+
+
+# ---------------------------------------------------------------------------- live sandboxes
+
+
+def test_a_directory_of_the_users_is_bound_into_live_sandboxes(
+    caller: Caller,
+) -> None:
+    home = home_of(caller)
+    places = {"shown": home / "shown", "out": home / "out"}
+    for directory in places.values():
+        directory.mkdir()
+        os.chown(directory, home.stat().st_uid, home.stat().st_gid)
+    places["out"].chmod(0o777)
+    (places["shown"] / "in.txt").write_text("shown")
+    binds = f"{places['shown']}:shown,{places['out']}:out:rw"
+    (home / "live").mkdir()
+    os.chown(home / "live", home.stat().st_uid, home.stat().st_gid)
+    service = LiveService(home / "live", "--profiles", "base", "--live-bind", binds, caller=caller)
+    try:
+        with box_of(service) as box:
+            assert box.run("print(open('shown/in.txt').read())") == "shown\n"
+            code = "try: open('shown/new', 'w')\nexcept OSError as e: print(e.errno)"
+            assert box.run(code) in ("30\n", "13\n")
+            box.run("open('out/made.txt', 'w').write('by a program')")
+            assert box.put("out/sent.txt", b"by a client").status == 201
+            assert box.read("out/sent.txt") == b"by a client"
+        assert (places["out"] / "made.txt").read_text() == "by a program"
+        assert (places["out"] / "sent.txt").read_text() == "by a client"
+        service.stop()
+    finally:
+        service.kill()
+        for directory in (*places.values(), home / "live"):
+            shutil.rmtree(directory)
 
 
 # ---------------------------------------------------------------------------- running programs

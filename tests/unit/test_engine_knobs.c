@@ -137,6 +137,20 @@ static void done_closes_and_can_be_used_again(void **state) {
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
+static void kills_in_groups_below_are_not_this_ones(void **state) {
+    (void)state;
+    set(KNOB_MEMORY_OOM, "low 0\nhigh 0\nmax 9\noom 5\noom_kill 5\noom_group_kill 0\n");
+    k.oom_below = 3;
+    assert_int_equal(knobs_kills(&k), 2);
+    assert_true(knobs_usage(&k).out_of_memory);
+    set(KNOB_MEMORY_OOM, "low 0\nhigh 0\nmax 9\noom 5\noom_kill 6\noom_group_kill 0\n");
+    k.oom_below = 4;
+    assert_false(knobs_ran_out_of_memory(&k));
+    set(KNOB_MEMORY_OOM, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"); /* v1: its own only */
+    assert_int_equal(knobs_kills(&k), 3);
+    assert_true(knobs_ran_out_of_memory(&k));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(limits_are_written_as_the_kernel_reads_them, setup,
@@ -149,6 +163,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test(without_control_groups_nothing_is_done_and_nothing_known),
         cmocka_unit_test_setup_teardown(done_closes_and_can_be_used_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(kills_in_groups_below_are_not_this_ones, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

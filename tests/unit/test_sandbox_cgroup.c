@@ -382,6 +382,79 @@ static void page_cache_is_left_behind_with_the_old_groups(void **state) {
     assert_int_equal(child_end(child_start(&x->slot, work_fork_many, NULL)), limits.pids - 1);
 }
 
+static void sub_make(struct real *x, unsigned number, const struct cgroup_limits *l,
+                     struct cgroup_slot *ret) {
+    struct err e = {0};
+    if (cgroup_sub_make(&x->root, &x->slot, number, l, ret, &e) < 0)
+        fail_msg("%s", e.text);
+}
+
+static void sub_end(struct real *x, struct cgroup_slot *sub) {
+    while (!cgroup_sub_remove(&x->root, &x->slot, sub))
+        sched_yield();
+    cgroup_slot_done(&x->root, sub, false);
+}
+
+static void a_sub_has_limits_of_its_own_and_leaves_others_alone(void **state) {
+    struct real *x = real_or_skip(state);
+    const struct cgroup_limits little = {.memory_bytes = 12 * MIB, .pids = 4, .cpus_percent = 50};
+    size_t some = 24 * MIB;
+    struct cgroup_slot sub;
+    pid_t neighbour = child_start(&x->slot, work_wait, NULL); /* v2: is moved out of the way */
+    sub_make(x, 7, &little, &sub);
+    assert_int_equal(child_end(child_start(&sub, work_allocate, &some)), 128 + SIGKILL);
+    assert_int_equal(knob_number(&sub, KNOB_MEMORY_OOM, "oom_kill"), 1);
+    assert_int_equal(child_end(child_start(&x->slot, work_allocate, &some)), 7);
+    assert_int_equal(child_end(child_start(&sub, work_fork_many, NULL)), little.pids - 1);
+    assert_int_equal(knob_number(&sub, KNOB_CPU_MAX, NULL), 50000);
+    assert_int_equal(kill(neighbour, 0), 0);
+    sub_end(x, &sub);
+    assert_int_equal(kill(neighbour, SIGKILL), 0);
+    assert_int_equal(child_end(neighbour), 128 + SIGKILL);
+}
+
+static void a_sub_is_bound_by_its_slot(void **state) {
+    struct real *x = real_or_skip(state);
+    const struct cgroup_limits large = {.memory_bytes = 256 * MIB, .pids = 100};
+    size_t much = 64 * MIB;
+    struct cgroup_slot sub;
+    sub_make(x, 1, &large, &sub);
+    assert_int_equal(child_end(child_start(&sub, work_allocate, &much)), 128 + SIGKILL);
+    assert_int_equal(child_end(child_start(&sub, work_fork_many, NULL)), limits.pids - 1);
+    sub_end(x, &sub);
+}
+
+static void a_removed_sub_leaves_the_slot_for_the_next(void **state) {
+    struct real *x = real_or_skip(state);
+    size_t little = MIB;
+    struct cgroup_slot sub;
+    struct err e;
+    sub_make(x, 3, &limits, &sub);
+    pid_t pid = child_start(&sub, work_bomb, NULL);
+    while (knob_number(&x->slot, KNOB_PIDS_USAGE, NULL) < limits.pids / 2)
+        sched_yield();
+    while (!cgroup_sub_remove(&x->root, &x->slot, &sub))
+        (void)waitpid(pid, NULL, WNOHANG);
+    cgroup_slot_done(&x->root, &sub, false);
+    while (!cgroup_slot_is_clean(&x->root, &x->slot))
+        sched_yield();
+    assert_int_equal(cgroup_slot_reset(&x->root, &x->slot, &limits, &e), 0);
+    assert_false(x->slot.split);
+    assert_int_equal(child_end(child_start(&x->slot, work_allocate, &little)), 7);
+}
+
+static void a_slot_is_killed_with_its_subs(void **state) {
+    struct real *x = real_or_skip(state);
+    struct cgroup_slot sub;
+    sub_make(x, 9, &limits, &sub);
+    pid_t pid = child_start(&sub, work_wait, NULL), other = child_start(&x->slot, work_wait, NULL);
+    freeze_and_wait(x);
+    cgroup_slot_kill(&x->root, &x->slot);
+    assert_int_equal(child_end(pid), 128 + SIGKILL);
+    assert_int_equal(child_end(other), 128 + SIGKILL);
+    cgroup_slot_done(&x->root, &sub, false); /* real_close removes it */
+}
+
 /* Another warden, with a process in a slot. It closes properly when `leash` is closed; killed, it
  * leaves that process behind. */
 struct warden {
@@ -571,6 +644,10 @@ int main(void) {
         REAL(a_reset_slot_has_new_limits_and_a_new_peak),
         REAL(a_slot_is_not_clean_while_its_tmpfs_memory_is_held),
         REAL(page_cache_is_left_behind_with_the_old_groups),
+        REAL(a_sub_has_limits_of_its_own_and_leaves_others_alone),
+        REAL(a_sub_is_bound_by_its_slot),
+        REAL(a_removed_sub_leaves_the_slot_for_the_next),
+        REAL(a_slot_is_killed_with_its_subs),
         REAL(sweeps_a_dead_wardens_groups_and_spares_a_living_ones),
         REAL(a_second_root_of_the_same_process_is_refused),
         cmocka_unit_test(the_next_warden_puts_right_what_a_dead_one_left),

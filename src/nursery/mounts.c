@@ -1,0 +1,14 @@
+/* See nursery.h. */
+
+#include "nursery/nursery.h"
+
+int mounts_read(const struct config_profile *p, struct mounts *ret, struct err *e) {
+    for (ret->n = 0; ret->n < p->mounts.n && ret->n < MOUNTS_MAX; ret->n++) {
+        struct mount_words *w = &ret->words[ret->n];
+        if (mount_words_parse(p->mounts.items[ret->n], w, e) < 0)
+            return -1;
+        ret->items[ret->n] =
+            (struct root_mount){.host = w->host, .path = w->path, .writable = w->writable};
+    }
+    return 0;
+}

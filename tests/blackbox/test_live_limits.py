@@ -1,0 +1,211 @@
+"""Limits of a kernel's own, below those of its sandbox: what one kernel takes is not its
+neighbour's, and the control group that holds it is gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from family import Family, kill, one
+from harness import LiveService, eventually
+from host import is_alive
+from live import Box, Client, error
+
+DISK_MB = 16  # files are memory, too: a control group may hold that much more
+HOG = "x = bytearray(400 << 20)"
+LITTLE = {"memory_mb": 64}
+
+
+@pytest.fixture(scope="module")
+def roomy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    options = ("--profiles", "base", "--disk-mb", str(DISK_MB))
+    service = LiveService(tmp_path_factory.mktemp("roomy"), *options)
+    try:
+        service.settle()
+        if not service.own_cgroups():
+            pytest.skip("no control groups here")
+        yield service
+        service.check_no_leak()
+        service.stop()
+    finally:
+        service.kill()
+
+
+@pytest.fixture
+def box(roomy: LiveService) -> Iterator[Box]:
+    with Client(roomy.port).box(limits={"memory_mb": 512, "pids": 64, "cpus": 1}) as made:
+        yield made
+
+
+def subs(service: LiveService) -> list[str]:
+    """The control groups of kernels."""
+    return [
+        str(path)
+        for top in service.own_cgroups()
+        for path in Path(top).glob("*/k*")
+        if path.is_dir()
+    ]
+
+
+def killed(result: dict[str, Any], memory_mb: int) -> None:
+    assert result["status"] == "memory_exceeded", result
+    assert result["limit_hit"] == "memory"
+    assert f"{memory_mb} MB" in result["error"]["value"], result["error"]
+
+
+def test_a_kernel_at_its_limit_dies_alone_and_its_result_says_so(box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    box.run("kept = 1")
+    box.run("kept = 2", kernel_id=own)
+    killed(box.run(HOG, kernel_id=own), 64)
+    assert box.text("kept") == "1"
+    after = box.run("'kept' in globals()", kernel_id=own)
+    assert after["text"] == "False" and after["kernel_restarted"] is True
+    assert box.run(HOG + "\nlen(x)")["status"] == "ok"  # the neighbour has the sandbox's
+
+
+def test_the_next_process_of_a_kernel_has_its_limits_too(box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    for _ in range(2):
+        killed(box.run(HOG, kernel_id=own), 64)
+    box.do("/restart", kernel_id=own)
+    killed(box.run(HOG, kernel_id=own), 64)
+
+
+def test_what_a_kernel_starts_counts_for_it(box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    code = f"import subprocess, sys\nsubprocess.call([sys.executable, '-c', '{HOG}'])"
+    result = box.run(code, kernel_id=own)
+    assert result["status"] == "ok" and result["text"] == "-9", result
+    assert result["limit_hit"] == "memory"
+
+
+def test_processes_of_one_kernel_leave_room_for_those_of_others(box: Box) -> None:
+    own = box.kernel(limits={"pids": 8})
+    threads = (
+        "import threading\ngo = threading.Event()\nmade = 0\ntry:\n    while made < 40:\n"
+        "        threading.Thread(target=go.wait, daemon=True).start()\n        made += 1\n"
+        "except RuntimeError: pass\nmade"
+    )
+    few = box.run(threads, kernel_id=own)
+    assert 0 < int(few["text"]) < 8 and few["limit_hit"] == "pids", few
+    many = box.run(threads)
+    assert many["text"] == "40" and many["limit_hit"] is None, many
+
+
+def test_processor_time_is_held_to_the_kernels_share(box: Box) -> None:
+    own = box.kernel(limits={"cpus": 0.1})
+    work = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\n"
+    used = box.run(work, kernel_id=own)["usage"]["cpu_ms"]
+    assert used < 500, used  # of a second; a tenth of it, and what a period lets it run over
+
+
+def test_limits_and_use_are_shown(box: Box) -> None:
+    own = box.kernel(limits={"memory_mb": 100, "cpus": 0.5})
+    box.run("x = bytearray(30 << 20)", kernel_id=own)
+    shown = box.get(f"/kernels/{own}")
+    assert shown["limits"] == {"memory_mb": 100, "cpus": 0.5, "pids": 64}
+    use = shown["usage"]
+    assert use["memory_peak_bytes"] >= use["memory_bytes"] > 30 << 20, use
+    assert use["cpu_ms"] > 0 and use["processes"] >= 1
+    assert box.get("/kernels")["kernels"][0]["limits"] is None
+
+
+@pytest.mark.parametrize(
+    "limits, words",
+    [
+        ({"memory_mb": 513}, ["memory_mb", "513", "512"]),
+        ({"pids": 65}, ["pids", "65", "64"]),
+        ({"cpus": 1.5}, ["cpus", "150", "100"]),
+    ],
+)
+def test_no_more_than_the_sandbox_has(box: Box, limits: dict[str, Any], words: list[str]) -> None:
+    reply = box.ask("POST", "/kernels", {"limits": limits})
+    error(reply, 422, "limit_too_high", *words)
+    assert len(box.get("/kernels")["kernels"]) == 1
+
+
+@pytest.mark.parametrize(
+    "limits", [{"memory_mb": 0}, {"cpus": 0}, {"disk_mb": 5}, {"memory_mb": "1"}, [], "little"]
+)
+def test_limits_that_are_none_are_refused(box: Box, limits: Any) -> None:
+    assert box.ask("POST", "/kernels", {"limits": limits}).status == 422
+    assert len(box.get("/kernels")["kernels"]) == 1
+
+
+def test_a_sandbox_that_gets_less_takes_its_kernels_along(box: Box) -> None:
+    own = box.kernel(limits={"memory_mb": 256, "cpus": 0.8, "pids": 40})
+    reply = box.ask("PATCH", "", {"limits": {"memory_mb": 128, "cpus": 0.5, "pids": 20}})
+    assert reply.status == 200, reply
+    shown = box.get(f"/kernels/{own}")["limits"]
+    assert shown == {"memory_mb": 128, "cpus": 0.5, "pids": 20}
+    killed(box.run(HOG, kernel_id=own), 128)
+
+
+def test_the_control_group_goes_with_its_kernel(roomy: LiveService, box: Box) -> None:
+    before = set(subs(roomy))
+    own = box.kernel(limits=LITTLE)
+    box.run("import subprocess\np = subprocess.Popen(['sleep', '1000'])", kernel_id=own)
+    made = set(subs(roomy)) - before
+    assert made and len({Path(path).name for path in made}) == 1, made
+    assert box.ask("DELETE", f"/kernels/{own}").status == 204
+    assert eventually(lambda: not made & set(subs(roomy))), subs(roomy)
+
+
+def test_what_a_kernel_leaves_behind_ends_with_it(roomy: LiveService, box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    code = "import subprocess, os\nprint(subprocess.Popen(['sleep', '1000']).pid, flush=True)\n"
+    pid = int(box.run(code + "os._exit(3)", kernel_id=own)["stdout"])
+    alive = f"import os\nos.path.exists('/proc/{pid}')"
+    assert eventually(lambda: box.text(alive) == "False")
+
+
+def test_limits_outlive_the_server(roomy: LiveService, box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    box.run("kept = 5", kernel_id=own)
+    server = one(lambda: Family(roomy).server())
+    kill(server)
+    assert eventually(lambda: not is_alive(server))
+    assert box.text("kept", kernel_id=own) == "5"
+    shown = box.get(f"/kernels/{own}")
+    assert shown["limits"]["memory_mb"] == 64 and shown["usage"]["memory_bytes"] > 0
+    killed(box.run(HOG, kernel_id=own), 64)
+    assert box.ask("DELETE", f"/kernels/{own}").status == 204
+    assert eventually(lambda: not subs(roomy)), subs(roomy)
+
+
+def test_a_paused_sandbox_pauses_them_and_ends_with_them(roomy: LiveService, box: Box) -> None:
+    own = box.kernel(limits=LITTLE)
+    box.run("import subprocess\np = subprocess.Popen(['sleep', '1000'])", kernel_id=own)
+    assert box.ask("POST", "/pause").status in (200, 204)
+    assert box.delete().status == 204
+    assert eventually(lambda: not subs(roomy)), subs(roomy)
+
+
+def test_the_operators_limits_are_those_of_kernels_that_ask_for_none(start_live: Any) -> None:
+    options = ("--live-kernel-memory-mb", "64", "--live-kernel-cpus", "0.5", "--disk-mb", "16")
+    service = start_live("--profiles", "base", *options)
+    service.remember()
+    if not service.own_cgroups():
+        pytest.skip("no control groups here")
+    with Client(service.port).box(limits={"memory_mb": 512}) as box:
+        own, other = box.kernel(), box.kernel(limits={"memory_mb": 128})
+        shown = {kernel["id"]: kernel["limits"] for kernel in box.get("/kernels")["kernels"]}
+        assert shown.pop(own) == {"memory_mb": 64, "cpus": 0.5, "pids": 64}
+        assert shown.pop(other) == {"memory_mb": 128, "cpus": 1.0, "pids": 64}
+        assert list(shown.values()) == [None]  # the default one has the sandbox's
+        killed(box.run(HOG, kernel_id=own), 64)
+    with Client(service.port).box(limits={"memory_mb": 48, "cpus": 0.2}) as box:
+        box.kernel()
+        limits = box.get("/kernels")["kernels"][1]["limits"]
+        assert (limits["memory_mb"], limits["cpus"]) == (48, 0.2)
+
+
+def test_without_control_groups_such_limits_are_refused(start_live: Any) -> None:
+    service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
+    with Client(service.port).box() as box:
+        error(box.ask("POST", "/kernels", {"limits": LITTLE}), 501, "cannot_limit")
+        assert box.text("1", kernel_id=box.kernel(limits={})) == "1"
