@@ -18,11 +18,15 @@ from os import _exit, getpid
 from threading import get_ident
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
+from IPython.core.error import StdinNotImplementedError
+
 MAX_DATA = 16 << 20  # bytes of one event
 MAX_NOTE = 64 << 10  # characters that are left of a text when all of it is too much
 MAX_DEPTH = 50  # of nested values: the reader of the server takes 64
 MAX_VALUES = 200_000  # in lists and dicts of one bundle: the reader takes 500,000 in all
 MAX_INT = 1 << 63
+
+NO_STDIN = "raw_input was called, but this frontend does not support input requests."
 
 Message = Dict[str, Any]
 
@@ -106,6 +110,7 @@ class Channel:
     def __init__(self) -> None:
         self.id: Any = None  # of the execution that runs
         self.allow_stdin = False
+        self.rich = False  # whoever sent the cell wants comms and pages as well
         self.interruptible = False  # whether a SIGINT is for user code
         self.missed = False  # one came while it was not: it may be for the next cell
         self._receive: Callable[[], Optional[bytes]] = lambda: None
@@ -208,6 +213,8 @@ class Channel:
         """input(): waits for the answer of whoever sent the code."""
         if not self.is_ours() or self.id is None or get_ident() != self._thread:
             raise EOFError("input() works in the main thread of a running cell only")
+        if not self.allow_stdin and self.rich:
+            raise StdinNotImplementedError(NO_STDIN)
         if not self.allow_stdin:
             raise EOFError("input() was called, but the request says that nobody answers")
         self.event("input", prompt=plain(prompt), password=password)

@@ -26,6 +26,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
+from cell import comms, notebook
 from cell import shell as shells
 from cell import variables
 from cell.channel import Message, bundle, channel, plain
@@ -79,9 +80,11 @@ def _rename(function: Any, name: str, module: str) -> Any:
 
 def _rehearse() -> None:
     cells = [*REHEARSED, *(text for name, text in REHEARSED_WITH.items() if name in sys.modules)]
-    for cell in cells * 2:
+    for n, cell in enumerate(cells * 2):
+        notebook.colour(_shell, n >= len(cells))
         _run_cell(cell, store_history=False)
         _shell.shown.clear()
+    notebook.colour(_shell, False)
     fonts: Any = sys.modules.get("matplotlib.font_manager")
     if fonts is not None and hasattr(fonts, "_get_font"):
         fonts._get_font.cache_clear()  # an open file does not come along into a kernel
@@ -115,6 +118,7 @@ def prepare() -> None:
     _shell = shells.make()
     _run_cell = _shell.run_cell
     shells.attach_figures(_shell)
+    comms.attach(_shell)
     set_handler(SIGINT, channel.on_interrupt)  # a kernel has it from birth
     setattr(builtins, "input", _rename(_input, "input", "builtins"))
     setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
@@ -151,6 +155,8 @@ def _set_environment(env: Dict[str, str]) -> Callable[[], None]:
 
 def _begin(message: Message) -> List[Callable[[], None]]:
     channel.allow_stdin = bool(message.get("allow_stdin"))
+    channel.rich = bool(message.get("notebook"))
+    notebook.colour(_shell, channel.rich)
     _shell.displayhook.cell = message.get("code", "")
     undo: List[Callable[[], None]] = []
     if message.get("env"):
@@ -203,7 +209,9 @@ def _finish(undo: List[Callable[[], None]], exc: Optional[BaseException]) -> str
 def _execute(message: Message) -> None:
     """{"op":"execute","id","code","silent","store_history","allow_stdin","env","formats"}
 
-    Events are result, display, clear, input and error, and done as the last.
+    Events are result, display, clear, input and error, and done as the last. With "notebook":true
+    also comm, payload and expressions, which "expressions":{name:code} asks for. With op "comm" it
+    is no code that runs but what hears a comm's message: see cell/comms.py.
     """
     count: int = _shell.execution_count
     undo: List[Callable[[], None]] = []
@@ -213,7 +221,14 @@ def _execute(message: Message) -> None:
         undo.extend(_begin(message))
         silent = bool(message.get("silent"))
         keep = bool(message.get("store_history", True)) and not silent
-        return _run_cell(message.get("code", ""), store_history=keep, silent=silent)
+        if message.get("op") == "comm":
+            comms.deliver(message)
+            return None
+        result = _run_cell(message.get("code", ""), store_history=keep, silent=silent)
+        if channel.rich and result.success:
+            notebook.expressions(_shell, message.get("expressions") or {})
+        notebook.payloads(_shell)
+        return result
 
     channel.id = message.get("id")
     result, exc = channel.guarded(run)
@@ -287,9 +302,25 @@ def _sync(message: Message) -> Message:
     return {}
 
 
+def _is_complete(message: Message) -> Message:
+    return notebook.is_complete(_shell, message)
+
+
+def _history(message: Message) -> Message:
+    return notebook.history(_shell, message)
+
+
+def _comms(message: Message) -> Message:
+    """{"op":"comms","id","target"} -> those that are open"""
+    return comms.listed(message.get("target"))
+
+
 ANSWERS: Dict[str, Callable[[Message], Message]] = {
     "complete": _complete,
     "inspect": _inspect,
+    "is_complete": _is_complete,
+    "history": _history,
+    "comms": _comms,
     "variables": _variables,
     "setup": _setup,
     "sync": _sync,
@@ -318,7 +349,7 @@ def _serve() -> bool:
     if message is None:
         return False
     name = message.get("op")
-    if name == "execute":
+    if name in ("execute", "comm"):
         _execute(message)
     elif name not in ("input", "go"):  # answers that came too late
         _answer(ANSWERS.get(str(name)), message)

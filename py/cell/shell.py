@@ -29,6 +29,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
+from cell import notebook
 from cell.channel import bundle, channel
 
 INLINE = "module://matplotlib_inline.backend_inline"
@@ -195,6 +196,17 @@ class Shell(InteractiveShell):
     def init_display_formatter(self) -> None:
         self.display_formatter = Formats(parent=self)
         self.configurables.append(self.display_formatter)
+
+    def init_hooks(self) -> None:
+        super().init_hooks()
+        self.set_hook("show_in_pager", notebook.page, 50)  # before the one that displays it
+
+    def set_next_input(self, s: str, replace: bool = False) -> None:
+        if channel.rich:
+            item = {"source": "set_next_input", "text": s, "replace": replace}
+            self.payload_manager.write_payload(item)
+        else:
+            super().set_next_input(s, replace)
 
     def _exiter_default(self) -> Exit:
         return Exit(self)

@@ -116,11 +116,15 @@ bool access_preflight(struct call *c) {
     return true;
 }
 
+/* Jupyter's clients say "token", and where they can set no header they put it into the query. */
 static const char *secret_of(const struct call *c) {
-    const char *h = http_header(c->req, "Authorization");
+    const char *h = http_header(c->req, "Authorization"), *key;
     if (h && strncasecmp(h, "Bearer ", 7) == 0)
         return h + 7 + strspn(h + 7, " ");
-    return http_header(c->req, "X-API-Key");
+    if (h && strncasecmp(h, "token ", 6) == 0)
+        return h + 6 + strspn(h + 6, " ");
+    key = http_header(c->req, "X-API-Key");
+    return key || !call_is_jupyter(c) ? key : http_query(c->req, "token");
 }
 
 bool access_check_key(struct call *c, struct problem *ret) {

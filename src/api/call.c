@@ -40,6 +40,23 @@ void call_refused(const struct call *c, const struct problem *p) {
         metrics_refused(&c->api->metrics, p->code);
 }
 
+bool call_is_jupyter(const struct call *c) {
+    return c->route && c->route->dialect && strcmp(c->route->dialect, "jupyter") == 0;
+}
+
+/* To an object: what Jupyter's clients read. */
+static void add_reason(struct buf *json, const char *message, const char *reason) {
+    AUTO_BUF all = BUF_INIT;
+    struct jw j = JW_INIT(&all);
+    jw_object(&j);
+    jw_key_str(&j, "message", message);
+    jw_key_str(&j, "reason", reason);
+    buf_addc(&all, ',');
+    buf_add(&all, json->data + 1, json->len - 1);
+    buf_clear(json);
+    buf_add(json, all.data, all.len);
+}
+
 void call_problem(struct call *c, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
     call_refused(c, p);
@@ -319,6 +336,8 @@ static void with_body(struct http_req *r) {
     if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len, &c->body,
                     &status, &reply) < 0) {
         call_add_error(&reply, status);
+        if (call_is_jupyter(c))
+            add_reason(&reply, "the body is not what this endpoint takes", "bad_fields");
         call_json(c, status, &reply);
         return;
     }

@@ -11,6 +11,7 @@
 #include "keys/keys.h"
 
 struct fetcher;
+struct jupyter_hub;
 struct named;
 struct records;
 struct replays;
@@ -25,6 +26,7 @@ struct api {
     struct guard *guard;     /* per-key limits */
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
+    struct jupyter_hub *hubs; /* Jupyter's kernels that somebody asked for */
     struct named *named;     /* owned: sandboxes that dialects call by name, being made */
     struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
     unsigned alone;          /* pieces of work that go on without their clients */
@@ -83,6 +85,8 @@ struct problem {
     char text[ERR_TEXT_MAX];
 };
 void call_problem(struct call *c, const struct problem *p);
+/* Whether its route is one of Jupyter's, whose errors have a message and a reason as well. */
+bool call_is_jupyter(const struct call *c);
 void problem_json(const struct problem *p, struct buf *to);
 /* Counts a 429 or 503 that is told in another way than by call_problem. */
 void call_refused(const struct call *c, const struct problem *p);

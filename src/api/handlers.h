@@ -1,7 +1,9 @@
 #pragma once
 /* The handlers of the API; routes.c lists them. */
 
+struct buf;
 struct call;
+struct problem;
 
 void do_execute(struct call *c);
 void do_execute_stream(struct call *c);
@@ -83,6 +85,25 @@ void do_ipybox_delete(struct call *c);
 void do_ipybox_unpack(struct call *c);
 void do_ipybox_archive(struct call *c);
 void do_ipybox_modules(struct call *c);
+/* Errors with a message and a reason, as Jupyter's clients read them. */
+int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to);
+void do_jupyter_version(struct call *c);
+void do_jupyter_status(struct call *c);
+void do_jupyter_specs(struct call *c);
+void do_jupyter_spec(struct call *c);
+void do_jupyter_logo(struct call *c);
+void do_jupyter_kernels(struct call *c);
+void do_jupyter_kernel_new(struct call *c);
+void do_jupyter_kernel(struct call *c);
+void do_jupyter_kernel_delete(struct call *c);
+void do_jupyter_interrupt(struct call *c);
+void do_jupyter_restart(struct call *c);
+void do_jupyter_channels(struct call *c);
+void do_jupyter_sessions(struct call *c);
+void do_jupyter_session_new(struct call *c);
+void do_jupyter_session(struct call *c);
+void do_jupyter_session_change(struct call *c);
+void do_jupyter_session_delete(struct call *c);
 
 extern const struct schema batch_schema, sandbox_file_schema, pyrunner_schema;
 extern const struct schema sandbox_schema, sandbox_change_schema, cell_schema;
@@ -92,4 +113,5 @@ extern const struct schema session_schema, bash_schema;
 extern const struct schema runtime_session_schema, runtime_cleanup_schema, runtime_create_schema;
 extern const struct schema runtime_execute_schema, runtime_code_schema, runtime_lambda_schema;
 extern const struct schema runtime_efast_schema;
+extern const struct schema jupyter_kernel_schema, jupyter_session_schema;
 extern const struct schema command_schema, feed_schema, signal_schema;

@@ -4,6 +4,7 @@
 
 #include "api/audit.h"
 #include "api/inputs.h"
+#include "api/jupyter.h"
 #include "api/records.h"
 
 #include <jansson.h>
@@ -185,7 +186,7 @@ static char *copy(const json_t *text) {
     return json_is_string(text) ? xstrdup(json_string_value(text)) : NULL;
 }
 
-static void read_request(const json_t *body, bool stream, struct cell_request *q) {
+static void read_request(const json_t *body, const struct play_options *o, struct cell_request *q) {
     const json_t *code = json_object_get(body, "code");
     size_t len = json_string_length(code);
     *q = (struct cell_request){.code = xmalloc(len + 1),
@@ -193,7 +194,10 @@ static void read_request(const json_t *body, bool stream, struct cell_request *q
                                .env = field_dump(body, "env"),
                                .formats = field_dump(body, "formats"),
                                .stdin_text = copy(json_object_get(body, "stdin")),
-                               .allow_stdin = field_bool(body, "allow_stdin", stream),
+                               .op = o->op,
+                               .extra = o->extra ? xstrdup(o->extra) : NULL,
+                               .tag = o->tag ? xstrdup(o->tag) : NULL,
+                               .allow_stdin = field_bool(body, "allow_stdin", o->stream),
                                .silent = field_bool(body, "silent", false),
                                .no_history = !field_bool(body, "store_history", true)};
     memcpy(q->code, json_string_value(code), len + 1);
@@ -235,7 +239,7 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
         return -1;
     struct play *x = play_new(c, body, o);
     const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
-    read_request(body, o->stream, &q);
+    read_request(body, o, &q);
     if (cell_new(k, &q, &cb, &x->cell, &e) < 0) {
         *p = problem_of(&e);
         cell_request_done(&q);
@@ -260,5 +264,7 @@ void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
     audit_code(&x->code, "", 0, false);
     x->record = record_new(x->api->records, x->id, x->tenant);
     record_skip(x->record, number);
+    if (cell_tag(c))
+        jupyter_inherit(x->api, l, c);
     cell_call(c, &cb);
 }

@@ -20,6 +20,7 @@ struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
  * once, unless play_leave came before; the result is in the record then, and the play is gone. */
 struct play_options {
     bool stream;
+    const char *op, *extra, *tag; /* see cell_request; or NULL */
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
     void *arg;
 };

@@ -13,6 +13,7 @@
 #define STREAM_TYPE "text/event-stream"
 #define IN_RUNTIME  .dialect = RUNTIME, .tell = runtime_tell
 #define IN_IPYBOX   .dialect = IPYBOX, .tell = ipybox_tell
+#define IN_JUPYTER  .dialect = "jupyter", .tell = jupyter_tell
 
 /* clang-format off */
 const struct route routes[] = {
@@ -158,6 +159,43 @@ const struct route routes[] = {
       "a tar.gz of its files", "application/x-gzip"}, do_ipybox_archive, IN_IPYBOX},
     {{"GET", "/modules", "ipybox: sources of the modules q=NAME&q=…", "ipybox", NULL, NULL, 200,
       "names and sources", JSON_TYPE}, do_ipybox_modules, IN_IPYBOX},
+    {{"GET", "/api", "Jupyter: the version", "jupyter", NULL, NULL, 200, "the version", JSON_TYPE},
+     do_jupyter_version, IN_JUPYTER},
+    {{"GET", "/api/status", "Jupyter: how much is there", "jupyter", NULL, NULL, 200,
+      "since when, kernels, connections", JSON_TYPE}, do_jupyter_status, IN_JUPYTER},
+    {{"GET", "/api/kernelspecs", "Jupyter: what kernels there can be", "jupyter", NULL, NULL, 200,
+      "the kernelspecs: profiles", JSON_TYPE}, do_jupyter_specs, IN_JUPYTER},
+    {{"GET", "/api/kernelspecs/{name}", "Jupyter: one of them", "jupyter", NULL, NULL, 200,
+      "the kernelspec", JSON_TYPE}, do_jupyter_spec, IN_JUPYTER},
+    {{"GET", "/kernelspecs/{name}/{file}", "Jupyter: its logo", "jupyter", NULL, NULL, 200,
+      "a picture", "image/svg+xml"}, do_jupyter_logo, IN_JUPYTER},
+    {{"GET", "/api/kernels", "Jupyter: list kernels", "jupyter", NULL, NULL, 200, "the kernels",
+      JSON_TYPE}, do_jupyter_kernels, IN_JUPYTER},
+    {{"POST", "/api/kernels", "Jupyter: start a kernel", "jupyter", &jupyter_kernel_schema, NULL, 201,
+      "the kernel", JSON_TYPE}, do_jupyter_kernel_new, .body_max = MB, IN_JUPYTER},
+    {{"GET", "/api/kernels/{kernel_id}", "Jupyter: look at a kernel", "jupyter", NULL, NULL, 200,
+      "the kernel", JSON_TYPE}, do_jupyter_kernel, IN_JUPYTER},
+    {{"DELETE", "/api/kernels/{kernel_id}", "Jupyter: end a kernel", "jupyter", NULL, NULL, 204,
+      "nothing", NULL}, do_jupyter_kernel_delete, IN_JUPYTER},
+    {{"POST", "/api/kernels/{kernel_id}/interrupt", "Jupyter: KeyboardInterrupt", "jupyter", NULL,
+      NULL, 204, "nothing", NULL}, do_jupyter_interrupt, IN_JUPYTER},
+    {{"POST", "/api/kernels/{kernel_id}/restart", "Jupyter: a fresh process", "jupyter", NULL, NULL,
+      200, "the kernel", JSON_TYPE}, do_jupyter_restart, IN_JUPYTER},
+    {{"GET", "/api/kernels/{kernel_id}/channels", "Jupyter: a kernel's channels over a WebSocket, "
+      "with or without the subprotocol v1.kernel.websocket.jupyter.org", "jupyter", NULL, NULL, 101,
+      "a WebSocket", NULL}, do_jupyter_channels, IN_JUPYTER},
+    {{"GET", "/api/sessions", "Jupyter: list sessions", "jupyter", NULL, NULL, 200, "the sessions",
+      JSON_TYPE}, do_jupyter_sessions, IN_JUPYTER},
+    {{"POST", "/api/sessions", "Jupyter: a session, with a kernel", "jupyter",
+      &jupyter_session_schema, NULL, 201, "the session", JSON_TYPE}, do_jupyter_session_new,
+     .body_max = MB, IN_JUPYTER},
+    {{"GET", "/api/sessions/{session_id}", "Jupyter: look at a session", "jupyter", NULL, NULL, 200,
+      "the session", JSON_TYPE}, do_jupyter_session, IN_JUPYTER},
+    {{"PATCH", "/api/sessions/{session_id}", "Jupyter: another path, name or kernel", "jupyter",
+      &jupyter_session_schema, NULL, 200, "the session", JSON_TYPE}, do_jupyter_session_change,
+     .body_max = MB, IN_JUPYTER},
+    {{"DELETE", "/api/sessions/{session_id}", "Jupyter: end a session and its kernel", "jupyter",
+      NULL, NULL, 204, "nothing", NULL}, do_jupyter_session_delete, IN_JUPYTER},
     {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true,
      .dialect = "pyrunner"},
     {{"GET", "/workspace/se/healthy", "Sandbox Runtime: whether it is there", "sandbox-runtime", NULL,

@@ -80,8 +80,8 @@ const struct setting settings[] = {
      .help = "names that a server without keys answers to besides loopback's, with commas"},
     {"cors_origin",      SETTING_TEXT, 0, 0,              "",          AT(http.cors_origins),
      .help = "sites whose pages may use it, with commas; * is any"},
-    {"dialects",         SETTING_SOME, 0, 0,     "code-interpreter,pyrunner,sandbox-runtime,ipybox",
-     AT(http.dialects), .words = "code-interpreter pyrunner sandbox-runtime ipybox",
+    {"dialects",         SETTING_SOME, 0, 0,     "code-interpreter,pyrunner,sandbox-runtime,ipybox,jupyter",
+     AT(http.dialects), .words = "code-interpreter pyrunner sandbox-runtime ipybox jupyter",
      .help = "APIs of other services to answer, with commas; the first has shared paths"},
     {"max_connections",  NUM(1, 100000),                  "2000",      AT(http.max_connections),
      .help = "open HTTP connections"},
@@ -141,6 +141,13 @@ const struct setting settings[] = {
      .help = "host directories in every live sandbox, with commas: HOST:PATH[:rw]"},
     {"live_grace_ms",    NUM(0, 3600000),                 "5000",      AT(live_grace_ms),
      .help = "what a cell has after an interrupt before its kernel is ended"},
+
+    {"jupyter_timeout_s", NUM(0, 4000000),                "0",         AT(http.jupyter_timeout_s),
+     .help = "a cell's wall clock in kernels of Jupyter's API; 0: no bound"},
+    {"jupyter_idle_seconds", NUM(1, UINT32_MAX),          "14400",     AT(http.jupyter_idle_s),
+     .help = "how long their sandbox may have nothing to do and nobody connected"},
+    {"jupyter_cull_seconds", NUM(0, UINT32_MAX),          "0",         AT(http.jupyter_cull_s),
+     .help = "how long such a kernel may; 0: as long as its sandbox"},
 
     /* What it may ask for. */
     {"max_timeout_ms",   NUM(1, UINT32_MAX),              "60000",     AT(maxima.timeout_ms),

@@ -7,6 +7,7 @@
 #include "engine/live_state.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "engine/changes.h"
 
@@ -29,6 +30,8 @@ void cell_request_done(struct cell_request *q) {
     free(q->env);
     free(q->formats);
     free(q->stdin_text);
+    free(q->extra);
+    free(q->tag);
     *q = (struct cell_request){0};
 }
 
@@ -57,6 +60,14 @@ static void free_now(struct deferred *d) {
 
 const char *cell_id(const struct cell *c) {
     return c->id;
+}
+
+const char *cell_tag(const struct cell *c) {
+    return c->req.tag;
+}
+
+const char *cell_kernel(const struct cell *c) {
+    return c->kernel_id;
 }
 
 static void emit(struct cell *c, const char *type, const struct buf *json) {
@@ -299,6 +310,16 @@ static void on_input(struct cell *c, json_t *message) {
         emit(c, "input", &json);
 }
 
+/* For those who asked for it: what it is, they know. */
+static void on_extra(struct cell *c, json_t *message) {
+    AUTO_FREE char *value = dump_object(json_object_get(message, "value"));
+    AUTO_BUF json = BUF_INIT;
+    if (!c->req.extra || !has_room(c))
+        return;
+    buf_adds(&json, value);
+    emit(c, json_string_value(json_object_get(message, "ev")), &json);
+}
+
 /* ---- how it ended ---- */
 
 static void take_usage(struct cell *c) {
@@ -396,10 +417,8 @@ static const struct {
     const char *name;
     void (*fn)(struct cell *c, json_t *message);
 } events[] = {
-    {"clear", on_clear},
-    {"error", on_error},
-    {"input", on_input},
-    {"done", on_done},
+    {"clear", on_clear}, {"error", on_error},   {"input", on_input},       {"done", on_done},
+    {"comm", on_extra},  {"payload", on_extra}, {"expressions", on_extra},
 };
 
 void cell_event(struct cell *c, const char *name, json_t *message) {
@@ -627,7 +646,7 @@ static void send_code(struct cell *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    jw_key_str(&j, "op", "execute");
+    jw_key_str(&j, "op", c->req.op ? c->req.op : "execute");
     jw_key_str(&j, "id", c->id);
     jw_key(&j, "code");
     jw_strn(&j, c->req.code, c->req.code_len);
@@ -642,6 +661,8 @@ static void send_code(struct cell *c) {
         jw_key(&j, "formats");
         jw_raw(&j, c->req.formats, strlen(c->req.formats));
     }
+    if (c->req.extra)
+        buf_addf(&json, ",%s", c->req.extra);
     jw_object_end(&j);
     kernel_do(c->kernel, &json);
 }

@@ -22,7 +22,7 @@
 
 #define QUERY_NS    10000000000u
 #define MAX_QUERIES 64
-#define MAX_KERNELS 16
+#define MAX_KERNELS 64
 #define MAX_QUEUE   256
 #define FAIL_MAX    3
 #define RETRY_NS    200000000u
@@ -105,10 +105,18 @@ static void tell_ready(struct kernel *k, const struct err *why) {
     }
 }
 
+static void tell_news(struct kernel *k, enum kernel_news news) {
+    for (struct kernel_watcher *w = k->watchers, *next; w; w = next) {
+        next = w->next;
+        w->on_news(w, news);
+    }
+}
+
 static void become_idle(struct kernel *k) {
     k->state = KERNEL_IDLE;
     k->was_ready = true;
     k->failures = 0;
+    tell_news(k, KERNEL_BACK); /* not to those who hear of it only now */
     tell_ready(k, NULL);
     kernel_go_on(k);
 }
@@ -381,6 +389,7 @@ static void free_now(struct deferred *d) {
     output_free(&k->out[1]);
     free(k->env);
     free(k->cwd);
+    free(k->label);
     free(k);
 }
 
@@ -403,6 +412,11 @@ static void forget(struct kernel *k, const struct err *why) {
     fail_queue(k, why);
     fail_queries(k, why);
     tell_ready(k, why);
+    while (k->watchers) {
+        struct kernel_watcher *w = k->watchers;
+        kernel_unwatch(w);
+        w->on_news(w, KERNEL_GONE);
+    }
     loop_defer(l->engine->loop, &k->free_later);
 }
 
@@ -453,6 +467,7 @@ static void on_end(void *owner, int status, const char *why) {
             forget(k, &e);
         return;
     }
+    tell_news(k, KERNEL_DIED);
     if (!why) {
         start(k);
     } else if (++k->failures < FAIL_MAX) {
@@ -462,6 +477,7 @@ static void on_end(void *owner, int status, const char *why) {
     } else { /* the next one who wants something tries again */
         fail_queue(k, &e);
         tell_ready(k, &e);
+        tell_news(k, KERNEL_DEAD);
     }
 }
 
@@ -585,12 +601,55 @@ const char *kernel_id(const struct kernel *k) {
     return k->id;
 }
 
+struct live *kernel_live(struct kernel *k) {
+    return k->live;
+}
+
+bool kernel_is_default(const struct kernel *k) {
+    return k->is_default;
+}
+
+const char *kernel_state(const struct kernel *k) {
+    return state_names[k->state == KERNEL_BUSY && !k->running ? KERNEL_IDLE : k->state];
+}
+
+uint64_t kernel_count(const struct kernel *k) {
+    return k->execution_count;
+}
+
+const char *kernel_label(const struct kernel *k) {
+    return k->label;
+}
+
+void kernel_set_label(struct kernel *k, const char *label) {
+    free(k->label);
+    k->label = label ? xstrdup(label) : NULL;
+    live_changed(k->live);
+}
+
+void kernel_watch(struct kernel *k, struct kernel_watcher *w) {
+    w->kernel = k;
+    w->next = k->watchers;
+    k->watchers = w;
+}
+
+void kernel_unwatch(struct kernel_watcher *w) {
+    if (!w->kernel)
+        return;
+    for (struct kernel_watcher **at = &w->kernel->watchers; *at; at = &(*at)->next) {
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    }
+    w->kernel = NULL;
+}
+
 void kernel_json(const struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
     jw_key_str(&j, "id", k->id);
-    jw_key_str(&j, "state",
-               state_names[k->state == KERNEL_BUSY && !k->running ? KERNEL_IDLE : k->state]);
+    jw_key_str(&j, "state", kernel_state(k));
     jw_key_uint(&j, "execution_count", k->execution_count);
     jw_key_str(&j, "execution_id", k->running ? k->running->id : NULL);
     jw_key_uint(&j, "queued", k->nqueued);
@@ -722,7 +781,7 @@ void kernel_unquery(struct live *l, const void *arg) {
 
 static size_t size_of(const struct cell_request *q) {
     return q->code_len + (q->stdin_text ? strlen(q->stdin_text) : 0) +
-           (q->env ? strlen(q->env) : 0);
+           (q->env ? strlen(q->env) : 0) + (q->extra ? strlen(q->extra) : 0);
 }
 
 static size_t count_waiting(const struct live *l) {

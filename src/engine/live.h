@@ -25,7 +25,7 @@ struct live_request {
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
     unsigned most_of_tenant; /* 0: no bound but the operator's */
-    bool own_bounds;         /* its time was held against another maximum than the engine's */
+    bool own_bounds;         /* its times, and its cells', were held against other maxima */
 };
 void live_request_done(struct live_request *q);
 
@@ -45,6 +45,7 @@ const char *live_id(const struct live *l);
 double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */
 const char *live_tenant(const struct live *l);
 const char *live_profile(const struct live *l);
+const char *live_python(const struct live *l);   /* the version; or "" */
 const char *live_metadata(const struct live *l); /* JSON */
 const char *live_alias(const struct live *l);    /* or NULL */
 bool live_is_held(const struct live *l);
@@ -101,6 +102,24 @@ int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *
 struct kernel *kernel_find(struct live *l, const char *id, struct err *e);
 struct kernel *kernel_next(struct live *l, const struct kernel *k);
 const char *kernel_id(const struct kernel *k);
+struct live *kernel_live(struct kernel *k);
+bool kernel_is_default(const struct kernel *k);
+const char *kernel_state(const struct kernel *k); /* starting, idle, busy */
+uint64_t kernel_count(const struct kernel *k);    /* the number of the last cell */
+/* What a dialect knows of it: kept with it, over a restart of the server too; NULL: nothing. */
+const char *kernel_label(const struct kernel *k);
+void kernel_set_label(struct kernel *k, const char *label);
+/* Its process died and another one comes; that is there; none can be had; it was deleted, or its
+ * sandbox has ended: the last that is told. Who leaves before takes itself out. */
+enum kernel_news { KERNEL_DIED, KERNEL_BACK, KERNEL_DEAD, KERNEL_GONE };
+struct kernel_watcher {
+    struct kernel_watcher *next;
+    struct kernel *kernel; /* borrowed; NULL when it is gone, or was left */
+    void (*on_news)(struct kernel_watcher *w, enum kernel_news news);
+    void *arg;
+};
+void kernel_watch(struct kernel *k, struct kernel_watcher *w);
+void kernel_unwatch(struct kernel_watcher *w);
 void kernel_json(const struct kernel *k, struct buf *to);
 /* Not the default one. */
 int kernel_delete(struct kernel *k, struct err *e);
@@ -110,8 +129,8 @@ bool kernel_interrupt(struct kernel *k);
 void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg);
 /* The answer to an input() that waits; NULL is the end of the file. Kind "not_waiting". */
 int kernel_stdin(struct kernel *k, const char *value, struct err *e);
-/* complete, inspect, variables: `members` is the inside of the request's object ("" is none), the
- * result a JSON text. Kinds "kernel_busy", "kernel_failed". */
+/* complete, inspect, variables, is_complete, history, comms: `members` is the inside of the
+ * request's object ("" is none), the result a JSON text. Kinds "kernel_busy", "kernel_failed". */
 typedef void kernel_reply_fn(void *arg, const char *json, size_t len, const struct err *why);
 int kernel_query(struct kernel *k, const char *op, const char *members, kernel_reply_fn *fn,
                  void *arg, struct err *e);
@@ -126,6 +145,9 @@ struct cell_request {
     size_t code_len;
     char *env, *formats; /* owned: JSON, or NULL */
     char *stdin_text;    /* owned: lines for input(); or NULL */
+    const char *op;      /* a constant: another operation of the kernel's than execute; or NULL */
+    char *extra;         /* owned: more members of the kernel's request, as JSON; or NULL */
+    char *tag;           /* owned: what its owner knows it by, also in the next server; or NULL */
     bool allow_stdin, silent, no_history;
     struct config_limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
 };
@@ -133,7 +155,8 @@ void cell_request_done(struct cell_request *q);
 
 struct cell_callbacks {
     void *arg;
-    /* start, stdout, stderr, result, display, clear, input, error. `json` is an object. */
+    /* start, stdout, stderr, result, display, clear, input, error; comm, payload, expressions for
+     * those whose `extra` asks for them. `json` is an object. */
     void (*on_event)(void *arg, const char *type, const struct buf *json);
     /* Once; `why` is NULL when there is a result. The cell is gone after it. */
     void (*on_done)(void *arg, struct cell *c, const struct err *why);
@@ -142,6 +165,8 @@ struct cell_callbacks {
 int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
              struct cell **ret, struct err *e);
 const char *cell_id(const struct cell *c);
+const char *cell_tag(const struct cell *c);    /* or NULL */
+const char *cell_kernel(const struct cell *c); /* its id */
 /* KeyboardInterrupt; one that waits in the queue just ends. on_done comes either way. */
 void cell_interrupt(struct cell *c);
 /* The consumer is slow. */

@@ -75,6 +75,7 @@ static void put_cell(struct jw *j, const struct cell *c) {
     jw_key_bool(j, "no_history", c->req.no_history);
     jw_key_bool(j, "restarted", c->kernel_restarted);
     jw_key_bool(j, "waits_for_input", c->waits_for_input);
+    jw_key_str(j, "tag", c->req.tag);
     put_limits(j, &c->req.limits);
     jw_object_end(j);
 }
@@ -88,6 +89,7 @@ static void put_kernel(struct jw *j, const struct kernel *k) {
     jw_key_bool(j, "fresh", k->is_fresh);
     jw_key_str(j, "env", k->env);
     jw_key_str(j, "cwd", k->cwd);
+    jw_key_str(j, "label", k->label);
     jw_key_uint(j, "restarts", k->restarts);
     jw_key_uint(j, "count", k->execution_count);
     put_limits(j, &k->process.limits);
@@ -218,7 +220,8 @@ static void take_limits(struct config_limits *l, const json_t *o) {
 }
 
 static void take_cell(struct kernel *k, const json_t *o) {
-    struct cell_request q = {.silent = truth_of(o, "silent"),
+    struct cell_request q = {.tag = text_of(o, "tag"),
+                             .silent = truth_of(o, "silent"),
                              .no_history = truth_of(o, "no_history")};
     take_limits(&q.limits, o);
     struct cell *c = cell_resume(k, &q);
@@ -249,6 +252,7 @@ static void take_kernel(struct live *l, const json_t *o) {
     k->is_fresh = truth_of(o, "fresh");
     k->env = text_of(o, "env");
     k->cwd = text_of(o, "cwd");
+    k->label = text_of(o, "label");
     k->restarts = (unsigned)number_of(o, "restarts");
     k->execution_count = number_of(o, "count");
     take_limits(&k->process.limits, o);

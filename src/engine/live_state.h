@@ -122,6 +122,8 @@ struct kernel {
     const char *broken; /* why its process had to be ended; or NULL */
     bool deleted;       /* no other process comes after this one */
     char *env, *cwd;    /* owned; or NULL */
+    char *label;        /* owned; or NULL */
+    struct kernel_watcher *watchers;
     struct cell *running;
     struct cell *queue, **queue_end;
     unsigned nqueued, restarts, failures;

@@ -766,13 +766,14 @@ static bool wants_something(const struct schema *s) {
 int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,
                 json_t **ret, int *ret_status, struct buf *reply) {
     *ret_status = 422;
-    if (len == 0 && !s->open && !wants_something(s)) { /* open ones are of contract 1 */
+    bool may_be_none = !s->open || s->any_type; /* open ones are of contract 1 */
+    if (len == 0 && may_be_none && !wants_something(s)) {
         *ret = json_object();
         return 0;
     }
     if (len == 0)
         return refuse_missing(reply);
-    if (!is_json_type(content_type) && !(s->untyped && !content_type))
+    if (!is_json_type(content_type) && !(s->untyped && !content_type) && !s->any_type)
         return refuse_type(text, len, reply);
     struct scan c = {.s = text, .len = len};
     if (scan_word(&c,

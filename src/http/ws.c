@@ -313,7 +313,8 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     w->later = (struct deferred){.fn = on_later, .arg = w};
     if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
         abort(); /* as base/buf.h: memory that cannot be had */
-    wslay_event_config_set_max_recv_msg_length(w->frames, WS_MESSAGE_MAX);
+    wslay_event_config_set_max_recv_msg_length(w->frames,
+                                               o->message_max ? o->message_max : WS_MESSAGE_MAX);
     return w;
 }
 
