@@ -255,7 +255,9 @@ class Shell(InteractiveShell):
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         """What ended the cell becomes its error; everything else is text on stderr."""
-        lines = "\n".join(map(str, stb)).rstrip("\n").split("\n")
+        lines = [str(part) for part in stb]  # notebooks want a frame as one
+        if not channel.rich:
+            lines = "\n".join(lines).rstrip("\n").split("\n")
         run = self.displayhook.exec_result
         ends = run is None or evalue is run.error_in_exec or evalue is run.error_before_exec
         if not ends:

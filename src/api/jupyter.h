@@ -62,6 +62,9 @@ struct jupyter_hub {
     size_t queued_bytes;
     struct play *play; /* borrowed while it runs */
     struct follower follower;
+    struct buf printed;     /* by it, the inside of a JSON string; not said yet */
+    const char *printed_to; /* a constant: which stream */
+    struct timer say_later;
     struct jupyter_request *asked; /* questions under way */
     /* what the last client that left has not seen */
     bool keeps;
@@ -109,7 +112,8 @@ void jupyter_abort(struct jupyter_hub *h);
 void jupyter_go_on(struct jupyter_hub *h);
 /* The one who runs something reads again, or is gone. */
 void jupyter_unhold(struct jupyter_hub *h);
-/* No more of it is told. */
+/* An object's part of it, and its end: no more is told. */
+void jupyter_run_init(struct jupyter_hub *h);
 void jupyter_run_done(struct jupyter_hub *h);
 /* An execution that an earlier server began. */
 void jupyter_inherit(struct api *a, struct live *l, struct cell *c);

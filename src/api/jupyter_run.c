@@ -6,6 +6,7 @@
 
 #include "api/paths.h"
 #include "api/play.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "http/ws.h"
 
@@ -13,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_QUEUE   256
-#define QUEUE_BYTES (64u << 20)
-#define ABORTED     "{\"status\":\"aborted\"}"
+#define MAX_QUEUE    256
+#define QUEUE_BYTES  (64u << 20)
+#define SAY_LATER_NS 50000000u
+#define PRINTED_MAX  (1u << 20) /* bytes of one message */
+#define ABORTED      "{\"status\":\"aborted\"}"
 
 /* ---- requests ---- */
 
@@ -165,21 +168,48 @@ static void on_start(struct jupyter_request *r, const char *json, size_t len) {
     jupyter_publish(r->hub, m);
 }
 
-/* {"data":"…"} has the text as JSON already. */
-static void say_stream(struct jupyter_request *r, const char *name, const char *json, size_t len) {
-    static const size_t before = sizeof "{\"data\":" - 1;
-    struct jupyter_out *m = jupyter_out(r->hub, "iopub", "stream", r->parent);
-    buf_addf(&m->content, "{\"name\":\"%s\",\"text\":", name);
-    buf_add(&m->content, json + before, len - before);
-    jupyter_publish(r->hub, m);
+static void say_printed(struct jupyter_hub *h) {
+    if (h->printed.len == 0 || !h->running)
+        return;
+    struct jupyter_out *m = jupyter_out(h, "iopub", "stream", h->running->parent);
+    buf_addf(&m->content, "{\"name\":\"%s\",\"text\":\"", h->printed_to);
+    buf_add(&m->content, h->printed.data, h->printed.len);
+    buf_adds(&m->content, "\"}");
+    buf_clear(&h->printed);
+    loop_timer_stop(h->api->o.loop, &h->say_later);
+    jupyter_publish(h, m);
 }
 
+static void hold_if_full(struct jupyter_hub *h);
+
+static void on_say_later(struct timer *t) {
+    say_printed(t->arg);
+    hold_if_full(t->arg);
+}
+
+/* Notebooks keep each message as an output of its own, so what is printed at about the same time
+ * is one. {"data":"…"} has the text as JSON already. */
+static void say_stream(struct jupyter_request *r, const char *name, const char *json, size_t len) {
+    static const size_t before = sizeof "{\"data\":\"" - 1, after = sizeof "\"}" - 1;
+    struct jupyter_hub *h = r->hub;
+    if (h->printed_to != name)
+        say_printed(h);
+    h->printed_to = name;
+    if (h->printed.len == 0)
+        loop_timer(h->api->o.loop, &h->say_later, now_ns() + SAY_LATER_NS);
+    buf_add(&h->printed, json + before, len - before - after);
+    if (h->printed.len > PRINTED_MAX)
+        say_printed(h);
+}
+
+static const char out[] = "stdout", err[] = "stderr";
+
 static void on_stdout(struct jupyter_request *r, const char *json, size_t len) {
-    say_stream(r, "stdout", json, len);
+    say_stream(r, out, json, len);
 }
 
 static void on_stderr(struct jupyter_request *r, const char *json, size_t len) {
-    say_stream(r, "stderr", json, len);
+    say_stream(r, err, json, len);
 }
 
 /* These two are written as Jupyter wants them. */
@@ -350,6 +380,8 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
                      size_t len) {
     struct jupyter_hub *h = f->arg;
     (void)number;
+    if (type && strncmp(type, "std", 3) != 0)
+        say_printed(h);
     for (size_t i = 0; type && h->running && i < sizeof events / sizeof *events; i++) {
         if (strcmp(events[i].type, type) == 0) {
             events[i].fn(h->running, json, len);
@@ -435,8 +467,16 @@ static void free_list(struct jupyter_request *r) {
     }
 }
 
+void jupyter_run_init(struct jupyter_hub *h) {
+    h->queue_end = &h->queue;
+    h->printed = (struct buf)BUF_INIT;
+    h->say_later = (struct timer){.fn = on_say_later, .arg = h};
+}
+
 void jupyter_run_done(struct jupyter_hub *h) {
     record_unfollow(&h->follower);
+    loop_timer_stop(h->api->o.loop, &h->say_later);
+    buf_done(&h->printed);
     free_list(h->running);
     free_list(h->queue);
     free_list(h->asked);
