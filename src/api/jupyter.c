@@ -403,8 +403,7 @@ void do_jupyter_restart(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (!h)
         return;
-    jupyter_abort(h);
-    kernel_restart(jupyter_kernel(h), on_kernel, ask(c, false));
+    jupyter_restart(h, on_kernel, ask(c, false));
 }
 
 /* ---- about the service ---- */

@@ -53,8 +53,9 @@ struct jupyter_hub {
     uint64_t last_message;
     struct kernel_watcher watcher;
     struct jupyter_client *clients;
-    bool holds; /* the sandbox: somebody is connected */
-    bool gone;  /* the kernel is */
+    bool holds;    /* the sandbox: somebody is connected */
+    bool gone;     /* the kernel is */
+    bool expected; /* that the process dies: somebody restarts it */
     double last_activity;
     /* what runs, and what waits for its turn */
     struct jupyter_request *running, *queue, **queue_end;
@@ -87,6 +88,8 @@ struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *
 struct kernel *jupyter_kernel(struct jupyter_hub *h);
 void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c);
 void jupyter_leave(struct jupyter_client *c);
+/* A fresh process; `fn` when it is there. */
+void jupyter_restart(struct jupyter_hub *h, kernel_ready_fn *fn, void *arg);
 /* The kernel, and its sandbox if that is its own. */
 void jupyter_end(struct jupyter_hub *h);
 

@@ -265,6 +265,13 @@ void jupyter_leave(struct jupyter_client *c) {
 
 /* ---- its end ---- */
 
+void jupyter_restart(struct jupyter_hub *h, kernel_ready_fn *fn, void *arg) {
+    h->expected = true;
+    jupyter_abort(h);
+    jupyter_say(h, "shutdown_reply", NULL, "{\"status\":\"ok\",\"restart\":true}");
+    kernel_restart(jupyter_kernel(h), fn, arg);
+}
+
 void jupyter_end(struct jupyter_hub *h) {
     struct kernel *k = jupyter_kernel(h);
     struct err e;
@@ -332,8 +339,10 @@ static void on_news(struct kernel_watcher *w, enum kernel_news news) {
     struct jupyter_hub *h = w->arg;
     if (news == KERNEL_DIED) {
         jupyter_abort(h);
-        jupyter_state(h, NULL, "restarting");
+        if (!h->expected) /* JupyterLab says to its user that the kernel died */
+            jupyter_state(h, NULL, "restarting");
     } else if (news == KERNEL_BACK) {
+        h->expected = false;
         jupyter_state(h, NULL, "starting");
         jupyter_state(h, NULL, "idle");
     } else if (news == KERNEL_DEAD) {

@@ -86,17 +86,19 @@ static void on_restarted(void *arg, struct kernel *k, const struct err *why) {
 
 static void do_shutdown(struct jupyter_client *c, const struct jupyter_in *m) {
     struct jupyter_hub *h = c->hub;
-    struct kernel *k = jupyter_kernel(h);
     bool restart = json_is_true(json_object_get(m->content, "restart"));
     char content[60];
     snprintf(content, sizeof content, "{\"status\":\"ok\",\"restart\":%s}",
              restart ? "true" : "false");
-    jupyter_say(h, "shutdown_reply", NULL, content);
     answer(c, m, "shutdown_reply", content);
-    if (k && restart)
-        kernel_restart(k, on_restarted, NULL);
-    else
+    if (!jupyter_kernel(h))
+        return;
+    if (restart) {
+        jupyter_restart(h, on_restarted, NULL);
+    } else {
+        jupyter_say(h, "shutdown_reply", NULL, content);
         jupyter_end(h);
+    }
 }
 
 /* The Debug Adapter Protocol's way to say no. */

@@ -184,6 +184,13 @@ class Channels:
         assert run.kinds[-2] == "status", run.kinds
         return run
 
+    def finish_late(self, ident: str) -> Run:
+        """The same of one whose beginning was heard already."""
+        reply = self.until(
+            lambda m: m["msg_type"].endswith("_reply") and m["parent_header"]["msg_id"] == ident
+        )
+        return Run(ident, [reply])
+
     def ask(self, kind: str, channel: str = "shell", **content: Any) -> Run:
         return self.finish(self.send(kind, content, channel))
 

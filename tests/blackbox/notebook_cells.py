@@ -1,4 +1,5 @@
-"""A notebook of a hundred cells whose outputs depend on nothing but the code."""
+"""A notebook of a hundred cells whose outputs depend on nothing but the code, as far as that is meant to
+be the same everywhere: docs/jupyter.md has what differs."""
 
 from __future__ import annotations
 
@@ -56,11 +57,8 @@ f("a")
 import no_such_module
 raise Exception
 try: 1/0
-%pwd
 %who_ls int
-%time_no_such_magic
 !echo from the shell
-!echo to stderr >&2
 !exit 3
 _exit_code
 files = !printf 'a\\nb\\n'
@@ -69,9 +67,14 @@ len?
 f?
 math.p*?
 get_ipython().set_next_input("next")
-input("name? ")
 import os; os.environ.get("NOT_THERE")
 sorted({"b", "a"})
+"%d items" % 3
+[x for x in range(5) if x % 2]
+f"{x!r:>10}"
+divmod(17, 5)
+isinstance(True, int)
+max([])
 sum(range(10 ** 6))
 print(*range(200))
 "last of the simple ones"
@@ -90,10 +93,8 @@ LONG = [
     "        return {'text/plain': 'p', 'application/x-own+json': {'k': [1]}}, {'m': 1}\nM()",
     "class P:\n    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n' + bytes(10)\nP()",
     "class S:\n    def _repr_latex_(self): return '$x^2$'\n    def _repr_svg_(self): return '<svg/>'\nS()",
-    "class Bad:\n    def __repr__(self): raise ValueError('no repr')\nBad()",
     "import asyncio\nawait asyncio.sleep(0)\n'awaited'",
     "async def co(): return 7\nawait co()",
-    "async def fail(): raise LookupError('async')\nawait fail()",
     "    indented = 1\n    indented + 1",
     "%%capture caught\nprint('captured')",
     "caught.stdout",

@@ -1,0 +1,192 @@
+"""Clients of Jupyter as they are: nbclient through a gateway client, jupyter-server in gateway
+mode, JupyterLab's services."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import notebook_cells
+from harness import PYTHON, LiveService, eventually
+from jupyter import Channels, Jupyter, printed
+
+HERE = Path(__file__).parent
+HANG_S = 300
+SERVICES = HERE.parents[1] / "build/npm/node_modules/@jupyterlab/services"
+
+
+@pytest.fixture
+def jupyter(live_service: LiveService) -> Iterator[Jupyter]:
+    found = Jupyter(live_service.port)
+    yield found
+    found.wipe()
+
+
+# ---- nbclient ----
+
+
+def executed(notebook: dict[str, Any], where: Path, *words: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [PYTHON, str(HERE / "run_notebook.py"), *words],
+        input=json.dumps(notebook),
+        cwd=where,
+        env=os.environ | {"JUPYTER_RUNTIME_DIR": str(where), "IPYTHONDIR": str(where)},
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
+    assert done.returncode == 0, done.stderr
+    cells: list[dict[str, Any]] = json.loads(done.stdout)["cells"]
+    return cells
+
+
+def comparable(output: Any) -> Any:
+    """Without what cannot be the same: addresses, names of files, line ends of a terminal."""
+    text = json.dumps(output)
+    text = re.sub(r"0x[0-9a-f]{8,}", "0x", text)
+    text = re.sub(r"\((<ipython-input-\d+-[0-9a-f]+>|\d+\.py), line", "(cell, line", text)
+    text = text.replace("\\r\\n", "\\n")
+    value = json.loads(text)
+    if isinstance(value.get("data", {}).get("image/png"), str):
+        value["data"]["image/png"] = value["data"]["image/png"].strip()
+    return value
+
+
+def test_a_notebook_gives_what_it_gives_with_ipykernel(jupyter: Jupyter, tmp_path: Path) -> None:
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    notebook = notebook_cells.notebook()
+    assert len(notebook["cells"]) >= 100
+    ours = executed(notebook, tmp_path, f"http://127.0.0.1:{jupyter.port}")
+    theirs = executed(notebook, tmp_path)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine["execution_count"] == other["execution_count"], mine["source"]
+        left = [comparable(output) for output in mine["outputs"]]
+        assert left == [comparable(output) for output in other["outputs"]], mine["source"]
+    assert jupyter.get("/api/kernels") == []
+
+
+# ---- jupyter-server as a client ----
+
+
+@pytest.fixture
+def gateway(jupyter: Jupyter, tmp_path: Path) -> Iterator[Jupyter]:
+    """A jupyter-server whose kernels are ours."""
+    program = shutil.which("jupyter-server")
+    if program is None:
+        pytest.skip("there is no jupyter-server")
+    places = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("RUNTIME", "CONFIG", "DATA")}
+    words = [
+        program,
+        f"--gateway-url=http://127.0.0.1:{jupyter.port}",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={free_port()}",
+        "--ServerApp.port_retries=0",
+        "--ServerApp.token=",
+        "--ServerApp.password=",
+        "--ServerApp.disable_check_xsrf=True",
+        f"--ServerApp.root_dir={tmp_path}",
+    ]
+    log = (tmp_path / "log").open("w")
+    process = subprocess.Popen(words, env=os.environ | places, stdout=log, stderr=log)
+    try:
+        port = eventually(lambda: port_of(tmp_path))
+        assert port, (tmp_path / "log").read_text()
+        yield Jupyter(port)
+    finally:
+        process.terminate()
+        process.wait(HANG_S)
+        log.close()
+
+
+def free_port() -> int:
+    """Nobody has it now; jupyter-server does not tell which one it took."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def port_of(place: Path) -> int | None:
+    """What a server says of itself once it listens."""
+    for path in place.glob("jpserver-*.json"):
+        try:
+            port = int(json.loads(path.read_text())["port"])
+            Jupyter(port).get("/api")
+            return port
+        except (ValueError, OSError):
+            pass
+    return None
+
+
+@contextmanager
+def opened(gateway: Jupyter, kernel: str) -> Iterator[Channels]:
+    """jupyter-server drops what comes before its own connection is there: so it is asked again."""
+    with gateway.open(kernel) as channels:
+
+        def answered() -> bool:
+            channels.send("kernel_info_request", {})
+            return bool(select.select([channels.socket.sock], [], [], 0.2)[0])
+
+        assert eventually(answered)
+        channels.until(lambda m: m["msg_type"] == "kernel_info_reply")
+        yield channels
+
+
+def test_jupyter_server_in_gateway_mode(gateway: Jupyter, jupyter: Jupyter) -> None:
+    specs = gateway.get("/api/kernelspecs")
+    assert specs["default"] == "python3" and "base-isolated" in specs["kernelspecs"]
+    ident = gateway.kernel("python3")
+    assert [kernel["id"] for kernel in jupyter.get("/api/kernels")] == [ident]
+    with opened(gateway, ident) as kernel:
+        run = kernel.run("print('through two servers')\nname = input('who? ')\nname", ["me"])
+        assert run.text() == "through two servers\n" and run.result == "'me'"
+        running = kernel.start("print('on', flush=True)\nwhile True: pass")
+        kernel.until(printed("on"))
+        assert gateway.ask("POST", f"/api/kernels/{ident}/interrupt").status == 204
+        assert kernel.finish_late(running).reply["ename"] == "KeyboardInterrupt"
+    assert gateway.ask("POST", f"/api/kernels/{ident}/restart").status == 200
+    with opened(gateway, ident) as kernel:
+        assert kernel.run("name").reply["ename"] == "NameError"
+    body = {"path": "a.ipynb", "name": "a", "type": "notebook", "kernel": {"name": "python3"}}
+    session = gateway.ask("POST", "/api/sessions", body)
+    assert session.status == 201, session
+    with opened(gateway, session.json["kernel"]["id"]) as kernel:
+        assert kernel.ok("1 + 1").result == "2"
+    assert gateway.ask("DELETE", f"/api/sessions/{session.json['id']}").status == 204
+    assert gateway.ask("DELETE", f"/api/kernels/{ident}").status == 204
+    assert jupyter.get("/api/kernels") == []
+
+
+# ---- JupyterLab's half ----
+
+
+def test_services_of_jupyterlab(jupyter: Jupyter) -> None:
+    if not SERVICES.exists() or shutil.which("node") is None:
+        pytest.skip("@jupyterlab/services is not installed: script/setup --npm")
+    done = subprocess.run(
+        ["node", str(HERE / "lab_services.js"), f"http://127.0.0.1:{jupyter.port}/", str(SERVICES)],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])  # behind what the library logs
+    assert found["specs"][0] == "python3" and found["info"] == "python"
+    assert found["text"] == "hello\n" and found["result"] == "42"
+    assert found["matches"] == ["number"] and found["input"] == "'typed'"
+    assert found["interrupted"] == "KeyboardInterrupt" and found["restarted"] == "NameError"
+    assert found["echo"] == {"data": {"b": 2}, "bytes": [1, 2, 3]}
+    assert found["sessions"] == 1 and found["after"] == []
