@@ -36,27 +36,34 @@ struct layout {
     bool has_end;   /* the last offset is where the last part ends */
 };
 
+#define PARTS_MAX (1 + OBJECTS + JUPYTER_BUFFERS_MAX)
+struct parts {
+    struct jupyter_part at[PARTS_MAX];
+    unsigned n;
+};
+
 /* The parts that a binary frame says it has: each within it, none before the one before. */
-static int cut(const uint8_t *data, size_t len, const struct layout *how,
-               struct jupyter_part *parts, unsigned max, unsigned *ret_n, struct err *e) {
+static int cut(const uint8_t *data, size_t len, const struct layout *how, struct parts *ret,
+               struct err *e) {
     uint64_t n = len < how->width ? 0 : get_number(data, how->width, how->big);
-    uint64_t limit = max + (how->has_end ? 1u : 0u);
-    if (n < (how->has_end ? 2u : 1u) || n > limit || (n + 1) * how->width > len)
+    uint64_t ends = how->has_end ? 1 : 0;
+    if (n < 1 + ends || n > PARTS_MAX - OBJECTS + ends * (OBJECTS + 1) ||
+        (n + 1) * how->width > len)
         return bad(e, "a binary frame begins with a number of parts that it cannot have");
     uint64_t before = (n + 1) * how->width;
-    *ret_n = (unsigned)(how->has_end ? n - 1 : n);
+    *ret = (struct parts){.n = (unsigned)(n - ends)};
     for (uint64_t i = 0; i < n; i++) {
         uint64_t at = get_number(data + (i + 1) * how->width, how->width, how->big);
         if (at < before || at > len)
             return bad(e, "a part of a binary frame is not within it");
         if (i > 0)
-            parts[i - 1].len = (size_t)(at - before);
-        if (i < *ret_n)
-            parts[i].data = (const char *)data + at;
+            ret->at[i - 1].len = (size_t)(at - before);
+        if (i < ret->n)
+            ret->at[i].data = (const char *)data + at;
         before = at;
     }
     if (!how->has_end)
-        parts[n - 1].len = len - (size_t)before;
+        ret->at[n - 1].len = len - (size_t)before;
     return 0;
 }
 
@@ -109,31 +116,29 @@ static void take_buffers(struct jupyter_in *m, const struct jupyter_part *parts,
 
 static int read_v1(const void *data, size_t len, struct jupyter_in *m, struct err *e) {
     const struct layout how = {.width = 8, .has_end = true};
-    struct jupyter_part parts[1 + OBJECTS + JUPYTER_BUFFERS_MAX] = {0};
-    unsigned n;
-    if (cut(data, len, &how, parts, sizeof parts / sizeof *parts, &n, e) < 0)
+    struct parts parts;
+    if (cut(data, len, &how, &parts, e) < 0)
         return -1;
-    if (n < 1 + OBJECTS)
+    if (parts.n < 1 + OBJECTS)
         return bad(e, "a message has a channel and four objects");
     for (unsigned i = 0; i < OBJECTS; i++) {
-        if (read_object(&parts[1 + i], &m->all[i], e) < 0)
+        if (read_object(&parts.at[1 + i], &m->all[i], e) < 0)
             return -1;
     }
     m->header = m->all[0];
     m->metadata = m->all[2];
     m->content = m->all[3];
-    take_buffers(m, parts + 1 + OBJECTS, n - 1 - OBJECTS);
-    return set_channel(m, parts[0].data, parts[0].len, e) < 0 ? -1 : finish(m, e);
+    take_buffers(m, parts.at + 1 + OBJECTS, parts.n - 1 - OBJECTS);
+    return set_channel(m, parts.at[0].data, parts.at[0].len, e) < 0 ? -1 : finish(m, e);
 }
 
 static int read_old(const void *data, size_t len, struct jupyter_in *m, struct err *e) {
     const struct layout how = {.width = 4, .big = true};
-    struct jupyter_part parts[1 + JUPYTER_BUFFERS_MAX] = {0};
-    unsigned n;
-    if (cut(data, len, &how, parts, sizeof parts / sizeof *parts, &n, e) < 0)
+    struct parts parts;
+    if (cut(data, len, &how, &parts, e) < 0)
         return -1;
-    take_buffers(m, parts + 1, n - 1);
-    return read_text(&parts[0], m, e);
+    take_buffers(m, parts.at + 1, parts.n - 1);
+    return read_text(&parts.at[0], m, e);
 }
 
 int jupyter_read(const void *data, size_t len, bool binary, bool v1, struct jupyter_in *ret,
