@@ -15,6 +15,8 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -289,6 +291,8 @@ void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const cha
     w->handle = handle;
     w->next = h->sockets;
     h->sockets = w;
+    /* Messages are small and many: none waits for the peer to acknowledge the last. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     buf_add(&w->early, extra, len);
     w->heard_ns = now_ns();
     if (loop_watch(h->o.loop, &w->watch, fd, EPOLLIN | EPOLLRDHUP, &e) < 0) {

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import socket
 import struct
+import subprocess
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from harness import eventually
 from http_client import Reply
 from live import Client
 from raw_ws import BINARY, TEXT, Socket, frame
@@ -259,3 +265,49 @@ def refused(reply: Reply, status: int, *words: str) -> None:
     assert reply.json["message"] and "reason" in reply.json and reply.json["error"]["remediation"]
     for word in words:
         assert word in reply.json["message"], reply.json
+
+
+# ---- jupyter-server ----
+
+
+def free_port() -> int:
+    """Nobody has it now; jupyter-server does not tell which one it took."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    try:
+        return bool(Jupyter(port).get("/api"))
+    except OSError:
+        return False
+
+
+@contextmanager
+def jupyter_server(place: Path, *options: str) -> Iterator[int]:
+    """A jupyter-server of its own, with all its files there; its port."""
+    port = free_port()
+    places = {f"JUPYTER_{name}_DIR": str(place) for name in ("RUNTIME", "CONFIG", "DATA")}
+    words = [
+        "jupyter-server",
+        *options,
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        "--ServerApp.token=",
+        "--ServerApp.password=",
+        "--ServerApp.disable_check_xsrf=True",
+        f"--ServerApp.root_dir={place}",
+    ]
+    with (place / "log").open("w") as log:
+        env = os.environ | places | {"IPYTHONDIR": str(place)}
+        process = subprocess.Popen(words, env=env, stdout=log, stderr=log)
+    try:
+        assert eventually(lambda: answers(port)), (place / "log").read_text()
+        yield port
+    finally:
+        process.terminate()
+        process.wait()

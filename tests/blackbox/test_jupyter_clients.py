@@ -8,7 +8,6 @@ import os
 import re
 import select
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import pytest
 
 import notebook_cells
 from harness import PYTHON, LiveService, eventually
-from jupyter import Channels, Jupyter, printed
+from jupyter import Channels, Jupyter, jupyter_server, printed
 
 HERE = Path(__file__).parent
 HANG_S = 300
@@ -83,52 +82,10 @@ def test_a_notebook_gives_what_it_gives_with_ipykernel(jupyter: Jupyter, tmp_pat
 @pytest.fixture
 def gateway(jupyter: Jupyter, tmp_path: Path) -> Iterator[Jupyter]:
     """A jupyter-server whose kernels are ours."""
-    program = shutil.which("jupyter-server")
-    if program is None:
+    if shutil.which("jupyter-server") is None:
         pytest.skip("there is no jupyter-server")
-    places = {f"JUPYTER_{name}_DIR": str(tmp_path) for name in ("RUNTIME", "CONFIG", "DATA")}
-    words = [
-        program,
-        f"--gateway-url=http://127.0.0.1:{jupyter.port}",
-        "--no-browser",
-        "--allow-root",
-        "--ip=127.0.0.1",
-        f"--port={free_port()}",
-        "--ServerApp.port_retries=0",
-        "--ServerApp.token=",
-        "--ServerApp.password=",
-        "--ServerApp.disable_check_xsrf=True",
-        f"--ServerApp.root_dir={tmp_path}",
-    ]
-    log = (tmp_path / "log").open("w")
-    process = subprocess.Popen(words, env=os.environ | places, stdout=log, stderr=log)
-    try:
-        port = eventually(lambda: port_of(tmp_path))
-        assert port, (tmp_path / "log").read_text()
+    with jupyter_server(tmp_path, f"--gateway-url=http://127.0.0.1:{jupyter.port}") as port:
         yield Jupyter(port)
-    finally:
-        process.terminate()
-        process.wait(HANG_S)
-        log.close()
-
-
-def free_port() -> int:
-    """Nobody has it now; jupyter-server does not tell which one it took."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-def port_of(place: Path) -> int | None:
-    """What a server says of itself once it listens."""
-    for path in place.glob("jpserver-*.json"):
-        try:
-            port = int(json.loads(path.read_text())["port"])
-            Jupyter(port).get("/api")
-            return port
-        except (ValueError, OSError):
-            pass
-    return None
 
 
 @contextmanager
