@@ -1,7 +1,7 @@
 """Every example in the README and in docs/ is run, and its output is what the page says.
 
 A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
-prints; SANDBOX and COMMAND stay from one command to the next. One that names the server of the
+prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of the
 pages talks to a real one, which has live sandboxes where the block needs them; "console with-keys"
 to one that wants the key in the file `secret`. The Python blocks of a page are one program; what
 it prints stands in its comments that begin with "prints"."""
@@ -18,19 +18,21 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from harness import PYTHON, Engine, Service, cloche_bin, run_cli
+from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli
+from jupyter import Jupyter
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVER = "http://127.0.0.1:8000"
 RESTORE = "[ ! -e .session ] || . ./.session"
 SAVE = (
-    'for name in $(compgen -v | grep -x "SANDBOX\\|COMMAND"); do declare -p $name; done > .session'
+    'for name in $(compgen -v | grep -x "SANDBOX\\|COMMAND\\|KERNEL"); do declare -p $name; done > .session'
 )
 
 
 def wants_live(text: str) -> bool:
     words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "cloche sandbox", "cloche shell")
+    words = ("/v1/sandboxes", "/v1/sessions", "/api/kernel", "cloche sandbox", "cloche shell")
     return any(word in text for word in words)
 
 
@@ -96,6 +98,12 @@ def matches(expected: List[str], got: List[str]) -> bool:
     return bool(got) and bool(re.fullmatch(pattern, got[0])) and matches(expected[1:], got[1:])
 
 
+def wipe(engine: Engine) -> None:
+    """The sandboxes that dialects make by themselves stay for the next one who asks."""
+    if isinstance(engine, LiveService):
+        Jupyter(engine.port).wipe()
+
+
 @pytest.fixture
 def keyed_service(start_service: Callable[..., Service], tmp_path: Path) -> Service:
     keys = tmp_path / "keys" / "keys.json"
@@ -131,6 +139,7 @@ def test_example_does_what_the_page_says(
             timeout=120,
         )
         assert matches(expected, done.stdout.splitlines()), f"$ {command}\n{done.stdout}"
+    wipe(engine)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +159,7 @@ def test_python_examples_print_what_they_say(
         timeout=120,
     )
     assert matches(expected, done.stdout.splitlines()), done.stdout
+    wipe(service)
 
 
 def test_there_are_examples() -> None:
