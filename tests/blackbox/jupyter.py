@@ -1,4 +1,4 @@
-"""A client of Jupyter's API: kernels over REST, their channels over a WebSocket in both framings."""
+"""A client of Jupyter's API: kernels over REST, channels over a WebSocket in both framings."""
 
 from __future__ import annotations
 
@@ -125,7 +125,11 @@ class Channels:
         self.socket.sock.close()
 
     def send(
-        self, kind: str, content: Message, channel: str = "shell", buffers: list[bytes] | None = None
+        self,
+        kind: str,
+        content: Message,
+        channel: str = "shell",
+        buffers: list[bytes] | None = None,
     ) -> str:
         ident = uuid.uuid4().hex
         header = {

@@ -1,5 +1,5 @@
 """A program of its own, since Jupyter's gateway client is one per process: runs the notebook on
-stdin with nbclient, through the server at the URL given or else with ipykernel here, and prints it."""
+stdin with nbclient, through the server at the URL given or else with ipykernel, and prints it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def main() -> None:
         client.execute()
     finally:
         if "km" in fields:  # not nbclient's own
-            client.kc.stop_channels()
+            channels: Any = client.kc
+            channels.stop_channels()
             asyncio.run(fields["km"].shutdown_kernel())
     print(nbformat.writes(notebook))
 

@@ -1,7 +1,7 @@
 """Every example in the README and in docs/ is run, and its output is what the page says.
 
 A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
-prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of the
+prints; SANDBOX, COMMAND and KERNEL stay. One that names the server of the
 pages talks to a real one, which has live sandboxes where the block needs them; "console with-keys"
 to one that wants the key in the file `secret`. The Python blocks of a page are one program; what
 it prints stands in its comments that begin with "prints"."""
@@ -25,9 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVER = "http://127.0.0.1:8000"
 RESTORE = "[ ! -e .session ] || . ./.session"
-SAVE = (
-    'for name in $(compgen -v | grep -x "SANDBOX\\|COMMAND\\|KERNEL"); do declare -p $name; done > .session'
-)
+KEPT = "SANDBOX\\|COMMAND\\|KERNEL"
+SAVE = f'for name in $(compgen -v | grep -x "{KEPT}"); do declare -p $name; done > .session'
 
 
 def wants_live(text: str) -> bool:

@@ -71,12 +71,9 @@ def test_the_life_of_a_kernel(jupyter: Jupyter) -> None:
 
 
 def test_a_kernel_is_asked_for_in_many_ways(jupyter: Jupyter) -> None:
-    for body, headers in (
-        (None, {}),
-        ({}, {}),
-        ({"name": None}, {}),
-        ({"name": "python3", "path": "a/b.ipynb"}, {"Content-Type": "text/plain"}),
-    ):
+    named: dict[str, Any] = {"name": "python3", "path": "a/b.ipynb"}
+    ways: list[tuple[Any, dict[str, str]]] = [(None, {}), ({}, {}), ({"name": None}, {})]
+    for body, headers in [*ways, (named, {"Content-Type": "text/plain"})]:
         reply = jupyter.ask("POST", "/api/kernels", body, **headers)
         assert reply.status == 201 and reply.json["name"] == "python3", reply
     refused(jupyter.ask("POST", "/api/kernels", {"name": "julia"}), 404, "julia")
@@ -118,7 +115,7 @@ def test_sessions(jupyter: Jupyter) -> None:
     other = jupyter.ask("PATCH", path, {"kernel": {"name": "base"}}).json
     assert other["id"] == made["id"] and other["kernel"]["name"] == "base"
     assert [k["id"] for k in jupyter.get("/api/kernels")] == [other["kernel"]["id"]]
-    by_id = {"path": "c", "type": "console", "kernel": {"id": jupyter.kernel()}}
+    by_id: dict[str, Any] = {"path": "c", "type": "console", "kernel": {"id": jupyter.kernel()}}
     third = jupyter.ask("POST", "/api/sessions", by_id).json
     assert third["kernel"]["id"] == by_id["kernel"]["id"] and "notebook" not in third
     assert jupyter.ask("DELETE", path).status == 204
@@ -154,7 +151,9 @@ def test_execution_client_of_ipybox(jupyter: Jupyter) -> None:
     ident = jupyter.kernel("python")
     with Socket(jupyter.port, path=f"/api/kernels/{ident}/channels") as socket:
         header = {"username": "", "version": "5.0", "session": "", "msg_id": "ab" * 16}
-        code = "\n            import sys\n            sys.path.append('/app')\n            print(5)\n"
+        code = (
+            "\n            import sys\n            sys.path.append('/app')\n            print(5)\n"
+        )
         content = {"code": code, "silent": False, "store_history": False, "allow_stdin": False}
         socket.say(
             header=header | {"msg_type": "execute_request"},
@@ -257,7 +256,9 @@ def test_questions(kernel: Channels) -> None:
 
 
 def test_input(kernel: Channels) -> None:
-    run = kernel.run("import getpass\nprint(input('name? ') + getpass.getpass('word? '))", ["a", "b"])
+    run = kernel.run(
+        "import getpass\nprint(input('name? ') + getpass.getpass('word? '))", ["a", "b"]
+    )
     first, second = run.of("input_request")
     assert first == {"prompt": "name? ", "password": False}
     assert second == {"prompt": "word? ", "password": True}
@@ -429,7 +430,10 @@ def test_comms_carry_bytes(jupyter: Jupyter, v1: bool) -> None:
         assert echo["content"] == {"comm_id": "c1", "data": {"echo": {"b": 2}}}
         assert echo["buffers"] == [b"\x00\x01", b"", b"\xff" * 5]
         assert [m["content"]["text"] for m in mine if m["msg_type"] == "stream"] == ["handled\n"]
-        assert kernel.ok("heard").result == "[{'a': 1}, ({'b': 2}, [b'', b'\\xff\\xff\\xff\\xff\\xff'])]"
+        assert (
+            kernel.ok("heard").result
+            == "[{'a': 1}, ({'b': 2}, [b'', b'\\xff\\xff\\xff\\xff\\xff'])]"
+        )
         known = kernel.ask("comm_info_request", target_name="test").reply["comms"]
         assert known == {"c1": {"target_name": "test"}}
         run = kernel.ok("c = create_comm(target_name='mine', data={'x': 1}); c.close()")
@@ -517,10 +521,12 @@ def test_messages_that_are_none_are_answered(jupyter: Jupyter, v1: bool) -> None
 
 
 def test_odd_contents_are_taken_as_they_come(kernel: Channels) -> None:
-    for content in ({}, {"code": 5}, {"code": "1", "silent": "yes", "user_expressions": []}):
+    cells: list[Message] = [{}, {"code": 5}, {"code": "1", "silent": "yes", "user_expressions": []}]
+    for content in cells:
         assert kernel.finish(kernel.send("execute_request", content)).reply["status"] == "ok"
     for kind in ("complete_request", "inspect_request", "is_complete_request", "history_request"):
-        for content in ({}, {"code": 5, "cursor_pos": "x", "n": "many"}, {"cursor_pos": -5}):
+        odd: list[Message] = [{}, {"code": 5, "cursor_pos": "x", "n": "many"}, {"cursor_pos": -5}]
+        for content in odd:
             kernel.finish(kernel.send(kind, content))
     comm_run(kernel, "comm_msg", {"comm_id": 5})
     comm_run(kernel, "comm_open", {})
