@@ -4,6 +4,7 @@
 
 #include "api/call.h"
 #include "api/commands.h"
+#include "api/jupyter.h"
 #include "api/play.h"
 #include "api/records.h"
 #include "api/replays.h"
@@ -64,6 +65,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
 }
 
 int api_listen(struct api *a, int *fd, struct err *e) {
+    jupyter_adopt(a); /* what was kept is here by now */
     return http_listen(a->http, fd, e);
 }
 

@@ -81,6 +81,8 @@ double jupyter_now(void);
 /* "2026-01-31T23:59:59.123456Z" */
 void jupyter_date(char *to, size_t cap, double when);
 void jupyter_uuid(const char *kernel_id, char to[JUPYTER_UUID]);
+/* All that an earlier server kept: from now on they are culled. */
+void jupyter_adopt(struct api *a);
 /* The hub of one of Jupyter's kernels; of the tenant's by its uuid, or NULL. */
 struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k);
 struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid);

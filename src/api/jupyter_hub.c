@@ -80,6 +80,16 @@ struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k) {
     return make(a, k);
 }
 
+void jupyter_adopt(struct api *a) {
+    struct engine *g = a->o.engine;
+    for (struct live *l = live_next(g, NULL, NULL); l; l = live_next(g, NULL, l)) {
+        for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+            if (kernel_label(k))
+                jupyter_hub(a, k);
+        }
+    }
+}
+
 struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid) {
     struct engine *g = a->o.engine;
     char own[JUPYTER_UUID];
@@ -158,11 +168,14 @@ void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
         keep(h, m);
         return;
     }
-    for (struct jupyter_client *c = h->clients; c; c = c->next) {
-        if (is_too_slow(h, c))
+    for (struct jupyter_client *c = h->clients, *next; c; c = next) {
+        next = c->next;
+        if (is_too_slow(h, c)) {
             ws_close(c->ws, WS_TRY_LATER, "the client does not read what the kernel says");
-        else
+            jupyter_leave(c);
+        } else {
             send(c, m);
+        }
     }
     jupyter_out_free(m);
 }

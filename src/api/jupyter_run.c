@@ -18,6 +18,7 @@
 #define QUEUE_BYTES  (64u << 20)
 #define SAY_LATER_NS 50000000u
 #define PRINTED_MAX  (1u << 20) /* bytes of one message */
+#define PAYLOADS_MAX (16u << 20)
 #define ABORTED      "{\"status\":\"aborted\"}"
 
 /* ---- requests ---- */
@@ -312,7 +313,10 @@ static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
     jupyter_publish(r->hub, m);
 }
 
+/* SECURITY: the kernel may say as many as it likes. */
 static void on_payload(struct jupyter_request *r, const char *json, size_t len) {
+    if (r->payloads.len + len > PAYLOADS_MAX)
+        return;
     if (r->payloads.len)
         buf_addc(&r->payloads, ',');
     buf_add(&r->payloads, json, len);

@@ -531,7 +531,8 @@ unsigned live_count(const struct engine *g) {
 
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l) {
     struct live *next = l ? l->next : g->lives;
-    while (next && (next->state != LIVE_RUNNING || strcmp(next->req.tenant, tenant) != 0))
+    while (next &&
+           (next->state != LIVE_RUNNING || (tenant && strcmp(next->req.tenant, tenant) != 0)))
         next = next->next;
     return next;
 }

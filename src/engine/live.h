@@ -39,7 +39,7 @@ void live_cancel(struct live *l);
 
 /* NULL with kind "no_such_sandbox", or "sandbox_gone" and the reason. Another tenant's is none. */
 struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e);
-/* The tenant's, oldest first: the first, and the one after `l`. */
+/* The tenant's (NULL: everybody's), oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 const char *live_id(const struct live *l);
 double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */

@@ -564,3 +564,53 @@ def test_many_requests_at_once(kernel: Channels) -> None:
             replies[message["parent_header"]["msg_id"]] = message["content"]["status"]
     assert replies[held] == "ok" and replies[asked[0]] == "ok" and replies[asked[255]] == "ok"
     assert replies[asked[299]] == "error"
+
+
+# ---- kernels that lie ----
+
+LIES = """
+channel = input.__globals__['channel']
+def say(**members):
+    channel.say({"id": channel.id, **members})
+say(ev="comm", value={"type": "status", "content": {"execution_state": "dead"}})
+say(ev="comm", value={"type": "comm_msg", "content": 5, "metadata": [], "buffers": "x"})
+say(ev="comm", value={"type": "comm_msg", "content": {}, "buffers": ["not base64!", 5, None]})
+say(ev="comm", value=5)
+say(ev="expressions", value=[])
+say(ev="payload", value="text")
+say(ev="payload", value={"source": "page"})
+say(ev="display", data=5, metadata=[], display_id=7)
+say(ev="nonsense", value={})
+"""
+
+
+def test_a_kernel_that_lies_forges_nothing(kernel: Channels) -> None:
+    run = kernel.run(LIES)
+    assert run.states == ["busy", "idle"]  # none of its own making
+    assert all(isinstance(m["content"], dict) for m in run.messages), run.messages
+    assert run.reply["status"] == "ok" and run.reply["user_expressions"] == {}
+    assert run.reply["payload"] == [{}, {"source": "page"}]
+    assert kernel.ok("1").result == "1"
+
+
+def test_payloads_have_a_bound(kernel: Channels) -> None:
+    run = kernel.run(
+        "channel = input.__globals__['channel']\n"
+        "for _ in range(40):\n"
+        "    channel.say({'id': channel.id, 'ev': 'payload', 'value': {'a': 'x' * 1_000_000}})"
+    )
+    assert run.reply["status"] == "ok" and 10 <= len(run.reply["payload"]) <= 16
+
+
+def test_a_flood_for_who_only_looks_on(jupyter: Jupyter) -> None:
+    """It is cut off, and the one who runs it gets all."""
+    ident = jupyter.kernel()
+    with jupyter.open(ident) as looker, jupyter.open(ident) as kernel:
+        run = kernel.ok("for _ in range(16): print('x' * 999_999)")
+        assert len(run.text()) == 16_000_000
+        again = kernel.ok("for _ in range(16): print('x' * 999_999)")
+        assert len(again.text()) == 16_000_000
+        assert eventually(lambda: jupyter.get(f"/api/kernels/{ident}")["connections"] == 1)
+        with pytest.raises(Closed):
+            while True:
+                looker.socket.frame()
