@@ -280,19 +280,15 @@ static void in_shared(struct call *c, struct live *l) {
     call_fail(c, &e);
 }
 
-/* As long as sandboxes may live; and cells take the time that they take. */
+/* As long as sandboxes may live. */
 int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
     const struct config *g = c->api->config;
-    const uint32_t most_ms = UINT32_MAX, seconds = g->http.jupyter_timeout_s;
     (void)p;
     q->profile = xstrdup(field_str(c->body, PROFILE, "auto"));
     q->metadata = xstrdup("{}");
     q->ttl_s = g->live_ttl_max_s;
     q->idle_s = g->http.jupyter_idle_s;
-    q->own_bounds = true;
     q->limits = g->live;
-    q->limits.timeout_ms = seconds && seconds < most_ms / 1000 ? seconds * 1000 : most_ms;
-    q->limits.cpu_seconds = UINT32_MAX;
     if (q->limits.pids < g->maxima.pids)
         q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */
     return 0;
@@ -309,6 +305,8 @@ static void reply_isolated(struct outlet *o, struct live *l) {
     struct kernel *k = kernel_find(l, NULL, &e);
     if (o->call && k)
         reply_made(o->call, k);
+    else /* whoever asked is gone, and nobody knows its id */
+        live_end(l, "nobody waited for its kernel", NULL, NULL);
 }
 
 /* The kernelspec in the body, for those who make the kernel. */

@@ -414,7 +414,12 @@ static int start(struct jupyter_hub *h, struct jupyter_request *r, struct proble
     struct err e;
     struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
     AUTO_FREE char *tag = tag_of(r);
-    const struct play_options o = {.stream = true, .op = r->op, .extra = r->extra, .tag = tag};
+    uint32_t seconds = h->api->config->http.jupyter_timeout_s, most = UINT32_MAX / 1000;
+    const struct config_limits limits = {.timeout_ms = seconds && seconds < most ? seconds * 1000
+                                                                                 : UINT32_MAX,
+                                         .cpu_seconds = UINT32_MAX};
+    const struct play_options o = {
+        .stream = true, .op = r->op, .extra = r->extra, .tag = tag, .limits = &limits};
     if (!l) {
         *p = problem_of(&e);
         return -1;

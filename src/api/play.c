@@ -204,6 +204,9 @@ static void read_request(const json_t *body, const struct play_options *o, struc
     q->limits.timeout_ms = (uint32_t)field_int(body, "timeout_ms", 0);
     q->limits.cpu_seconds = (uint32_t)field_int(body, "cpu_seconds", 0);
     q->limits.output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
+    q->own_bounds = o->limits != NULL;
+    if (o->limits)
+        q->limits = *o->limits;
 }
 
 static struct play *play_new(struct call *c, const json_t *body, const struct play_options *o) {

@@ -578,12 +578,15 @@ static void settle(uint32_t *v, uint32_t fallback) {
         *v = fallback;
 }
 
-static int settle_limits(struct config_limits *v, const struct live *l, struct err *e) {
+static int settle_limits(struct cell_request *q, const struct live *l, struct err *e) {
+    struct config_limits *v = &q->limits;
     const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
     settle(&v->timeout_ms, own->timeout_ms);
     settle(&v->cpu_seconds, own->cpu_seconds);
     if (v->output_bytes == 0)
         v->output_bytes = own->output_bytes;
+    if (q->own_bounds)
+        return 0;
     if (most->timeout_ms && v->timeout_ms > most->timeout_ms && v->timeout_ms > own->timeout_ms)
         return err_user(e, "limit_too_high",
                         "timeout of %u ms is above this engine's maximum of %u ms", v->timeout_ms,
@@ -634,7 +637,7 @@ void cell_lost(struct cell *c) {
 
 struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
                        struct err *e) {
-    if (settle_limits(&q->limits, k->live, e) < 0)
+    if (settle_limits(q, k->live, e) < 0)
         return NULL;
     struct cell *c = make(k, q);
     c->cb = *cb;

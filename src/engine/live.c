@@ -422,11 +422,8 @@ static int find_place(struct profile_pool *p, const struct live_request *q, uint
 
 static int admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                  uint64_t *ret_files, struct err *e) {
-    struct config_limits most = g->config.maxima;
-    if (q->own_bounds)
-        most.timeout_ms = most.cpu_seconds = 0;
     if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 || settle_time(g, q, e) < 0 ||
-        limits_settle(&g->config.live, &most, &q->limits, e) < 0)
+        limits_settle(&g->config.live, &g->config.maxima, &q->limits, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
         return -1;

@@ -150,6 +150,7 @@ struct cell_request {
     char *tag;           /* owned: what its owner knows it by, also in the next server; or NULL */
     bool allow_stdin, silent, no_history;
     struct config_limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
+    bool own_bounds;             /* these were held against other maxima than the engine's */
 };
 void cell_request_done(struct cell_request *q);
 
