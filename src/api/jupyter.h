@@ -115,13 +115,27 @@ void jupyter_run(struct jupyter_request *r);
 /* All that waits, when the kernel is to be a fresh one. */
 void jupyter_abort(struct jupyter_hub *h);
 void jupyter_go_on(struct jupyter_hub *h);
-/* The one who runs something reads again, or is gone. */
-void jupyter_unhold(struct jupyter_hub *h);
-/* An object's part of it, and its end: no more is told. */
-void jupyter_run_init(struct jupyter_hub *h);
+/* Frees what runs and waits. */
 void jupyter_run_done(struct jupyter_hub *h);
 /* An execution that an earlier server began. */
 void jupyter_inherit(struct api *a, struct live *l, struct cell *c);
+
+/* Comms have no reply. */
+static inline bool jupyter_is_cell(const struct jupyter_request *r) {
+    return r->reply != NULL;
+}
+/* The end of what runs: its reply, and the next. */
+void jupyter_over(struct jupyter_hub *h, uint64_t count);
+
+/* ---- jupyter_events.c ---- */
+void jupyter_events_init(struct jupyter_hub *h);
+void jupyter_events_done(struct jupyter_hub *h); /* no more is told */
+/* What runs says what it does in that record. */
+void jupyter_follow(struct jupyter_hub *h, struct record *rec);
+/* It ends without having run, or without a result. */
+void jupyter_fail(struct jupyter_request *r, const char *code, const char *why);
+/* The one who runs something reads again, or is gone. */
+void jupyter_unhold(struct jupyter_hub *h);
 
 /* ---- jupyter_messages.c ---- */
 void jupyter_hear(struct jupyter_client *c, const struct jupyter_in *m);

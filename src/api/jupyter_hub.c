@@ -60,7 +60,8 @@ static struct jupyter_hub *make(struct api *a, struct kernel *k) {
     jupyter_uuid(h->kernel, h->uuid);
     id_make("", h->session, sizeof h->session);
     h->last_activity = jupyter_now();
-    jupyter_run_init(h);
+    h->queue_end = &h->queue;
+    jupyter_events_init(h);
     h->kept_end = &h->kept;
     h->watcher = (struct kernel_watcher){.on_news = on_news, .arg = h};
     h->later = (struct deferred){.fn = on_later, .arg = h};
