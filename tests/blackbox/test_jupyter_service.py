@@ -88,7 +88,7 @@ def test_no_live_sandboxes_no_kernels(start_live: Starter) -> None:
 
 
 def test_idle_kernels_are_culled(start_live: Starter) -> None:
-    jupyter = Jupyter(start_live("--profiles", "base", "--jupyter-cull-seconds", "1").port)
+    jupyter = Jupyter(start_live("--profiles", "base", "--jupyter-cull-seconds", "3").port)
     with jupyter.open() as kernel:
         left = jupyter.kernel()
         assert eventually(lambda: jupyter.ask("GET", f"/api/kernels/{left}").status == 404)
