@@ -23,14 +23,14 @@ struct api {
     struct metrics metrics;
     struct keys keys;
     bool has_keys;
-    struct guard *guard;     /* per-key limits */
-    struct records *records; /* recent executions */
-    struct replays *replays; /* replies by Idempotency-Key */
+    struct guard *guard;      /* per-key limits */
+    struct records *records;  /* recent executions */
+    struct replays *replays;  /* replies by Idempotency-Key */
     struct jupyter_hub *hubs; /* Jupyter's kernels that somebody asked for */
-    struct named *named;     /* owned: sandboxes that dialects call by name, being made */
-    struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
-    unsigned alone;          /* pieces of work that go on without their clients */
-    int audit;               /* owned, or -1 */
+    struct named *named;      /* owned: sandboxes that dialects call by name, being made */
+    struct fetcher *fetcher;  /* owned: made when it is first needed; or NULL */
+    unsigned alone;           /* pieces of work that go on without their clients */
+    int audit;                /* owned, or -1 */
     uint64_t started_ns;
     /* draining */
     unsigned active;

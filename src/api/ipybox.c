@@ -6,6 +6,7 @@
 #include "api/ipybox.h"
 
 #include "api/handlers.h"
+#include "api/jupyter.h"
 #include "api/named.h"
 #include "api/running.h"
 #include "api/sandbox_files.h"
@@ -24,17 +25,11 @@
 
 /* ---- which sandbox ---- */
 
-static int fill(struct call *c, struct live_request *q, struct problem *p) {
-    (void)c, (void)p;
-    q->profile = xstrdup("auto");
-    return 0;
-}
-
 static void use(struct call *c, named_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
     if (!other) {
-        named_use(c, DIALECT, NAME, fill, then);
+        named_use(c, DIALECT, NAME, jupyter_fill, then);
         return;
     }
     struct live *l = live_find(c->api->o.engine, c->tenant, other, &e);

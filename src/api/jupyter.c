@@ -272,7 +272,8 @@ static void in_shared(struct call *c, struct live *l) {
     struct err e;
     AUTO_FREE char *env = field_dump(c->body, "env");
     struct asking *w = ask(c, true);
-    if (kernel_new(l, env, NULL, on_kernel, w, &e) == 0)
+    const struct kernel_request q = {.env = env};
+    if (kernel_new(l, &q, on_kernel, w, &e) == 0)
         return;
     c->state = NULL;
     c->state_done = NULL;

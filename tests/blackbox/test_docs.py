@@ -1,10 +1,10 @@
 """Every example in the README and in docs/ is run, and its output is what the page says.
 
 A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
-prints; SANDBOX, COMMAND and KERNEL stay. One that names the server of the
-pages talks to a real one, which has live sandboxes where the block needs them; "console with-keys"
-to one that wants the key in the file `secret`. The Python blocks of a page are one program; what
-it prints stands in its comments that begin with "prints"."""
+prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of
+the pages talks to a real one, which has live sandboxes where the block needs them; "console
+with-keys" to one that wants the key in the file `secret`. The Python blocks of a page are one
+program; what it prints stands in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ SAVE = f'for name in $(compgen -v | grep -x "{KEPT}"); do declare -p $name; done
 
 
 def wants_live(text: str) -> bool:
-    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "cloche sandbox", "cloche shell")
-    words = ("/v1/sandboxes", "/v1/sessions", "/api/kernel", "cloche sandbox", "cloche shell")
-    return any(word in text for word in words)
+    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel")
+    return any(word in text for word in (*words, "cloche sandbox", "cloche shell"))
 
 
 class Example(NamedTuple):

@@ -593,6 +593,7 @@ def test_a_kernel_that_lies_forges_nothing(kernel: Channels) -> None:
     assert kernel.ok("1").result == "1"
 
 
+@pytest.mark.once
 def test_payloads_have_a_bound(kernel: Channels) -> None:
     run = kernel.run(
         "channel = input.__globals__['channel']\n"
@@ -602,6 +603,7 @@ def test_payloads_have_a_bound(kernel: Channels) -> None:
     assert run.reply["status"] == "ok" and 10 <= len(run.reply["payload"]) <= 16
 
 
+@pytest.mark.once
 def test_a_flood_for_who_only_looks_on(jupyter: Jupyter) -> None:
     """It is cut off, and the one who runs it gets all."""
     ident = jupyter.kernel()
