@@ -109,15 +109,15 @@ static void on_event(struct watch *w, uint32_t events) {
     struct chan *c = w->arg;
     if (events & EPOLLOUT)
         flush(c);
-    if (c->fd >= 0 && !c->gone && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-        if (c->paused) { /* a hang-up cannot be masked; the message loop would not see it */
-            struct err e;
-            err_set(&e, EPIPE, "the other end is gone");
-            gone(c, &e);
-        } else {
-            chan_pump(c);
-        }
-    }
+    if (c->fd < 0 || c->gone || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    if (!c->paused) {
+        chan_pump(c);
+    } else if (events & (EPOLLHUP | EPOLLERR)) { /* cannot be masked; nobody else would see it */
+        struct err e;
+        err_set(&e, EPIPE, "the other end is gone");
+        gone(c, &e);
+    } /* else it was paused in this turn, after we were told of the message */
 }
 
 int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -291,6 +292,34 @@ static void a_paused_channel_hears_of_its_peers_end(void **state) {
     assert_int_equal(goners, 1);
 }
 
+static void pause_it(struct watch *w, uint32_t events) {
+    char byte;
+    (void)events;
+    assert_int_equal(read(w->fd, &byte, 1), 1);
+    chan_pause(&chan);
+}
+
+static void a_message_of_the_turn_in_which_it_is_paused_waits(void **state) {
+    struct watch first = {.fd = -1, .fn = pause_it};
+    struct err e;
+    int ends[2];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(loop_watch(loop, &first, ends[0], EPOLLIN, &e), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1); /* told of first */
+    peer_sends(0);
+    run_once();
+    assert_int_equal(messages, 0);
+    assert_int_equal(goners, 0);
+    loop_unwatch(loop, &first);
+    close(ends[0]);
+    close(ends[1]);
+    chan_resume(&chan);
+    renew_loop();
+    run_once();
+    assert_int_equal(messages, 1);
+}
+
 static void one_wake_up_does_bounded_work(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 100; i++)
@@ -320,6 +349,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_paused_channel_reads_nothing_until_it_goes_on, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_paused_channel_hears_of_its_peers_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_message_of_the_turn_in_which_it_is_paused_waits, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(one_wake_up_does_bounded_work, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
