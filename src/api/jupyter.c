@@ -19,6 +19,7 @@
 #define DEFAULT_SPEC "python3"
 #define ALIAS        "python" /* what ipybox asks for */
 #define ISOLATED     "-isolated"
+#define SHARERS      4           /* kernels for which a shared sandbox has memory */
 #define SHARED       "default"   /* the sandbox of the default kernelspec */
 #define PROFILE      "(profile)" /* members of a body that no client can set: see chosen() */
 #define SPEC         "(spec)"
@@ -268,11 +269,27 @@ static struct asking *ask(struct call *c, bool made) {
     return w;
 }
 
+static uint32_t less(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* One kernel of many has what a live sandbox usually has. */
+static void limit_own(const struct config *g, const struct live *l, struct config_limits *ret) {
+    const struct config_limits *most = live_limits(l), *own = &g->live_kernel;
+    uint32_t memory = own->memory_mb ? own->memory_mb : g->live.memory_mb;
+    uint32_t cpus = own->cpus_percent ? own->cpus_percent : g->live.cpus_percent;
+    *ret = (struct config_limits){.memory_mb = less(memory, most->memory_mb),
+                                  .cpus_percent = less(cpus, most->cpus_percent)};
+}
+
 static void in_shared(struct call *c, struct live *l) {
+    struct config_limits own;
     struct err e;
     AUTO_FREE char *env = field_dump(c->body, "env");
     struct asking *w = ask(c, true);
-    const struct kernel_request q = {.env = env};
+    limit_own(c->api->config, l, &own);
+    const struct kernel_request q = {.env = env,
+                                     .limits = c->api->o.engine->no_groups ? NULL : &own};
     if (kernel_new(l, &q, on_kernel, w, &e) == 0)
         return;
     c->state = NULL;
@@ -282,7 +299,7 @@ static void in_shared(struct call *c, struct live *l) {
 }
 
 /* As long as sandboxes may live. */
-int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
+static int fill(struct call *c, struct live_request *q, struct problem *p) {
     const struct config *g = c->api->config;
     (void)p;
     q->profile = xstrdup(field_str(c->body, PROFILE, "auto"));
@@ -295,10 +312,23 @@ int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
     return 0;
 }
 
+/* Room for some kernels that use all they may, and for all to compute at once. */
+int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
+    const struct config *g = c->api->config;
+    uint32_t budget = g->memory_budget_mb ? g->memory_budget_mb / 2 : UINT32_MAX;
+    uint32_t most = less(SHARERS * g->live.memory_mb, less(g->maxima.memory_mb, budget));
+    if (fill(c, q, p) < 0)
+        return -1;
+    if (q->limits.memory_mb < most)
+        q->limits.memory_mb = most;
+    q->limits.cpus_percent = g->maxima.cpus_percent;
+    return 0;
+}
+
 static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
     *q = (struct live_request){.tenant = xstrdup(c->tenant), .most_of_tenant = c->limits.sandboxes};
     q->env = field_dump(c->body, "env");
-    return jupyter_fill(c, q, p);
+    return fill(c, q, p);
 }
 
 static void reply_isolated(struct outlet *o, struct live *l) {

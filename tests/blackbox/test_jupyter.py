@@ -86,6 +86,18 @@ def test_a_kernel_has_its_environment(jupyter: Jupyter) -> None:
         assert kernel.ok("import os; os.environ['KERNEL_USERNAME']").result == "'ann'"
 
 
+def test_a_kernel_has_limits_of_its_own(jupyter: Jupyter) -> None:
+    with jupyter.open() as one, jupyter.open() as other:
+        other.ok("kept = 1")
+        run = one.run("a = []\nwhile True: a.append(b'x' * (1 << 20))")
+        assert run.reply["ename"] == "KernelDied" and "512 MB" in run.reply["evalue"], run.reply
+        assert other.ok("kept").result == "1"
+        (box,) = jupyter.client.listed()["sandboxes"]
+        assert box["limits"]["memory_mb"] == 2048
+        limits = [kernel["limits"] for kernel in box["kernels"]]
+        assert [x and x["memory_mb"] for x in limits] == [None, 512, 512]
+
+
 def test_kernels_share_files_and_isolated_ones_do_not(jupyter: Jupyter) -> None:
     with jupyter.open() as one, jupyter.open() as other:
         one.ok("x = 1\nopen('shared', 'w').write('here')")
