@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_QUEUE   256
-#define QUEUE_BYTES (64u << 20)
-#define ABORTED     "{\"status\":\"aborted\"}"
+#define MAX_QUEUE      256
+#define QUEUE_BYTES    (64u << 20)
+#define NO_CPU_LIMIT_S 10000000u /* of what an engine's timers can count in */
+#define ABORTED        "{\"status\":\"aborted\"}"
 
 /* ---- requests ---- */
 
@@ -124,7 +125,7 @@ static int start(struct jupyter_hub *h, struct jupyter_request *r, struct proble
     uint32_t seconds = h->api->config->http.jupyter_timeout_s, most = UINT32_MAX / 1000;
     const struct config_limits limits = {.timeout_ms = seconds && seconds < most ? seconds * 1000
                                                                                  : UINT32_MAX,
-                                         .cpu_seconds = UINT32_MAX};
+                                         .cpu_seconds = NO_CPU_LIMIT_S};
     const struct play_options o = {
         .stream = true, .op = r->op, .extra = r->extra, .tag = tag, .limits = &limits};
     if (!l) {
