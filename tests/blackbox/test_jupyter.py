@@ -135,6 +135,9 @@ def test_sessions(jupyter: Jupyter) -> None:
     refused(jupyter.ask("PATCH", path, {"path": "x"}), 404)
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "kernel": {"id": "nope"}}), 404)
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d" * 5000}), 400, "path")
+    refused(jupyter.ask("POST", "/api/sessions", {"path": "\1" * 1000}), 400, "path", "JSON")
+    for env in ({"A": 1}, [1], {"A": {"B": "c" * 100000}}, {"A": "\1" * 10000}):
+        refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "env": env}), 422)
     assert len(jupyter.get("/api/kernels")) == 1
 
 
