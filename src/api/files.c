@@ -153,6 +153,13 @@ static void whole(struct http_req *r) {
         no_file(c, u);
         return;
     }
+    if (!http_form_is_whole(r)) {
+        call_problem(c, &(struct problem){.status = 400,
+                                          .code = "bad_form",
+                                          .message = "the form ends without its last boundary",
+                                          .remediation = "send all of it"});
+        return;
+    }
     hash_upload(u, hash);
     if (u->repeat) {
         replay_answer(u->repeat, c, hash);

@@ -161,15 +161,12 @@ int cwd_check(const json_t *body, struct problem *p) {
                : problem_plain(p, 422, "bad_value", "cwd has more than 4095 bytes");
 }
 
+/* As JSON, escapes included: that is what is kept, in a journal that has a bound. */
 int env_check_kept(const json_t *body, struct problem *p) {
-    const char *key;
-    json_t *value;
-    size_t size = 0;
-    json_object_foreach(json_object_get(body, "env"), key, value) size +=
-        strlen(key) + json_string_length(value) + 2;
-    if (size > ENV_KEPT_MAX)
+    const json_t *env = json_object_get(body, "env");
+    if (json_is_object(env) && json_dumpb(env, NULL, 0, JSON_COMPACT) > ENV_KEPT_MAX)
         return problem_plain(p, 422, "bad_value",
-                             "env has more than 32768 bytes; write them to a file");
+                             "env has more than 32768 bytes as JSON; write them to a file");
     return env_check(body, p);
 }
 

@@ -15,8 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#define KEPT_MAX (8u << 20) /* bytes for a client that is away */
-#define SLOW_MAX (8u << 20) /* bytes that wait for one who only looks on; more: it is cut off */
+#define KEPT_MAX (8u << 20)  /* bytes for a client that is away */
+#define SLOW_MAX (8u << 20)  /* bytes that wait for one who only looks on; more: it is cut off */
+#define HELD_MAX (64u << 20) /* the same for the one whose cell runs: it hears what others do */
 
 /* ---- names ---- */
 
@@ -142,7 +143,17 @@ static void send(struct jupyter_client *c, const struct jupyter_out *m) {
  * for (see jupyter_run.c), the others are not. */
 static bool is_too_slow(const struct jupyter_hub *h, const struct jupyter_client *c) {
     bool waited_for = h->running && h->running->client == c;
-    return !waited_for && ws_backlog(c->ws) > SLOW_MAX;
+    return ws_backlog(c->ws) > (waited_for ? HELD_MAX : SLOW_MAX);
+}
+
+static void send_or_cut(struct jupyter_hub *h, struct jupyter_client *c,
+                        const struct jupyter_out *m) {
+    if (!is_too_slow(h, c)) {
+        send(c, m);
+        return;
+    }
+    ws_close(c->ws, WS_TRY_LATER, "the client does not read what the kernel says");
+    jupyter_leave(c);
 }
 
 static void drop_oldest(struct jupyter_hub *h) {
@@ -171,12 +182,7 @@ void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
     }
     for (struct jupyter_client *c = h->clients, *next; c; c = next) {
         next = c->next;
-        if (is_too_slow(h, c)) {
-            ws_close(c->ws, WS_TRY_LATER, "the client does not read what the kernel says");
-            jupyter_leave(c);
-        } else {
-            send(c, m);
-        }
+        send_or_cut(h, c, m);
     }
     jupyter_out_free(m);
 }
@@ -190,8 +196,8 @@ void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
         keep(h, m);
         return;
     }
-    if (c)
-        send(c, m);
+    if (c && c->hub) /* else it was cut off while it was answered */
+        send_or_cut(h, c, m);
     jupyter_out_free(m);
 }
 

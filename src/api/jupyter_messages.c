@@ -15,15 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HEADER 8192 /* bytes; it comes back with each message */
+#define MAX_HEADER   8192         /* bytes; it comes back with each message */
+#define QUESTION_MAX (512u << 10) /* bytes: many may wait in memory for a busy kernel */
 
 /* ---- without the kernel's word ---- */
 
 static void answer(struct jupyter_client *c, const struct jupyter_in *m, const char *reply,
                    const char *content) {
     struct jupyter_request *r = jupyter_request(c, m, reply);
-    jupyter_state(c->hub, r->parent, "busy");
-    jupyter_state(c->hub, r->parent, "idle");
+    jupyter_state(r->hub, r->parent, "busy"); /* may cut the client off: it has no hub then */
+    jupyter_state(r->hub, r->parent, "idle");
     jupyter_reply(r, content);
     jupyter_request_free(r);
 }
@@ -237,8 +238,9 @@ static void do_question(struct jupyter_client *c, const struct jupyter_in *m) {
     r->next = c->hub->asked;
     c->hub->asked = r;
     jupyter_state(c->hub, r->parent, "busy");
-    err_user(&e, "no_such_kernel", "the kernel is gone");
-    if (!k || kernel_query(k, q->op, members.data + 1, on_answer, r, &e) < 0)
+    err_user(&e, "no_such_kernel", "the kernel is gone, or the question too long");
+    if (!k || members.len > QUESTION_MAX ||
+        kernel_query(k, q->op, members.data + 1, on_answer, r, &e) < 0)
         on_answer(r, NULL, 0, &e);
 }
 

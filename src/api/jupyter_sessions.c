@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT 4096 /* bytes of a path or name: it is kept in a journal */
+#define MAX_TEXT 4096 /* bytes of a path or name, as JSON: it is kept in a journal */
 
 static const struct field which_fields[] = {
     {.name = "id", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .help = "one that is there"},
@@ -24,9 +24,10 @@ static const struct field session_fields[] = {
     {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
     {.name = "type", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
     {.name = "kernel", .type = FIELD_OBJECT, .flags = FIELD_NULLABLE, .of = &which_schema},
+    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX | FIELD_NULLABLE, .max = RUN_MAX_ENV},
 };
 const struct schema jupyter_session_schema = {
-    .name = "JupyterSession", .fields = session_fields, .n = 4, .open = true, .any_type = true};
+    .name = "JupyterSession", .fields = session_fields, .n = 5, .open = true, .any_type = true};
 
 /* ---- in labels ---- */
 
@@ -122,11 +123,12 @@ void do_jupyter_sessions(struct call *c) {
 static bool texts_are_good(struct call *c) {
     static const char *const members[] = {"path", "name", "type"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        if (strlen(field_str(c->body, members[i], "")) <= MAX_TEXT)
+        const json_t *text = json_object_get(c->body, members[i]);
+        if (!json_is_string(text) || json_dumpb(text, NULL, 0, JSON_ENCODE_ANY) <= MAX_TEXT + 2)
             continue;
         struct problem p = {
             .status = 400, .code = "bad_value", .remediation = "choose a shorter one"};
-        snprintf(p.text, sizeof p.text, "%s has more than %d bytes", members[i], MAX_TEXT);
+        snprintf(p.text, sizeof p.text, "%s has more than %d bytes as JSON", members[i], MAX_TEXT);
         call_problem(c, &p);
         return false;
     }

@@ -258,6 +258,11 @@ static void upload_whole(struct http_req *r) {
         no_file(c);
         return;
     }
+    if (!http_form_is_whole(r)) {
+        runtime_error(c, 400, "bad_form",
+                      "the form ends without its last boundary; send all of it");
+        return;
+    }
     wire_begin(&o, WIRE_I_PLACE);
     wire_put_str(&o, u->box.path);
     wire_put_u32(&o, 0644);

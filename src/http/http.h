@@ -90,6 +90,8 @@ struct http_part {
  * has come. -1 when the request is not of that kind. */
 int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct http_part *p),
                    http_fn *end);
+/* In `end`: false when the form's last boundary is missing, so that its last part is cut off. */
+bool http_form_is_whole(const struct http_req *r);
 
 /* As it comes, until there is a reply; `end` when all has come. When the reply
  * is there before, the rest is read and thrown away, so that a client that first sends and then

@@ -70,6 +70,10 @@ int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const s
     return 0;
 }
 
+bool http_form_is_whole(const struct http_req *r) {
+    return r->form_whole;
+}
+
 void http_take_stream(struct http_req *r,
                       void (*piece)(struct http_req *r, const char *data, size_t len),
                       http_fn *end) {
@@ -107,12 +111,34 @@ static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
     throw_away(r, len);
 }
 
+/* The last bytes of a form: what may come behind its last boundary confuses the library. */
+static void keep_tail(struct http_req *r, const char *data, size_t len) {
+    size_t cap = sizeof r->form_tail, more = len < cap ? len : cap;
+    size_t old = r->form_tail_len + more > cap ? cap - more : r->form_tail_len;
+    memmove(r->form_tail, r->form_tail + r->form_tail_len - old, old);
+    memcpy(r->form_tail + old, data + len - more, more);
+    r->form_tail_len = old + more;
+}
+
+static bool has_last_boundary(const struct http_req *r) {
+    const char *type = http_header(r, "Content-Type");
+    const char *at = type ? strcasestr(type, "boundary=") : NULL;
+    AUTO_BUF last = BUF_INIT;
+    if (!at)
+        return false;
+    at += strlen("boundary=");
+    bool quoted = *at == '"';
+    buf_addf(&last, "--%.*s--", (int)strcspn(at + quoted, quoted ? "\"" : "; \t"), at + quoted);
+    return memmem(r->form_tail, r->form_tail_len, last.data, last.len) != NULL;
+}
+
 void http_body_data(struct http_req *r, const char *data, size_t len) {
     r->bytes_in += len;
     r->step_bytes += len;
     if (r->refused || r->response || r->queued || r->form_stopped) {
         throw_away(r, len);
     } else if (r->form) {
+        keep_tail(r, data, len);
         MHD_post_process(r->form, data, len);
     } else if (r->stream) {
         r->stream(r, data, len);
@@ -130,7 +156,8 @@ void http_body_end(struct http_req *r) {
         return;
     r->body_done = true;
     if (r->form) {
-        MHD_destroy_post_processor(r->form); /* hands over what it still holds */
+        /* Hands over what it still holds. */
+        r->form_whole = MHD_destroy_post_processor(r->form) == MHD_YES || has_last_boundary(r);
         r->form = NULL;
     }
     if (r->form_stopped || r->response)

@@ -71,6 +71,9 @@ struct http_req {
     struct MHD_PostProcessor *form; /* owned */
     bool (*piece)(struct http_req *r, const struct http_part *p);
     bool form_stopped;
+    bool form_whole; /* it had its last boundary */
+    char form_tail[256];
+    size_t form_tail_len;
     void (*stream)(struct http_req *r, const char *data, size_t len);
     bool on_hold;   /* asleep before its body */
     bool beginning; /* on_request is being called */

@@ -135,6 +135,9 @@ def test_sessions(jupyter: Jupyter) -> None:
     refused(jupyter.ask("PATCH", path, {"path": "x"}), 404)
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "kernel": {"id": "nope"}}), 404)
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d" * 5000}), 400, "path")
+    refused(jupyter.ask("POST", "/api/sessions", {"path": "\1" * 1000}), 400, "path", "JSON")
+    for env in ({"A": 1}, [1], {"A": {"B": "c" * 100000}}, {"A": "\1" * 10000}):
+        refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "env": env}), 422)
     assert len(jupyter.get("/api/kernels")) == 1
 
 
@@ -402,6 +405,32 @@ def test_a_slow_client_holds_its_own_cell_only(jupyter: Jupyter) -> None:
         with jupyter.open() as other:
             assert other.ok("'free'").result == "'free'"
         slow.until(printed("the end"))
+
+
+def test_one_who_runs_a_cell_and_reads_nothing_is_cut_off(jupyter: Jupyter) -> None:
+    """What others ask comes to it as well: it must not pile up without a bound."""
+    ident = jupyter.kernel()
+    header = {"msg_id": "x", "msg_type": "kernel_info_request", "pad": "y" * 8000}
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": {}}
+    text = frame(TEXT, json.dumps(message).encode())
+    with jupyter.open(ident) as slow, jupyter.open(ident) as other:
+        slow.start("input()")
+        slow.until(lambda m: bool(m["msg_type"] == "input_request"))
+        for _ in range(200):  # each time 64 questions, of which two messages of 8 KB go to all
+            other.socket.send(text * 64)
+            for _ in range(64):
+                other.until(lambda m: bool(m["msg_type"] == "kernel_info_reply"))
+            other.strays.clear()
+            if jupyter.get(f"/api/kernels/{ident}")["connections"] == 1:
+                return
+    raise AssertionError("it was not cut off")
+
+
+def test_a_question_that_is_too_long_gets_an_empty_answer(kernel: Channels) -> None:
+    asked = {"code": "prin", "cursor_pos": 4}
+    assert "print" in kernel.ask("complete_request", **asked).reply["matches"]
+    asked["code"] += "\n" + "#" * (600 << 10)
+    assert kernel.ask("complete_request", **asked).reply["matches"] == []
 
 
 # ---- comms ----

@@ -425,6 +425,18 @@ def test_what_is_in_the_way(session: Session) -> None:
             assert (reply.status, reply.json["error"]["code"]) == (409, "path_taken"), name
 
 
+def test_a_form_without_its_end_changes_nothing(session: Session) -> None:
+    """A client that died may look as if it had sent all: its length may be right."""
+    session.upload("a", b"old")
+    place, body = session.at("upload"), part(b"new" * 1000, filename="a")
+    for cut in (3, 4, 100, 2000):
+        reply = ask(session.port, "POST", place, body[:-cut], FORM | session.headers)
+        assert reply.status == 400 and "last boundary" in reply.json["detail"], reply
+    assert ask(session.port, "GET", session.at("download") + "/a").body == b"old"
+    for more in (b"\r\n", b"what a form may have at its end"):
+        assert ask(session.port, "POST", place, body + more, FORM | session.headers).status == 200
+
+
 def test_an_upload_needs_a_file(session: Session) -> None:
     place = session.at("upload")
     missing = {"type": "missing", "loc": ["body", "file"], "msg": "Field required", "input": None}
