@@ -138,10 +138,20 @@ class Exit(ExitAutocall):
         raise SystemExit(*([] if code is None else [code]))
 
 
+def _run_to_end(task: Any, loop: Any) -> Any:
+    try:
+        return loop.run_until_complete(task)
+    except RuntimeError:
+        if task.done() or loop.is_running() or loop.is_closed():
+            raise
+    # The end of an earlier cell stopped it, which had been interrupted just before that.
+    return loop.run_until_complete(task)
+
+
 def _interrupted(task: Any, loop: Any) -> Any:
     """Ends the rest of a cell that was interrupted while it awaited; its result."""
     task.cancel()
-    result = loop.run_until_complete(task)
+    result = _run_to_end(task, loop)
     late = getattr(result, "error_in_exec", None)
     if isinstance(late, asyncio.CancelledError):
         exc = KeyboardInterrupt().with_traceback(late.__traceback__)
@@ -157,7 +167,7 @@ def run_coroutine(coro: Any) -> Any:
         loop._stopping = False
     task = loop.create_task(coro)
     try:
-        return loop.run_until_complete(task)
+        return _run_to_end(task, loop)
     except KeyboardInterrupt:
         if task.done():
             raise

@@ -504,6 +504,17 @@ def test_a_cells_own_handler_ends_with_it(kernel: Kernel) -> None:
     assert kernel.collect(started).status == "interrupted"
 
 
+def test_a_stop_that_an_earlier_cell_left_ends_no_later_one(kernel: Kernel) -> None:
+    """As an interrupt leaves it that comes between the end of an await and that of its loop."""
+    kernel.run(
+        "from IPython.core.async_helpers import get_asyncio_loop\n"
+        "loop = get_asyncio_loop()\n_ = loop.call_soon(loop.stop)"
+    )
+    assert kernel.run("import asyncio\nawait asyncio.sleep(0.01)\n5").text == "5"
+    mine = kernel.run("await asyncio.sleep(0)\nraise RuntimeError('mine')")
+    assert mine.error["value"] == "mine"
+
+
 def test_an_interrupt_of_nothing_is_harmless(kernel: Kernel) -> None:
     kernel.run("x = 1")
     for _ in range(50):
