@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define PIECE     4096
-#define PIECE_MAX (16u << 20)
-#define LONGEST   4 /* bytes of a character */
+#define PIECE_MAX (4u << 20) /* it is written in one go, while all others wait */
+#define LONGEST   4          /* bytes of a character */
 
 /* ---- whole ---- */
 

@@ -87,13 +87,25 @@ static size_t utf8_span(const unsigned char *p, size_t len, bool *ret_good) {
     return n;
 }
 
+/* Not by printf: a text of millions of these would hold up everybody for seconds. */
+static void add_unit(struct buf *b, unsigned unit) {
+    static const char digits[] = "0123456789abcdef";
+    const char text[] = {'\\',
+                         'u',
+                         digits[unit >> 12 & 15],
+                         digits[unit >> 8 & 15],
+                         digits[unit >> 4 & 15],
+                         digits[unit & 15]};
+    buf_add(b, text, sizeof text);
+}
+
 static void escape_ascii(struct buf *b, unsigned char c) {
     static const char letters[0x80] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
                                        ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
     if (letters[c])
         buf_add(b, (const char[]){'\\', letters[c]}, 2);
     else
-        buf_addf(b, "\\u%04x", c);
+        add_unit(b, c);
 }
 
 /* The character at p (n bytes) is well-formed; may it stand in a JSON string as it is? */
@@ -109,9 +121,9 @@ static void escape_one(struct buf *b, const unsigned char *p, size_t n) {
     if (n == 1)
         escape_ascii(b, p[0]);
     else if (n == 2)
-        buf_addf(b, "\\u%04x", p[1]);
+        add_unit(b, p[1]);
     else
-        buf_addf(b, "\\u20%02x", p[2] - 0x80u);
+        add_unit(b, 0x2000u | (p[2] - 0x80u));
 }
 
 bool json_is_utf8(const char *text, size_t len) {
