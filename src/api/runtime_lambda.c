@@ -196,7 +196,10 @@ static json_t *program(const struct call *c, uint32_t timeout_s) {
                      (json_int_t)cfg->maxima.cpu_seconds, "pids",
                      (json_int_t)(cfg->http.runtime_pids < cfg->maxima.pids ? cfg->http.runtime_pids
                                                                             : cfg->maxima.pids),
-                     "output_bytes", (json_int_t)cfg->maxima.output_bytes);
+                     "output_bytes",
+                     (json_int_t)(cfg->live.output_bytes < cfg->maxima.output_bytes
+                                      ? cfg->live.output_bytes
+                                      : cfg->maxima.output_bytes));
 }
 
 void do_runtime_lambda(struct call *c) {

@@ -301,3 +301,8 @@ def test_too_many(start_service: Callable[..., Service]) -> None:
     assert reply.status == 503 and reply.header("retry-after")
     assert reply.json["detail"]["error_code"] == "Sandbox.TooManyRequestsExection"
     assert ask(service.port, "GET", "/health").status == 200
+
+
+def test_what_a_handler_prints_is_bounded_as_in_sessions(service: Service) -> None:
+    reply = call(service.port, "def handler(event): print('x' * (20 << 20))")
+    assert 0.9 < len(reply["stdout"]) / (16 << 20) <= 1 and reply["stdout"].endswith("[truncated]")
