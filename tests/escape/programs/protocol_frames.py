@@ -23,7 +23,8 @@ def text(data):
 
 def done(how=0, code=0, name=b"", value=b"", lines=()):
     packed = struct.pack("=IIQ", how, code, 0) + text(name) + text(value)
-    return frame("K_DONE", packed + struct.pack("=I", len(lines)) + b"".join(map(text, lines)))
+    packed += struct.pack("=I", len(lines)) + b"".join(map(text, lines))
+    return frame("K_DONE", packed + struct.pack("=I", 0))  # no handler, nothing that it returned
 
 
 print("before", flush=True)
