@@ -179,6 +179,13 @@ def private(caller: Caller, code: str, *args: str, **options: Any) -> dict[str, 
     return result | {"exit_status": done.returncode}
 
 
+def owner(pid: int) -> int | None:
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid
+    except FileNotFoundError:
+        return None
+
+
 def supervisors(caller: Caller) -> set[int]:
     """The command lines, wardens and servers that run as this user; all else dies with them."""
     uid = int(caller.before[1].split("=")[1])
@@ -186,7 +193,7 @@ def supervisors(caller: Caller) -> set[int]:
         process.pid
         for process in processes()
         if process.role in ("cloche", "cloche-warden", "cloche-server")
-        and Path(f"/proc/{process.pid}").stat().st_uid == uid
+        and owner(process.pid) == uid
     }
 
 
