@@ -254,8 +254,12 @@ void processes_exited(struct live *l, uint32_t number, int status) {
     p = find(l, number);
     if (!p)
         return;
-    bool never = p->state != PROCESS_READY;
-    end(p, status, !never ? NULL : p->why[0] ? p->why : "it died before it was ready");
+    const char *why = NULL;
+    if (p->state != PROCESS_READY && p->why[0])
+        why = p->why;
+    else if (p->state != PROCESS_READY && !p->doomed)
+        why = "it died before it was ready";
+    end(p, status, why);
 }
 
 void processes_frame(struct live *l, struct wire_in *in) {
