@@ -500,6 +500,10 @@ void cell_limit(struct cell *c, enum limit_kind kind) {
 
 /* ---- its time ---- */
 
+static uint64_t grace_ns(const struct cell *c) {
+    return (uint64_t)c->kernel->live->engine->config.live_grace_ms * 1000000u;
+}
+
 void cell_stop(struct cell *c, enum cell_stop why) {
     struct live *l = c->kernel->live;
     if (c->finishing)
@@ -510,7 +514,7 @@ void cell_stop(struct cell *c, enum cell_stop why) {
             c->limit = LIMIT_TIME;
         else if (why == STOP_CPU)
             c->limit = LIMIT_CPU;
-        c->left_ns = (uint64_t)l->engine->config.live_grace_ms * 1000000u;
+        c->left_ns = grace_ns(c) - grace_ns(c) / 10;
         if (!l->paused)
             loop_timer(l->engine->loop, &c->timer, now_ns() + c->left_ns);
         kernel_hold(c->kernel, false);
@@ -531,10 +535,15 @@ void cell_interrupt(struct cell *c) {
 
 static void on_timer(struct timer *t) {
     struct cell *c = t->arg;
-    if (c->stop == STOP_NONE)
+    if (c->stop == STOP_NONE) {
         cell_stop(c, STOP_TIMEOUT);
-    else
+    } else if (!c->asked_twice) { /* Python may sleep over a signal that comes as it falls asleep */
+        c->asked_twice = true;
+        loop_timer(c->kernel->live->engine->loop, t, now_ns() + grace_ns(c) / 10);
+        cell_stop(c, c->stop);
+    } else {
         kernel_kill(c->kernel);
+    }
 }
 
 /* The next look comes when the limit could be reached at the earliest. */

@@ -174,6 +174,7 @@ struct cell {
     const char *profile;
     enum cell_state state;
     enum cell_stop stop;
+    bool asked_twice; /* to stop */
     enum cell_status status;
     struct cell_request req;
     size_t size; /* of that */

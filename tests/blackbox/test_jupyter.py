@@ -427,10 +427,11 @@ def test_one_who_runs_a_cell_and_reads_nothing_is_cut_off(jupyter: Jupyter) -> N
 
 
 def test_a_question_that_is_too_long_gets_an_empty_answer(kernel: Channels) -> None:
-    asked = {"code": "prin", "cursor_pos": 4}
-    assert "print" in kernel.ask("complete_request", **asked).reply["matches"]
-    asked["code"] += "\n" + "#" * (600 << 10)
-    assert kernel.ask("complete_request", **asked).reply["matches"] == []
+    def matches(code: str) -> Any:
+        return kernel.ask("complete_request", code=code, cursor_pos=4).reply["matches"]
+
+    assert "print" in matches("prin")
+    assert matches("prin\n" + "#" * (600 << 10)) == []
 
 
 # ---- comms ----
