@@ -45,7 +45,7 @@ const struct setting settings[] = {
     {"log_level",        SETTING_LEVEL, 0, 0,             "info",      AT(log_level),
      SINCE("LOG_LEVEL"), .help = "error, warn, info or debug"},
     {"log_format",       SETTING_CHOICE, 0, 0,            "logfmt",    AT(log_format),
-     .words = "logfmt json", .help = "logfmt or json"},
+     SINCE("LOG_FORMAT"), .words = "logfmt json plain", .help = "plain is logfmt"},
     {"libexec",          SETTING_PATH, 0, 0,              NULL,        AT(libexec),
      .help = "where cloche-warden and its fellows are"},
 

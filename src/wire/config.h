@@ -77,7 +77,7 @@ struct config {
     char *cgroup;  /* auto, v2, v1, none */
     char *policy_allow, *policy_deny; /* modules of the policy `restricted`, with commas */
     uint32_t log_level;
-    char *log_format;                    /* logfmt, json */
+    char *log_format;                    /* logfmt, json, plain */
     uint32_t warden_restarts;            /* how often one had to be; not a setting */
     uint32_t max_sandboxes;              /* alive at once, ready ones included */
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness import Service, eventually, failed, run_cli
+from harness import Service, clean_env, eventually, failed, run_cli
 from raw_http import Raw, ask, execute, request, server_pid
 
 QUICK = ("--profiles", "base")
@@ -78,6 +78,12 @@ def test_the_format_is_a_setting() -> None:
     done = run_cli("config", "--log-format", "json")
     assert re.search(rb'log_format +"json" +--log-format', done.stdout)
     failed(run_cli("config", "--log-format", "xml"), "xml", "logfmt json")
+
+
+@pytest.mark.parametrize("word", ["json", "plain"])
+def test_the_format_by_contract_1s_variable(word: str) -> None:
+    done = run_cli("config", env=clean_env(LOG_FORMAT=word))
+    assert re.search(rf'log_format +"{word}" +LOG_FORMAT'.encode(), done.stdout), done
 
 
 @pytest.mark.parametrize("form", ["logfmt", "json"])
