@@ -1,10 +1,10 @@
 /* Sandbox Runtime: files out of a session, whole (download, preview) or in pieces as JSON
  * (readfile). A piece of text ends between two characters; what is cut off comes with the next. */
 
-#include "api/download.h"
 #include "api/handlers.h"
 #include "api/paths.h"
 #include "api/runtime.h"
+#include "api/sandbox_files.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "wire/wire.h"
@@ -48,28 +48,8 @@ static void open_file(struct box *b, box_fn *then) {
     box_ask(b, &o, then);
 }
 
-static void send_file(struct box *b, struct wire_in *in, const char *type) {
-    AUTO_FD fd = wire_take_fd(in);
-    struct stat st;
-    char tag[80];
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        box_fail(b, EIO, "init opened no file");
-        return;
-    }
-    snprintf(tag, sizeof tag, "\"%llx-%llx-%llx\"", (unsigned long long)st.st_ino,
-             (unsigned long long)st.st_ctim.tv_sec * 1000000000u + (unsigned)st.st_ctim.tv_nsec,
-             (unsigned long long)st.st_size);
-    download_reply(b->call,
-                   &(struct download){.tag = tag,
-                                      .name = name_of(b->path),
-                                      .modified = st.st_mtim.tv_sec,
-                                      .size = (uint64_t)st.st_size,
-                                      .type = type},
-                   &fd);
-}
-
 static void on_download(struct box *b, struct wire_in *in) {
-    send_file(b, in, NULL);
+    box_send_file(b, in, NULL);
 }
 
 static void download(struct call *c, struct live *l) {
@@ -107,7 +87,7 @@ static void on_preview(struct box *b, struct wire_in *in) {
         if (strcasecmp(shown[i].extension, extension(b->path)) == 0)
             type = shown[i].type;
     }
-    send_file(b, in, type);
+    box_send_file(b, in, type);
 }
 
 static void preview(struct call *c, struct live *l) {

@@ -57,7 +57,7 @@ static void put_entry(struct jw *j, const struct entry *f) {
 
 /* ---- GET ---- */
 
-static void send_file(struct box *b, struct wire_in *in, const char *type) {
+void box_send_file(struct box *b, struct wire_in *in, const char *type) {
     AUTO_FD fd = wire_take_fd(in);
     struct stat st;
     char tag[80];
@@ -79,7 +79,7 @@ static void send_file(struct box *b, struct wire_in *in, const char *type) {
 }
 
 static void on_file(struct box *b, struct wire_in *in) {
-    send_file(b, in, NULL);
+    box_send_file(b, in, NULL);
 }
 
 /* A cursor is the last page's last path, in hexadecimal: names hold any byte. */
@@ -193,7 +193,7 @@ static void on_typed_file(struct box *b, struct wire_in *in) {
     AUTO_BUF name = BUF_INIT;
     paths_disposition(name_of(b->path), &name);
     http_add_header(b->call->req, "Content-Disposition", name.data);
-    send_file(b, in, ((struct get *)b)->type);
+    box_send_file(b, in, ((struct get *)b)->type);
 }
 
 static bool no_file(struct box *b, int errnum) {

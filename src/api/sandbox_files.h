@@ -2,7 +2,7 @@
 /* The files of a live sandbox in the words of a dialect: what the native paths do, with another
  * reply. For api/ only. */
 
-#include "api/call.h"
+#include "api/box.h"
 
 /* It is done. */
 typedef void files_done_fn(struct call *c, const char *path);
@@ -12,6 +12,8 @@ typedef void files_done_fn(struct call *c, const char *path);
 void files_put(struct call *c, const char *id, const char *path, files_done_fn *done);
 void files_unpack(struct call *c, const char *id, const char *path, files_done_fn *done);
 
+/* The reply to I_OPEN: the bytes of the file that it brings. `type` NULL: an octet-stream. */
+void box_send_file(struct box *b, struct wire_in *in, const char *type);
 /* A file's bytes; a directory is no file. */
 void files_get(struct call *c, const char *id, const char *path, const char *type);
 /* 204; likewise. */
