@@ -38,6 +38,8 @@ def get(service: Service, path: str, *headers: str) -> Reply:
 
 def reload(service: Service) -> None:
     """SIGHUP, and the server's own word that it has read the keys."""
+    get(service, "/health")  # whatever it said at its start is there
+    service.drain()
     said = service.text().count("keys read") + service.text().count("keys not read")
     service.process.send_signal(signal.SIGHUP)
 

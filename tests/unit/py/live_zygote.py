@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -40,15 +41,20 @@ class Control:
         return text
 
     def receive(self) -> Optional[bytes]:
-        head = self._exactly(4)
-        return self._exactly(*struct.unpack("!I", head)) if head else None
+        select.select([self._socket], [], [])  # an interrupt may end the wait
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # all of it or nothing
+            head = self._exactly(4)
+            return self._exactly(*struct.unpack("!I", head)) if head else None
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def send(self, text: bytes) -> None:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # all of it or nothing
         try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             self._socket.sendall(struct.pack("!I", len(text)) + text)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def kernel(fds: list[int]) -> None:
