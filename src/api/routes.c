@@ -161,6 +161,7 @@ const struct route routes[] = {
       "names and sources", JSON_TYPE}, do_ipybox_modules, IN_IPYBOX},
     {{"GET", "/api", "Jupyter: the version", "jupyter", NULL, NULL, 200, "the version", JSON_TYPE},
      do_jupyter_version, IN_JUPYTER},
+    {{.method = "GET", .path = "/tree"}, do_jupyter_version, IN_JUPYTER}, /* "must one log in?" */
     {{"GET", "/api/status", "Jupyter: how much is there", "jupyter", NULL, NULL, 200,
       "since when, kernels, connections", JSON_TYPE}, do_jupyter_status, IN_JUPYTER},
     {{"GET", "/api/kernelspecs", "Jupyter: what kernels there can be", "jupyter", NULL, NULL, 200,

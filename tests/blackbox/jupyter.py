@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -15,11 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 from harness import eventually
 from http_client import Reply
 from live import Client
 from raw_ws import BINARY, TEXT, Socket, frame
 
+HERE = Path(__file__).parent
+SERVICES = HERE.parents[1] / "build/npm/node_modules/@jupyterlab/services"
+HANG_S = 300
 V1 = "v1.kernel.websocket.jupyter.org"
 Message = dict[str, Any]
 
@@ -315,3 +321,23 @@ def jupyter_server(place: Path, *options: str) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait()
+
+
+def use_services(port: int, *key: str) -> None:
+    """JupyterLab's client library against a server, all that it has of kernels and sessions."""
+    if not SERVICES.exists() or shutil.which("node") is None:
+        pytest.skip("@jupyterlab/services is not installed: script/setup --npm")
+    done = subprocess.run(
+        ["node", str(HERE / "lab_services.js"), f"http://127.0.0.1:{port}/", str(SERVICES), *key],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])  # behind what the library logs
+    assert found["specs"][0] == "python3" and found["info"] == "python"
+    assert found["text"] == "hello\n" and found["result"] == "42"
+    assert found["matches"] == ["number"] and found["input"] == "'typed'"
+    assert found["interrupted"] == "KeyboardInterrupt" and found["restarted"] == "NameError"
+    assert found["echo"] == {"data": {"b": 2}, "bytes": [1, 2, 3]}
+    assert found["sessions"] == 1 and found["after"] == []

@@ -1,8 +1,8 @@
-// JupyterLab's own client library against a server: argv is its URL and where the library is.
+// JupyterLab's own client library against a server: argv is its URL, where the library is, and a key.
 // Prints what it saw, as JSON.
 "use strict";
 
-const [, , url, where] = process.argv;
+const [, , url, where, token] = process.argv;
 const path = require("path");
 const modules = path.join(where, "..", "..");
 const lab = require(where);
@@ -12,6 +12,8 @@ async function main() {
   const settings = lab.ServerConnection.makeSettings({
     baseUrl: url,
     wsUrl: url.replace("http", "ws"),
+    token,
+    appendToken: Boolean(token),
     WebSocket,
     fetch,
     Request,

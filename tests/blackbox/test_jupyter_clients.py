@@ -18,11 +18,9 @@ import pytest
 
 import notebook_cells
 from harness import PYTHON, LiveService, eventually
-from jupyter import Channels, Jupyter, jupyter_server, printed
+from jupyter import HANG_S, Channels, Jupyter, jupyter_server, printed, use_services
 
 HERE = Path(__file__).parent
-HANG_S = 300
-SERVICES = HERE.parents[1] / "build/npm/node_modules/@jupyterlab/services"
 
 
 @pytest.fixture
@@ -144,19 +142,12 @@ def test_jupyter_server_in_gateway_mode(gateway: Jupyter, jupyter: Jupyter) -> N
 
 
 def test_services_of_jupyterlab(jupyter: Jupyter) -> None:
-    if not SERVICES.exists() or shutil.which("node") is None:
-        pytest.skip("@jupyterlab/services is not installed: script/setup --npm")
-    done = subprocess.run(
-        ["node", str(HERE / "lab_services.js"), f"http://127.0.0.1:{jupyter.port}/", str(SERVICES)],
-        capture_output=True,
-        text=True,
-        timeout=HANG_S,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])  # behind what the library logs
-    assert found["specs"][0] == "python3" and found["info"] == "python"
-    assert found["text"] == "hello\n" and found["result"] == "42"
-    assert found["matches"] == ["number"] and found["input"] == "'typed'"
-    assert found["interrupted"] == "KeyboardInterrupt" and found["restarted"] == "NameError"
-    assert found["echo"] == {"data": {"b": 2}, "bytes": [1, 2, 3]}
-    assert found["sessions"] == 1 and found["after"] == []
+    use_services(jupyter.port)
+
+
+# ---- VS Code: a few questions of its extension, then the same library ----
+
+
+def test_vs_code_without_a_key_is_not_asked_for_a_password(jupyter: Jupyter) -> None:
+    assert jupyter.ask("GET", "/hub/api").status == 404, "no hub"
+    assert jupyter.ask("GET", "/tree?").status == 200, "nobody has to log in"

@@ -11,7 +11,7 @@ from family import Family, drained, kill, one
 from harness import LiveService, eventually, run_cli
 from host import is_alive
 from http_client import ask
-from jupyter import Channels, Jupyter, printed, refused
+from jupyter import Channels, Jupyter, printed, refused, use_services
 from raw_http import Raw
 from raw_ws import handshake
 
@@ -62,6 +62,14 @@ def test_keys_in_jupyters_forms(keyed: tuple[LiveService, dict[str, str]]) -> No
         assert kernel.ok("import os; os.listdir()").result == "[]"  # another sandbox
     alice.wipe()
     bob.wipe()
+
+
+def test_vs_code_with_a_key(keyed: tuple[LiveService, dict[str, str]]) -> None:
+    service, keys = keyed
+    stranger = Jupyter(service.port)
+    assert stranger.ask("GET", "/hub/api").status == 404
+    assert stranger.ask("GET", "/tree?").status == 401
+    use_services(service.port, keys["alice"])
 
 
 def test_limits_answer_as_jupyters_errors_do(start_live: Starter) -> None:
