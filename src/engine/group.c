@@ -72,16 +72,32 @@ static struct knobs *common(const struct live *l) {
     return k;
 }
 
+/* Of `all` that the sandbox used, what those without a group of their own did. */
+static uint64_t cpu_apart_us(const struct live *l, uint64_t all) {
+    uint64_t below = l->cpu_below_us;
+    for (const struct process *p = l->processes; p; p = p->next) {
+        if (knobs_there(&p->knobs))
+            below += knobs_cpu_us(&p->knobs);
+    }
+    return all > below ? all - below : 0;
+}
+
+static struct knobs_usage usage_apart(const struct live *l) {
+    struct knobs_usage u = knobs_usage(common(l));
+    u.cpu_us = cpu_apart_us(l, u.cpu_us);
+    return u;
+}
+
 struct knobs_usage group_usage(struct process *p) {
     return knobs_there(&p->knobs) ? knobs_usage(&p->knobs)
            : p->was_own           ? p->last
-                                  : knobs_usage(common(p->live));
+                                  : usage_apart(p->live);
 }
 
 uint64_t group_cpu_us(const struct process *p) {
     return knobs_there(&p->knobs) ? knobs_cpu_us(&p->knobs)
            : p->was_own           ? p->last.cpu_us
-                                  : knobs_cpu_us(p->live->sandbox->knobs);
+                                  : cpu_apart_us(p->live, knobs_cpu_us(p->live->sandbox->knobs));
 }
 
 bool group_ran_out_of_memory(const struct process *p) {
@@ -117,6 +133,7 @@ void group_leave(struct process *p) {
         return;
     p->last = knobs_usage(&p->knobs);
     p->live->kills_below += knobs_kills(&p->knobs);
+    p->live->cpu_below_us += p->last.cpu_us;
     p->was_own = true;
     knobs_done(&p->knobs);
     wire_begin(&o, WIRE_W_LEFT);

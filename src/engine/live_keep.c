@@ -136,6 +136,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_uint(j, "last_number", l->last_number);
     jw_key_uint(j, "executions", l->executions);
     jw_key_uint(j, "cpu_base_us", l->sandbox->knobs->cpu_base_us);
+    jw_key_uint(j, "cpu_below_us", l->cpu_below_us);
 }
 
 static void write_now(struct deferred *d) {
@@ -306,6 +307,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->last_number = (uint32_t)number_of(o, "last_number") + AHEAD;
     l->executions = number_of(o, "executions");
     l->sandbox->knobs->cpu_base_us = number_of(o, "cpu_base_us");
+    l->cpu_below_us = number_of(o, "cpu_below_us");
     return 0;
 }
 

@@ -292,9 +292,9 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak, cpu_us;
-    uint64_t kills_below;    /* in control groups of kernels that are gone */
-    struct journal *journal; /* owned; NULL: it ends with this server */
-    uint32_t to_come;        /* processes that an earlier server had */
+    uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
+    struct journal *journal;            /* owned; NULL: it ends with this server */
+    uint32_t to_come;                   /* processes that an earlier server had */
     struct deferred write_later, free_later;
 };
 

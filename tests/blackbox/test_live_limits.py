@@ -103,6 +103,24 @@ def test_processor_time_is_held_to_the_kernels_share(box: Box) -> None:
     assert used < 500, used  # of a second; a tenth of it, and what a period lets it run over
 
 
+def test_processor_time_of_a_kernel_with_limits_is_not_its_neighbours(roomy: LiveService) -> None:
+    burn = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
+    waits = "import os, time\nwhile not os.path.exists('burnt'): time.sleep(0.01)"
+    with Client(roomy.port).box(limits={"memory_mb": 512, "cpu_seconds": 1}) as box:
+        own = box.kernel(limits=LITTLE)
+        with box.later(waits) as runs:
+            used = sum(box.run(burn, kernel_id=own)["usage"]["cpu_ms"] for _ in range(3))
+            assert used >= 1800, used
+            box.run("open('burnt', 'w').close()", kernel_id=own)
+            ran = runs.reply().json
+        assert ran["status"] == "ok" and ran["usage"]["cpu_ms"] < used, ran
+        with box.later(waits.replace("burnt", "gone")) as runs:
+            box.ask("DELETE", f"/kernels/{own}")
+            box.run("open('gone', 'w').close()", kernel_id=box.kernel())
+            ran = runs.reply().json
+        assert ran["status"] == "ok" and ran["usage"]["cpu_ms"] < 1000, ran
+
+
 def test_limits_and_use_are_shown(box: Box) -> None:
     own = box.kernel(limits={"memory_mb": 100, "cpus": 0.5})
     box.run("x = bytearray(30 << 20)", kernel_id=own)

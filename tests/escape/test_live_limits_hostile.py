@@ -68,7 +68,8 @@ def test_a_neighbour_lives_through(live_service: LiveService, box: Box, code: st
             "import os\nos.path.exists('/tmp/fill') and os.unlink('/tmp/fill')", kernel_id=other
         )
         box.run("open('enough', 'w').close()", kernel_id=other)
-        assert runs.reply().json["status"] == "ok"
+        ran = runs.reply().json
+        assert ran["status"] == "ok", ran
     assert box.text("mine") == "'here'"
     box.ask("DELETE", f"/kernels/{own}")
     assert eventually(lambda: not has_subs(live_service))
