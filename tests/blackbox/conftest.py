@@ -125,10 +125,13 @@ def live_service(live_session: LiveService) -> Iterator[LiveService]:
 
 @pytest.fixture
 def start_live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveService]]:
-    """Starts such services with options of the test's own; each must leave nothing."""
+    """Starts such services with options of the test's own; each must leave nothing. One profile
+    will do, unless the test says which it wants."""
     services: list[LiveService] = []
 
     def start(*options: str) -> LiveService:
+        if not {"--profiles", "--config"} & set(options):
+            options += ("--profiles", "base")
         services.append(LiveService(tmp_path_factory.mktemp("live"), *options))
         return services[-1]
 

@@ -377,6 +377,7 @@ def test_a_member_that_escapes_spoils_the_whole(box: LiveService, member: str) -
 @pytest.mark.parametrize(
     "data",
     [b"no gzip at all", gzip.compress(b"no tar at all" * 100), pack({"a": b"x" * 9999})[:60]],
+    ids=["no gzip", "no tar", "half"],
 )
 def test_what_is_no_archive_is_a_bad_request(box: LiveService, data: bytes) -> None:
     reply = ask(box.port, "POST", "/directories/broken", data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -257,6 +258,7 @@ def test_a_bad_message_ends_the_program(service: Service, message: bytes) -> Non
         (head(TEXT, (1 << 63) - 1, masked=True) + b"maskx", 1009),
         (frame(TEXT, b"x" * MB, fin=False) + frame(CONTINUATION, b"x"), 1009),
     ],
+    ids=itertools.count(),  # the masks are random
 )
 @pytest.mark.parametrize("early", [True, False])
 def test_bad_frames_close_with_the_reason(
