@@ -227,11 +227,13 @@ static int wait_for_more(struct transfer *t, struct err *e) {
             return 1;
         }
     }
+    if (!sink)
+        return 0;
     if (is_ready(out, POLLOUT) && sink->on_ready(sink->arg, e) < 0)
         return -1;
     if (is_ready(in, POLLIN) && sink->on_input(sink->arg, e) < 0)
         return -1;
-    return sink && sink->is_over(sink->arg);
+    return sink->is_over(sink->arg);
 }
 
 static int transfer_run(struct transfer *t, struct err *e) {
