@@ -56,6 +56,8 @@ static uint64_t no_route(int fd, bool v6) {
 }
 
 uint64_t sandbox_no_route(const struct sandbox *s) {
+    if (!s->net_used)
+        return 0;
     return no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
 }
 
@@ -124,7 +126,9 @@ static struct question next_question(struct sandbox *s) {
 static void on_req(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     const struct guest *who = s->guest;
-    if (!who)
+    if (in->type == WIRE_I_NET)
+        s->net_used = true;
+    if (!who || in->type == WIRE_I_NET)
         return;
     if (s->echo && (in->type == WIRE_I_REPLY || in->type == WIRE_I_ERROR)) {
         if (in->type == WIRE_I_REPLY && in->nfds == 0 && wire_get_u64(in) == s->echo)
@@ -235,6 +239,7 @@ struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, u
     if (!s)
         return NULL;
     s->state = SANDBOX_BUSY;
+    s->net_used = true; /* who knows */
     if (open_channels(s, e) < 0) {
         sandbox_end(s);
         return NULL;

@@ -60,6 +60,7 @@ struct sandbox {
     struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
     uint64_t echo; /* until init sends it back, its answers are to questions of an earlier server */
     unsigned asked_at, nasked;
+    bool net_used;              /* a socket reaches its network namespace */
     struct timer deadline;      /* for becoming ready */
     void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */
     void *gone_arg;

@@ -9,8 +9,8 @@
  *   - the nursery, which asks for the ends of one more process, and the listeners that kernels hand
  * over before any user code, on the `hand` socket;
  *   - these seccomp listeners (procs.h): refused calls are answered with their errno and told to
- * the server once each; after MAX_NOTES answers a listener is closed, and the kernel itself answers
- * ENOSYS from then on, so a flood costs nobody anything;
+ * the server once each, a flood of them is paid for by the sandbox, as we are; sockets that reach
+ * the network namespace are let, and the first one is told to the nursery and the server;
  *   - children that it inherits: they are reaped.
  * It is not dumpable, holds no capability that reaches outside the nursery, and dies with its
  * parent. When the server's end of the request socket is gone, nobody wants this sandbox any more:
@@ -44,8 +44,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_NOTES     256
-#define FORGIVEN      64    /* of these, in a second */
 #define DISK_FILES    20000 /* inodes of the tmpfs */
 #define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
 
@@ -54,6 +52,7 @@ struct box {
     int req, hand, signals, workspace;
     struct procs procs;
     struct watcher watcher;
+    bool told_of_use; /* of the network */
 };
 
 /* What connects one process of the sandbox with its owner: `ours` is the owner's. */
@@ -154,15 +153,36 @@ static void tell(struct box *b, const struct seccomp_refusal *r) {
     wire_send(b->req, &o, &e); /* a full socket loses the note, not the answer */
 }
 
-/* A kernel that stays is told of again in a later cell, and one that asks now and then never asks
- * too much. */
-static void forgive(struct proc *from) {
+/* A kernel that stays is told of again in a later cell. */
+static void forget(struct proc *from) {
     time_t now = time(NULL);
     if (now == from->noted_at)
         return;
     from->noted_at = now;
-    from->notes = from->notes > FORGIVEN ? from->notes - FORGIVEN : 0;
     memset(from->noted, 0, sizeof from->noted);
+}
+
+/* Both know it before the call goes on. */
+static void tell_of_use(struct box *b) {
+    struct wire_out o;
+    struct err e;
+    *b->plan.used = 1;
+    wire_begin(&o, WIRE_I_NET);
+    b->told_of_use = b->told_of_use || wire_send(b->req, &o, &e) == WIRE_SENT;
+}
+
+/* The errno of the answer. */
+static int refuse(struct box *b, struct proc *from, int nr, const uint64_t args[6]) {
+    struct seccomp_refusal scratch;
+    const struct seccomp_refusal *r = seccomp_refusal(nr, args, &scratch);
+    unsigned bit = (unsigned)nr % (8 * sizeof from->noted);
+    if (b->plan.live)
+        forget(from);
+    if (!(from->noted[bit / 8] & 1 << bit % 8)) {
+        from->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
+        tell(b, r); /* before the answer, so that the note is there when the program goes on */
+    }
+    return r->errnum;
 }
 
 static void serve_listener(struct box *b, struct proc *from) {
@@ -173,22 +193,18 @@ static void serve_listener(struct box *b, struct proc *from) {
             fd_close(&from->listener);
         return;
     }
-    struct seccomp_refusal scratch;
     uint64_t args[6];
     for (int i = 0; i < 6; i++)
         args[i] = n.data.args[i];
-    const struct seccomp_refusal *r = seccomp_refusal(n.data.nr, args, &scratch);
-    if (b->plan.live)
-        forgive(from);
-    unsigned bit = (unsigned)n.data.nr % (8 * sizeof from->noted);
-    if (!(from->noted[bit / 8] & 1 << bit % 8)) {
-        from->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
-        tell(b, r); /* before the answer, so that the note is there when the program goes on */
+    struct seccomp_notif_resp resp = {.id = n.id};
+    if (seccomp_lets(n.data.nr, args)) {
+        if (!b->told_of_use)
+            tell_of_use(b);
+        resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    } else {
+        resp.error = -refuse(b, from, n.data.nr, args);
     }
-    struct seccomp_notif_resp resp = {.id = n.id, .error = -r->errnum};
     ioctl(from->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    if (++from->notes == MAX_NOTES)
-        fd_close(&from->listener);
 }
 
 /* The ends of one more process, for the nursery. */

@@ -16,8 +16,7 @@ struct proc {
     pid_t pid;         /* 0: the entry is free */
     ino_t space;       /* its user namespace, which all that come from it are in; 0: not known */
     int pidfd;         /* -1: it has ended */
-    int listener;      /* -1: nobody uses the filter any more, or too many asked */
-    unsigned notes;    /* how many refused calls were answered */
+    int listener;      /* -1: nobody uses the filter any more */
     uint8_t noted[64]; /* bit set of system calls already told, by number */
     time_t noted_at;   /* in a live sandbox: since when */
 };

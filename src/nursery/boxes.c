@@ -101,11 +101,13 @@ static _Noreturn void become_init(const struct init_plan *plan, int hand) {
 
 static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
+    *b->used = 0;
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
     struct init_plan plan = {.uid = b->uid,
                              .disk_mb = n->config.defaults.disk_mb,
                              .live = n->profile->live,
+                             .used = b->used,
                              .mounts = n->mounts.items,
                              .nmounts = n->mounts.n};
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
@@ -131,7 +133,7 @@ static void box_free(struct nursery *n, struct box *b) {
     close_transit(b);
     kernels_free(b);
     fd_close(&b->pidfd);
-    netpool_give_back(&n->nets, &b->net);
+    netpool_give_back(&n->nets, &b->net, *b->used);
     free(b);
 }
 
@@ -143,6 +145,7 @@ void boxes_make(struct nursery *n, struct wire_in *in) {
     b->id = wire_get_u64(in);
     uint32_t slot = wire_get_u32(in);
     b->uid = n->single ? 0 : slot + 1;
+    b->used = &n->used[slot < n->config.max_sandboxes ? slot : 0];
     kernels_add(b, 0, in);
     n->boxes = b;
     struct err e;

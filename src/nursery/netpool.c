@@ -17,45 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TEXT_MAX 32768
-
-/* Packets over loopback, protocol counters, sockets that still wait to die. What netstat would add
- * changes only when packets go over loopback. */
-static const char *const names[NET_TABLES_] = {"dev", "snmp", "snmp6", "sockstat", "sockstat6"};
-
-/* Of a sockstat table only "inuse N" and "tw N" are of this namespace alone; the rest counts for
- * the whole machine, or counts unix sockets that the server may not have closed yet. In place. */
-static size_t keep_inuse(char *text) {
-    static const char *const words[] = {"inuse ", "tw "};
-    char *to = text;
-    for (char *line = text, *next; *line; line = next) {
-        next = line + strcspn(line, "\n");
-        next += *next == '\n';
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-            char *at = strstr(line, words[i]);
-            if (!at || at >= next)
-                continue;
-            size_t n = strlen(words[i]);
-            n += strspn(at + n, "0123456789");
-            memmove(to, at, n);
-            to += n;
-        }
-    }
-    *to = '\0';
-    return (size_t)(to - text);
-}
-
-static int read_tables(const struct net *t, char *out, struct err *e) {
-    size_t len = 0;
-    for (int i = 0; i < NET_TABLES_; i++) {
-        size_t n;
-        lseek(t->tables[i], 0, SEEK_SET);
-        if (fd_read_all(t->tables[i], out + len, TEXT_MAX - len, &n, e) < 0)
-            return err_wrap(e, "/proc/net/%s", names[i]);
-        len += i >= NET_SOCKSTAT ? keep_inuse(out + len) : n;
-    }
-    return 0;
-}
+static const char *const names[NET_TABLES_] = {"snmp", "snmp6"};
 
 static void drop(struct net *n) {
     fd_close(&n->ns);
@@ -109,18 +71,16 @@ static int make(struct netpool *p, struct net *ret, struct err *e) {
 }
 
 int netpool_init(struct netpool *p, struct err *e) {
-    *p = (struct netpool){.fresh = xmalloc(TEXT_MAX), .now = xmalloc(TEXT_MAX)};
+    *p = (struct netpool){0};
     if (make(p, &p->spare[0], e) < 0)
         return -1;
     p->nspare = 1;
-    return read_tables(&p->spare[0], p->fresh, e);
+    return 0;
 }
 
 void netpool_done(struct netpool *p) {
     while (p->nspare)
         drop(&p->spare[--p->nspare]);
-    free(p->fresh);
-    free(p->now);
     *p = (struct netpool){0};
 }
 
@@ -137,12 +97,10 @@ int netpool_enter(struct netpool *p, struct net *ret, struct err *e) {
     return 0;
 }
 
-void netpool_give_back(struct netpool *p, struct net *n) {
-    struct err e;
+void netpool_give_back(struct netpool *p, struct net *n, bool used) {
     if (n->ns < 0)
         return;
-    if (p->nspare < NETPOOL_MAX && read_tables(n, p->now, &e) == 0 &&
-        strcmp(p->now, p->fresh) == 0) {
+    if (!used && p->nspare < NETPOOL_MAX) {
         p->spare[p->nspare++] = *n;
     } else {
         p->dropped++;

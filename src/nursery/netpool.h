@@ -1,7 +1,9 @@
 #pragma once
 /* Network namespaces, kept for reuse: one costs half a millisecond to make (and as much again to
- * destroy), nine microseconds to enter. A namespace is used again only if nothing can be told from
- * it: every counter and socket table reads as on the day it was made. */
+ * destroy), nine microseconds to enter. A namespace is used again only if nobody has used it: each
+ * socket that reaches one goes past init (see seccomp_lets), which leaves a mark. Sockets are the
+ * only way: its settings belong to the nursery's root, abstract names of AF_UNIX end with their
+ * sockets. */
 
 #include "base/err.h"
 
@@ -10,8 +12,8 @@
 
 #define NETPOOL_MAX 64
 
-/* What is read of a namespace; opened once, since that costs more than the reading. */
-enum net_table { NET_DEV, NET_SNMP, NET_SNMP6, NET_SOCKSTAT, NET_SOCKSTAT6, NET_TABLES_ };
+/* What the server reads of a namespace; opened once, since that costs more than the reading. */
+enum net_table { NET_SNMP, NET_SNMP6, NET_TABLES_ };
 
 struct net {
     int ns;                  /* owned; -1: none */
@@ -21,8 +23,6 @@ struct net {
 struct netpool {
     struct net spare[NETPOOL_MAX];
     unsigned nspare;
-    char *fresh; /* owned: what an unused namespace reads like */
-    char *now;   /* scratch of the same size */
     unsigned long made, reused, dropped;
 };
 
@@ -31,4 +31,4 @@ void netpool_done(struct netpool *p);
 /* The calling process is in a clean namespace afterwards, which is *ret. */
 int netpool_enter(struct netpool *p, struct net *ret, struct err *e);
 /* All that was in it is dead. Takes it. */
-void netpool_give_back(struct netpool *p, struct net *n);
+void netpool_give_back(struct netpool *p, struct net *n, bool used);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -80,6 +81,10 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     n->profile = &n->config.profiles[profile];
     if (mounts_read(n->profile, &n->mounts, e) < 0)
         return -1;
+    n->used = mmap(NULL, n->config.max_sandboxes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (n->used == MAP_FAILED)
+        return err_sys(e, "mmap");
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;

@@ -59,8 +59,9 @@ struct box {
     pid_t init;
     int pidfd;
     struct net net;
-    int hand; /* to init: ours, and that of each kernel on its way in */
-    int born; /* init's end of it, until init has a table of descriptors of its own */
+    uint8_t *used; /* borrowed from the nursery: whether the net was, by init */
+    int hand;      /* to init: ours, and that of each kernel on its way in */
+    int born;      /* init's end of it, until init has a table of descriptors of its own */
     struct watch watch;
     struct kernel *kernels; /* owned: those to come and those that live, oldest first */
     bool told;              /* the warden knows of it, or was told that it failed */
@@ -102,6 +103,8 @@ struct nursery {
     struct chan warden;
     struct netpool nets;
     struct box *boxes;
+    uint8_t
+        *used; /* by slot, shared with the inits: whether a sandbox used its network namespace */
     uint64_t turns;
     struct zygote *zygotes;
     int filter;           /* memfd: the late part of the system call filter */

@@ -4,6 +4,7 @@
  * altogether or for some arguments. Rows with words for people become notifications: the caller
  * waits while init asks seccomp_refusal for the errno and remembers the words. Rows without words
  * are calls that libraries try and do without; they get their errno from the kernel at once.
+ * Sockets of the internet's families are notified too, and let: init remembers that there was one.
  *
  * There are two programs (see the header). The late one has what is notified, since there is a
  * listener for each sandbox, and what a kernel still has to do on its way in. Of two answers the
@@ -43,6 +44,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define SOCK_KIND 0xf /* the rest of a socket's type are SOCK_CLOEXEC and SOCK_NONBLOCK */
 
 /* Newer than Debian 12's headers and than libseccomp 2.5.4; the same number on every architecture.
  */
@@ -321,9 +324,9 @@ static const struct rule rules[] = {
     FAMILY(AF_TIPC, "TIPC"),
     FAMILY(AF_RDS, "RDS"),
     WORDS_IF(socket, EPERM, "open a raw socket", "socket(AF_INET, SOCK_RAW)", IS(0, AF_INET),
-             {1, 0xf, SOCK_RAW}),
+             {1, SOCK_KIND, SOCK_RAW}),
     WORDS_IF(socket, EPERM, "open a raw socket", "socket(AF_INET6, SOCK_RAW)", IS(0, AF_INET6),
-             {1, 0xf, SOCK_RAW}),
+             {1, SOCK_KIND, SOCK_RAW}),
     WORDS_IF(socket, ESOCKTNOSUPPORT, "open a socket of an unusual type",
              "socket() of a type other than SOCK_STREAM and SOCK_DGRAM", IS(0, AF_INET)),
     WORDS_IF(socket, ESOCKTNOSUPPORT, "open a socket of an unusual type",
@@ -366,14 +369,14 @@ static const struct sock_filter judge_socket[] = {
     IF_EQ(AF_NETLINK, 0, 12),
     LOAD_ARG(2), /* libc lists the interfaces through NETLINK_ROUTE */
     IF_EQ(NETLINK_ROUTE, 9, 10),
-    LOAD_ARG(1),
-    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf), /* the rest are SOCK_CLOEXEC and SOCK_NONBLOCK */
+    LOAD_ARG(1), /* these are let as well, but noted: see seccomp_lets */
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCK_KIND),
     IF_EQ(SOCK_STREAM, 1, 0),
     IF_EQ(SOCK_DGRAM, 0, 6),
     LOAD_ARG(2), /* other protocols would load their kernel modules */
-    IF_EQ(IPPROTO_IP, 3, 0),
-    IF_EQ(IPPROTO_TCP, 2, 0),
-    IF_EQ(IPPROTO_UDP, 1, 0),
+    IF_EQ(IPPROTO_IP, 4, 0),
+    IF_EQ(IPPROTO_TCP, 3, 0),
+    IF_EQ(IPPROTO_UDP, 2, 0),
     ANSWER_ERRNO(EPROTONOSUPPORT),
     ANSWER(SECCOMP_RET_ALLOW),
     ANSWER(SECCOMP_RET_USER_NOTIF),
@@ -529,6 +532,14 @@ static bool rule_fits(const struct rule *r, int nr, const uint64_t args[6]) {
         if (((uint32_t)args[r->when[i].arg] & r->when[i].mask) != r->when[i].value)
             return false;
     return true;
+}
+
+bool seccomp_lets(int nr, const uint64_t args[6]) {
+    uint32_t family = (uint32_t)args[0], kind = (uint32_t)args[1] & SOCK_KIND;
+    uint32_t protocol = (uint32_t)args[2];
+    return nr == SYS_socket && (family == AF_INET || family == AF_INET6) &&
+           (kind == SOCK_STREAM || kind == SOCK_DGRAM) &&
+           (protocol == IPPROTO_IP || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP);
 }
 
 const struct seccomp_refusal *seccomp_refusal(int nr, const uint64_t args[6],

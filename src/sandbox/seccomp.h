@@ -7,10 +7,11 @@
  * zygote can do without is refused to the zygote already, and its kernels inherit that, since the
  * kernel takes its time to check and to translate a filter; the rest is entered by each of them.
  * Refusals that a user should hear of are notifications: init answers them (see
- * seccomp_refusal) and remembers. */
+ * seccomp_refusal) and remembers. So are calls that are let, of which init must know. */
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +31,11 @@ struct seccomp_refusal {
     const char *detail; /* "mount() is not available in a sandbox" */
     const char *rule;   /* "seccomp:mount" */
 };
-/* How a notified call is answered; never NULL (a call that is not in the table gets EPERM). `args`
- * are the raw registers; the answer is in `scratch`, its strings are constants. */
+/* Whether a notified call is to go on: it opens a socket with which its network namespace can be
+ * used. Numbers only, no memory of the caller's: nothing can change between this look and the call.
+ */
+bool seccomp_lets(int nr, const uint64_t args[6]);
+/* How a notified call that is not let is answered; never NULL (a call that is not in the table gets
+ * EPERM). `args` are the raw registers; the answer is in `scratch`, its strings are constants. */
 const struct seccomp_refusal *seccomp_refusal(int nr, const uint64_t args[6],
                                               struct seccomp_refusal *scratch);

@@ -89,6 +89,7 @@
     X(I_ERROR)  /* u32 errno, str why */                                                            \
     X(I_DENIED) /* str op, str detail, str rule  unasked: a refusal the user should hear of */      \
     X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */     \
+    X(I_NET) /* -                             unasked: a socket reaches the network namespace */    \
     /* K→I */                                                                                     \
     X(K_HAND) /* u32 number, u32 pid; fd: seccomp listener once, before any user code */            \
     /* K→S */                                                                                     \

@@ -113,6 +113,7 @@ static uint32_t judge(const struct seccomp_data *data) {
 
 #define ALLOW  SECCOMP_RET_ALLOW
 #define TELL   SECCOMP_RET_USER_NOTIF
+#define NOTE   (SECCOMP_RET_USER_NOTIF | 1) /* and goes on */
 #define ERR(n) (SECCOMP_RET_ERRNO | (n))
 #define HIGH   0x7700000000ull /* bits that the kernel does not read in an int */
 
@@ -141,10 +142,10 @@ static const struct decision {
     {"unshare of files only", SYS_unshare, {CLONE_FILES}, TELL},
     {"AF_UNIX", SYS_socket, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC}, ALLOW},
     {"AF_UNIX SEQPACKET", SYS_socket, {AF_UNIX, SOCK_SEQPACKET}, ALLOW},
-    {"TCP", SYS_socket, {AF_INET, SOCK_STREAM, 0}, ALLOW},
-    {"TCP by name, non-blocking", SYS_socket, {AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 6}, ALLOW},
-    {"UDP", SYS_socket, {AF_INET, SOCK_DGRAM, 17}, ALLOW},
-    {"TCP with high bits", SYS_socket, {HIGH | AF_INET, HIGH | SOCK_STREAM, HIGH}, ALLOW},
+    {"TCP", SYS_socket, {AF_INET, SOCK_STREAM, 0}, NOTE},
+    {"TCP by name, non-blocking", SYS_socket, {AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 6}, NOTE},
+    {"UDP", SYS_socket, {AF_INET, SOCK_DGRAM, 17}, NOTE},
+    {"TCP with high bits", SYS_socket, {HIGH | AF_INET, HIGH | SOCK_STREAM, HIGH}, NOTE},
     {"MPTCP", SYS_socket, {AF_INET, SOCK_STREAM, 262}, ERR(EPROTONOSUPPORT)},
     {"SCTP", SYS_socket, {AF_INET, SOCK_STREAM, 132}, ERR(EPROTONOSUPPORT)},
     {"ping", SYS_socket, {AF_INET, SOCK_DGRAM, 1}, ERR(EPROTONOSUPPORT)},
@@ -232,6 +233,8 @@ static void test_decisions(void **state) {
         for (size_t k = 0; k < 6; k++)
             data.args[k] = d->args[k];
         uint32_t answer = judge(&data);
+        if (answer == TELL && seccomp_lets(d->nr, d->args))
+            answer = NOTE;
         if (answer != d->answer)
             fail_msg("%s: %#x instead of %#x", d->behaviour, answer, d->answer);
     }
@@ -458,6 +461,26 @@ static void test_every_notified_call_has_words(void **state) {
         }
 }
 
+/* And nothing is let but what the filter knows to be good: no socket of a kind that it refuses. */
+static void test_what_is_let_is_a_plain_socket(void **state) {
+    static const uint64_t protocols[] = {0, 1, 2, 6, 17, 41, 58, 132, 255, 262, HIGH | 6};
+    (void)state;
+    for (uint64_t family = 0; family < 64; family++)
+        for (uint64_t kind = 0; kind < 16; kind++)
+            for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+                const uint64_t args[6] = {family, kind | SOCK_CLOEXEC, protocols[i]};
+                uint32_t protocol = (uint32_t)protocols[i];
+                bool plain = (family == AF_INET || family == AF_INET6) &&
+                             (kind == SOCK_STREAM || kind == SOCK_DGRAM) &&
+                             (protocol == 0 || protocol == 6 || protocol == 17);
+                assert_int_equal(seccomp_lets(SYS_socket, args), plain);
+                assert_false(seccomp_lets(SYS_socketpair, args));
+                struct seccomp_data data = {.nr = SYS_socket, .arch = NATIVE};
+                memcpy(data.args, args, sizeof args);
+                assert_true(!plain || judge(&data) == TELL);
+            }
+}
+
 /* --- life under the filter --- */
 
 enum { HEARD_MAX = 512 };
@@ -511,10 +534,14 @@ static void answer_one(int listener, struct heard *heard) {
     uint64_t args[6];
     memcpy(args, n.data.args, sizeof args);
     struct seccomp_refusal scratch;
-    struct seccomp_notif_resp resp = {.id = n.id,
-                                      .error = -seccomp_refusal(n.data.nr, args, &scratch)->errnum};
+    struct seccomp_notif_resp resp = {.id = n.id};
+    bool lets = seccomp_lets(n.data.nr, args);
+    if (lets)
+        resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    else
+        resp.error = -seccomp_refusal(n.data.nr, args, &scratch)->errnum;
     (void)ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
-    if (heard->n < HEARD_MAX)
+    if (!lets && heard->n < HEARD_MAX)
         heard->nrs[heard->n++] = n.data.nr;
 }
 
@@ -530,7 +557,7 @@ static void answer_all(int listener, struct heard *heard) {
     }
 }
 
-/* Runs `body` in a child under the filter; its exit status, and what was notified. */
+/* Runs `body` in a child under the filter; its exit status, and what was refused. */
 static int live(int (*body)(void *), void *data, struct heard *heard) {
     int socks[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, socks), 0);
@@ -571,6 +598,8 @@ static const struct live_case {
     {SYS_socket, {AF_PACKET, SOCK_RAW}, EAFNOSUPPORT},
     {SYS_socket, {AF_VSOCK, SOCK_STREAM}, EAFNOSUPPORT},
     {SYS_socket, {AF_INET, SOCK_RAW, 1}, EPERM},
+    {SYS_socket, {AF_INET, SOCK_STREAM}, 0},
+    {SYS_socket, {AF_INET6, SOCK_DGRAM, 17}, 0},
     {SYS_clone3, {0}, ENOSYS},
     {SYS_io_uring_setup, {1}, ENOSYS},
     {SYS_keyctl, {0}, ENOSYS},
@@ -742,6 +771,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_kills),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_every_notified_call_has_words),
+        cmocka_unit_test(test_what_is_let_is_a_plain_socket),
         cmocka_unit_test(test_refused_calls_get_their_errno),
 #if defined __x86_64__
         cmocka_unit_test(test_i386_is_refused_and_not_killed),
