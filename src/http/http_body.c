@@ -11,8 +11,7 @@
 #define STREAM_DRAIN_MAX (256u << 20) /* the same for a stream, which is expected to be large */
 #define FORM_BUF         16384
 
-/* Counts what the body has or will have; false when that is too much for all together. */
-static bool hold(struct http_req *r, size_t len) {
+bool http_reserve(struct http_req *r, size_t len) {
     struct http *h = r->http;
     if (len <= HTTP_SMALL_BODY || len <= r->held)
         return true;
@@ -23,12 +22,17 @@ static bool hold(struct http_req *r, size_t len) {
     return true;
 }
 
+void http_release(struct http_req *r) {
+    r->http->bodies -= r->held;
+    r->held = 0;
+}
+
 void http_take_body(struct http_req *r, const struct http_take *how) {
     r->take = *how;
     uint64_t len = http_body_length(r); /* known before anything of it was read */
     if (len > how->max)
         how->too_large(r);
-    else if (!hold(r, (size_t)len))
+    else if (!http_reserve(r, (size_t)len))
         how->no_room(r);
 }
 
@@ -144,7 +148,7 @@ void http_body_data(struct http_req *r, const char *data, size_t len) {
         r->stream(r, data, len);
     } else if (r->body.len + len > r->take.max) {
         refuse_rest(r, len, r->take.too_large);
-    } else if (!hold(r, r->body.len + len)) {
+    } else if (!http_reserve(r, r->body.len + len)) {
         refuse_rest(r, len, r->take.no_room);
     } else {
         buf_add(&r->body, data, len);
@@ -176,6 +180,5 @@ void http_body_done(struct http_req *r) {
     }
     r->form = NULL;
     buf_done(&r->body);
-    r->http->bodies -= r->held;
-    r->held = 0;
+    http_release(r);
 }

@@ -113,6 +113,10 @@ bool http_decode(char *text, bool plus_is_space);
 void http_body_data(struct http_req *r, const char *data, size_t len);
 void http_body_end(struct http_req *r);
 void http_body_done(struct http_req *r);
+/* Counts what a request has or will have in memory; false when that is too much for all together.
+ */
+bool http_reserve(struct http_req *r, size_t len);
+void http_release(struct http_req *r);
 /* There is a reply: whether the body is still read before it. */
 bool http_body_drains(const struct http_req *r);
 /* http_reply.c */

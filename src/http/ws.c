@@ -144,6 +144,16 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
     return n;
 }
 
+/* What is coming counts as a body does, from when its length is known. False: there is no room.
+ * What is longer than a message may be is refused by libwslay. */
+static bool make_room(struct ws *w, uint64_t len) {
+    uint64_t most = w->o.message_max ? w->o.message_max : WS_MESSAGE_MAX;
+    if (len > most || w->coming + len > most)
+        return true;
+    w->coming += (size_t)len;
+    return http_reserve(w->req, w->coming);
+}
+
 /* SECURITY: a message in pieces of one byte would take a hundred times its size. */
 static void on_frame(wslay_event_context_ptr ctx,
                      const struct wslay_event_on_frame_recv_start_arg *f, void *arg) {
@@ -151,9 +161,10 @@ static void on_frame(wslay_event_context_ptr ctx,
     if (wslay_is_ctrl_frame(f->opcode))
         return;
     w->pieces = f->opcode == WSLAY_CONTINUATION_FRAME ? w->pieces + 1 : 1;
-    if (w->pieces <= PIECES_MAX)
+    bool has_room = make_room(w, f->payload_length);
+    if (has_room && w->pieces <= PIECES_MAX)
         return;
-    wslay_event_queue_close(ctx, WS_TOO_BIG, NULL, 0);
+    wslay_event_queue_close(ctx, has_room ? WS_TOO_BIG : WS_TRY_LATER, NULL, 0);
     wslay_event_shutdown_read(ctx);
 }
 
@@ -161,12 +172,14 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
                        void *arg) {
     struct ws *w = arg;
     (void)ctx;
-    if (w->closing || w->over)
+    if (wslay_is_ctrl_frame(m->opcode))
         return;
-    if (m->opcode == WSLAY_TEXT_FRAME)
+    if (!w->closing && !w->over && m->opcode == WSLAY_TEXT_FRAME)
         w->o.on_text(w->o.arg, m->msg ? (const char *)m->msg : "", m->msg_length);
-    else if (m->opcode == WSLAY_BINARY_FRAME)
+    else if (!w->closing && !w->over)
         w->o.on_binary(w->o.arg, m->msg ? (const void *)m->msg : "", m->msg_length);
+    w->coming = 0;
+    http_release(w->req);
 }
 
 /* ---- turns ---- */

@@ -19,6 +19,7 @@ struct ws {
     size_t early_at, budget;
     uint64_t heard_ns;    /* when the peer last sent or took something */
     unsigned pieces;      /* of the message that is coming */
+    size_t coming;        /* its bytes, as far as they are known */
     bool held, high;      /* the owner is slow; the peer is */
     bool gone, malformed; /* the peer has left; what it sends is no WebSocket */
     bool closing, said, parting, over;

@@ -4,6 +4,7 @@ goes back to its size."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from family import Family, Held, drained, write_config
 from harness import Engine, Service, eventually, run_cli
 from http_client import upload
 from raw_http import Raw, Reply, ask, chunks, post, request, resident_mb
+from raw_ws import TEXT, Socket, frame
 
 ONE = ("--profiles", "base", "--max-sandboxes", "1", "--pool", "1", "--queue-ms", "600000")
 WHEN = "import time; print(time.monotonic_ns())"  # the machine's clock: tells who was first
@@ -270,6 +272,24 @@ def test_a_body_counts_until_its_request_is_over(start_service: Starter) -> None
         assert refused(ask(service, big(1500000))) == "503 bodies_full"
         runs.reset()
     assert eventually(lambda: ask(service, big(1500000)).status == 200)
+
+
+def test_messages_of_websockets_count_too(start_service: Starter) -> None:
+    service = start_service("--profiles", "base", "--bodies-mb", "2")
+    size = 1000000
+    message = json.dumps({"code": "print(1)#" + "x" * (size - 60)}).encode()
+    with Socket(service) as first, Socket(service) as second, Socket(service) as third:
+        whole = frame(TEXT, message)
+        first.send(whole[:100])  # it says how long it will be
+        second.send(frame(TEXT, message[:-10], fin=False))  # in pieces, and the last is missing
+        assert eventually(lambda: metric(service, "bodies_bytes") == 2 * len(message) - 10)
+        third.send(whole)
+        assert third.goodbye() == 1013
+        first.send(whole[100:])
+        assert first.output("1\n")
+        assert eventually(lambda: metric(service, "bodies_bytes") == len(message) - 10)
+        second.reset()
+        assert eventually(lambda: metric(service, "bodies_bytes") == 0)
 
 
 def test_chunks_count_as_they_come(start_service: Starter) -> None:
