@@ -22,6 +22,7 @@ from IPython.core import interactiveshell
 from IPython.core.application import ProfileDir
 from IPython.core.async_helpers import get_asyncio_loop
 from IPython.core.autocall import ExitAutocall
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.formatters import DisplayFormatter
@@ -183,9 +184,18 @@ def _stop(process: Any) -> None:
             continue
 
 
+class Names(CachingCompiler):
+    """A cell is named by its text alone, as in ipykernel: when it is run again, its traceback shows
+    the same lines as there."""
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> Any:
+        return super().get_code_name(raw_code, transformed_code, 0)
+
+
 class Shell(InteractiveShell):
     """The shell of a kernel."""
 
+    compiler_class = Type(Names)
     displayhook_class = Type(Hook)
     display_pub_class = Type(Publisher)
 

@@ -95,6 +95,8 @@ LONG = [
     "class S:\n    def _repr_latex_(self): return '$x^2$'\nS()",
     "import asyncio\nawait asyncio.sleep(0)\n'awaited'",
     "async def co(): return 7\nawait co()",
+    "await asyncio.sleep(0)\n1 / 0",
+    "async def worse():\n    await asyncio.sleep(0)\n    raise ValueError\nawait worse()",
     "    indented = 1\n    indented + 1",
     "%%capture caught\nprint('captured')",
     "caught.stdout",
