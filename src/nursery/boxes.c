@@ -133,7 +133,8 @@ static void box_free(struct nursery *n, struct box *b) {
     close_transit(b);
     kernels_free(b);
     fd_close(&b->pidfd);
-    netpool_give_back(&n->nets, &b->net, *b->used);
+    /* Through a directory of the host a descriptor can get into another sandbox. */
+    netpool_give_back(&n->nets, &b->net, *b->used || n->mounts.n > 0);
     free(b);
 }
 

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char *const names[NET_TABLES_] = {"snmp", "snmp6"};
+static const char *const names[NET_TABLES_] = {"snmp", "snmp6", "unix"};
 
 static void drop(struct net *n) {
     fd_close(&n->ns);
@@ -97,10 +97,19 @@ int netpool_enter(struct netpool *p, struct net *ret, struct err *e) {
     return 0;
 }
 
+/* SECURITY: a socket may outlive all processes for a while, in a message that nobody will read; and
+ * with it its abstract name, which others would find taken. Sockets without names (the server may
+ * not have closed its ends yet) are nobody's business. */
+static bool has_names(const struct net *n) {
+    char text[2048]; /* one read gives a page at most: more sockets than fit in here are too many */
+    ssize_t len = pread(n->tables[NET_UNIX], text, sizeof text, 0);
+    return len < 0 || len == (ssize_t)sizeof text || memchr(text, '@', (size_t)len);
+}
+
 void netpool_give_back(struct netpool *p, struct net *n, bool used) {
     if (n->ns < 0)
         return;
-    if (!used && p->nspare < NETPOOL_MAX) {
+    if (!used && !has_names(n) && p->nspare < NETPOOL_MAX) {
         p->spare[p->nspare++] = *n;
     } else {
         p->dropped++;

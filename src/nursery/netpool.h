@@ -2,8 +2,7 @@
 /* Network namespaces, kept for reuse: one costs half a millisecond to make (and as much again to
  * destroy), nine microseconds to enter. A namespace is used again only if nobody has used it: each
  * socket that reaches one goes past init (see seccomp_lets), which leaves a mark. Sockets are the
- * only way: its settings belong to the nursery's root, abstract names of AF_UNIX end with their
- * sockets. */
+ * only way: its settings belong to the nursery's root. Abstract names of AF_UNIX are looked for. */
 
 #include "base/err.h"
 
@@ -12,8 +11,8 @@
 
 #define NETPOOL_MAX 64
 
-/* What the server reads of a namespace; opened once, since that costs more than the reading. */
-enum net_table { NET_SNMP, NET_SNMP6, NET_TABLES_ };
+/* What the server and we read of a namespace; opened once, since that costs more than reading. */
+enum net_table { NET_SNMP, NET_SNMP6, NET_UNIX, NET_TABLES_ };
 
 struct net {
     int ns;                  /* owned; -1: none */

@@ -4,7 +4,8 @@
  * altogether or for some arguments. Rows with words for people become notifications: the caller
  * waits while init asks seccomp_refusal for the errno and remembers the words. Rows without words
  * are calls that libraries try and do without; they get their errno from the kernel at once.
- * Sockets of the internet's families are notified too, and let: init remembers that there was one.
+ * Sockets with which the network namespace can be used are notified too, and let: init remembers
+ * that there was one.
  *
  * There are two programs (see the header). The late one has what is notified, since there is a
  * listener for each sandbox, and what a kernel still has to do on its way in. Of two answers the
@@ -363,13 +364,10 @@ static const struct sock_filter judge_number[] = {
 /* One call's judgement; every path ends in an answer. */
 static const struct sock_filter judge_socket[] = {
     LOAD_ARG(0),
-    IF_EQ(AF_UNIX, 14, 0),
-    IF_EQ(AF_INET, 4, 0),
-    IF_EQ(AF_INET6, 3, 0),
-    IF_EQ(AF_NETLINK, 0, 12),
-    LOAD_ARG(2), /* libc lists the interfaces through NETLINK_ROUTE */
-    IF_EQ(NETLINK_ROUTE, 9, 10),
-    LOAD_ARG(1), /* these are let as well, but noted: see seccomp_lets */
+    IF_EQ(AF_UNIX, 11, 0),
+    IF_EQ(AF_INET, 1, 0),
+    IF_EQ(AF_INET6, 0, 10),
+    LOAD_ARG(1), /* plain ones are let, but noted: see seccomp_lets */
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCK_KIND),
     IF_EQ(SOCK_STREAM, 1, 0),
     IF_EQ(SOCK_DGRAM, 0, 6),
@@ -537,7 +535,11 @@ static bool rule_fits(const struct rule *r, int nr, const uint64_t args[6]) {
 bool seccomp_lets(int nr, const uint64_t args[6]) {
     uint32_t family = (uint32_t)args[0], kind = (uint32_t)args[1] & SOCK_KIND;
     uint32_t protocol = (uint32_t)args[2];
-    return nr == SYS_socket && (family == AF_INET || family == AF_INET6) &&
+    if (nr != SYS_socket)
+        return false;
+    if (family == AF_NETLINK) /* libc lists the interfaces through it */
+        return protocol == NETLINK_ROUTE;
+    return (family == AF_INET || family == AF_INET6) &&
            (kind == SOCK_STREAM || kind == SOCK_DGRAM) &&
            (protocol == IPPROTO_IP || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP);
 }

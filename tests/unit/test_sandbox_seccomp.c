@@ -153,7 +153,7 @@ static const struct decision {
     {"raw IPv6", SYS_socket, {AF_INET6, SOCK_RAW, 0}, TELL},
     {"SCTP by type", SYS_socket, {AF_INET, SOCK_SEQPACKET}, TELL},
     {"SOCK_PACKET", SYS_socket, {AF_INET, SOCK_PACKET}, TELL},
-    {"netlink route", SYS_socket, {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0}, ALLOW},
+    {"netlink route", SYS_socket, {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0}, NOTE},
     {"netlink netfilter", SYS_socket, {AF_NETLINK, SOCK_RAW, 12}, TELL},
     {"AF_PACKET", SYS_socket, {AF_PACKET, SOCK_RAW}, TELL},
     {"AF_PACKET with high bits", SYS_socket, {HIGH | AF_PACKET, SOCK_DGRAM}, TELL},
@@ -473,6 +473,7 @@ static void test_what_is_let_is_a_plain_socket(void **state) {
                 bool plain = (family == AF_INET || family == AF_INET6) &&
                              (kind == SOCK_STREAM || kind == SOCK_DGRAM) &&
                              (protocol == 0 || protocol == 6 || protocol == 17);
+                plain |= family == AF_NETLINK && protocol == 0 /* NETLINK_ROUTE */;
                 assert_int_equal(seccomp_lets(SYS_socket, args), plain);
                 assert_false(seccomp_lets(SYS_socketpair, args));
                 struct seccomp_data data = {.nr = SYS_socket, .arch = NATIVE};
