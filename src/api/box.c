@@ -51,6 +51,7 @@ struct live *box_live(struct box *b) {
 static void done(void *state) {
     struct box *b = state;
     struct err e;
+    live_unwatch(&b->watcher);
     struct live *l = b->held ? look_up(b, &e) : NULL;
     if (l && b->waiting)
         live_unask(l, b);
@@ -69,6 +70,15 @@ void box_leave(struct box *b) {
     done(b);
 }
 
+/* A file of a sandbox that has ended takes memory for as long as it is being read. Who waits for an
+ * answer, or still sends, gets one. */
+static void on_end(struct live_watcher *w, const struct err *why) {
+    struct box *b = w->arg;
+    (void)why;
+    if (b->begun && !b->waiting)
+        http_abort(b->call->req);
+}
+
 void *box_new_in(struct call *c, const char *id, const char *path, size_t size,
                  void (*on_done)(struct box *b)) {
     struct box *b = xcalloc(1, size);
@@ -81,6 +91,8 @@ void *box_new_in(struct call *c, const char *id, const char *path, size_t size,
     struct live *l = box_live(b);
     if (!l)
         return NULL;
+    b->watcher = (struct live_watcher){.on_end = on_end, .arg = b};
+    live_watch(l, &b->watcher);
     const char *wrong = paths_normal(b->path);
     if (!wrong && strlen(b->path) > ENTRY_PATH_MAX)
         wrong = "File paths have at most 4095 bytes.";

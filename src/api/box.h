@@ -19,6 +19,7 @@ struct box {
     struct call *call;
     char *id;   /* owned: of the sandbox */
     char *path; /* owned: cleaned; "" is the workspace */
+    struct live_watcher watcher;
     bool held, waiting;
     bool writes; /* a file is to be where the path says */
     bool begun;  /* the client has a part of its reply: what fails now cuts it */

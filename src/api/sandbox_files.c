@@ -69,6 +69,7 @@ void box_send_file(struct box *b, struct wire_in *in, const char *type) {
     snprintf(tag, sizeof tag, "\"%llx-%llx-%llx\"", (unsigned long long)st.st_ino,
              (unsigned long long)st.st_ctim.tv_sec * 1000000000u + (unsigned)st.st_ctim.tv_nsec,
              (unsigned long long)st.st_size);
+    b->begun = true;
     download_reply(b->call,
                    &(struct download){.tag = tag,
                                       .name = name_of(b->path),

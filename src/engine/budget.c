@@ -86,6 +86,11 @@ void budget_take(struct sandbox *s, const struct guest *who) {
     recharge(s, charge(s->engine, who->limits, who->files_bytes, 0));
 }
 
+void budget_settle(struct sandbox *s) {
+    if (s->charge && budget_of(s->engine))
+        recharge(s, knobs_memory_peak(s->knobs));
+}
+
 void budget_give(struct sandbox *s) {
     s->engine->charged -= s->charge;
     s->charge = 0;

@@ -296,6 +296,7 @@ void sandbox_end(struct sandbox *s) {
         pool_forget(s);
     s->state = SANDBOX_ENDING;
     loop_timer_stop(s->engine->loop, &s->deadline);
+    budget_settle(s);
     s->guest = NULL;
     struct wire_out o;
     wire_begin(&o, WIRE_W_END);

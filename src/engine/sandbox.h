@@ -126,4 +126,6 @@ int budget_check(const struct engine *g, const struct config_limits *l,
                  const struct run_input *inputs, unsigned n, uint64_t *ret_files, struct err *e);
 bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
 void budget_take(struct sandbox *s, const struct guest *who);
+/* Its program is over: until it is gone it counts with the most that it had. */
+void budget_settle(struct sandbox *s);
 void budget_give(struct sandbox *s);

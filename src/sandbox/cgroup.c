@@ -518,11 +518,15 @@ bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot 
         if (fd < 0 || read(fd, &first, 1) != 0)
             return false;
     }
-    uint64_t usage = slot_usage(s);
+    return cgroup_slot_bytes(r, s) <= r->clean_bytes;
+}
+
+uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot *s) {
+    uint64_t usage = r->kind == CGROUP_NONE ? 0 : slot_usage(s);
     if (usage <= r->clean_bytes)
-        return true;
+        return usage;
     uint64_t cache = slot_page_cache(r, s);
-    return cache >= usage || usage - cache <= r->clean_bytes;
+    return cache >= usage ? 0 : usage - cache;
 }
 
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s) {

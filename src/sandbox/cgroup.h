@@ -79,6 +79,8 @@ int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
 /* True when no process is in it (subs apart) and its memory is back near zero but for page cache:
  * only then may it serve again. Never waits: a caller that gets false asks again later. */
 bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot *s);
+/* What it still holds beside page cache; 0 where there are no control groups. */
+uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Thaws and kills all that is in it, once. Nothing can fork in it from here to the next reset. */
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Closes the descriptors; `remove` also takes the directories away (must be empty). */

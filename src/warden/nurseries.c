@@ -19,13 +19,6 @@
 #define YOUNG_NS 2000000000u
 #define FAIL_MAX 5
 
-static void tell_gone(struct warden *w, uint64_t sandbox) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_W_GONE);
-    wire_put_u64(&o, sandbox);
-    chan_send(&w->server_chan, &o);
-}
-
 static void tell_failed(struct warden *w, struct slot *s, const char *why) {
     struct wire_out o;
     if (s->failed || s->orphan)
@@ -170,10 +163,8 @@ static void on_msg(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_N_GONE:
         s = slots_find(w, wire_get_u64(in));
-        if (s) {
-            tell_gone(w, s->sandbox);
+        if (s)
             slots_release(w, s);
-        }
         break;
     case WIRE_N_STATE:
         on_state(n, in);
@@ -321,7 +312,6 @@ static void all_gone(struct nursery_child *n) {
         if (s->state != SLOT_USED || s->nursery != n)
             continue;
         tell_failed(w, s, "the nursery died");
-        tell_gone(w, s->sandbox);
         slots_release(w, s);
     }
 }

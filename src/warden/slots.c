@@ -10,6 +10,8 @@
 
 #define RECHECK_NS 20000000u
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
+#define RARELY     25  /* after that: looks at one that has memory */
+#define MUCH       (16u << 20)
 #define SPARE_NS   5000000000u
 #define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
 #define AT_ONCE    16 /* are removed before others have their turn */
@@ -80,10 +82,27 @@ void slots_look_again(struct warden *w) {
         loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
 }
 
+static void tell_gone(struct warden *w, struct slot *s) {
+    struct wire_out o;
+    s->untold = false;
+    wire_begin(&o, WIRE_W_GONE);
+    wire_put_u64(&o, s->sandbox);
+    chan_send(&w->server_chan, &o);
+}
+
+/* SECURITY: what a program buries in messages that nobody will read (a memfd in a socket in a
+ * socket …) outlives its processes by seconds. As long as it does, it counts. */
+static bool has_memory(const struct warden *w, const struct slot *s) {
+    return s->made && cgroup_slot_bytes(&w->cgroups, &s->cgroup) > MUCH;
+}
+
 void slots_release(struct warden *w, struct slot *s) {
     kept_free(s);
     w->used--;
     s->state = SLOT_FREE;
+    s->untold = has_memory(w, s);
+    if (!s->untold)
+        tell_gone(w, s);
     if (s->made && !is_clean(w, s)) {
         s->state = SLOT_DIRTY;
         s->looks = 0;
@@ -103,6 +122,21 @@ static void give_up(struct warden *w, struct slot *s) {
     s->state = SLOT_FREE;
 }
 
+/* One that has memory is never given up: whoever has that (a client that is slow to read a file of
+ * it) takes away a place. Whoever waits for the end of the sandbox does not wait for ever. */
+static void look_at_dirty(struct warden *w, struct slot *s) {
+    bool late = ++s->looks >= PATIENCE;
+    if (late && s->looks % RARELY)
+        return;
+    bool clean = is_clean(w, s), memory = !clean && has_memory(w, s);
+    if (s->untold && (late || !memory))
+        tell_gone(w, s);
+    if (clean)
+        s->state = SLOT_FREE;
+    else if (late && !memory)
+        give_up(w, s);
+}
+
 void slots_recheck(struct timer *t) {
     struct warden *w = t->arg;
     bool more = false;
@@ -110,14 +144,9 @@ void slots_recheck(struct timer *t) {
         struct slot *s = &w->slots[i];
         if (s->state == SLOT_USED)
             more |= groups_retry(w, s);
-        if (s->state != SLOT_DIRTY)
-            continue;
-        if (is_clean(w, s))
-            s->state = SLOT_FREE;
-        else if (++s->looks >= PATIENCE)
-            give_up(w, s);
-        else
-            more = true;
+        if (s->state == SLOT_DIRTY)
+            look_at_dirty(w, s);
+        more |= s->state == SLOT_DIRTY;
     }
     if (more)
         loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);

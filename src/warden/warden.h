@@ -25,6 +25,7 @@ struct slot {
     bool known;  /* the server has its knobs */
     bool failed; /* the server was told that this sandbox is not to be had */
     bool orphan; /* whose server died: the next one never hears of it */
+    bool untold; /* it is over, but its memory is not back: for the server it is still there */
     struct cgroup_slot cgroup;
     uint64_t sandbox;
     struct nursery_child *nursery; /* borrowed: whose sandbox it is */
