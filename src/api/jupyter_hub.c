@@ -17,7 +17,7 @@
 
 #define KEPT_MAX (8u << 20)  /* bytes for a client that is away */
 #define SLOW_MAX (8u << 20)  /* bytes that wait for one who only looks on; more: it is cut off */
-#define HELD_MAX (64u << 20) /* the same for the one whose cell runs: it hears what others do */
+#define HELD_MAX (16u << 20) /* the same for the one whose cell runs: it hears what others do */
 
 /* ---- names ---- */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_QUEUE      256
-#define QUEUE_BYTES    (64u << 20)
+#define QUEUE_BYTES    (16u << 20)
 #define NO_CPU_LIMIT_S 10000000u /* of what an engine's timers can count in */
 #define ABORTED        "{\"status\":\"aborted\"}"
 

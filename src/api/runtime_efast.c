@@ -240,10 +240,15 @@ static void start(struct efast *x, const struct fetch_request *q) {
         failed(x, e.text);
 }
 
-/* What e-fast says is sent on, but for what is ours to say. */
+/* What e-fast says is sent on, but for what is ours to say. For libcurl "Name;" is a header as
+ * well, an empty one. */
 static bool is_good_header(const char *line) {
-    return strchr(line, ':') && !strpbrk(line, "\r\n") && strncasecmp(line, "host:", 5) != 0 &&
-           strncasecmp(line, "content-length:", 15) != 0;
+    static const char *const ours[] = {"host", "content-length", "transfer-encoding"};
+    size_t len = strcspn(line, ":; \t");
+    bool good = len > 0 && line[len] == ':' && !strpbrk(line, "\r\n");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        good = good && (len != strlen(ours[i]) || strncasecmp(line, ours[i], len) != 0);
+    return good;
 }
 
 static void on_temp(struct box *b, struct wire_in *in) {
@@ -420,7 +425,7 @@ static bool server_is_allowed(struct call *c) {
         runtime_error(c, 400, "efast_off",
                       "no e-fast server is configured here; its operator may name one with "
                       "--efast-url (EFAST_DOWNLOADER_URL)");
-    } else if (!fetch_is_allowed(url_of(c), allowed.data)) {
+    } else if (strpbrk(url_of(c), "?#") || !fetch_is_allowed(url_of(c), allowed.data)) {
         runtime_error(c, 400, "efast_not_allowed", NOT_ALLOWED, url_of(c));
     } else if (strpbrk(token, "\r\n")) {
         runtime_error(c, 400, "bad_value", "token has a line break");

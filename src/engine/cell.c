@@ -437,6 +437,13 @@ void cell_event(struct cell *c, const char *name, json_t *message) {
     }
 }
 
+/* It has a limit of its own and was far from it. */
+static bool ended_by_others(const struct cell *c) {
+    const struct process *p = &c->kernel->process;
+    uint64_t most = config_group_bytes(&p->limits);
+    return p->limits.memory_mb && group_peak(p) < most - most / 8;
+}
+
 /* Why the process is dead, for the one who reads the result. */
 static void explain(struct cell *c, const char *why, char *out, size_t cap) {
     const struct config_limits *own = &c->kernel->process.limits;
@@ -445,6 +452,9 @@ static void explain(struct cell *c, const char *why, char *out, size_t cap) {
                  c->req.limits.timeout_ms);
     else if (c->limit == LIMIT_CPU)
         snprintf(out, cap, "it used more than %u s of CPU time", c->req.limits.cpu_seconds);
+    else if (c->status == CELL_MEMORY && ended_by_others(c))
+        snprintf(out, cap, "all kernels of the sandbox together needed more than %u MB of memory",
+                 c->kernel->live->req.limits.memory_mb);
     else if (c->status == CELL_MEMORY)
         snprintf(out, cap, "it needed more than %u MB of memory",
                  own->memory_mb ? own->memory_mb : c->kernel->live->req.limits.memory_mb);

@@ -100,6 +100,10 @@ uint64_t group_cpu_us(const struct process *p) {
                                   : cpu_apart_us(p->live, knobs_cpu_us(p->live->sandbox->knobs));
 }
 
+uint64_t group_peak(const struct process *p) {
+    return knobs_there(&p->knobs) ? knobs_memory_peak(&p->knobs) : p->last.memory_peak;
+}
+
 bool group_ran_out_of_memory(const struct process *p) {
     return knobs_there(&p->knobs) ? knobs_ran_out_of_memory(&p->knobs)
            : p->was_own           ? p->last.out_of_memory

@@ -82,6 +82,7 @@ int group_lower(struct process *p, const struct config_limits *most, struct err 
 /* Of the process's own group, also when it has just ended, or of the sandbox's. */
 struct knobs_usage group_usage(struct process *p); /* events: since the last call */
 uint64_t group_cpu_us(const struct process *p);
+uint64_t group_peak(const struct process *p); /* bytes */
 bool group_ran_out_of_memory(const struct process *p);
 /* The process has ended. */
 void group_leave(struct process *p);

@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -418,13 +419,17 @@ def test_websockets_count_as_connections(start_service: Callable[..., Service]) 
             assert http.reply().status == 503
 
 
-def test_a_server_that_stops_says_so(start_service: Callable[..., Service]) -> None:
-    service = start_service("--profiles", "base")
-    with Socket(service) as idle, Socket(service) as ws:
-        ws.say(code=WAIT, **LONG).output("there\n")
-        service.process.terminate()
-        assert ws.goodbye() == 1001
-        assert idle.goodbye() == 1001
+def test_a_server_that_stops_says_so(tmp_path: Path) -> None:
+    service = Service(tmp_path, "--profiles", "base")
+    try:
+        with Socket(service) as idle, Socket(service) as ws:
+            ws.say(code=WAIT, **LONG).output("there\n")
+            service.process.terminate()
+            assert ws.goodbye() == 1001
+            assert idle.goodbye() == 1001
+        service.stop()
+    finally:
+        service.kill()
 
 
 # ---------------------------------------------------------------------------- a real client
