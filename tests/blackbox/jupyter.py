@@ -295,22 +295,26 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def jupyter_server(place: Path, *options: str) -> Iterator[int]:
-    """A jupyter-server of its own, with all its files there; its port."""
+def jupyter_server(place: Path, *options: str, program: str = "jupyter-server") -> Iterator[int]:
+    """A jupyter-server (or -notebook) of its own, with all its files there; its port."""
     port = free_port()
+    app, root = {
+        "jupyter-server": ("ServerApp", "root_dir"),
+        "jupyter-notebook": ("NotebookApp", "notebook_dir"),
+    }[program]
     places = {f"JUPYTER_{name}_DIR": str(place) for name in ("RUNTIME", "CONFIG", "DATA")}
     words = [
-        "jupyter-server",
+        program,
         *options,
         "--no-browser",
         "--allow-root",
         "--ip=127.0.0.1",
         f"--port={port}",
-        "--ServerApp.port_retries=0",
-        "--ServerApp.token=",
-        "--ServerApp.password=",
-        "--ServerApp.disable_check_xsrf=True",
-        f"--ServerApp.root_dir={place}",
+        f"--{app}.port_retries=0",
+        f"--{app}.token=",
+        f"--{app}.password=",
+        f"--{app}.disable_check_xsrf=True",
+        f"--{app}.{root}={place}",
     ]
     with (place / "log").open("w") as log:
         env = os.environ | places | {"IPYTHONDIR": str(place)}

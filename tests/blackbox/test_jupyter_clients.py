@@ -90,12 +90,13 @@ def test_a_notebook_gives_what_it_gives_with_ipykernel(jupyter: Jupyter, tmp_pat
 # ---- jupyter-server as a client ----
 
 
-@pytest.fixture
-def gateway(jupyter: Jupyter, tmp_path: Path) -> Iterator[Jupyter]:
-    """A jupyter-server whose kernels are ours."""
-    if shutil.which("jupyter-server") is None:
-        pytest.skip("there is no jupyter-server")
-    with jupyter_server(tmp_path, f"--gateway-url=http://127.0.0.1:{jupyter.port}") as port:
+@pytest.fixture(params=["jupyter-server", "jupyter-notebook"])
+def gateway(jupyter: Jupyter, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Jupyter]:
+    """A jupyter-server, or the classic notebook's, whose kernels are ours."""
+    if shutil.which(request.param) is None:
+        pytest.skip(f"there is no {request.param}")
+    url = f"--gateway-url=http://127.0.0.1:{jupyter.port}"
+    with jupyter_server(tmp_path, url, program=request.param) as port:
         yield Jupyter(port)
 
 
