@@ -220,7 +220,7 @@ def test_a_full_queue_is_an_error_at_once(start: Starter) -> None:
 
 
 def test_waiting_too_long_is_an_error(start: Starter) -> None:
-    engine = start(max_sandboxes=4, queue_ms=300)
+    engine = start(max_sandboxes=4, queue_ms=5000)  # those who hold wait too
     holders = [Held(engine, "tiny") for _ in range(4)]
     outcome = run(engine, "print(1)")
     assert outcome.error is not None and outcome.error["kind"] == "queue_timeout"
