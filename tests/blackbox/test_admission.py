@@ -191,7 +191,7 @@ def test_programs_wait_for_memory(start_service: Starter) -> None:
 
 
 def test_memory_that_does_not_come_is_a_503(start_service: Starter) -> None:
-    options = ("--memory-budget-mb", "220", "--queue-ms", "300", "--queue-max", "1")
+    options = ("--memory-budget-mb", "220", "--queue-ms", "3000", "--queue-max", "1")
     service = start_service(*BUDGET, *options)
     hello = post("/v1/execute", {"code": "print(1)", "timeout_ms": 60000})
     with Raw(service) as runs:

@@ -135,7 +135,7 @@ def queue_length(service: Service) -> int:
 
 
 def test_time_in_the_queue_has_a_deadline_of_its_own(start_service: Callable[..., Service]) -> None:
-    options = ("--max-sandboxes", "1", "--pool", "1", "--queue-ms", "300")
+    options = ("--max-sandboxes", "1", "--pool", "1", "--queue-ms", "3000")
     service = start_service(*QUICK, *options)
     with Raw(service) as runs:
         runs.send(post("/v1/execute/stream", HOLD)).until(b"up")
