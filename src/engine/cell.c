@@ -708,14 +708,12 @@ static void take_late(struct cell *c) {
 void cell_begin(struct cell *c) {
     struct kernel *k = c->kernel;
     struct live *l = k->live;
-    struct timespec coarse;
     AUTO_BUF json = BUF_INIT;
     c->state = CELL_RUNNING;
     c->kernel_restarted = k->is_fresh;
     k->is_fresh = false;
     c->execution_count = k->execution_count + 1;
-    clock_gettime(CLOCK_REALTIME_COARSE, &coarse); /* by which files are stamped */
-    c->changed_since_ns = (uint64_t)coarse.tv_sec * 1000000000u + (uint64_t)coarse.tv_nsec;
+    c->changed_since_ns = file_stamp_ns();
     c->cpu_base_us = group_cpu_us(&k->process);
     c->no_route_base = sandbox_no_route(l->sandbox);
     group_usage(&k->process); /* what happened before is not ours */

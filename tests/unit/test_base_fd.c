@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -147,6 +150,34 @@ static void files_are_read_and_written_below_a_directory(void **state) {
     rmdir(dir);
 }
 
+static uint64_t changed_ns(int fd) {
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+}
+
+static bool has_exact_stamps(void) {
+    struct utsname u;
+    int major, minor;
+    uname(&u);
+    return sscanf(u.release, "%d.%d", &major, &minor) == 2 && major * 100 + minor >= 613;
+}
+
+static void a_stamp_is_between_the_changes_before_and_after(void **state) {
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        AUTO_FD before = memfd_create("before", MFD_CLOEXEC);
+        uint64_t first = changed_ns(before); /* seen, so that the next one is exact */
+        assert_int_equal(write(before, "x", 1), 1);
+        uint64_t stamp = file_stamp_ns();
+        AUTO_FD after = memfd_create("after", MFD_CLOEXEC);
+        assert_in_range(changed_ns(before), first, UINT64_MAX);
+        assert_in_range(changed_ns(after), stamp, UINT64_MAX);
+        if (has_exact_stamps())
+            assert_in_range(changed_ns(before), 0, stamp - 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closes_once_and_keeps_errno),
@@ -157,6 +188,7 @@ int main(void) {
         cmocka_unit_test(writes_all_of_it_through_a_small_pipe),
         cmocka_unit_test(a_memfd_is_sealed_and_at_its_start),
         cmocka_unit_test(files_are_read_and_written_below_a_directory),
+        cmocka_unit_test(a_stamp_is_between_the_changes_before_and_after),
     };
     return cmocka_run_group_tests_name("base/fd", tests, NULL, NULL);
 }
