@@ -7,6 +7,7 @@
 
 #include "zygote/stdout.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #define DELAY_NS 4000000
 #define PIECE    4096 /* a pipe that can be written to takes that much */
 #define STACK    65536
+#define SHORT    4096 /* characters */
 
 static struct {
     pthread_mutex_t lock;
@@ -167,14 +169,18 @@ static int write_through(int fd, const char *data, size_t len) {
     return how;
 }
 
+/* -1 with an exception. */
+static int put(int fd, const char *data, size_t len) {
+    return fd == 1 && keep(data, len) ? 0 : write_through(fd, data, len);
+}
+
 static PyObject *write_to(int fd, PyObject *from) {
     PyObject *bytes = PyBytes_FromObject(from);
     char *data;
     Py_ssize_t len;
     if (!bytes || PyBytes_AsStringAndSize(bytes, &data, &len) < 0)
         return NULL;
-    bool kept = fd == 1 && keep(data, (size_t)len);
-    int r = kept ? 0 : write_through(fd, data, (size_t)len);
+    int r = put(fd, data, (size_t)len);
     Py_DECREF(bytes);
     return r < 0 ? NULL : PyLong_FromSsize_t(len);
 }
@@ -189,22 +195,26 @@ static PyObject *write_stderr(PyObject *self, PyObject *from) {
     return write_to(2, from);
 }
 
+/* A text's own UTF-8; it keeps that as long as it lives, if it is not ASCII. */
+static const char *(*utf8_of)(PyObject *text, Py_ssize_t *ret_len);
+
 /* The same for text; TextIOWrapper's own way there is three times as long. */
-static PyObject *write_text(int fd, PyObject *text) {
+static PyObject *write_stdout_text(PyObject *self, PyObject *text) {
+    (void)self;
     if (!PyUnicode_Check(text))
         return PyErr_Format(PyExc_TypeError, "write() argument must be str");
+    Py_ssize_t n = PyUnicode_GetLength(text), len;
+    if (utf8_of && n <= SHORT) {
+        const char *data = utf8_of(text, &len);
+        return data && put(1, data, (size_t)len) == 0 ? PyLong_FromSsize_t(n) : NULL;
+    }
     PyObject *bytes = PyUnicode_AsUTF8String(text);
-    PyObject *r = bytes ? write_to(fd, bytes) : NULL;
+    PyObject *r = bytes ? write_to(1, bytes) : NULL;
     Py_XDECREF(bytes);
     if (!r)
         return NULL;
     Py_DECREF(r);
-    return PyLong_FromSsize_t(PyUnicode_GetLength(text));
-}
-
-static PyObject *write_stdout_text(PyObject *self, PyObject *text) {
-    (void)self;
-    return write_text(1, text);
+    return PyLong_FromSsize_t(n);
 }
 
 static void before_fork(void) {
@@ -233,6 +243,7 @@ static PyMethodDef functions[] = {
 
 PyObject *stdout_begin(void) {
     PyObject *f[FUNCTIONS];
+    *(void **)&utf8_of = dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8AndSize");
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0)
         return PyErr_NoMemory();
     for (size_t i = 0; i < FUNCTIONS; i++) {
