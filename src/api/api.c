@@ -34,6 +34,11 @@ int api_reload(struct api *a, struct err *e) {
     return 0;
 }
 
+static void on_bill(void *arg, const char *payer, double cpu_seconds) {
+    struct api *a = arg;
+    guard_used(a->guard, payer, cpu_seconds);
+}
+
 int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     struct api *a = xcalloc(1, sizeof *a);
     *ret = a;
@@ -57,6 +62,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .idle_s = a->config->http.idle_s,
                                       .body_step_s = a->config->http.header_s,
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20};
+    o->engine->on_bill = on_bill;
+    o->engine->bill_arg = a;
     o->engine->heir =
         (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
     if (api_reload(a, e) < 0)

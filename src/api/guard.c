@@ -1,6 +1,7 @@
 /* The limits of a key: requests per second (a bucket of one second's worth, at least one), requests
- * at once, and CPU seconds per minute (counted when a program ends, forgotten at a steady rate). A
- * key is known by its id, so that reloading the file of keys forgets nothing. */
+ * at once, and CPU seconds per minute (counted when a program ends, for live sandboxes meanwhile as
+ * well, and forgotten at a steady rate). A key is known by its id, so that reloading the file of
+ * keys forgets nothing. */
 
 #include "api/call.h"
 

@@ -326,7 +326,7 @@ int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
 }
 
 static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
-    *q = (struct live_request){.tenant = xstrdup(c->tenant), .most_of_tenant = c->limits.sandboxes};
+    *q = live_request_of(c);
     q->env = field_dump(c->body, "env");
     return fill(c, q, p);
 }

@@ -12,6 +12,12 @@ struct making {
     struct err why;
 };
 
+struct live_request live_request_of(const struct call *c) {
+    return (struct live_request){.tenant = xstrdup(c->tenant),
+                                 .payer = c->key_id[0] ? xstrdup(c->key_id) : NULL,
+                                 .most_of_tenant = c->limits.sandboxes};
+}
+
 static void free_making(void *state) {
     struct making *m = state;
     outlet_done(&m->out);

@@ -4,6 +4,8 @@
 #include "api/outlet.h"
 #include "engine/live.h"
 
+/* With what the call's key says: whose it is, who pays, how many there may be. */
+struct live_request live_request_of(const struct call *c);
 /* `read` fills in the request or says what is wrong with it; what is in *q is released in any case.
  * `reply` answers when the sandbox is ready. */
 void make_live(struct call *c,

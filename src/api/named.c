@@ -3,6 +3,7 @@
 
 #include "api/named.h"
 
+#include "api/making.h"
 #include "base/fd.h"
 
 #include <stdlib.h>
@@ -135,12 +136,11 @@ static void on_ready(void *arg, struct live *l, const struct err *why) {
 }
 
 static void make(struct named *m, struct call *c, named_fill *fill) {
-    struct live_request q = {.tenant = xstrdup(c->tenant),
-                             .alias = xstrdup(m->alias),
-                             .most_of_tenant = c->limits.sandboxes};
+    struct live_request q = live_request_of(c);
     struct live *l;
     struct problem p = {0};
     struct err e;
+    q.alias = xstrdup(m->alias);
     if (fill(c, &q, &p) < 0) {
         over(m, NULL, &p);
     } else {

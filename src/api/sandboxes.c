@@ -103,16 +103,13 @@ static int check_words(const json_t *body, struct problem *p) {
 static int read_request(struct call *c, struct live_request *q, struct problem *p) {
     const json_t *body = c->body;
     const char *name = field_str(body, "name", NULL);
-    *q = (struct live_request){
-        .tenant = xstrdup(c->tenant),
-        .profile = xstrdup(field_str(body, "profile", "auto")),
-        .name = name ? xstrdup(name) : NULL,
-        .metadata = field_dump(body, "metadata"),
-        .env = field_dump(body, "env"),
-        .ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0),
-        .idle_s = (uint32_t)field_int(body, "idle_seconds", 0),
-        .most_of_tenant = c->limits.sandboxes,
-    };
+    *q = live_request_of(c);
+    q->profile = xstrdup(field_str(body, "profile", "auto"));
+    q->name = name ? xstrdup(name) : NULL;
+    q->metadata = field_dump(body, "metadata");
+    q->env = field_dump(body, "env");
+    q->ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0);
+    q->idle_s = (uint32_t)field_int(body, "idle_seconds", 0);
     if (!q->metadata)
         q->metadata = xstrdup("{}");
     if (check_words(body, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)

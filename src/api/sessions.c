@@ -66,13 +66,11 @@ static void reply_made(struct outlet *o, struct live *l) {
 static int read_request(struct call *c, struct live_request *q, struct problem *p) {
     const struct engine *g = c->api->o.engine;
     uint32_t ttl = (uint32_t)field_int(c->body, "ttl_seconds", TTL_S);
-    *q = (struct live_request){.tenant = xstrdup(c->tenant),
-                               .profile = xstrdup(g->config.profiles[0].name),
-                               .metadata = xstrdup("{}"),
-                               .limits = g->config.defaults,
-                               .ttl_s = ttl,
-                               .idle_s = ttl,
-                               .most_of_tenant = c->limits.sandboxes};
+    *q = live_request_of(c);
+    q->profile = xstrdup(g->config.profiles[0].name);
+    q->metadata = xstrdup("{}");
+    q->limits = g->config.defaults;
+    q->ttl_s = q->idle_s = ttl;
     return inputs_read(c, c->body, true, &q->inputs, &q->ninputs, p);
 }
 

@@ -328,6 +328,7 @@ static void take_usage(struct cell *c) {
     uint64_t all = knobs_memory_peak(l->sandbox->knobs);
     uint64_t no_route = sandbox_no_route(l->sandbox);
     c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
+    l->cpu_told_us += c->cpu_us;
     c->memory_peak = u.memory_peak;
     if (all > l->memory_peak)
         l->memory_peak = all;

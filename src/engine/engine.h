@@ -70,6 +70,9 @@ struct engine {
     struct live *lives; /* live sandboxes, oldest first; see live.h */
     struct gone *gone;  /* those that were */
     struct live_heir heir;
+    /* Processor time that a live sandbox has used outside of its executions; or NULL. */
+    void (*on_bill)(void *arg, const char *payer, double cpu_seconds);
+    void *bill_arg;
     /* Once: all that an earlier server kept is here. Before that nobody may ask for it. */
     void (*on_settled)(void *arg);
     void *settled_arg;

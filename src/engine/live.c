@@ -29,6 +29,7 @@ void live_request_done(struct live_request *q) {
     free(q->name);
     free(q->metadata);
     free(q->alias);
+    free(q->payer);
     free(q->env);
     for (unsigned i = 0; i < q->ninputs; i++) {
         free(q->inputs[i].path);
@@ -118,6 +119,7 @@ static void close_live(struct live *l, const struct err *why) {
     commands_ended_with(l);
     kernel_ended_with(l, why);
     processes_ended_with(l);
+    bill_end(l);
     tell_watchers(l, why);
     if (before != LIVE_RUNNING && l->ready)
         l->ready(l->ready_arg, l, why);
@@ -228,6 +230,7 @@ static void begin(struct live *l) {
     l->expires_ns = now_ns() + l->req.ttl_s * SECOND_NS;
     l->idle_since_ns = now_ns();
     knobs_begin(l->sandbox->knobs);
+    bill_begin(l);
     set_timer(l);
     gone_expect(l->engine->gone, l->req.tenant, l->id);
     kernel_init(k, l);
@@ -486,6 +489,7 @@ void live_inherited(struct live *l, uint32_t processes) {
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_take(l->sandbox, &l->guest);
+    bill_begin(l);
     set_timer(l);
     l->to_come = processes;
     processes_first_here(l);

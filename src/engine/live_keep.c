@@ -126,6 +126,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_str(j, "name", l->req.name);
     jw_key_str(j, "metadata", l->req.metadata);
     jw_key_str(j, "alias", l->req.alias);
+    jw_key_str(j, "payer", l->req.payer);
     jw_key_str(j, "env", l->req.env);
     put_limits(j, &l->req.limits);
     jw_key_uint(j, "ttl_s", l->req.ttl_s);
@@ -293,6 +294,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->req.name = text_of(o, "name");
     l->req.metadata = text_of(o, "metadata");
     l->req.alias = text_of(o, "alias");
+    l->req.payer = text_of(o, "payer");
     l->req.env = text_of(o, "env");
     l->profile = text_of(o, "profile");
     take_id(l->id, o);

@@ -292,12 +292,18 @@ struct live {
     struct command *commands; /* oldest first */
     struct live_watcher *watchers;
     uint32_t last_number;
-    uint64_t executions, memory_peak, cpu_us;
+    uint64_t executions, memory_peak;
+    uint64_t cpu_told_us; /* see bill.c */
+    struct timer bill_timer;
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
     struct journal *journal;            /* owned; NULL: it ends with this server */
     uint32_t to_come;                   /* processes that an earlier server had */
     struct deferred write_later, free_later;
 };
+
+/* ---- bill.c: processor time outside of executions ---- */
+void bill_begin(struct live *l); /* its sandbox is there */
+void bill_end(struct live *l);   /* while that is there */
 
 /* ---- live_keep.c: for the next server ---- */
 void live_keep_init(struct live *l);
