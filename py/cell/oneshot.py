@@ -8,6 +8,7 @@ outcome.
 
 from __future__ import annotations
 
+import _io
 import ast
 import atexit
 import builtins
@@ -21,22 +22,29 @@ import threading
 import traceback
 import types
 from importlib.machinery import SourceFileLoader
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
 from cell import handler, hooks, rehearsal
 from cell.policy import Policy, PolicyError
 
-PATH = "/workspace/__main__.py"
+WORKSPACE = "/workspace"
+PATH = f"{WORKSPACE}/__main__.py"
 EXIT, EXCEPTION, INTERRUPTED, REFUSED = 1, 2, 3, 4  # enum done_how
 MAX_LINES, MAX_TEXT = 200, 40_000
 OURS = {"cell", "cloche_zygote"}  # modules that no program is to find
 MANY_OBJECTS = 100_000
+# What a program may leave behind without anything happening at its end.
+CELL = type((lambda x: lambda: x)(0).__closure__[0])  # type: ignore[index]
+QUIET = (dict, frozenset, list, set, tuple, CELL, types.FunctionType, types.ModuleType)
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
 Step = Tuple[Callable[..., Any], Tuple[Any, ...]]
 
+_modules = sys.modules  # whatever a program makes of that name
+_known: Set[str] = set()  # those of the zygote
+_libraries: List[str] = []  # where others are found
 _secrets: List[Any] = []  # whatever C writes to stays where it is
 _generators: List[Any] = []  # those of the zygote that can only be seeded from Python
 
@@ -108,6 +116,8 @@ def settle(policy: Policy) -> Dict[str, Any]:
         gc.collect()
     gc.freeze()
     gc.collect()  # nothing is left to look at, but the free lists are emptied
+    _known.update(modules, ["__main__"])
+    _libraries.extend(path for path in sys.path if path and not WORKSPACE.startswith(path))
     cell = {
         "path": PATH,
         "modules": modules,
@@ -119,15 +129,21 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "arguments": _arguments,
         "uncaught": _uncaught,
         "clear": _clear,
+        "imported": _imported,
+        "flush_files": _flush_files,
         "shutdown": threading._shutdown,  # type: ignore[attr-defined]
         "threading": vars(threading),
         "count_exitfuncs": atexit._ncallbacks,
         "run_exitfuncs": atexit._run_exitfuncs,
         "collect": gc.collect,
+        "count_objects": gc.get_count,
+        "objects": gc.get_objects,
+        "collector": gc,
         **handler.PARTS,
     }
     gc.freeze()
     cell["main"] = _main_module()  # not frozen: the collector looks after what a program makes
+    cell["quiet"] = QUIET + (type(cell["main"].__loader__),)
     _arguments([], [])
     gc.enable()
     return cell
@@ -241,6 +257,36 @@ def _show(exc: BaseException) -> Generator[Step, Optional[BaseException], None]:
     yield sys.__excepthook__, (type(again), again, again.__traceback__)
     print("\nOriginal exception was:", file=sys.stderr)
     yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
+
+
+def _is_library(module: Any) -> bool:
+    spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    if file is None:
+        return spec is not None  # the interpreter's own
+    return isinstance(file, str) and file.startswith(tuple(_libraries))
+
+
+def _imported() -> List[Any]:
+    """What the program imported and is no library, taken out of sys.modules, where it is at the
+    end; the last first."""
+    new: List[str] = []
+    names: Any = _modules if hasattr(dict, "__reversed__") else list(_modules)  # from 3.8 on
+    for name in reversed(names):
+        if name in _known:
+            break
+        if not _is_library(_modules[name]):
+            new.append(name)
+    return [_modules.pop(name) for name in new]
+
+
+def _flush_files() -> None:
+    """Files that a library still holds: plain Python closes those at its end."""
+    for held in gc.get_objects():
+        if issubclass(type(held), _io._IOBase):
+            try:
+                held.flush()
+            except BaseException:
+                pass
 
 
 def _clear(space: dict[str, Any]) -> None:
