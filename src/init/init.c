@@ -409,8 +409,10 @@ static _Noreturn void serve(struct box *b) {
 }
 
 _Noreturn void init_main(const struct init_plan *plan, int hand) {
-    struct box b = {.plan = *plan, .req = -1, .hand = hand, .signals = -1};
-    b.watcher.timer = -1;
+    static struct box b; /* not on the stack, where its zeros would have to be written */
+    b.plan = *plan;
+    b.hand = hand;
+    b.req = b.signals = b.watcher.timer = -1;
     b.procs.live = plan->live;
     struct err e;
     struct wire_out o;

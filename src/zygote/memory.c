@@ -35,6 +35,7 @@
 #define SMALL_MAX   512           /* its largest size class */
 #define MAX_HOLES   (64ul << 20)  /* bytes: whoever gives more has no pools (no pymalloc) */
 #define MAX_FREED   4096
+#define CACHED_MAX  (256ul << 10) /* bytes that malloc keeps for a thread, and calls taken */
 #define WORTH_BYTES                                                                                \
     (32ul << 20) /* of less, a fork is cheap anyway, and collapsing takes a while                  \
                   */
@@ -103,7 +104,7 @@ void memory_begin(void) {
 static void fill_malloc(void) {
     struct mallinfo2 info = mallinfo2();
     const char *top = (const char *)sbrk(0) - info.keepcost;
-    size_t holes = info.fordblks + info.fsmblks - info.keepcost, taken = 0;
+    size_t holes = info.fordblks + info.fsmblks - info.keepcost + CACHED_MAX, taken = 0;
     for (size_t size = 65536; size >= 24; size = size > 1040 ? size - size / 8 : size - 16) {
         while (taken <= holes) {
             char *p = malloc(size);
