@@ -26,6 +26,7 @@
 #define MAX_PENDING 2   /* forks in flight per zygote: it does one at a time anyway */
 #define LAST_WORDS  128 /* times 32 messages: more than a zygote has kernels */
 #define FAIL_MAX    5   /* deaths in a row before the profile counts as broken */
+#define TOO_OLD     97  /* how cell/zygote.py leaves a Python that cannot read the rest of it */
 
 void nursery_state(struct nursery *n, enum profile_state state, const char *what,
                    const char *modules) {
@@ -351,6 +352,12 @@ void zygotes_dispatch(struct nursery *n) {
     }
 }
 
+/* Another try would end in the same way. */
+static void too_old(struct nursery *n) {
+    loop_timer_stop(n->loop, &n->restart);
+    nursery_state(n, PROFILE_BROKEN, "its interpreter is older than Python 3.7", "");
+}
+
 bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
     for (struct zygote **p = &n->zygotes; *p; p = &(*p)->next) {
         struct zygote *z = *p;
@@ -365,6 +372,8 @@ bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
             log_error("zygote could not be started python=%s", n->profile->python);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == TOO_OLD)
+            too_old(n);
         chan_done(&z->chan);
         for (p = &n->zygotes; *p != z; p = &(*p)->next)
             ;

@@ -217,6 +217,13 @@ def broken(place: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
     )
     (place / "exits.py").write_text("import sys\nsys.exit(3)\n")
     (place / "crashes.py").write_text("import os\nos.abort()\n")
+    old = place / "old" / "bin" / "python3"
+    old.parent.mkdir(parents=True)
+    old.write_text(
+        f"#!{PYTHON}\nimport runpy, sys\nsys.version_info = (3, 6, 15)\n"
+        "runpy.run_path(sys.argv[1])\n"
+    )
+    old.chmod(0o755)
     site = [str(place)]
     return {
         "no-python": ({"python": "/usr/bin/python-of-nobody"}, ["/usr/bin/python-of-nobody"]),
@@ -228,6 +235,7 @@ def broken(place: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
         "no-site": ({"sites": [f"{place}/nowhere"]}, [f"{place}/nowhere"]),
         "no-path": ({"read_only": [f"{place}/nothing"]}, [f"{place}/nothing"]),
         "not-python": ({"python": "/usr/bin/true"}, ["interpreter"]),
+        "old-python": ({"python": str(old)}, ["older than Python 3.7"]),
         "in-tmp": ({"read_only": ["/tmp"]}, ["/tmp", "of its own"]),
     }
 
