@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +59,17 @@ void run_why(const struct run *r, char *out, size_t cap) {
         snprintf(out, cap, "killed on request");
     else if (r->end == END_EXIT && r->signal > 0)
         snprintf(out, cap, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
+}
+
+void run_cut(const struct run *r, char *out, size_t cap) {
+    bool cut[] = {output_truncated(&r->out[0]), output_truncated(&r->out[1])};
+    out[0] = '\0';
+    if (cut[0] || cut[1])
+        snprintf(out, cap, "%s was cut: there was more than %" PRIu64 " bytes of it (--output)",
+                 !cut[1]   ? "stdout"
+                 : !cut[0] ? "stderr"
+                           : "output",
+                 r->req.limits.output_bytes);
 }
 
 /* Contract 1: the first cap - 32 bytes and a mark. */

@@ -17,6 +17,7 @@
 #include "remote/sse.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -181,6 +182,19 @@ static int ask(struct job *j, struct remote *r, const struct buf *body, json_t *
 
 /* ---- what came of it ---- */
 
+/* As run_cut of the engine has it. */
+static void say_cut(const struct run_msg *m, const json_t *result, struct buf *to) {
+    bool out = json_is_true(json_object_get(result, "stdout_truncated"));
+    bool err = json_is_true(json_object_get(result, "stderr_truncated"));
+    if (!out && !err)
+        return;
+    buf_addf(to, "%s was cut: there was more than ", !err ? "stdout" : !out ? "stderr" : "output");
+    if (m->output_bytes)
+        buf_addf(to, "%" PRIu64 " bytes of it (--output)", m->output_bytes);
+    else
+        buf_adds(to, "the server's default of it (--output)");
+}
+
 /* As run_why of the engine has it; the result does not tell the limits, we know only our own. */
 static void say_why(const struct job *j, const json_t *result, struct buf *to) {
     const struct run_msg *m = &j->cmd.msg;
@@ -207,6 +221,8 @@ static void say_why(const struct job *j, const json_t *result, struct buf *to) {
             buf_adds(to, "the server's default of CPU time (--cpu)");
     } else if (status && strcmp(status, "killed") == 0 && signal > 0) {
         buf_addf(to, "killed by signal %d (%s)", signal, strsignal(signal));
+    } else {
+        say_cut(m, result, to);
     }
 }
 

@@ -153,6 +153,8 @@ static void on_done(void *arg, struct run *r, const struct err *why) {
     struct err e;
     run_result_json(r, &(struct result_options){0}, &json);
     run_why(r, text, sizeof text);
+    if (!*text)
+        run_cut(r, text, sizeof text);
     AUTO_FD fd = -1;
     if (json.len > INLINE_MAX && memfd_of("result", json.data, json.len, &fd, &e) < 0) {
         send_error(c, &e);

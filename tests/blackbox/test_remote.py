@@ -135,6 +135,12 @@ def test_limits_and_their_words(service: Service) -> None:
     assert done.returncode == 137 and b"more than 1 s of CPU time (--cpu)" in done.stderr
     done = remote(service, "--timeout", "0.3", "--json", "-c", "while True: pass")
     assert done.returncode == 124 and json.loads(done.stdout)["status"] == "timeout"
+    done = remote(service, "--output", "100", "-c", "print('x' * 1000)")
+    assert (done.returncode, done.stdout) == (0, b"x" * 100)
+    note = b"cloche: stdout was cut: there was more than 100 bytes of it (--output)\n"
+    assert done.stderr == note
+    done = remote(service, "--output", "100", "--json", "-c", "print('x' * 1000)")
+    assert json.loads(done.stdout)["limit_hit"] == "output" and done.stderr == note
 
 
 def test_a_signal_gives_128_and_its_number(service: Service) -> None:

@@ -59,6 +59,21 @@ def test_more_than_a_message_holds(engine: Engine) -> None:
     assert done.stdout == b"".join(bytes([65 + i]) * 65536 for i in range(20))
 
 
+@pytest.mark.parametrize(
+    "streams,word",
+    [(["stdout"], "stdout"), (["stderr"], "stderr"), (["stdout", "stderr"], "output")],
+)
+def test_output_that_was_cut_is_said(engine: Engine, streams: list[str], word: str) -> None:
+    code = "import sys\n" + "".join(f"sys.{name}.write('x' * 1000)\n" for name in streams)
+    done = engine.cli("--output", "100", "-c", code)
+    note = f"cloche: {word} was cut: there was more than 100 bytes of it (--output)\n"
+    assert done.returncode == 0
+    assert done.stdout == b"x" * 100 * ("stdout" in streams)
+    assert done.stderr.decode().endswith(note)
+    whole = engine.cli("--output", "1000", "-c", code)
+    assert b"cloche:" not in whole.stderr
+
+
 def test_an_empty_program_does_nothing(engine: Engine) -> None:
     done = engine.cli("-c", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
