@@ -17,7 +17,7 @@
 #define SIGN      "\n"
 
 /* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
-static const struct schema any_schema = {"ExecuteRequest", NULL, 0, true};
+static const struct schema any_schema = {"ExecuteRequest", .open = true, .unchecked = true};
 static const struct field batch_fields[] = {
     {.name = "items",
      .type = FIELD_LIST,

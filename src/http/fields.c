@@ -403,6 +403,8 @@ static void check_unknown(struct check *c, const struct schema *s, const json_t 
 /* Without a schema any object will do. */
 static void check_object(struct check *c, const struct schema *s, const json_t *v,
                          const struct loc *at) {
+    if (s && s->unchecked)
+        return;
     if (!json_is_object(v)) {
         fault(c, at, &(struct fault){"model_attributes_type", msg_model, v});
         return;

@@ -55,9 +55,10 @@ struct schema {
     const char *name;
     const struct field *fields;
     unsigned n;
-    bool open;     /* unknown fields are ignored; otherwise each is a fault */
-    bool untyped;  /* a body without a Content-Type is taken for JSON */
-    bool any_type; /* any body is taken for JSON; none at all is an empty object */
+    bool open;      /* unknown fields are ignored; otherwise each is a fault */
+    bool untyped;   /* a body without a Content-Type is taken for JSON */
+    bool any_type;  /* any body is taken for JSON; none at all is an empty object */
+    bool unchecked; /* of a list's items: any JSON; the handler checks each by itself */
 };
 
 #define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
