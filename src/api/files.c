@@ -115,6 +115,7 @@ static void no_file(struct call *c, const struct upload *u) {
     jw_object_end(&j);
     jw_array_end(&j);
     jw_object_end(&j);
+    call_add_error(&json, 422);
     call_json(c, 422, &json);
 }
 

@@ -243,6 +243,7 @@ def test_a_form_without_a_file_is_answered_as_observed(
 ) -> None:
     reply = ask(service.port, "POST", "/v1/files", body, headers)
     assert (reply.status, reply.json["detail"]) == (422, detail)
+    assert reply.json["error"]["code"] == "bad_fields"  # as in every error body of ours
 
 
 def test_health_is_as_clients_expect_it(service: Service) -> None:
