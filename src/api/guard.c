@@ -37,7 +37,7 @@ static struct tally *find(struct guard *g, const char *id) {
     t = xcalloc(1, sizeof *t);
     snprintf(t->id, sizeof t->id, "%s", id);
     t->at_ns = now_ns();
-    t->tokens = 1;
+    t->tokens = INFINITY; /* as many as it may save up: pass_time cuts */
     t->next = g->tallies;
     g->tallies = t;
     return t;

@@ -129,8 +129,7 @@ static int check_open(const struct config *c, const struct address *at, const st
         return 0;
     return err_user(e, "no_keys",
                     "host %s is not loopback and there are no API keys: anybody who reaches it "
-                    "could run programs; make a key with `cloche key add NAME`, or say "
-                    "--without-keys allow",
+                    "could run programs",
                     at->host);
 }
 

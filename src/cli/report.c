@@ -19,7 +19,7 @@ static const struct remedy {
     {"bad_option", "see --help", false},
     {"port_taken", "end the other program, or choose another port", false},
     {"no_listen", "choose an address of this machine and a port that you may use", false},
-    {"no_keys", "make a key with `cloche key add NAME`", false},
+    {"no_keys", "make a key with `cloche key add NAME`, or say --without-keys allow", false},
     {"bad_value", "give a value within these bounds", false},
     {"bad_config", "mend the configuration; `cloche config` shows what is in force", false},
     {"bad_json", "mend the configuration file", false},

@@ -260,6 +260,14 @@ def test_requests_per_second(keys: Path, start_service: Callable[..., Service]) 
         assert get(service, "/health").status == 200
 
 
+def test_the_first_second_has_all_its_requests(
+    keys: Path, start_service: Callable[..., Service]
+) -> None:
+    secret = key(keys, "add", "quick", "--requests-per-second", "8")
+    service = start_service(*QUICK, "--keys", str(keys))
+    assert [get(service, "/v1/info", bearer(secret)).status for _ in range(8)] == [200] * 8
+
+
 def test_requests_at_once(keys: Path, start_service: Callable[..., Service]) -> None:
     secret = key(keys, "add", "two", "--concurrent", "2")
     service = start_service(*QUICK, "--keys", str(keys))
