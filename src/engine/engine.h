@@ -141,7 +141,7 @@ int run_exit_status(const struct run *r);
 /* What its handler returned (RUN_HANDLER), as it says: JSON only if it is honest. */
 const struct buf *run_returned(const struct run *r);
 void run_why(const struct run *r, char *out, size_t cap);
-void run_cut(const struct run *r, char *out, size_t cap); /* which output is not whole; or "" */
+void run_cut(const struct run *r, char *out, size_t cap); /* what is not whole; or "" */
 struct result_options {
     bool no_output;                                      /* stdout and stderr are left out */
     const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */

@@ -70,6 +70,8 @@ void run_cut(const struct run *r, char *out, size_t cap) {
                  : !cut[0] ? "stderr"
                            : "output",
                  r->req.limits.output_bytes);
+    else if (r->files_cut && r->req.flags & RUN_FILES)
+        snprintf(out, cap, "%s", RUN_FILES_CUT);
 }
 
 /* Contract 1: the first cap - 32 bytes and a mark. */

@@ -183,14 +183,18 @@ static int ask(struct job *j, struct remote *r, const struct buf *body, json_t *
 /* ---- what came of it ---- */
 
 /* As run_cut of the engine has it. */
-static void say_cut(const struct run_msg *m, const json_t *result, struct buf *to) {
+static void say_cut(const struct job *j, const json_t *result, struct buf *to) {
+    uint64_t most = j->cmd.msg.output_bytes;
     bool out = json_is_true(json_object_get(result, "stdout_truncated"));
     bool err = json_is_true(json_object_get(result, "stderr_truncated"));
-    if (!out && !err)
+    if (!out && !err) {
+        if (j->cmd.out && json_is_true(json_object_get(result, "files_truncated")))
+            buf_adds(to, RUN_FILES_CUT);
         return;
+    }
     buf_addf(to, "%s was cut: there was more than ", !err ? "stdout" : !out ? "stderr" : "output");
-    if (m->output_bytes)
-        buf_addf(to, "%" PRIu64 " bytes of it (--output)", m->output_bytes);
+    if (most)
+        buf_addf(to, "%" PRIu64 " bytes of it (--output)", most);
     else
         buf_adds(to, "the server's default of it (--output)");
 }
@@ -222,7 +226,7 @@ static void say_why(const struct job *j, const json_t *result, struct buf *to) {
     } else if (status && strcmp(status, "killed") == 0 && signal > 0) {
         buf_addf(to, "killed by signal %d (%s)", signal, strsignal(signal));
     } else {
-        say_cut(m, result, to);
+        say_cut(j, result, to);
     }
 }
 

@@ -15,6 +15,10 @@
 #define RUN_MAX_ENV   256
 #define RUN_MAX_CODE  (16u << 20)
 #define RUN_MAX_FILES 1000
+/* What `cloche run` says of a result whose files_truncated is true. */
+#define RUN_FILES_CUT                                                                              \
+    "not all files came out: there are more than 1000, or some lie deeper than 32 directories or " \
+    "are larger than the disk"
 /* Bytes of stdin that a client may have sent without the program having taken them; C_WANT gives
  * more. A program that does not read thus holds up its stdin and nothing else, signals least of
  * all. */

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import Engine, failed, tree
+from harness import LONG, Engine, failed, flags, tree
 
 
 def test_a_file_in(engine: Engine, tmp_path: Path) -> None:
@@ -131,6 +131,25 @@ def test_many_files_out(engine: Engine, tmp_path: Path) -> None:
     code = "import os\nfor k in range(300): open(f'f{k}', 'w').write(str(k))"
     assert engine.cli("--out", tmp_path / "out", "--timeout", "60", "-c", code).returncode == 0
     assert tree(tmp_path / "out") == {f"f{k}": str(k).encode() for k in range(300)}
+
+
+@pytest.mark.parametrize(
+    "code,n",
+    [
+        ("for i in range(1005): open(f'{i}', 'w').close()", 1000),
+        ("import os\nos.makedirs('a/' * 40)\nopen('a/' * 40 + 'f', 'w').close()", 0),
+        ("open('large', 'w').truncate(1 << 40)", 0),
+    ],
+)
+def test_files_that_do_not_come_out_are_told(
+    engine: Engine, tmp_path: Path, code: str, n: int
+) -> None:
+    out = tmp_path / "out"
+    done = engine.cli("--out", out, *flags(LONG), "-c", code)
+    assert done.returncode == 0
+    assert b"cloche: not all files came out: " in done.stderr
+    assert len(list(out.iterdir()) if out.exists() else []) == n
+    assert engine.cli(*flags(LONG), "-c", code).stderr == b"", "nobody asked for them"
 
 
 @pytest.mark.parametrize("target", ["/etc/x", "../x", "a/../../x", "__main__.py", "./__main__.py"])

@@ -123,7 +123,7 @@ def test_json_is_the_whole_result(service: Service) -> None:
     assert result["usage"]["wall_ms"] > 0 and result["profile"] == "base"
 
 
-def test_limits_and_their_words(service: Service) -> None:
+def test_limits_and_their_words(service: Service, tmp_path: Path) -> None:
     done = remote(service, "--timeout", "0.3", "-c", "while True: pass")
     assert done.returncode == 124
     assert done.stderr == b"cloche: stopped: it ran longer than 0.300 s (--timeout)\n"
@@ -141,6 +141,10 @@ def test_limits_and_their_words(service: Service) -> None:
     assert done.stderr == note
     done = remote(service, "--output", "100", "--json", "-c", "print('x' * 1000)")
     assert json.loads(done.stdout)["limit_hit"] == "output" and done.stderr == note
+    code = "open('large', 'w').truncate(1 << 40)"
+    assert remote(service, "-c", code).stderr == b""
+    done = remote(service, "--out", tmp_path, "-c", code)
+    assert done.returncode == 0 and done.stderr.startswith(b"cloche: not all files came out: ")
 
 
 def test_a_signal_gives_128_and_its_number(service: Service) -> None:
