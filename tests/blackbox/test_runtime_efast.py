@@ -14,6 +14,8 @@ from harness import LiveService, eventually, run_cli
 from http_client import JSON, Connection, Reply, ask, post
 
 PLACE = "/workspace/se"
+# For libcurl "Name;" is a header without a value, and replaces its own.
+TRICKS = ["Host;", "HOST : evil", "Content-Length;", "Transfer-Encoding: chunked", "X-Evil;", ": x"]
 
 
 class Efast(ThreadingHTTPServer):
@@ -59,6 +61,7 @@ class Handler(BaseHTTPRequestHandler):
             "climbs": {"authrequest": ["GET", url], "name": "../../up"},
             "dots": {"authrequest": ["GET", url], "name": ".."},
             "splits": {"authrequest": ["GET", url, "A: b\r\nX-Evil: 1", "Host: evil", 5, "none"]},
+            "tricks": {"authrequest": ["GET", url, *TRICKS, "X-Good: yes"]},
             "lacks": {"name": "x"},
             "list": [1],
         }
@@ -219,6 +222,13 @@ def test_headers_that_efast_tells(port: int, efast: Efast) -> None:
     assert "x-evil" not in headers and headers["host"] == efast.url.removeprefix("http://")
 
 
+def test_headers_that_are_not_efasts_to_tell(port: int, efast: Efast) -> None:
+    assert fetch(port, "tricks:2").json["success_count"] == 1
+    headers = efast.seen[-1][1]
+    assert headers["host"] == efast.url.removeprefix("http://") and headers["x-good"] == "yes"
+    assert not {"content-length", "transfer-encoding", "x-evil", ""} & set(headers)
+
+
 def test_what_is_in_the_way_of_a_file(port: int) -> None:
     run(port, "mkdir -p told.txt; ln -s /etc out; touch f")
     for path, words in (("", "Is a directory"), ("f", "Not a directory"), ("out", "cross-device")):
@@ -282,6 +292,11 @@ def test_fields_that_are_none(port: int, fields: Any, place: Any) -> None:
         "not a url",
         "http://169.254.169.254/latest",
         "http://user@HOSTONLY/",
+        "HOST?x=",
+        "HOST/?x=",
+        "HOST#x",
+        "HOST/#",
+        "HOST/?#",
     ],
 )
 def test_servers_that_are_not_allowed(port: int, efast: Efast, url: str) -> None:
@@ -296,7 +311,8 @@ def test_only_what_is_below_is_allowed(
 ) -> None:
     service = start_live("--efast-allow", f"http://other.example/,{efast.url}/storage/a/")
     efast.seen.clear()
-    for path in ("", "/storage", "/storage/ab", "/storage/a/../b", "/storage/a/%2e%2e/b"):
+    wrong = ["", "/storage", "/storage/ab", "/storage/a/../b", "/storage/a/%2e%2e/b"]
+    for path in (*wrong, "/storage/a?x=", "/storage/a/?x=", "/storage/a/#", "/storage/a/b?#"):
         reply = fetch(service.port, "file:1", efast_url=efast.url + path)
         assert reply.status == 400 and not efast.seen, path
     reply = fetch(service.port, "file:1", efast_url=efast.url + "/storage/a")
