@@ -103,6 +103,22 @@ def test_processor_time_is_held_to_the_kernels_share(box: Box) -> None:
     assert used < 500, used  # of a second; a tenth of it, and what a period lets it run over
 
 
+def test_a_kernel_far_from_its_own_limit_is_not_blamed(box: Box) -> None:
+    """Its neighbour holds what it would have needed: it is the larger of the two and dies."""
+    neighbour = box.kernel(limits={"memory_mb": 250})
+    assert box.run("x = bytearray(b'x') * (200 << 20)", kernel_id=neighbour)["status"] == "ok"
+    large = box.kernel(limits={"memory_mb": 450})
+    result = box.run("x = bytearray(b'x') * (430 << 20)", kernel_id=large)
+    killed(result, 512)
+    assert "all kernels of the sandbox together" in result["error"]["value"]
+    assert box.run("len(x) >> 20", kernel_id=neighbour)["text"] == "200"
+    # With the whole sandbox to itself it may blame only itself.
+    assert box.ask("DELETE", f"/kernels/{neighbour}").status == 204
+    result = box.run("x = bytearray(b'x') * (500 << 20)", kernel_id=large)
+    killed(result, 450)
+    assert "it needed more than 450 MB" in result["error"]["value"]
+
+
 def test_processor_time_of_a_kernel_with_limits_is_not_its_neighbours(roomy: LiveService) -> None:
     burn = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
     waits = "import os, time\nwhile not os.path.exists('burnt'): time.sleep(0.01)"
