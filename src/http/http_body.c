@@ -49,13 +49,35 @@ const struct buf *http_body(const struct http_req *r) {
     return &r->body;
 }
 
+/* While the library cannot tell whether a part's first bytes are content or its end, it hands over
+ * an empty piece, and the next one begins at 0 again. A second part of the same names behind an
+ * empty one looks the same; it is taken for the content of that one. */
+static bool begins_part(struct http_req *r, const char *name, const char *filename, uint64_t off,
+                        size_t size) {
+    AUTO_BUF names = BUF_INIT;
+    if (off > 0)
+        return false;
+    buf_add(&names, name, strlen(name) + 1);
+    buf_adds(&names, filename ? filename : "");
+    bool known =
+        names.len == r->form_begun.len && memcmp(names.data, r->form_begun.data, names.len) == 0;
+    buf_clear(&r->form_begun);
+    if (size == 0)
+        buf_add(&r->form_begun, names.data, names.len);
+    return !known;
+}
+
 static enum MHD_Result on_piece(void *arg, enum MHD_ValueKind kind, const char *key,
                                 const char *filename, const char *type, const char *encoding,
                                 const char *data, uint64_t off, size_t size) {
     struct http_req *r = arg;
     (void)kind, (void)type, (void)encoding;
-    const struct http_part p = {
-        .name = key ? key : "", .filename = filename, .data = data, .len = size, .first = off == 0};
+    const char *name = key ? key : "";
+    const struct http_part p = {.name = name,
+                                .filename = filename,
+                                .data = data,
+                                .len = size,
+                                .first = begins_part(r, name, filename, off, size)};
     if (!r->form_stopped && !r->piece(r, &p))
         r->form_stopped = true;
     return r->form_stopped ? MHD_NO : MHD_YES;
@@ -179,6 +201,7 @@ void http_body_done(struct http_req *r) {
         MHD_destroy_post_processor(r->form);
     }
     r->form = NULL;
+    buf_done(&r->form_begun);
     buf_done(&r->body);
     http_release(r);
 }

@@ -71,7 +71,8 @@ struct http_req {
     struct MHD_PostProcessor *form; /* owned */
     bool (*piece)(struct http_req *r, const struct http_part *p);
     bool form_stopped;
-    bool form_whole; /* it had its last boundary */
+    bool form_whole;       /* it had its last boundary */
+    struct buf form_begun; /* the names of a part of which an empty piece has come, or empty */
     char form_tail[256];
     size_t form_tail_len;
     void (*stream)(struct http_req *r, const char *data, size_t len);

@@ -160,6 +160,32 @@ def test_an_upload_may_come_in_chunks(service: Service) -> None:
     assert download(service.port, reply.json["file_id"]) == bytes(range(256)) * 2000
 
 
+def in_chunks(service: Service, pieces: list[bytes]) -> Reply:
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces if p) + b"0\r\n\r\n"
+    with Connection(service.port) as connection:
+        connection.send("POST", "/v1/files", None, FORM | {"Transfer-Encoding": "chunked"})
+        connection.sock.sendall(chunks)
+        return connection.reply()
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"\r\n", b"\r\n--" * 9])
+def test_an_upload_may_be_cut_anywhere(service: Service, data: bytes) -> None:
+    body = part(data)
+    cuts = [[body[:i], body[i:]] for i in range(1, len(body))]
+    for pieces in [*cuts, [bytes([byte]) for byte in body]]:
+        reply = in_chunks(service, pieces)
+        assert reply.status == 201 and reply.json["size_bytes"] == len(data), pieces
+        assert download(service.port, reply.json["file_id"]) == data, pieces
+
+
+def test_an_empty_file_before_another_is_the_one(service: Service) -> None:
+    body = part(b"", filename="first").removesuffix(b"--\r\n") + b"\r\n"
+    body += part(b"data", filename="second")
+    for pieces in ([body], [bytes([byte]) for byte in body]):
+        reply = in_chunks(service, pieces)
+        assert (reply.json["filename"], reply.json["size_bytes"]) == ("first", 0)
+
+
 def test_a_large_file_goes_in_and_out_whole(service: Service) -> None:
     data = b"".join(i.to_bytes(4, "big") for i in range(5_000_000))
     file_id = upload(service.port, "large", data)
