@@ -1,6 +1,8 @@
 /* POST /v1/execute/batch: many programs in one request, each result as soon as it is there. A
  * bounded number of them is under way at a time; a client that does not read holds up its own
- * batch. */
+ * batch. An item that finds the queue full is tried again when another of its batch has ended, or
+ * soon: otherwise all that are left would be refused within a moment. When none has got in for as
+ * long as one may wait in the queue, they are. */
 
 #include "api/exec.h"
 #include "api/handlers.h"
@@ -14,6 +16,7 @@
 #define MAX_ITEMS 10000
 #define MAX_BUSY  64
 #define ALIVE_NS  10000000000ull
+#define AGAIN_NS  100000000ull
 #define SIGN      "\n"
 
 /* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
@@ -39,6 +42,9 @@ struct batch {
     json_t *body; /* owned: a reference, since a batch may outlive its call */
     const json_t *items;
     size_t next, n, busy, most;
+    size_t later[MAX_BUSY], nlater; /* found the queue full; with `busy` at most `most` */
+    bool crowded;                   /* one just did */
+    uint64_t out_since_ns;          /* since when none of ours has got in; 0: one is in */
     struct item *running;
     struct timer alive, more;
 };
@@ -94,28 +100,56 @@ static void more_soon(struct batch *b) {
     loop_timer(loop_of(b), &b->more, now_ns());
 }
 
+static bool is_patient(struct batch *b) {
+    uint64_t now = now_ns(), most_ms = b->out.who.api->config->queue_ms;
+    if (b->busy)
+        return true;
+    if (!b->out_since_ns)
+        b->out_since_ns = now;
+    if (now - b->out_since_ns >= most_ms * 1000000u)
+        return false;
+    loop_timer(loop_of(b), &b->more, now + AGAIN_NS);
+    return true;
+}
+
+/* True when it will be tried again. */
+static bool put_off(struct batch *b, size_t index, const struct problem *p) {
+    bool full = strcmp(p->code, "queue_full") == 0 || strcmp(p->code, "memory_budget") == 0;
+    if (!full || !is_patient(b))
+        return false;
+    b->later[b->nlater++] = index;
+    b->crowded = true;
+    return true;
+}
+
+static void refuse(struct batch *b, size_t index, const struct problem *p) {
+    AUTO_BUF json = BUF_INIT;
+    if (put_off(b, index, p))
+        return;
+    call_refused(&b->out.who, p);
+    problem_json(p, &json);
+    line(b, index, &json);
+}
+
 static void on_done(void *arg, struct exec *x, const struct err *why) {
     struct item *i = arg;
     struct batch *b = i->batch;
     AUTO_BUF json = BUF_INIT;
+    take_out(i);
+    b->busy--;
     if (why) {
         struct problem p = problem_of(why);
-        call_refused(&b->out.who, &p);
-        problem_json(&p, &json);
+        refuse(b, i->index, &p);
     } else {
         exec_result(x, false, &json);
+        line(b, i->index, &json);
     }
-    line(b, i->index, &json);
-    take_out(i);
     free(i);
-    b->busy--;
     more_soon(b);
 }
 
-/* True when the item is under way; else its line was written. */
-static bool start(struct batch *b, size_t index) {
+static void start(struct batch *b, size_t index) {
     const json_t *body = json_array_get(b->items, index);
-    AUTO_BUF json = BUF_INIT;
     AUTO_BUF errors = BUF_INIT;
     struct jw j = JW_INIT(&errors);
     jw_object(&j);
@@ -127,29 +161,32 @@ static bool start(struct batch *b, size_t index) {
     if (n) {
         call_add_error(&errors, 422);
         line(b, index, &errors);
-        return false;
+        return;
     }
     struct item *i = xcalloc(1, sizeof *i);
     struct problem p = {0};
     const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
     *i = (struct item){.batch = b, .index = index};
     if (exec_start(&b->out.who, body, &cb, &i->exec, &p) < 0) {
-        call_refused(&b->out.who, &p);
-        problem_json(&p, &json);
-        line(b, index, &json);
+        refuse(b, index, &p);
         free(i);
-        return false;
+        return;
     }
     i->next = b->running;
     b->running = i;
     b->busy++;
-    return true;
+    b->out_since_ns = 0;
+}
+
+static bool has_more(const struct batch *b) {
+    return b->nlater > 0 || b->next < b->n;
 }
 
 static void go_on(struct batch *b) {
-    while (b->busy < b->most && b->next < b->n && !outlet_is_full(&b->out))
-        start(b, b->next++);
-    if (b->busy || b->next < b->n)
+    b->crowded = false;
+    while (b->busy < b->most && has_more(b) && !b->crowded && !outlet_is_full(&b->out))
+        start(b, b->nlater ? b->later[--b->nlater] : b->next++);
+    if (b->busy || has_more(b))
         return;
     loop_timer_stop(loop_of(b), &b->alive);
     outlet_end(&b->out);

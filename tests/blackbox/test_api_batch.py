@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -134,6 +135,40 @@ def test_a_batch_takes_its_turn_where_there_is_little_room(
     service = start_service("--max-sandboxes", "1", "--pool", "0", "--profiles", "base")
     lines = batch(service, [{"code": f"{i}", "timeout_ms": 60000} for i in range(5)])
     assert [line.get("stdout") for line in by_index(lines)] == [f"{i}\n" for i in range(5)]
+
+
+def hold(service: Service) -> Stream:
+    """A program that runs until its client leaves."""
+    body = {"code": "print(1)\n" + SLEEP, "timeout_ms": 60000}
+    stream = Stream(service.port, "POST", "/v1/execute/stream", body)
+    next(stream.events())
+    return stream
+
+
+def test_a_batch_waits_while_the_queue_is_full(start_service: Callable[..., Service]) -> None:
+    room = ("--max-sandboxes", "1", "--pool", "0", "--queue-max", "1", "--queue-ms", "60000")
+    service = start_service(*room, "--profiles", "base")
+    items = [{"code": f"{i}", "timeout_ms": 60000} for i in range(10)]
+    with ThreadPoolExecutor(1) as threads:
+        with hold(service):
+            waits = threads.submit(post, service.port, "/v1/execute", items[0])
+            length = 'cloche_queue_length{profile="base"} 1'
+            assert eventually(lambda: length in get(service.port, "/metrics").body.decode())
+            body = {"items": items, "concurrency": 64}
+            stream = Stream(service.port, "POST", "/v1/execute/batch", body)
+        with stream:
+            lines = by_index(list(stream.lines()))
+        assert [line.get("stdout") for line in lines] == [f"{i}\n" for i in range(10)]
+        assert waits.result().status == 200
+
+
+def test_a_batch_does_not_wait_for_ever(start_service: Callable[..., Service]) -> None:
+    room = ("--max-sandboxes", "1", "--pool", "0", "--queue-max", "1", "--queue-ms", "100")
+    service = start_service(*room, "--profiles", "base")
+    with hold(service):
+        lines = by_index(batch(service, [{"code": "1"}] * 5))
+        codes = [line["error"]["code"] for line in lines]
+        assert len(codes) == 5 and set(codes) <= {"queue_full", "queue_timeout"}
 
 
 @pytest.mark.parametrize(
