@@ -406,12 +406,24 @@ void call_begin(void *arg, struct http_req *r) {
         c->route->fn(c);
 }
 
+/* One that could be read in two ways: it never became a call. */
+static void refused(struct api *a, const struct http_req *r, double seconds) {
+    char method[40], path[200];
+    metrics_request(&a->metrics, "-", "none", http_status(r), seconds);
+    log_info("request id=- method=%s path=%s status=%d ms=%.1f in=0 out=%llu key=-",
+             log_quote(http_method(r), method, sizeof method),
+             log_quote(http_path(r), path, sizeof path), http_status(r), seconds * 1e3,
+             (unsigned long long)http_bytes_out(r));
+}
+
 void call_finished(void *arg, struct http_req *r) {
     struct api *a = arg;
     struct call *c = http_user(r);
-    if (!c)
-        return;
     double seconds = (double)(now_ns() - http_born_ns(r)) / 1e9;
+    if (!c) {
+        refused(a, r, seconds);
+        return;
+    }
     metrics_request(&a->metrics, c->route ? c->route->doc.method : "-",
                     c->route ? c->route->doc.path : "none", http_status(r), seconds);
     a->metrics.bytes_in += http_bytes_in(r);

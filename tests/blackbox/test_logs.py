@@ -61,6 +61,20 @@ def test_a_request_has_its_id_and_traceparent(
         assert event["pid"] == server_pid(service)
 
 
+@pytest.mark.parametrize("form", ["logfmt", "json"])
+def test_a_request_that_could_be_read_in_two_ways_is_logged_too(
+    start_service: Callable[..., Service], form: str
+) -> None:
+    service = start_service(*QUICK, "--log-format", form)
+    assert ask(service, request("GET", "/twice", "Host: 127.0.0.1")).status == 400
+    assert eventually(lambda: any("/twice" in line for line in lines(service)))
+    (line,) = [line for line in lines(service) if "/twice" in line]
+    event = read(line, form)
+    assert (event["msg"], event["method"], str(event["status"])) == ("request", "GET", "400")
+    counted = 'cloche_requests_total{method="-",route="none",status="400"} 1'
+    assert counted in ask(service, request("GET", "/metrics")).body.decode()
+
+
 def test_every_process_writes_json(start_service: Callable[..., Service]) -> None:
     service = start_service(*JSON_LOG, "--log-level", "debug", "--cgroup", "none")
     os.kill(server_pid(service), signal.SIGKILL)
