@@ -131,7 +131,7 @@ static void print_text(const struct options *o, const struct config *c) {
         struct jw j = JW_INIT(&value);
         write_value(&j, o, c, i);
         enum origin origin = options_origin(o, settings[i].name);
-        printf("%-18s %-28s %s", settings[i].name, value.data, options_from(o, i));
+        printf("%-22s %-28s %s", settings[i].name, value.data, options_from(o, i));
         if (origin == ORIGIN_ENV)
             printf(" (environment)");
         if (options_note(o, i))

@@ -240,12 +240,12 @@ int options_parse(struct options *o, int argc, char **argv, const struct verb_fl
 void options_help(void) {
     for (size_t i = 0; i < SETTINGS_; i++) {
         AUTO_FREE char *flag = flag_name(settings[i].name);
-        printf("  %-18s %s", flag, settings[i].help);
+        printf("  %-24s %s", flag, settings[i].help);
         if (settings[i].fallback && settings[i].fallback[0])
             printf("%s(%s)", settings[i].help[0] ? " " : "", settings[i].fallback);
         putchar('\n');
     }
-    puts("  --config           the configuration file (JSON)");
+    puts("  --config                 the configuration file (JSON)");
 }
 
 /* Reading the values. */
