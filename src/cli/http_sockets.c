@@ -216,6 +216,40 @@ static int listen_unix(const struct config *c, struct http_sockets *s, struct er
     return 0;
 }
 
+/* ---- lists of names: a word that no request can match is a mistake that nobody notices ---- */
+
+static bool is_origin(const char *word) {
+    const char *host = strstr(word, "://");
+    return strcmp(word, "*") == 0 || strcmp(word, "null") == 0 ||
+           (host && host > word && host[3] && !strchr(host + 3, '/') && !strpbrk(word, "?# "));
+}
+
+static bool is_host(const char *word) {
+    size_t len = strlen(word);
+    bool bracketed = len > 2 && word[0] == '[' && word[len - 1] == ']';
+    return !strpbrk(word, "/?# ") && (bracketed || !strchr(word, ':'));
+}
+
+static int check_words(const char *setting, const char *words, bool (*is_good)(const char *word),
+                       const char *form, struct err *e) {
+    AUTO_FREE char *list = xstrdup(words);
+    char quoted[120];
+    for (char *rest = list, *word; (word = strsep(&rest, ","));) {
+        if (*word && !is_good(word))
+            return err_user(e, "bad_value", "%s has %s; each must be %s", setting,
+                            log_quote(word, quoted, sizeof quoted), form);
+    }
+    return 0;
+}
+
+static int check_names(const struct config *c, struct err *e) {
+    if (check_words("cors_origin", c->http.cors_origins, is_origin,
+                    "SCHEME://HOST or SCHEME://HOST:PORT, without a path, or *", e) < 0)
+        return -1;
+    return check_words("allow_host", c->http.hosts, is_host,
+                       "a name or address alone, without scheme, port and path", e);
+}
+
 static int open_dirs(struct config *c, struct http_sockets *s, bool *ret_keys, struct err *e) {
     AUTO_BUF files = BUF_INIT;
     buf_adds(&files, c->http.file_dir);
@@ -235,7 +269,7 @@ int http_sockets_open(struct config *c, struct http_sockets *ret, struct err *e)
     c->http.header_s = c->http.idle_s < 30 ? c->http.idle_s : 30;
     if (strcmp(c->http.mode, "off") == 0)
         return 0;
-    if (open_dirs(c, ret, &keys, e) < 0)
+    if (check_names(c, e) < 0 || open_dirs(c, ret, &keys, e) < 0)
         return -1;
     const struct address first = {c->http.host, "--port (or PORT)", c->http.port};
     if (listen_host(c, &first, keys, ret, e) < 0 || listen_also(c, keys, ret, e) < 0 ||

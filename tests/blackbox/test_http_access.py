@@ -326,6 +326,25 @@ def test_other_addresses_without_keys_are_refused(tmp_path: Path, host: str) -> 
     failed(done, host, "not loopback", "cloche key add", "--without-keys allow")
 
 
+@pytest.mark.parametrize(
+    "setting,value,word",
+    [
+        ("cors_origin", "https://app.example/", "https://app.example/"),
+        ("cors_origin", "https://a.example,app.example", "app.example"),
+        ("cors_origin", "https://a.example, https://b.example", " https://b.example"),
+        ("cors_origin", "https://", "https://"),
+        ("allow_host", "http://cloche.test", "http://cloche.test"),
+        ("allow_host", "cloche.test:8000", "cloche.test:8000"),
+        ("allow_host", "a.test,b.test/", "b.test/"),
+    ],
+)
+def test_names_that_nothing_can_match_are_told(
+    tmp_path: Path, setting: str, value: str, word: str
+) -> None:
+    flag = "--" + setting.replace("_", "-")
+    failed(serve(tmp_path, "--port", "0", flag, value), setting, f'"{word}"', "without")
+
+
 def listening(service: Service) -> int:
     found = re.search(r"^http://[^\n]*:(\d+)$", service.text(), re.MULTILINE)
     assert found
