@@ -102,8 +102,9 @@ static bool same_bytes(int a, int b) {
     }
 }
 
+/* Of two for the same path the later one is there. */
 static const struct run_input *find_input(const struct run *r, const char *path) {
-    for (unsigned i = 0; i < r->req.ninputs; i++) {
+    for (unsigned i = r->req.ninputs; i-- > 0;) {
         if (strcmp(r->req.inputs[i].path, path) == 0)
             return &r->req.inputs[i];
     }

@@ -702,3 +702,11 @@ def test_a_draining_server_answers_what_it_has_begun(tmp_path: Path) -> None:
         service.stop()
     finally:
         service.kill()
+
+
+def test_of_two_files_for_one_path_the_later_is_there(service: Service) -> None:
+    files = [{"path": "a", "content": "first"}, {"path": "a", "content": "later"}]
+    result = execute(service.port, "open('a').read()", files=files, timeout_ms=60000)
+    assert (result["stdout"], result["files"]) == ("'later'\n", []), "it was not changed"
+    result = execute(service.port, "open('a', 'w').write('first')", files=files, timeout_ms=60000)
+    assert [file["path"] for file in result["files"]] == ["a"]
