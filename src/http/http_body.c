@@ -154,7 +154,7 @@ static bool has_last_boundary(const struct http_req *r) {
         return false;
     at += strlen("boundary=");
     bool quoted = *at == '"';
-    buf_addf(&last, "--%.*s--", (int)strcspn(at + quoted, quoted ? "\"" : "; \t"), at + quoted);
+    buf_addf(&last, "\r\n--%.*s--", (int)strcspn(at + quoted, quoted ? "\"" : "; \t"), at + quoted);
     return memmem(r->form_tail, r->form_tail_len, last.data, last.len) != NULL;
 }
 

@@ -224,6 +224,13 @@ def test_a_broken_form_is_no_file_and_no_harm(service: Service, body: bytes) -> 
     assert get(service.port, "/health").json["status"] == "ok"
 
 
+def test_a_form_of_bare_line_feeds_is_no_file(service: Service) -> None:
+    before = len(stored(service))
+    reply = ask(service.port, "POST", "/v1/files", part(b"x" * 99).replace(b"\r\n", b"\n"), FORM)
+    assert (reply.status, reply.json["error"]["code"]) == (400, "bad_form")
+    assert len(stored(service)) == before
+
+
 def test_a_form_without_a_boundary_is_refused(service: Service) -> None:
     reply = ask(
         service.port, "POST", "/v1/files", part(b"x"), {"Content-Type": "multipart/form-data"}
