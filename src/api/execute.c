@@ -2,6 +2,7 @@
 
 #include "api/handlers.h"
 
+#include "api/events.h"
 #include "api/exec.h"
 #include "api/outlet.h"
 #include "base/clock.h"
@@ -12,12 +13,12 @@
 #include <string.h>
 
 #define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
-#define SIGN     ": alive\n\n"
 
 struct waiting {
     struct outlet out;
     struct exec *exec; /* borrowed while it runs */
     struct timer alive;
+    bool lines; /* a stream as NDJSON, not SSE */
     /* Of one that is answered as a whole. */
     int (*put)(const struct call *c, const struct exec *x, struct buf *to);
 };
@@ -113,19 +114,23 @@ void do_execute(struct call *c) {
 /* `number`: of the event in the execution's record, from which a client may resume; 0: none. */
 static void event(struct waiting *w, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF frame = BUF_INIT;
-    buf_addf(&frame, "event: %s\ndata: ", type);
+    buf_addf(&frame, w->lines ? "{\"event\":\"%s\",\"data\":" : "event: %s\ndata: ", type);
     buf_add(&frame, json->data, json->len);
     if (number)
-        buf_addf(&frame, "\nid: %llu", (unsigned long long)number);
-    buf_adds(&frame, "\n\n");
+        buf_addf(&frame, w->lines ? ",\"seq\":%llu" : "\nid: %llu", (unsigned long long)number);
+    buf_adds(&frame, w->lines ? "}\n" : "\n\n");
     outlet_write(&w->out, frame.data, frame.len);
     if (w->out.call)
         loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
 }
 
+static const char *sign_of(const struct waiting *w) {
+    return w->lines ? "\n" : ": alive\n\n";
+}
+
 static void on_alive(struct timer *t) {
     struct waiting *w = t->arg;
-    outlet_sign(&w->out, SIGN);
+    outlet_sign(&w->out, sign_of(w));
     loop_timer(loop_of(w), t, now_ns() + ALIVE_NS);
 }
 
@@ -188,7 +193,8 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
 static void begin_stream(struct waiting *w, const char *execution) {
     http_add_header(w->out.call->req, "Cache-Control", "no-cache");
     http_add_header(w->out.call->req, "X-Accel-Buffering", "no");
-    outlet_stream(&w->out, "text/event-stream; charset=utf-8", execution, SIGN);
+    outlet_stream(&w->out, w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8",
+                  execution, sign_of(w));
 }
 
 void do_execute_stream(struct call *c) {
@@ -198,6 +204,7 @@ void do_execute_stream(struct call *c) {
         return;
     const struct exec_callbacks cb = {.arg = w, .on_output = on_output, .on_done = on_stream_done};
     w->alive = (struct timer){.fn = on_alive, .arg = w};
+    w->lines = events_wanted(c) == EVENTS_LINES;
     http_on_drain(c->req, on_drain);
     if (exec_start(c, c->body, &cb, &w->exec, &p) == 0) {
         begin_stream(w, exec_id(w->exec));

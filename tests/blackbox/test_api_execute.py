@@ -272,6 +272,23 @@ def test_a_running_execution_is_running(service: Service) -> None:
         assert (found["state"], found["result"]) == ("running", None)
 
 
+def test_a_stream_as_lines(service: Service) -> None:
+    code = "import sys\nprint('out', flush=True)\nprint('err', file=sys.stderr)"
+    headers = {**JSON, "Accept": "application/x-ndjson"}
+    with Connection(service.port) as connection:
+        body = json.dumps({"code": code}).encode()
+        reply = connection.ask("POST", "/v1/execute/stream", body, headers)
+    assert reply.header("content-type") == "application/x-ndjson"
+    lines = [json.loads(line) for line in reply.body.splitlines() if line]
+    said = {"stdout": "", "stderr": ""}
+    for line in lines[:-1]:
+        assert line["event"] == "output", line
+        said[line["data"]["stream"]] += line["data"]["data"]
+    assert said == {"stdout": "out\n", "stderr": "err\n"}
+    assert lines[-1]["event"] == "result" and lines[-1]["data"]["exit_code"] == 0
+    assert [line["seq"] for line in lines[:-1]] == sorted(line["seq"] for line in lines[:-1])
+
+
 def events(service: Service, execution: str, query: str = "", **headers: str) -> list[Any]:
     path = f"/v1/executions/{execution}/events{query}"
     with Stream(service.port, "GET", path, headers=headers) as stream:

@@ -520,7 +520,8 @@ def test_sites_that_the_operator_listed(keys: Path, start_service: Callable[...,
     )
     assert preflight.status == 204 and preflight.header("Access-Control-Allow-Origin") == site
     assert "POST" in (preflight.header("Access-Control-Allow-Methods") or "")
-    assert "authorization" in (preflight.header("Access-Control-Allow-Headers") or "").lower()
+    allowed = (preflight.header("Access-Control-Allow-Headers") or "").lower().split(", ")
+    assert {"authorization", "last-event-id", "range"} <= set(allowed)
     for other in ("https://app.example.com.evil.test", "http://app.example.com", "null"):
         assert get(service, "/v1/info", f"Origin: {other}", bearer(secret)).status == 403
 
