@@ -135,6 +135,10 @@ class Channel:
     def is_ours(self) -> bool:
         return getpid() == self._pid
 
+    def is_user_code(self) -> bool:
+        """Whether who asks is the cell that runs, not a thread or a child of it."""
+        return self.is_ours() and self.id is not None and get_ident() == self._thread
+
     def flush(self) -> None:
         """What was printed so far comes before what is said next."""
         for name in ("stdout", "stderr"):
@@ -174,7 +178,7 @@ class Channel:
 
     def event_in_order(self, kind: str, **members: Any) -> None:
         """The same, and waits until it is heard: else what is printed next might overtake it."""
-        if not self.is_ours() or self.id is None or get_ident() != self._thread:
+        if not self.is_user_code():
             self.event(kind, **members)
             return
         self._heard += 1
@@ -211,7 +215,7 @@ class Channel:
 
     def ask(self, prompt: str, password: bool) -> str:
         """input(): waits for the answer of whoever sent the code."""
-        if not self.is_ours() or self.id is None or get_ident() != self._thread:
+        if not self.is_user_code():
             raise EOFError("input() works in the main thread of a running cell only")
         if not self.allow_stdin and self.rich:
             raise StdinNotImplementedError(NO_STDIN)

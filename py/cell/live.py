@@ -122,6 +122,7 @@ def prepare() -> None:
     set_handler(SIGINT, channel.on_interrupt)  # a kernel has it from birth
     setattr(builtins, "input", _rename(_input, "input", "builtins"))
     setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
+    setattr(os, "system", _rename(shells.system, "system", "posix"))
     _rehearse()
     _forget()
     setrecursionlimit(DEPTH)  # one of IPython's libraries raises it

@@ -184,6 +184,32 @@ def _stop(process: Any) -> None:
             continue
 
 
+def run_line(line: Any, **how: Any) -> int:
+    """With our own descriptors, so that its output comes in order, at once; an interrupt ends it.
+    How it ended, as subprocess says it."""
+    channel.flush()
+    process, interrupted = channel.held(
+        lambda: subprocess.Popen(line, shell=True, start_new_session=True, **how)
+    )
+    try:
+        if interrupted:
+            raise KeyboardInterrupt
+        return int(process.wait())
+    except BaseException:
+        channel.held(lambda: _stop(process))
+        raise
+
+
+def system(command: Any) -> int:
+    """Execute the command in a subshell."""
+    # The C library's cannot be interrupted, nor can anything else meanwhile.
+    if channel.is_user_code():
+        code = run_line(os.fsencode(command), close_fds=False)
+    else:
+        code = subprocess.call(os.fsencode(command), shell=True, close_fds=False)
+    return -code if code < 0 else code << 8
+
+
 class Names(CachingCompiler):
     """A cell is named by its text alone, as in ipykernel: when it is run again, its traceback shows
     the same lines as there."""
@@ -238,20 +264,9 @@ class Shell(InteractiveShell):
         raise SystemExit
 
     def system(self, cmd: str) -> None:
-        """`!command`: with our own descriptors, so that its output comes in order, at once."""
-        channel.flush()
+        """`!command`"""
         line = self.var_expand(cmd, depth=1)
-        shell = os.environ.get("SHELL")
-        process, interrupted = channel.held(
-            lambda: subprocess.Popen(line, shell=True, executable=shell, start_new_session=True)
-        )
-        try:
-            if interrupted:
-                raise KeyboardInterrupt
-            code = process.wait()
-        except BaseException:
-            channel.held(lambda: _stop(process))
-            raise
+        code = run_line(line, executable=os.environ.get("SHELL"))
         self.user_ns["_exit_code"] = -(code - 128) if code > 128 else code
 
     system_raw = system_piped = system

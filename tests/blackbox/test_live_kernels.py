@@ -92,6 +92,7 @@ def test_an_interrupt_of_nothing(box: Box) -> None:
         "while True: pass",
         "import asyncio\nawait asyncio.sleep(1000)",
         "!sleep 1000",
+        "import os\nos.system('sleep 1000')",
         "import subprocess\nsubprocess.run(['sleep', '1000'])",
         "import threading\nthreading.Event().wait()",
     ],
@@ -103,6 +104,19 @@ def test_what_can_be_interrupted(box: Box, code: str) -> None:
         box.do("/interrupt")
         assert events.until("end").data["status"] == "interrupted"
     assert box.text("x") == "5"
+
+
+def test_os_system_is_as_ever(box: Box) -> None:
+    assert box.text("import os\nos.system('exit 3'), os.system(b'kill -9 $$')") == "(768, 9)"
+    code = """
+r, w = os.pipe()
+os.set_inheritable(w, True)
+if os.fork() == 0:
+    os._exit(os.system('exit 4') >> 8)
+os.waitstatus_to_exitcode(os.wait()[1]), os.system(f'echo pipe >&{w}'), os.read(r, 9)
+"""
+    assert box.text(code) == "(4, 0, b'pipe\\n')"
+    assert box.run("os.system(5)")["error"]["name"] == "TypeError"
 
 
 def test_a_cell_that_catches_the_interrupt_ends_as_it_likes(box: Box) -> None:
