@@ -390,6 +390,12 @@ def _replace_streams(streams: Streams) -> None:
         if event in STARTING:
             flush()
 
+    def write(fd: int, data: Any, /) -> int:
+        """Write a bytes object to a file descriptor."""
+        if fd in (1, 2):
+            channel.flush()
+        return os_write(fd, data)
+
     def leave(status: int) -> None:
         """Exit to the system with specified status, without normal exit processing."""
         try:
@@ -397,7 +403,9 @@ def _replace_streams(streams: Streams) -> None:
         finally:
             _exit(status)
 
+    os_write = os.write
     sys.addaudithook(before)
+    setattr(os, "write", _rename(write, "write", "posix"))
     setattr(os, "_exit", _rename(leave, "_exit", "posix"))
 
 

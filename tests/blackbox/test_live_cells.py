@@ -231,6 +231,19 @@ print('error', file=sys.stderr)
     ]
 
 
+def test_what_is_printed_and_written_stays_in_order(box: Box) -> None:
+    code = """
+import os
+for i in range(0, 300, 3):
+    print(i)
+    os.write(1, f'{i + 1}\\n'.encode())
+    os.system(f'echo {i + 2}') if i < 30 else print(i + 2)
+"""
+    assert box.run(code)["stdout"] == "".join(f"{i}\n" for i in range(300))
+    result = box.run("print('a')\nos.close(1)\nos.write(2, b'b')\nos.write(1, b'c')")
+    assert (result["stderr"], result["error"]["name"]) == ("b", "OSError")
+
+
 def test_output_comes_as_it_is_printed(box: Box) -> None:
     with box.stream("print('first')\ninput()\nprint('second')") as events:
         events.printed("first")
