@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/num.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,35 +154,57 @@ static bool read_page(struct call *c, uint32_t *ret) {
     return false;
 }
 
+/* Pages go by the time at which sandboxes were made, which stays when they end meanwhile. */
+static uint64_t place_of(const struct live *l) {
+    return (uint64_t)(live_created(l) * 1e6);
+}
+
+/* What an earlier page has as next, or a sandbox. */
+static bool read_place(struct call *c, uint64_t *ret) {
+    const struct num_rule rule = {"after", 0, INT64_MAX};
+    const char *after = http_query(c->req, "after");
+    struct err e;
+    *ret = 0;
+    if (!after || num_u64(after, &rule, ret, &e) == 0)
+        return true;
+    const struct live *l = live_find(c->api->o.engine, c->tenant, after, &e);
+    if (l)
+        *ret = place_of(l);
+    else
+        call_fail(c, &e);
+    return l != NULL;
+}
+
+static void add_sandbox(struct jw *j, struct live *l) {
+    AUTO_BUF one = BUF_INIT;
+    live_json(l, &one);
+    jw_raw(j, one.data, one.len);
+}
+
 void do_sandboxes(struct call *c) {
     struct engine *g = c->api->o.engine;
-    const char *after = http_query(c->req, "after");
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
+    char next[24] = "";
     uint32_t most, n = 0;
-    struct live *l = NULL;
-    const struct live *last = NULL;
-    struct err e;
-    if (!read_page(c, &most))
+    uint64_t place;
+    if (!read_page(c, &most) || !read_place(c, &place))
         return;
-    if (after && !(l = live_find(g, c->tenant, after, &e))) {
-        call_fail(c, &e);
-        return;
-    }
     jw_object(&j);
     jw_key(&j, "sandboxes");
     jw_array(&j);
-    for (l = live_next(g, c->tenant, l); l && n < most; l = live_next(g, c->tenant, l)) {
-        if (!has_metadata(l, c))
+    for (struct live *l = NULL; (l = live_next(g, c->tenant, l));) {
+        if (place_of(l) <= place || !has_metadata(l, c))
             continue;
-        AUTO_BUF one = BUF_INIT;
-        live_json(l, &one);
-        jw_raw(&j, one.data, one.len);
-        last = l;
-        n++;
+        if (n++ == most) {
+            snprintf(next, sizeof next, "%" PRIu64, place);
+            break;
+        }
+        add_sandbox(&j, l);
+        place = place_of(l);
     }
     jw_array_end(&j);
-    jw_key_str(&j, "next", l && last ? live_id(last) : NULL);
+    jw_key_str(&j, "next", next[0] ? next : NULL);
     jw_object_end(&j);
     call_json(c, 200, &json);
 }

@@ -70,7 +70,7 @@ bool live_is_paused(const struct live *l) {
     return l->paused;
 }
 
-/* ---- its end ---- */
+/* ---- its place among the others ---- */
 
 static void unlink_live(struct live *l) {
     for (struct live **at = &l->engine->lives; *at; at = &(*at)->next) {
@@ -80,6 +80,23 @@ static void unlink_live(struct live *l) {
         }
     }
 }
+
+/* The oldest is the first; before it those that were not made yet. */
+static void join(struct live *l) {
+    struct live **at = &l->engine->lives;
+    while (*at && (*at)->created <= l->created)
+        at = &(*at)->next;
+    l->next = *at;
+    *at = l;
+}
+
+static void created_at(struct live *l, double created) {
+    unlink_live(l);
+    l->created = created;
+    join(l);
+}
+
+/* ---- its end ---- */
 
 void live_watch(struct live *l, struct live_watcher *w) {
     w->live = l;
@@ -225,7 +242,7 @@ static void begin(struct live *l) {
     struct kernel *k = xcalloc(1, sizeof *k);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    l->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    created_at(l, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
     l->state = LIVE_RUNNING;
     l->expires_ns = now_ns() + l->req.ttl_s * SECOND_NS;
     l->idle_since_ns = now_ns();
@@ -433,13 +450,6 @@ static int admit(struct engine *g, struct live_request *q, struct profile_pool *
     return find_place(*ret, q, *ret_files, e);
 }
 
-static void join(struct engine *g, struct live *l) {
-    struct live **at = &g->lives;
-    while (*at)
-        at = &(*at)->next;
-    *at = l;
-}
-
 static struct live *make(struct engine *g) {
     struct live *l = xcalloc(1, sizeof *l);
     l->engine = g;
@@ -448,7 +458,7 @@ static struct live *make(struct engine *g) {
     l->guest = (struct guest){.kind = &live_kind, .owner = l, .limits = &l->req.limits};
     l->guest.place.owner = &l->guest;
     live_keep_init(l);
-    join(g, l);
+    join(l);
     return l;
 }
 
@@ -486,6 +496,7 @@ struct live *live_inherit(struct engine *g, struct sandbox *s) {
 }
 
 void live_inherited(struct live *l, uint32_t processes) {
+    created_at(l, l->created);
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_take(l->sandbox, &l->guest);

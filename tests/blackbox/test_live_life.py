@@ -129,7 +129,8 @@ def test_a_list_in_pages_and_by_metadata(client: Client) -> None:
         whole = client.listed()
         assert [s["id"] for s in whole["sandboxes"]] == ids and whole["next"] is None
         page = client.listed(limit=3)
-        assert [s["id"] for s in page["sandboxes"]] == ids[:3] and page["next"] == ids[2]
+        assert [s["id"] for s in page["sandboxes"]] == ids[:3] and page["next"]
+        assert client.listed(limit=3, after=ids[2])["sandboxes"][0]["id"] == ids[3]
         rest = client.listed(limit=3, after=page["next"])
         assert [s["id"] for s in rest["sandboxes"]] == ids[3:] and rest["next"] is None
         red = client.listed(**{"metadata.colour": "red"})["sandboxes"]
@@ -141,6 +142,7 @@ def test_a_list_in_pages_and_by_metadata(client: Client) -> None:
         page = client.listed(limit=2, **{"metadata.colour": "red"})
         rest = client.listed(limit=2, after=page["next"], **{"metadata.colour": "red"})
         assert [s["id"] for s in page["sandboxes"] + rest["sandboxes"]] == [ids[0], ids[2], ids[3]]
+        assert client.listed(limit=3, **{"metadata.colour": "red"})["next"] is None
     finally:
         for box in boxes:
             box.delete()
@@ -150,6 +152,20 @@ def test_a_list_in_pages_and_by_metadata(client: Client) -> None:
 
 
 # ---------------------------------------------------------------------------- tenants
+
+
+def test_pages_hold_while_sandboxes_end(client: Client) -> None:
+    made = [client.box().id for _ in range(5)]
+    found: list[str] = []
+    page: dict[str, Any] = client.listed(limit=2)
+    while True:
+        for sandbox in page["sandboxes"]:
+            found.append(sandbox["id"])
+            assert client.ask("DELETE", f"/v1/sandboxes/{sandbox['id']}").status == 204
+        if page["next"] is None:
+            break
+        page = client.listed(limit=2, after=page["next"])
+    assert found == made
 
 
 def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
