@@ -540,6 +540,8 @@ int command_signal(struct command *c, int sig, struct err *e) {
 
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e) {
     static const char end = 4; /* Ctrl-D, which is the end at a terminal */
+    if (c->status != COMMAND_RUNNING)
+        return err_user(e, "command_over", "the command is over: nobody reads its stdin");
     if (c->stdin_closed)
         return err_user(e, "stdin_closed", "the command's stdin is closed");
     if (c->stdin_data.len - c->stdin_at + len > STDIN_MAX)

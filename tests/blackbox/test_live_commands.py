@@ -212,8 +212,16 @@ def test_a_command_in_the_background(shell: Shell) -> None:
     assert shell.feed(command, data="rest", eof=True).status == 200
     done = shell.over(command)
     assert done["stdout"] == "begun\ngot this\nrest" and done["exit_code"] == 0
-    assert shell.feed(command, data="late").json["error"]["code"] == "stdin_closed"
+    assert shell.feed(command, data="late").json["error"]["code"] == "command_over"
     assert shell.signal(command, "SIGTERM").json["error"]["code"] == "command_over"
+
+
+def test_stdin_that_has_ended(shell: Shell) -> None:
+    command = shell.start("cat; echo end; sleep 1000")
+    assert shell.feed(command, eof=True).status == 200
+    shell.prints(command, "end")
+    assert shell.feed(command, data="late").json["error"]["code"] == "stdin_closed"
+    assert shell.look(command)["status"] == "running"
 
 
 def test_events_again_from_any_number(shell: Shell) -> None:
