@@ -317,17 +317,38 @@ static bool find_route(struct call *c) {
 
 /* ---- the body ---- */
 
-void call_add_error(struct buf *reply, int status) {
-    static const char utf8[] = "the body is not UTF-8";
-    static const char fields[] = "the body is not what this endpoint takes; detail lists why";
+static void add_error(struct buf *reply, const struct problem *p) {
     AUTO_BUF all = BUF_INIT;
     buf_add(&all, reply->data, reply->len - 1);
     buf_addf(&all,
-             ",\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"remediation\":\"see /docs\","
+             ",\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"remediation\":\"%s\","
              "\"retryable\":false}}",
-             status == 400 ? "bad_body" : "bad_fields", status == 400 ? utf8 : fields);
+             p->code, p->message, p->remediation);
     buf_clear(reply);
     buf_add(reply, all.data, all.len);
+}
+
+void call_add_error(struct buf *reply, int status) {
+    static const struct problem utf8 = {
+        .code = "bad_body", .message = "the body is not UTF-8", .remediation = "see /docs"};
+    static const struct problem fields = {
+        .code = "bad_fields",
+        .message = "the body is not what this endpoint takes; detail lists why",
+        .remediation = "see /docs"};
+    add_error(reply, status == 400 ? &utf8 : &fields);
+}
+
+/* Of a body that was not read. */
+static void add_body_error(const struct call *c, struct buf *reply, int status) {
+    static const struct problem type = {
+        .code = "bad_fields",
+        .message = "the body is not taken for JSON: its Content-Type does not say so",
+        .remediation = "send the header Content-Type: application/json"};
+    if (http_body(c->req)->len > 0 &&
+        !fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type")))
+        add_error(reply, &type);
+    else
+        call_add_error(reply, status);
 }
 
 static void with_body(struct http_req *r) {
@@ -337,7 +358,7 @@ static void with_body(struct http_req *r) {
     const struct buf *b = http_body(r);
     if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len, &c->body,
                     &status, &reply) < 0) {
-        call_add_error(&reply, status);
+        add_body_error(c, &reply, status);
         if (call_is_jupyter(c))
             add_reason(&reply, "the body is not what this endpoint takes", "bad_fields");
         call_json(c, status, &reply);

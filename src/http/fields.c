@@ -757,6 +757,10 @@ static bool is_json_type(const char *type) {
     return len - skip >= 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
 }
 
+bool fields_take_type(const struct schema *s, const char *content_type) {
+    return is_json_type(content_type) || (s->untyped && !content_type) || s->any_type;
+}
+
 static bool wants_something(const struct schema *s) {
     for (size_t i = 0; i < s->n; i++) {
         if (s->fields[i].flags & FIELD_REQUIRED)
@@ -775,7 +779,7 @@ int fields_read(const struct schema *s, const char *content_type, const char *te
     }
     if (len == 0)
         return refuse_missing(reply);
-    if (!is_json_type(content_type) && !(s->untyped && !content_type) && !s->any_type)
+    if (!fields_take_type(s, content_type))
         return refuse_type(text, len, reply);
     struct scan c = {.s = text, .len = len};
     if (scan_word(&c,

@@ -70,6 +70,9 @@ struct schema {
  * after fields_read and json_read. */
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);
 
+/* Whether a body that says to be of this type (or NULL) is read as JSON. */
+bool fields_take_type(const struct schema *s, const char *content_type);
+
 /* The body of a request, checked: 0 and *ret (the caller's reference), or -1 and `reply` holds the
  * whole JSON body for *ret_status (422, or 400 when it is not UTF-8). */
 int fields_read(const struct schema *s, const char *content_type /* or NULL */, const char *text,

@@ -490,6 +490,14 @@ def test_bad_requests_name_the_field(client: Client, box: Box) -> None:
         if word in ("colour", "metadata", "name", "ttl_seconds", "idle_seconds", "cpus"):
             reply = box.ask("PATCH", "", value)
             assert reply.status == 422 and word in json.dumps(reply.json), (value, reply)
+    for kind in ("application/x-www-form-urlencoded", "text/plain"):
+        headers = {"Content-Type": kind}
+        error(
+            client.ask("POST", "/v1/sandboxes", {}, **headers),
+            422,
+            "bad_fields",
+            "application/json",
+        )
     missing = client.ask("POST", "/v1/sandboxes", {"files": [{"path": "x", "file_id": "no"}]})
     assert missing.status == 404
     for path in ("/v1/sandboxes/sbx_no", "/v1/sandboxes/x", "/v1/sandboxes/%00"):
