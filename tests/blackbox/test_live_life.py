@@ -149,6 +149,9 @@ def test_a_list_in_pages_and_by_metadata(client: Client) -> None:
     error(client.ask("GET", f"/v1/sandboxes?after={ids[0]}"), 410, "sandbox_gone")
     for limit in ("0", "x", "1001"):
         error(client.ask("GET", f"/v1/sandboxes?limit={limit}"), 422, "bad_value", "limit")
+    for wrong in ("name=x", "metadata=x", "metdata.colour=red"):
+        name = '"' + wrong.partition("=")[0] + '"'
+        error(client.ask("GET", f"/v1/sandboxes?limit=1&{wrong}"), 422, "bad_value", name)
 
 
 # ---------------------------------------------------------------------------- tenants
