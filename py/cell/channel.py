@@ -110,6 +110,7 @@ class Channel:
     def __init__(self) -> None:
         self.id: Any = None  # of the execution that runs
         self.allow_stdin = False
+        self.has_stdin = False  # there is text with the request, and nobody else who answers
         self.rich = False  # whoever sent the cell wants comms and pages as well
         self.interruptible = False  # whether a SIGINT is for user code
         self.missed = False  # one came while it was not: it may be for the next cell
@@ -213,7 +214,17 @@ class Channel:
         message, _ = _scan(text.decode("utf-8"), 0)
         return message if isinstance(message, dict) else {}
 
-    def ask(self, prompt: str, password: bool) -> str:
+    def ask_rest(self) -> bytes:
+        """For sys.stdin: all that came with the request, or the next line; b"" at the end."""
+        if self.rich:
+            return b""
+        try:
+            text = self.ask("", False, True)
+        except EOFError:
+            return b""
+        return (text if self.has_stdin else text + "\n").encode("utf-8", "replace")
+
+    def ask(self, prompt: str, password: bool, rest: bool = False) -> str:
         """input(): waits for the answer of whoever sent the code."""
         if not self.is_user_code():
             raise EOFError("input() works in the main thread of a running cell only")
@@ -221,7 +232,8 @@ class Channel:
             raise StdinNotImplementedError(NO_STDIN)
         if not self.allow_stdin:
             raise EOFError("input() was called, but the request says that nobody answers")
-        self.event("input", prompt=plain(prompt), password=password)
+        more = {"rest": True} if rest else {}
+        self.event("input", prompt=plain(prompt), password=password, **more)
         while True:
             message = self._read()
             if message is None:

@@ -28,7 +28,7 @@ from IPython.utils.tokenutil import token_at_cursor
 
 from cell import comms, notebook
 from cell import shell as shells
-from cell import variables
+from cell import stdin, variables
 from cell.channel import Message, bundle, channel, plain
 
 DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default
@@ -64,7 +64,7 @@ _run_cell: Any = None
 
 def _input(prompt: Any = "", /) -> str:
     """Read a string from whoever runs this cell. A prompt, if given, is shown to them."""
-    return channel.ask(str(prompt), False)
+    return stdin.ask(str(prompt))
 
 
 def _getpass(prompt: Any = "Password: ", stream: Any = None) -> str:
@@ -156,6 +156,8 @@ def _set_environment(env: Dict[str, str]) -> Callable[[], None]:
 
 def _begin(message: Message) -> List[Callable[[], None]]:
     channel.allow_stdin = bool(message.get("allow_stdin"))
+    channel.has_stdin = bool(message.get("has_stdin"))
+    stdin.renew()
     channel.rich = bool(message.get("notebook"))
     notebook.colour(_shell, channel.rich)
     _shell.displayhook.cell = message.get("code", "")

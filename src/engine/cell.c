@@ -276,8 +276,8 @@ static void on_error(struct cell *c, json_t *message) {
               json_object_get(message, "traceback"));
 }
 
-/* The lines that came with the request answer it, then their end. */
-static void answer_from_request(struct cell *c) {
+/* The lines that came with the request answer it, one each or all at once, then their end. */
+static void answer_from_request(struct cell *c, bool all) {
     const char *rest = c->req.stdin_text + c->stdin_at;
     struct err e;
     c->waits_for_input = true;
@@ -285,7 +285,7 @@ static void answer_from_request(struct cell *c) {
         kernel_stdin(c->kernel, NULL, &e);
         return;
     }
-    size_t len = strcspn(rest, "\n");
+    size_t len = all ? strlen(rest) : strcspn(rest, "\n");
     AUTO_BUF line = BUF_INIT;
     buf_add(&line, rest, len);
     c->stdin_at += len + (rest[len] == '\n');
@@ -296,7 +296,7 @@ static void on_input(struct cell *c, json_t *message) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     if (c->req.stdin_text) {
-        answer_from_request(c);
+        answer_from_request(c, json_is_true(json_object_get(message, "rest")));
         return;
     }
     const char *prompt = json_string_value(json_object_get(message, "prompt"));
@@ -676,6 +676,7 @@ static void send_code(struct cell *c) {
     jw_key_bool(&j, "silent", c->req.silent);
     jw_key_bool(&j, "store_history", !c->req.no_history);
     jw_key_bool(&j, "allow_stdin", c->req.allow_stdin || c->req.stdin_text);
+    jw_key_bool(&j, "has_stdin", c->req.stdin_text);
     if (c->req.env) {
         jw_key(&j, "env");
         jw_raw(&j, c->req.env, strlen(c->req.env));

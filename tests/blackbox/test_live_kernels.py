@@ -461,6 +461,37 @@ def test_input_that_came_with_the_request(box: Box) -> None:
     assert box.text(code, stdin="one\n\n") == "('one', '', 'end')"
 
 
+def test_what_came_with_the_request_is_stdin(box: Box) -> None:
+    text = "".join(f"line {i} é\n" for i in range(30_000)) + "last"
+    assert box.run("import sys\nprint(sys.stdin.read(), end='')", stdin=text)["stdout"] == text
+    assert box.text("sys.stdin.buffer.read()", stdin="a\nb") == "b'a\\nb'"
+    assert box.text("sys.stdin.readlines()", stdin="a\n\nb") == "['a\\n', '\\n', 'b']"
+    code = "input(), sys.stdin.readline(), input(), input(), sys.stdin.read(3), sys.stdin.read()"
+    assert box.text(code, stdin="1\n2\n3\n4\n567\n8") == r"('1', '2\n', '3', '4', '567', '\n8')"
+    assert box.text("sys.stdin.read(1)", stdin="left over") == "'l'"
+    assert box.text("sys.stdin.read()", stdin="new") == "'new'"
+    assert box.text("sys.stdin.read()") == "''"
+
+
+def test_input_from_a_stdin_that_was_replaced(box: Box) -> None:
+    box.run("import io, sys\nbefore, sys.stdin = sys.stdin, io.StringIO('one\\ntwo\\nthree')")
+    result = box.run("input('? '), input()", stdin="other")
+    assert (result["stdout"], result["text"]) == ("? ", "('one', 'two')")
+    assert box.text("sys.stdin.read()") == "'three'"
+    assert box.run("input()", stdin="x")["error"]["name"] == "EOFError"
+    assert box.text("sys.stdin = before\ninput()", stdin="x") == "'x'"
+
+
+def test_stdin_is_answered_line_by_line(box: Box) -> None:
+    with box.stream("import sys\nprint([line for line in sys.stdin])") as events:
+        for line in ("one", "two"):
+            assert events.until("input").data == {"prompt": "", "password": False}
+            box.do("/stdin", value=line)
+        events.until("input")
+        box.do("/stdin", eof=True)
+        events.printed(r"['one\n', 'two\n']")
+
+
 def test_an_input_that_waits_can_be_interrupted(box: Box) -> None:
     with box.stream("x = 1\ninput()") as events:
         events.until("input")
