@@ -101,7 +101,7 @@ def _reduced(message: Message, size: int) -> Message:
     note = f"[{', '.join(data)}: {size} bytes, of which {MAX_DATA} can be shown; write to a file]"
     if isinstance(text, str):
         note = f"{text[:MAX_NOTE]}\n{note}"
-    return {**message, "data": {"text/plain": note}, "metadata": {}}
+    return {**message, "data": {"text/plain": note}, "metadata": {}, "cut": True}
 
 
 class Channel:

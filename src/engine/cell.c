@@ -229,6 +229,7 @@ static void on_shown(struct cell *c, json_t *message, bool is_main) {
     }
     jw_object_end(&j);
     keep_output(c, &o, update);
+    c->outputs_cut |= json_is_true(json_object_get(message, "cut"));
     if (has_room(c))
         emit(c, is_main ? "result" : "display", &json);
 }

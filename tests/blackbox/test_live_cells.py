@@ -367,6 +367,7 @@ def test_large_code_and_large_results(box: Box) -> None:
     text = "x" * 3_000_000
     assert box.text(f"len('{text}')") == "3000000"
     result = box.run("'é' * 2_000_000")
-    assert len(result["text"]) == 2_000_002
+    assert len(result["text"]) == 2_000_002 and not result["results_truncated"]
     result = box.run("class H:\n    def _repr_html_(self): return 'x' * (20 << 20)\nH()")
     assert result["status"] == "ok" and "can be shown" in result["text"]
+    assert result["results_truncated"] is True and result["limit_hit"] == "output"
