@@ -7,6 +7,7 @@ user. Nothing here starts a thread.
 from __future__ import annotations
 
 import asyncio
+import builtins
 import os
 import signal
 import subprocess
@@ -36,6 +37,7 @@ from cell.channel import bundle, channel
 INLINE = "module://matplotlib_inline.backend_inline"
 MAX_LINES, MAX_TEXT, MAX_VALUE = 200, 40_000, 8000
 MAX_PARSED = 200  # lines of a file
+MAX_MEMBERS = 10  # of an exception group
 GRACE_S = 1.0  # that a command of `!` has after an interrupt
 PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
 OURS = os.path.dirname(os.path.abspath(__file__))
@@ -335,6 +337,22 @@ def _cut(lines: List[str]) -> List[str]:
     return lines
 
 
+def _members(exc: BaseException) -> List[str]:
+    """What is in an exception group, of which IPython shows the number only."""
+    if not isinstance(exc, getattr(builtins, "BaseExceptionGroup", ())):
+        return []
+    lines: List[str] = []
+    try:
+        inside: Any = getattr(exc, "exceptions")
+        for number, one in enumerate(inside[:MAX_MEMBERS], 1):
+            lines += ["", f"---------------- {number} of {len(inside)} ----------------"]
+            text = "".join(traceback.format_exception(type(one), one, one.__traceback__))
+            lines += text.rstrip("\n").split("\n")
+    except BaseException:  # they defy being shown
+        pass
+    return lines
+
+
 def describe(exc: BaseException, lines: List[str]) -> Dict[str, Any]:
     """The members of an error event. `lines` may be empty: the exception could not be shown."""
     kind = type(exc)
@@ -348,7 +366,7 @@ def describe(exc: BaseException, lines: List[str]) -> Dict[str, Any]:
     return {
         "name": name[:200].replace("\0", "\\x00"),
         "value": value[:MAX_VALUE].replace("\0", "\\x00"),
-        "traceback": [line.replace("\0", "\\x00") for line in _cut(lines)],
+        "traceback": [line.replace("\0", "\\x00") for line in _cut(lines + _members(exc))],
     }
 
 

@@ -137,6 +137,23 @@ def test_an_error_has_name_value_and_traceback(box: Box) -> None:
     assert box.text("n = 1\nf(n)") == "1.0"
 
 
+def test_what_is_in_an_exception_group_is_told(box: Box) -> None:
+    code = """
+import asyncio
+async def fails(n):
+    raise ValueError(f'number {n}')
+async with asyncio.TaskGroup() as group:
+    for n in (1, 2):
+        group.create_task(fails(n))
+"""
+    found = box.run(code)["error"]
+    assert found["name"] == "ExceptionGroup"
+    text = "\n".join(found["traceback"])
+    assert "ValueError: number 1" in text and "ValueError: number 2" in text and "in fails" in text
+    code = "class E(ExceptionGroup):\n    exceptions = property(lambda self: 1 / 0)\n"
+    assert box.run(code + "raise E('x', [ValueError()])")["error"]["name"] == "E"
+
+
 def test_errors_that_defy_being_shown(box: Box) -> None:
     result = box.run("class E(Exception):\n    def __str__(self): raise self\nraise E")
     assert result["status"] == "error" and result["error"]["name"] == "E"
