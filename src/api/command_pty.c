@@ -123,15 +123,15 @@ static void on_replaced(void *arg) {
     ws_close(t->ws, WS_POLICY, "somebody else sat down at this terminal");
 }
 
-/* False when a reply was sent. */
-static bool sit_down(struct call *c, struct seat *t) {
+/* False when a reply was sent. `stays` is what holds if the request does not say it. */
+static bool sit_down(struct call *c, struct seat *t, bool stays) {
     const struct ws_options o = {.arg = t,
                                  .on_text = on_text,
                                  .on_binary = on_binary,
                                  .on_drain = on_drain,
                                  .on_closed = on_closed};
     const char *word = http_query(c->req, "on_disconnect");
-    bool goes_on = word && strcmp(word, "continue") == 0;
+    bool goes_on = word ? strcmp(word, "continue") == 0 : stays;
     if (!call_is_websocket(c, "POST to the sandbox's /commands"))
         return false;
     if (word && !goes_on && strcmp(word, "hangup") != 0) {
@@ -202,11 +202,12 @@ void do_command_pty(struct call *c) {
         return;
     }
     struct seat *t = xcalloc(1, sizeof *t);
-    if (!sit_down(c, t)) {
+    if (!sit_down(c, t, false)) {
         if (c->state != t)
             free(t);
         return;
     }
+    q.stays = t->goes_on;
     q.argv = argv_of(cmd ? cmd : usual);
     q.shown = xstrdup(cmd ? cmd : "a shell");
     q.cwd = xstrdup(cwd ? cwd : "/workspace");
@@ -236,7 +237,7 @@ void do_command_attach(struct call *c) {
         return;
     }
     struct seat *t = xcalloc(1, sizeof *t);
-    if (!sit_down(c, t)) {
+    if (!sit_down(c, t, command_stays(x))) {
         if (c->state != t)
             free(t);
         return;
@@ -244,6 +245,7 @@ void do_command_attach(struct call *c) {
     const struct buf *kept = command_kept(x);
     const struct command_callbacks cb = callbacks(t);
     t->command = x;
+    command_set_stays(x, t->goes_on);
     command_call(x, &cb);
     command_hold(x, false); /* not for the one before */
     ws_send_binary(t->ws, kept->data, kept->len);

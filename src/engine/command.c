@@ -472,6 +472,12 @@ bool command_runs(const struct command *c) {
 bool command_has_terminal(const struct command *c) {
     return c->req.rows > 0;
 }
+bool command_stays(const struct command *c) {
+    return c->req.stays;
+}
+void command_set_stays(struct command *c, bool stays) {
+    c->req.stays = stays;
+}
 
 struct command_end command_end(const struct command *c) {
     return (struct command_end){

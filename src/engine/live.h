@@ -195,6 +195,7 @@ struct command_request {
     uint32_t timeout_ms;    /* 0: none */
     uint64_t output_bytes;  /* kept of each stream; 0: the sandbox's */
     uint32_t rows, columns; /* 0: no terminal */
+    bool stays;             /* when who sits at its terminal leaves: for command_stays only */
 };
 void command_request_done(struct command_request *q);
 
@@ -218,6 +219,8 @@ struct command *command_next(struct live *l, const struct command *c);
 const char *command_id(const struct command *c);
 bool command_runs(const struct command *c);
 bool command_has_terminal(const struct command *c);
+bool command_stays(const struct command *c);
+void command_set_stays(struct command *c, bool stays);
 void command_json(const struct command *c, bool with_output, struct buf *to);
 /* How it ended; lives as long as the command. */
 struct command_end {

@@ -153,6 +153,8 @@ def test_it_may_go_on_and_be_sat_down_at_again(shell: Shell) -> None:
         first.sees("begun")
         command = first.id
     assert shell.look(command)["status"] == "running"
+    with shell.attach(command) as again:  # it goes on then, too
+        again.sees("begun")
     with shell.attach(command) as second:
         second.sees("begun")  # what was shown before
         second.type("it\n").sees("got it")
