@@ -120,7 +120,7 @@ static const struct verb {
                       "\n"
                       "Opens a shell in a sandbox, at your terminal. `cloche shell` opens a Python "
                       "prompt."},
-    [BOX_PUT] = {"put", 3, WORDS_MAX, "ID, SOURCE and DESTINATION", "copy files into one",
+    [BOX_PUT] = {"put", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files into one",
                  "cloche sandbox put ID SOURCE… DESTINATION\n"
                  "\n"
                  "Copies files and directories into a sandbox. DESTINATION is below /workspace; "
@@ -128,7 +128,7 @@ static const struct verb {
                  "is copied keeps its name when that is a directory, ends with / or there are "
                  "several\n"
                  "sources. - is stdin."},
-    [BOX_GET] = {"get", 3, WORDS_MAX, "ID, SOURCE and DESTINATION", "copy files out of one",
+    [BOX_GET] = {"get", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files out of one",
                  "cloche sandbox get ID SOURCE… DESTINATION\n"
                  "\n"
                  "Copies files and directories out of a sandbox. What is copied keeps its name "

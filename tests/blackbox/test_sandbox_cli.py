@@ -535,6 +535,7 @@ def test_refusals_come_through_in_one_line(service: Service, box: str) -> None:
     failed(sandbox(service, "exec", box, "--kernel", "ker_none", "1"), "ker_none")
     done = sandbox(service, "create", "--profile", "gpu", "--json")
     assert json.loads(done.stdout)["error"]["code"] == "unknown_profile"
+    failed(sandbox(service, "put", box, "x"), "one of ID, SOURCE and DESTINATION is missing")
     failed(sandbox(service, "exec", box, os.fsdecode(b"'\xff'")), "UTF-8")
     failed(sandbox(service, "create", "--env", "A=" + os.fsdecode(b"\xff")), "UTF-8")
 
