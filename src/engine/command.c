@@ -313,6 +313,15 @@ static void over(struct command *c, enum command_status status) {
     live_release(l);
 }
 
+/* A shell tells of such a death by its exit code. */
+static void explain_kill(struct command *c) {
+    const struct live *l = c->live;
+    if (c->exit_code == 128 + SIGKILL && !c->called_off && l->sandbox &&
+        knobs_kills(l->sandbox->knobs) > c->kills)
+        snprintf(c->why, sizeof c->why, "the sandbox needed more than its %u MB of memory",
+                 l->req.limits.memory_mb);
+}
+
 static void on_end(void *owner, int status, const char *why) {
     struct command *c = owner;
     enum command_status how = COMMAND_EXITED;
@@ -330,6 +339,8 @@ static void on_end(void *owner, int status, const char *why) {
     } else {
         c->exit_code = WEXITSTATUS(status);
     }
+    if (!c->why[0])
+        explain_kill(c);
     over(c, c->called_off ? COMMAND_TIMEOUT : how);
 }
 
@@ -386,6 +397,7 @@ static struct command *make(struct live *l, struct command_request *q) {
     c->req = *q;
     *q = (struct command_request){0};
     c->terminal = c->exit_code = c->signal = -1;
+    c->kills = l->sandbox ? knobs_kills(l->sandbox->knobs) : 0;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
     c->timer = (struct timer){.fn = on_timer, .arg = c};

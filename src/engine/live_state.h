@@ -253,7 +253,8 @@ struct command {
     struct buf stdin_data;
     size_t stdin_at;
     int exit_code, signal; /* -1: none */
-    char why[200];         /* it could not be started */
+    uint64_t kills;        /* in its sandbox for want of memory, before it began */
+    char why[200];         /* it could not be started, or was killed */
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);

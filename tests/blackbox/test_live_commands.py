@@ -428,6 +428,10 @@ def test_limits_are_the_sandboxs(live_service: LiveService) -> None:
     with shell_of(live_service, limits={"memory_mb": 128}) as shell:
         done = shell.command(["python3", "-c", "x = bytearray(400 << 20)"])
         assert done["status"] == "killed" and done["signal"] == 9, done
+        assert "128 MB of memory" in done["problem"]
+        done = shell.command("python3 -c 'x = bytearray(400 << 20)'; exit $?")
+        assert done["exit_code"] == 137 and "128 MB of memory" in done["problem"], done
+        assert shell.command("kill -9 $$")["problem"] is None
         assert shell.said("echo on") == "on\n"  # the kernel did not die of it
         assert shell.run("print(1)") == "1\n"
 
