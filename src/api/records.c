@@ -24,9 +24,9 @@ struct record {
     struct records *all;
     char id[48], tenant[65];
     double created;
-    uint64_t ended_ns; /* 0: it still goes on */
-    struct event *events;
-    size_t nevents, cap, bytes;
+    uint64_t ended_ns;    /* 0: it still goes on */
+    struct event *events; /* the last of them: `nevents` from `first` on */
+    size_t first, nevents, cap, bytes;
     uint64_t last;
     bool apart; /* stdout and stderr are in `text`, not in the result */
     struct buf result, text[2];
@@ -44,7 +44,7 @@ struct records {
 
 static void record_free(struct record *rec) {
     for (size_t i = 0; i < rec->nevents; i++)
-        free(rec->events[i].json);
+        free(rec->events[rec->first + i].json);
     free(rec->events);
     buf_done(&rec->result);
     buf_done(&rec->text[0]);
@@ -140,23 +140,46 @@ static bool tell(struct follower *f, uint64_t number, const char *type, const ch
     return !f->paused;
 }
 
+static void drop_oldest(struct record *rec) {
+    struct event *e = &rec->events[rec->first];
+    rec->bytes -= e->len + sizeof *e;
+    rec->all->bytes -= e->len + sizeof *e;
+    free(e->json);
+    rec->first++;
+    rec->nevents--;
+}
+
+static struct event *add_event(struct record *rec) {
+    if (rec->first > 0 && rec->first + rec->nevents == rec->cap) {
+        memmove(rec->events, rec->events + rec->first, rec->nevents * sizeof *rec->events);
+        rec->first = 0;
+    }
+    if (rec->nevents * 2 >= rec->cap) { /* so that it moves once in as many as it has */
+        rec->cap = rec->cap ? rec->cap * 2 : 8;
+        rec->events = xrealloc(rec->events, rec->cap * sizeof *rec->events);
+    }
+    return &rec->events[rec->first + rec->nevents++];
+}
+
+static void keep(struct record *rec, uint64_t number, const char *type, const char *json,
+                 size_t len) {
+    struct event *e = add_event(rec);
+    *e = (struct event){.number = number, .json = xmalloc(len + 1), .len = len};
+    copy(e->type, sizeof e->type, type);
+    memcpy(e->json, json, len);
+    e->json[len] = '\0';
+    rec->bytes += len + sizeof *e;
+    rec->all->bytes += len + sizeof *e;
+}
+
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
     uint64_t number = ++rec->last;
     bool must =
         strcmp(type, "end") == 0 || strcmp(type, "error") == 0 || strcmp(type, "failed") == 0;
-    if (must || rec->bytes + len < RECORD_MAX) {
-        if (rec->nevents == rec->cap) {
-            rec->cap = rec->cap ? rec->cap * 2 : 8;
-            rec->events = xrealloc(rec->events, rec->cap * sizeof *rec->events);
-        }
-        struct event *e = &rec->events[rec->nevents++];
-        *e = (struct event){.number = number, .json = xmalloc(len + 1), .len = len};
-        copy(e->type, sizeof e->type, type);
-        memcpy(e->json, json, len);
-        e->json[len] = '\0';
-        rec->bytes += len + sizeof *e;
-        rec->all->bytes += len + sizeof *e;
-    }
+    while (!must && len < RECORD_MAX && rec->nevents > 0 && rec->bytes + len >= RECORD_MAX)
+        drop_oldest(rec);
+    if (must || len < RECORD_MAX)
+        keep(rec, number, type, json, len);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
         tell(f, number, type, json, len);
@@ -240,7 +263,7 @@ void record_follow(struct record *rec, struct follower *f) {
     f->record = NULL;
     f->paused = false;
     for (size_t i = 0; i < rec->nevents; i++) {
-        const struct event *e = &rec->events[i];
+        const struct event *e = &rec->events[rec->first + i];
         if (e->number > f->after && !tell(f, e->number, e->type, e->json, e->len))
             return;
     }

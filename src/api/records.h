@@ -17,8 +17,8 @@ struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns);
 struct record *record_new(struct records *r, const char *id, const char *tenant);
 /* Its next event has a number above this. */
 void record_skip(struct record *rec, uint64_t number);
-/* `json` is the event's object. Returns its number; events beyond the bound of one record are
- * dropped (and the gap is told), but never the last. */
+/* `json` is the event's object. Returns its number. The oldest events are dropped when there are
+ * too many for one record, and at once those that are too large; their numbers are missing then. */
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len);
 uint64_t record_last(const struct record *rec); /* the number of the last event */
 /* The whole result, or an error object; no more events after it. */

@@ -105,6 +105,19 @@ def test_a_stream_can_be_taken_up_by_somebody_else(box: Box) -> None:
         assert [event.type for event in rest] == ["stdout", "end"]
 
 
+def test_of_a_long_stream_the_last_events_are_kept(box: Box) -> None:
+    code = "for i in range(300):\n    display(i)\n    print(str(i % 10) * 60_000)\n1 / 0"
+    with box.stream(code) as whole:
+        events = [(e.id, e.type, e.data) for e in whole]
+    last = events[-1][0] or 0
+    for number in (last - 1, last - 40):
+        with events_after(box.client, whole.id, number) as rest:
+            assert [(e.id, e.type, e.data) for e in rest] == events[number - last :]
+    with events_after(box.client, whole.id, 0, LINES) as rest:
+        kept = [e.id or 0 for e in rest]
+    assert kept[0] > 1 and kept == list(range(kept[0], last + 1))
+
+
 def test_a_client_that_leaves_interrupts(box: Box) -> None:
     box.run("x = 1")
     with box.stream("print('runs', flush=True)\nwhile True: pass") as stream:
