@@ -595,6 +595,20 @@ static int check_memory(const struct live *l, const struct config_limits *next, 
                     next->memory_mb, (unsigned long long)(used >> 20));
 }
 
+/* Of a disk that is fuller than that the kernel leaves the size as it is. */
+static int check_disk(const struct live *l, const struct config_limits *next, struct err *e) {
+    struct statfs f;
+    if (next->disk_mb >= l->req.limits.disk_mb ||
+        fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
+        return 0;
+    uint64_t used = (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize;
+    if (used <= (uint64_t)next->disk_mb << 20)
+        return 0;
+    return err_user(e, "bad_value",
+                    "disk_mb of %u is too low: the sandbox's files have %llu MB; delete some first",
+                    next->disk_mb, (unsigned long long)((used + (1u << 20) - 1) >> 20));
+}
+
 /* v1 refuses a group less than one below it has. */
 static int lower_kernels(struct live *l, const struct config_limits *next, struct err *e) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
@@ -607,8 +621,8 @@ static int lower_kernels(struct live *l, const struct config_limits *next, struc
 static int change_limits(struct live *l, const struct config_limits *want, struct err *e) {
     struct config_limits next = *want;
     if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
-        check_memory(l, &next, e) < 0 || lower_kernels(l, &next, e) < 0 ||
-        stage_knobs(l->sandbox, &next, true, e) < 0)
+        check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
+        lower_kernels(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
         return -1;
     if (next.disk_mb != l->req.limits.disk_mb) {
         struct wire_out o;
