@@ -57,6 +57,17 @@ static void put_limits(struct jw *j, const char *key, const struct config_limits
     jw_object_end(j);
 }
 
+static void put_live(struct jw *j, const struct config *cfg) {
+    jw_key(j, "live");
+    jw_object(j);
+    put_limits(j, "defaults", &cfg->live);
+    jw_key_uint(j, "ttl_seconds", cfg->live_ttl_s);
+    jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
+    jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
+    jw_key_uint(j, "per_tenant", cfg->live_per_tenant);
+    jw_object_end(j);
+}
+
 void do_info(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     AUTO_BUF state = BUF_INIT;
@@ -70,6 +81,7 @@ void do_info(struct call *c) {
     jw_key_str(&j, "minimum", cfg->minimum);
     put_limits(&j, "defaults", &cfg->defaults);
     put_limits(&j, "maxima", &cfg->maxima);
+    put_live(&j, cfg);
     jw_key(&j, "files");
     jw_object(&j);
     jw_key_uint(&j, "max_mb", cfg->http.file_mb);

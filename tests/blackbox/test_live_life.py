@@ -102,6 +102,18 @@ def test_auto_is_the_profile_with_the_most_in_it(client: Client) -> None:
         assert box.made["profile"] == "data"
 
 
+def test_what_is_told_of_all(client: Client) -> None:
+    live = client.ask("GET", "/v1/info").json["live"]
+    most = live["max_ttl_seconds"]
+    with client.box() as box:
+        assert box.made["limits"] == live["defaults"]
+        for name in ("ttl_seconds", "idle_seconds"):
+            assert box.made[name] == live[name]
+        assert box.ask("PATCH", "", {"ttl_seconds": most}).status == 200
+        reply = box.ask("PATCH", "", {"ttl_seconds": most + 1})
+        error(reply, 422, "limit_too_high", str(most), "/v1/info")
+
+
 def test_the_same_create_twice_makes_one(client: Client) -> None:
     key = {"Idempotency-Key": "make-one"}
     first, second = (client.ask("POST", "/v1/sandboxes", {"profile": "base"}, **key) for _ in "ab")
