@@ -192,7 +192,7 @@ class Channel:
             if message.get("op") == "sync":  # of a server that does not know that we wait
                 return
 
-    def done(self, status: str, count: int) -> None:
+    def done(self, status: str, count: int, exit_code: Optional[int] = None) -> None:
         self.flush()
         with self._lock:
             lost, self._lost = self._lost, None
@@ -201,7 +201,9 @@ class Channel:
                 error = {"name": "OSError", "value": value, "traceback": []}
                 self.say({"ev": "error", "id": self.id, **error})
             end, self.id = self.id, None
-            self.say({"ev": "done", "id": end, "status": status, "execution_count": count})
+            more = {} if exit_code is None else {"exit_code": exit_code}
+            message = {"ev": "done", "id": end, "status": status, "execution_count": count}
+            self.say({**message, **more})
 
     def next(self) -> Optional[Message]:
         """The next request; None at the end."""

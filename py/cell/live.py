@@ -171,17 +171,28 @@ def _begin(message: Message) -> List[Callable[[], None]]:
 
 def _leave(exc: Optional[BaseException]) -> None:
     """A child that user code forked and that came back here: it was to do the rest of the cell."""
-    code: Any = 1
+    code = 1
     try:
         if exc is None:
             code = 0
         elif isinstance(exc, SystemExit):
-            code = 0 if exc.code is None else exc.code
+            code = _exit_code(exc) or 0
         else:
             print("\n".join(_shell.take_shown(exc)), file=sys.stderr)
         channel.flush()
     finally:
-        _exit(code & 0xFF if isinstance(code, int) else 1)
+        _exit(code)
+
+
+def _exit_code(exc: Optional[BaseException]) -> Optional[int]:
+    """What a program would leave with, of one that wants to; None: it did not say."""
+    if not isinstance(exc, SystemExit):
+        return None
+    try:
+        code: Any = exc.code
+        return 0 if code is None else int.__and__(code, 0xFF)
+    except BaseException:  # a text, or something worse
+        return 1
 
 
 def _report(exc: Optional[BaseException]) -> str:
@@ -239,7 +250,7 @@ def _execute(message: Message) -> None:
         exc = result.error_before_exec or result.error_in_exec
     if not channel.is_ours():
         _leave(exc)
-    channel.done(_finish(undo, exc), count)
+    channel.done(_finish(undo, exc), count, _exit_code(exc))
 
 
 def _kind(name: str) -> str:

@@ -403,6 +403,14 @@ static enum cell_status status_of(const struct cell *c, const char *word) {
     return word && strcmp(word, "interrupted") == 0 ? CELL_INTERRUPTED : CELL_ERROR;
 }
 
+/* The code has one of its own when it called sys.exit(). */
+static int exit_code_of(const struct cell *c, const json_t *own) {
+    json_int_t code = json_integer_value(own);
+    if (c->status == CELL_ERROR && json_is_integer(own) && code >= 0 && code <= 255)
+        return (int)code;
+    return c->status == CELL_OK ? 0 : c->status == CELL_INTERRUPTED ? 128 + SIGINT : 1;
+}
+
 static void on_done(struct cell *c, json_t *message) {
     const char *word = json_string_value(json_object_get(message, "status"));
     const json_t *count = json_object_get(message, "execution_count");
@@ -411,7 +419,7 @@ static void on_done(struct cell *c, json_t *message) {
         c->execution_count = (uint64_t)json_integer_value(count);
     if (!c->req.silent && !c->req.no_history)
         c->kernel->execution_count = c->execution_count;
-    c->exit_code = c->status == CELL_OK ? 0 : c->status == CELL_INTERRUPTED ? 128 + SIGINT : 1;
+    c->exit_code = exit_code_of(c, json_object_get(message, "exit_code"));
     finish(c);
 }
 

@@ -137,6 +137,33 @@ def test_an_error_has_name_value_and_traceback(box: Box) -> None:
     assert box.text("n = 1\nf(n)") == "1.0"
 
 
+@pytest.mark.parametrize(
+    "code, status",
+    [
+        ("3", 3),
+        ("", 0),
+        ("0", 0),
+        ("None", 0),
+        ("True", 1),
+        ("256 + 7", 7),
+        ("-1", 255),
+        ("'x'", 1),
+    ],
+)
+def test_the_exit_code_is_that_of_a_program(box: Box, code: str, status: int) -> None:
+    result = box.run(f"import sys\nsys.exit({code})\nprint('not me')")
+    assert (result["exit_code"], result["error"]["name"]) == (status, "SystemExit")
+    assert (result["stdout"], result["status"]) == ("", "error")
+
+
+def test_an_exit_code_that_defies_being_told(box: Box) -> None:
+    code = "class E(SystemExit):\n    code = property(lambda self: 1 / 0)\nraise E"
+    assert box.run(code)["exit_code"] == 1
+    code = "class N(int):\n    def __and__(self, other): raise SystemExit\nraise SystemExit(N(4))"
+    assert box.run(code)["exit_code"] == 4
+    assert box.run("1")["kernel_restarted"] is False
+
+
 def test_what_is_in_an_exception_group_is_told(box: Box) -> None:
     code = """
 import asyncio

@@ -141,6 +141,7 @@ def test_an_error_is_its_traceback_and_status_1(service: Service, box: str) -> N
     done = sandbox(service, "exec", box, "import sys; print('out'); 1/0")
     assert (done.returncode, done.stdout) == (1, b"out\n")
     assert b"ZeroDivisionError: division by zero\n" in done.stderr and b"\x1b" not in done.stderr
+    assert sandbox(service, "exec", box, "import sys; sys.exit(5)").returncode == 5
 
 
 def test_a_timeout_is_124_and_the_state_is_kept(service: Service, box: str) -> None:
