@@ -321,8 +321,11 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
 static void say_why(const struct cell *c, const char *status) {
     AUTO_BUF line = BUF_INIT;
     uint64_t ms = c->box->o.timeout_ms;
+    const char *problem = box_text(c->end, "problem"); /* of commands */
     int signal = (int)json_integer_value(json_object_get(c->end, "signal"));
-    if (strcmp(status, "timeout") == 0 && ms)
+    if (*problem)
+        buf_adds(&line, problem);
+    else if (strcmp(status, "timeout") == 0 && ms)
         buf_addf(&line, "stopped: it ran longer than %u.%03u s (--timeout)", (unsigned)(ms / 1000),
                  (unsigned)(ms % 1000));
     else if (strcmp(status, "timeout") == 0)

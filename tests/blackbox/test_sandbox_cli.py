@@ -236,6 +236,9 @@ def test_commands_and_their_status(service: Service, box: str) -> None:
     assert done.returncode == 124
     done = sandbox(service, "exec", box, "--shell", "kill -9 $$")
     assert done.returncode == 137
+    grow = "python3 -c 'x = bytearray(1 << 30)'; exit $?"
+    done = sandbox(service, "exec", box, "--shell", grow)
+    assert done.returncode == 137 and b"512 MB of memory" in done.stderr.splitlines()[-1]
 
 
 def test_ctrl_c_reaches_a_command(service: Service, box: str) -> None:
