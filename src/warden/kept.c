@@ -23,7 +23,7 @@ struct kept_kernel {
     struct kept_kernel *next;
     uint32_t number;
     int fds[KERNEL_OWNER_FDS]; /* stdin is -1 when it is shut */
-    bool exited;               /* while no server was there */
+    bool exited;               /* while no server was there, or it is the first */
     uint32_t status;
 };
 
@@ -87,16 +87,21 @@ void kept_shut(struct slot *s, uint32_t number) {
         fd_close(&k->fds[KEPT_STDIN]);
 }
 
+/* A server that is told of it may die before it has written that down. The next one sees which of
+ * the others are missing, but of the first it gets descriptors in any case: it is told again. */
 void kept_exited(struct slot *s, uint32_t number, uint32_t status, bool heard) {
     struct kept_kernel **at = s->kept ? find(s->kept, number) : NULL;
     if (!at || !*at)
         return;
-    if (heard || s->kept->journal < 0) {
+    bool is_over = heard || s->kept->journal < 0;
+    if (is_over && number != 0) {
         drop_kernel(at);
-    } else {
-        (*at)->exited = true;
-        (*at)->status = status;
+        return;
     }
+    if (is_over)
+        fd_close_all((*at)->fds, KERNEL_OWNER_FDS);
+    (*at)->exited = true;
+    (*at)->status = status;
 }
 
 int kept_keep(struct slot *s, int *journal, struct err *e) {
@@ -181,7 +186,7 @@ static void give(struct warden *w, struct slot *s, int shut) {
     put_sandbox(w, s, shut);
     for (struct kept_kernel **at = &s->kept->kernels; *at;) {
         put_kernel(w, s, *at, shut);
-        if ((*at)->exited)
+        if ((*at)->exited && (*at)->number != 0)
             drop_kernel(at);
         else
             at = &(*at)->next;

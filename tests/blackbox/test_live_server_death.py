@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -364,6 +366,31 @@ def test_while_a_kernel_restarts(service: LiveService) -> None:
             kill_server(service)
         assert shell.run("import os; print(os.environ['WORD'])") == "kept\n"
     assert shell.post("/restart", {}).status == 200
+    assert shell.run("print('x' in globals())") == "False\n"
+
+
+def named(name: str) -> list[int]:
+    """Processes of the machine that call themselves so."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == name:
+                found.append(int(path.parent.name))
+    return found
+
+
+def test_a_kernel_whose_death_only_the_dead_heard_of(service: LiveService) -> None:
+    """Its first process, whose place is always there."""
+    shell = make(service)
+    name = "doomed-" + shell.url[-8:]
+    shell.run(f"import ctypes\nx = ctypes.CDLL(None).prctl(15, {name.encode()!r}, 0, 0, 0)")
+    (kernel,) = named(name)
+    os.kill(one(lambda: Family(service).server()).pid, signal.SIGSTOP)
+    os.kill(kernel, signal.SIGKILL)
+    assert soon(lambda: not named(name))
+    kill_server(service)
+    assert shell.run("print('x' in globals())") == "False\n"
+    kill_server(service)
     assert shell.run("print('x' in globals())") == "False\n"
 
 
