@@ -289,8 +289,9 @@ class Engine:
         self.process.wait()
 
     def own_cgroups(self) -> list[str]:
-        """Control groups are named after their warden; other engines may come and go meanwhile."""
-        wardens = {str(process.pid) for process in self.known}
+        """Control groups are named after their warden; other engines may come and go meanwhile, and
+        have pids that our sandboxes had."""
+        wardens = {str(p.pid) for p in self.known if p.comm in ("cloche", "cloche-warden")}
         return sorted(path for path in cgroup_dirs() if path.rpartition("-")[2] in wardens)
 
     def check_gone(self) -> None:
