@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -159,9 +160,17 @@ static int check_machine(struct warden *w, struct err *e) {
     return probe_check(&w->probe, need, e);
 }
 
+static uint32_t random_below(uint32_t n) {
+    uint32_t bits = 0;
+    (void)!getrandom(&bits, sizeof bits, 0); /* 0 will do */
+    return bits % n;
+}
+
 /* A part of the id range for each profile that may yet come, if that leaves enough for each: parts
  * cannot change while sandboxes have ids of them. Where there is an id for every sandbox only
- * without live kernels, there are none. */
+ * without live kernels, there are none. Where in its part an engine begins is left to chance:
+ * several share the range, and some limits of the kernel count by uid, what outlived its engine
+ * included. */
 static void divide_ids(struct warden *w) {
     uint32_t ids = w->ids.count, each = w->config.max_sandboxes + 1;
     unsigned named = config_named(&w->config, w->config.nprofiles);
@@ -169,6 +178,8 @@ static void divide_ids(struct warden *w) {
     while (w->parts > w->config.nprofiles &&
            (ids / w->parts < PART_ENOUGH || ids / w->parts <= each))
         w->parts--;
+    if (!w->ids.single && ids / w->parts > each)
+        w->ids_from = random_below(ids / w->parts - each + 1);
     if (w->ids.single || ids / w->parts >= each || named == w->parts)
         return;
     w->parts = named;

@@ -201,6 +201,9 @@ static unsigned part_of(const struct warden *w, unsigned profile) {
 static int start(struct nursery_child *n, struct err *e) {
     struct warden *w = n->warden;
     struct idmap part = idmap_part(&w->ids, part_of(w, n->profile), w->parts);
+    part.uid += w->ids_from;
+    part.gid += w->ids_from;
+    part.count -= w->ids_from;
     char index[12], uid[12], gid[12], count[12], flags[12];
     snprintf(index, sizeof index, "%u", n->profile);
     snprintf(uid, sizeof uid, "%u", part.uid);

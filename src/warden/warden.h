@@ -66,6 +66,7 @@ struct warden {
     struct nursery_child *all;                            /* owned */
     struct nursery_child *nurseries[CONFIG_MAX_PROFILES]; /* borrowed: NULL for a removed profile */
     unsigned parts;     /* of the id range: as many profiles there can be */
+    uint32_t ids_from;  /* where in each part ours begin */
     bool no_live;       /* too few ids for live kernels */
     struct probe probe; /* what this machine gives */
     uint32_t server_restarts, nursery_restarts, zygote_restarts;

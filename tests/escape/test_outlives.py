@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import Engine, LiveService, eventually
+from host import descendants
 from live import Client
 
 MB = 1 << 20
@@ -56,6 +57,22 @@ def leave(engine: Engine, code: str) -> None:
     """Once what an engine before this one left under the same uid is gone."""
     options = {"profile": "base", "memory_mb": 512, "open_files": 1000}
     assert eventually(lambda: engine.execute(code, **options).stdout == b"left\n")
+
+
+def ids(engine: Engine) -> frozenset[int]:
+    """The host's, of the processes in sandboxes and nurseries."""
+    owners = {
+        Path(f"/proc/{process.pid}").stat().st_uid for process in descendants(engine.process.pid)
+    }
+    return frozenset(owners - {0})
+
+
+def test_engines_do_not_share_ids(start_engine: Callable[..., Engine]) -> None:
+    # Each begins at a random one, so two may meet by chance: not all of four.
+    engines = [start_engine("--profiles", "base") for _ in range(4)]
+    for engine in engines:
+        engine.settle()
+    assert len({ids(engine) for engine in engines}) > 1
 
 
 def test_a_name_of_the_sandbox_before_is_free(start_engine: Callable[..., Engine]) -> None:
