@@ -16,11 +16,11 @@ import gc
 import linecache
 import os
 import random
-import signal
 import sys
 import threading
 import traceback
 import types
+from _signal import SIGINT  # signal itself takes a while to import
 from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
@@ -46,6 +46,7 @@ _modules = sys.modules  # whatever a program makes of that name
 _known: Set[str] = set()  # those of the zygote
 _libraries: List[str] = []  # where others are found
 _secrets: List[Any] = []  # whatever C writes to stays where it is
+_many = False  # objects are in the zygote
 _generators: List[Any] = []  # those of the zygote that can only be seeded from Python
 
 
@@ -68,11 +69,14 @@ def prepare() -> None:
     kinds: Tuple[type, ...] = (random.Random,)
     if numpy_random is not None:
         kinds += (numpy_random.RandomState, numpy_random.Generator)
+    objects = gc.get_objects()
     found = [
         obj
-        for obj in gc.get_objects()
-        if isinstance(obj, kinds) and not isinstance(obj, random.SystemRandom)
+        for obj in cloche_zygote.instances(objects, kinds)
+        if not isinstance(obj, random.SystemRandom)
     ]
+    global _many
+    _many = len(objects) > MANY_OBJECTS
     legacy = getattr(getattr(numpy_random, "mtrand", None), "_rand", None)
     if legacy is not None and not any(obj is legacy for obj in found):
         found.append(legacy)
@@ -112,7 +116,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         uuid._node = uuid._last_timestamp = None
     for name in [name for name in modules if name.partition(".")[0] in OURS]:
         modules.pop(name)
-    if len(gc.get_objects()) > MANY_OBJECTS:  # a small heap is not worth the time at every start
+    if _many:  # a small heap is not worth the time at every start
         gc.collect()
     gc.freeze()
     gc.collect()  # nothing is left to look at, but the free lists are emptied
@@ -332,7 +336,7 @@ def _uncaught(exc: BaseException) -> Generator[Any, Optional[BaseException], Non
         name, value = b"SystemExit", _text(exc, 8000)
     else:
         if isinstance(exc, KeyboardInterrupt):
-            how, status = INTERRUPTED, 128 + signal.SIGINT
+            how, status = INTERRUPTED, 128 + SIGINT
         elif type(exc) is PolicyError:
             how = REFUSED
         yield from _show(exc)

@@ -8,7 +8,6 @@ policy), and `live` where kernels stay. From then on everything happens in cloch
 from __future__ import annotations
 
 import functools
-import gc
 import importlib
 import io
 import os
@@ -81,17 +80,16 @@ def prepare_live() -> Live:
 
 
 def main() -> None:
-    gc.disable()
     make_streams()
     setup = read_setup()
-    # The directory of a script stands first on the path; for the programs to come it is theirs.
-    sys.path[0] = "/workspace"
     sys.path.extend(setup["site"])
     for name in setup["preload"]:
         try:
             importlib.import_module(name)
         except BaseException as exc:  # SystemExit too: nobody else would say why
             give_up(f"module {name} cannot be imported: {type(exc).__name__}: {exc}")
+    # The directory of a script stands first on the path; for the programs to come it is theirs.
+    sys.path.insert(0, "/workspace")
     live = prepare_live() if setup["live"] else None
     oneshot.prepare()
     policy = Policy(setup["allow"], setup["deny"])

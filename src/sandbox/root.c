@@ -171,9 +171,13 @@ static int make_way(int root, const char *path, bool dir, struct err *e) {
 }
 
 static int put_file(int root, const char *path, const void *data, size_t len, struct err *e) {
-    if (make_way(root, path, false, e) < 0)
-        return -1;
-    AUTO_FD fd = openat(root, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+    AUTO_FD fd = openat(root, path, flags, 0644);
+    if (fd < 0 && errno == ENOENT) {
+        if (make_way(root, path, false, e) < 0)
+            return -1;
+        fd = openat(root, path, flags, 0644);
+    }
     if (fd < 0)
         return err_sys(e, "create %s", path);
     if (fchmod(fd, 0644) < 0)
