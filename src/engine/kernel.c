@@ -9,31 +9,18 @@
 #include "base/log.h"
 #include "engine/sealed.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define QUERY_NS    10000000000u
-#define MAX_QUERIES 64
 #define MAX_KERNELS 64
-#define MAX_QUEUE   256
 #define FAIL_MAX    3
 #define RETRY_NS    200000000u
 #define HUNG_UP_NS  100000000u
 #define TIRED_NS    5000000u
 #define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
 #define INLINE_MAX  (WIRE_MAX - 64)
-#define MAX_UNREAD  64          /* answers for a kernel that does not read */
-#define QUEUE_BYTES (64u << 20) /* of what waits in all kernels of a sandbox */
-
-static const char *const state_names[] = {"starting", "idle", "busy", "starting"};
+#define MAX_UNREAD  64 /* answers for a kernel that does not read */
 
 /* ---- the process ---- */
 
@@ -57,7 +44,7 @@ void kernel_do(struct kernel *k, const struct buf *json) {
     chan_send(k->process.ctl, &o);
 }
 
-static void set_up(struct kernel *k, const char *id) {
+void kernel_set_up(struct kernel *k, const char *id) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const char *all = k->live->req.env;
@@ -182,7 +169,7 @@ static void begin(struct kernel *k) {
         return;
     }
     if (k->env || k->live->req.env)
-        set_up(k, NULL);
+        kernel_set_up(k, NULL);
     become_idle(k);
 }
 
@@ -259,38 +246,6 @@ static void on_hung_up(void *owner) {
 
 /* ---- what it says ---- */
 
-static void free_query(struct kernel_query *q) {
-    loop_timer_stop(q->kernel->live->engine->loop, &q->late);
-    free(q);
-}
-
-static void on_reply(struct kernel *k, json_t *message) {
-    const char *id = json_string_value(json_object_get(message, "id"));
-    uint64_t number = id ? strtoull(id, NULL, 10) : 0;
-    for (struct kernel_query **at = &k->queries; *at; at = &(*at)->next) {
-        struct kernel_query *q = *at;
-        if (q->id != number)
-            continue;
-        *at = q->next;
-        kernel_reply_fn *fn = q->fn;
-        void *arg = q->arg;
-        free_query(q);
-        if (!fn)
-            return;
-        struct err e;
-        if (json_is_true(json_object_get(message, "ok"))) {
-            AUTO_FREE char *text =
-                json_dumps(json_object_get(message, "result"), JSON_COMPACT | JSON_ENCODE_ANY);
-            fn(arg, text ? text : "null", text ? strlen(text) : 4, NULL);
-        } else {
-            const char *why = json_string_value(json_object_get(message, "error"));
-            err_user(&e, "kernel_failed", "%.300s", why ? why : "the kernel did not say why");
-            fn(arg, NULL, 0, &e);
-        }
-        return;
-    }
-}
-
 /* The text of a K_SAY, from a hostile process. 0 and *ret, or -1. */
 static int read_say(struct wire_in *in, struct buf *ret) {
     size_t len;
@@ -328,7 +283,7 @@ static void heard(struct kernel *k, json_t *message) {
     const char *kind = json_string_value(json_object_get(message, "ev"));
     const char *id = json_string_value(json_object_get(message, "id"));
     if (kind && strcmp(kind, "reply") == 0)
-        on_reply(k, message);
+        kernel_replied(k, message);
     else if (kind && id && k->running && strcmp(id, k->running->id) == 0)
         cell_event(k->running, kind, message);
     if (json_is_integer(go))
@@ -357,32 +312,6 @@ static void on_frame(void *owner, struct wire_in *in) {
 
 /* ---- its end, and the next process ---- */
 
-static void fail_queries(struct kernel *k, const struct err *why) {
-    while (k->queries) {
-        struct kernel_query *q = k->queries;
-        k->queries = q->next;
-        kernel_reply_fn *fn = q->fn;
-        void *arg = q->arg;
-        free_query(q);
-        if (fn)
-            fn(arg, NULL, 0, why);
-    }
-}
-
-static struct cell *take_first(struct kernel *k) {
-    struct cell *c = k->queue;
-    k->queue = c->next;
-    if (!k->queue)
-        k->queue_end = &k->queue;
-    k->nqueued--;
-    return c;
-}
-
-static void fail_queue(struct kernel *k, const struct err *why) {
-    while (k->queue)
-        cell_fail(take_first(k), why);
-}
-
 static void free_now(struct deferred *d) {
     struct kernel *k = d->arg;
     output_free(&k->out[0]);
@@ -409,8 +338,8 @@ static void forget(struct kernel *k, const struct err *why) {
     process_done(&k->process);
     if (k->running)
         cell_fail(k->running, why);
-    fail_queue(k, why);
-    fail_queries(k, why);
+    kernel_fail_queue(k, why);
+    kernel_fail_queries(k, why);
     tell_ready(k, why);
     while (k->watchers) {
         struct kernel_watcher *w = k->watchers;
@@ -458,7 +387,7 @@ static void on_end(void *owner, int status, const char *why) {
     live_changed(k->live);
     k->state = KERNEL_STARTING;
     k->execution_count = 0;
-    fail_queries(k, &e);
+    kernel_fail_queries(k, &e);
     if (k->running)
         cell_killed(k->running, status, why ? why : k->broken);
     k->broken = NULL;
@@ -475,7 +404,7 @@ static void on_end(void *owner, int status, const char *why) {
     } else if (!k->was_ready) { /* whoever wanted it hears so */
         forget(k, &e);
     } else { /* the next one who wants something tries again */
-        fail_queue(k, &e);
+        kernel_fail_queue(k, &e);
         tell_ready(k, &e);
         tell_news(k, KERNEL_DEAD);
     }
@@ -533,7 +462,7 @@ void kernel_go_on(struct kernel *k) {
     }
     if (k->state != KERNEL_IDLE)
         return;
-    k->running = take_first(k);
+    k->running = kernel_take(k);
     k->state = KERNEL_BUSY;
     cell_begin(k->running);
 }
@@ -581,92 +510,13 @@ int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *
     return 0;
 }
 
-struct kernel *kernel_find(struct live *l, const char *id, struct err *e) {
-    for (struct kernel *k = l->kernels; k; k = k->next) {
-        if (!k->deleted && (id ? strcmp(k->id, id) == 0 : k->is_default))
-            return k;
-    }
-    err_user(e, "no_such_kernel", "there is no kernel %.60s in this sandbox", id ? id : "");
-    return NULL;
-}
-
-struct kernel *kernel_next(struct live *l, const struct kernel *k) {
-    struct kernel *next = k ? k->next : l->kernels;
-    while (next && next->deleted)
-        next = next->next;
-    return next;
-}
-
-const char *kernel_id(const struct kernel *k) {
-    return k->id;
-}
-
-struct live *kernel_live(struct kernel *k) {
-    return k->live;
-}
-
-bool kernel_is_default(const struct kernel *k) {
-    return k->is_default;
-}
-
-const char *kernel_state(const struct kernel *k) {
-    return state_names[k->state == KERNEL_BUSY && !k->running ? KERNEL_IDLE : k->state];
-}
-
-uint64_t kernel_count(const struct kernel *k) {
-    return k->execution_count;
-}
-
-const char *kernel_label(const struct kernel *k) {
-    return k->label;
-}
-
-void kernel_set_label(struct kernel *k, const char *label) {
-    free(k->label);
-    k->label = label ? xstrdup(label) : NULL;
-    live_changed(k->live);
-}
-
-void kernel_watch(struct kernel *k, struct kernel_watcher *w) {
-    w->kernel = k;
-    w->next = k->watchers;
-    k->watchers = w;
-}
-
-void kernel_unwatch(struct kernel_watcher *w) {
-    if (!w->kernel)
-        return;
-    for (struct kernel_watcher **at = &w->kernel->watchers; *at; at = &(*at)->next) {
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
-    }
-    w->kernel = NULL;
-}
-
-void kernel_json(const struct kernel *k, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    jw_object(&j);
-    jw_key_str(&j, "id", k->id);
-    jw_key_str(&j, "state", kernel_state(k));
-    jw_key_uint(&j, "execution_count", k->execution_count);
-    jw_key_str(&j, "execution_id", k->running ? k->running->id : NULL);
-    jw_key_uint(&j, "queued", k->nqueued);
-    jw_key_uint(&j, "restarts", k->restarts);
-    jw_key_str(&j, "cwd", k->cwd ? k->cwd : "/workspace");
-    jw_key_bool(&j, "is_default", k->is_default);
-    group_json(&k->process, &j);
-    jw_object_end(&j);
-}
-
 int kernel_delete(struct kernel *k, struct err *e) {
     if (k->is_default)
         return err_user(e, "is_default",
                         "the default kernel stays as long as its sandbox: restart it instead");
     err_user(e, "no_such_kernel", "the kernel was deleted");
     k->deleted = true;
-    fail_queue(k, e);
+    kernel_fail_queue(k, e);
     live_changed(k->live);
     if (k->process.state == PROCESS_NONE)
         forget(k, e);
@@ -688,7 +538,7 @@ void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
     *w = (struct kernel_wait){.next = k->waits, .fn = fn, .arg = arg};
     k->waits = w;
     err_user(&e, "interrupted", "the kernel was restarted before it began");
-    fail_queue(k, &e);
+    kernel_fail_queue(k, &e);
     if (k->process.state == PROCESS_NONE) {
         loop_timer_stop(k->live->engine->loop, &k->retry);
         start(k);
@@ -729,99 +579,4 @@ int kernel_stdin(struct kernel *k, const char *value, struct err *e) {
     live_changed(k->live);
     answer(k, &json);
     return 0;
-}
-
-static void on_late(struct timer *t) {
-    struct kernel_query *q = t->arg;
-    kernel_reply_fn *fn = q->fn;
-    struct err e;
-    q->fn = NULL; /* its place stays until the kernel answers */
-    err_user(&e, "kernel_busy", "the kernel did not answer within %u s: it runs a cell",
-             (unsigned)(QUERY_NS / 1000000000u));
-    if (fn)
-        fn(q->arg, NULL, 0, &e);
-}
-
-int kernel_query(struct kernel *k, const char *op, const char *members, kernel_reply_fn *fn,
-                 void *arg, struct err *e) {
-    unsigned n = 0;
-    for (const struct kernel_query *q = k->queries; q; q = q->next)
-        n++;
-    if (n >= MAX_QUERIES || k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
-        return err_user(e, "kernel_busy", "the kernel %s; ask again later",
-                        n >= MAX_QUERIES ? "has too many questions to answer" : "is starting");
-    struct kernel_query *q = xcalloc(1, sizeof *q);
-    *q = (struct kernel_query){
-        .next = k->queries, .kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
-    q->late = (struct timer){.fn = on_late, .arg = q};
-    loop_timer(k->live->engine->loop, &q->late, now_ns() + QUERY_NS);
-    k->queries = q;
-    char id[24];
-    snprintf(id, sizeof id, "%llu", (unsigned long long)q->id);
-    if (strcmp(op, "setup") == 0) {
-        set_up(k, id);
-        return 0;
-    }
-    AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"op\":\"%s\",\"id\":\"%s\"%s%s}", op, id, *members ? "," : "", members);
-    kernel_do(k, &json);
-    return 0;
-}
-
-void kernel_unquery(struct live *l, const void *arg) {
-    for (struct kernel *k = l->kernels; k; k = k->next) {
-        for (struct kernel_query *q = k->queries; q; q = q->next) {
-            if (q->arg == arg)
-                q->fn = NULL;
-        }
-    }
-}
-
-/* ---- the queue ---- */
-
-static size_t size_of(const struct cell_request *q) {
-    return q->code_len + (q->stdin_text ? strlen(q->stdin_text) : 0) +
-           (q->env ? strlen(q->env) : 0) + (q->extra ? strlen(q->extra) : 0);
-}
-
-static size_t count_waiting(const struct live *l) {
-    size_t bytes = 0;
-    for (const struct kernel *k = l->kernels; k; k = k->next) {
-        for (const struct cell *c = k->queue; c; c = c->next)
-            bytes += c->size;
-    }
-    return bytes;
-}
-
-int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
-             struct cell **ret, struct err *e) {
-    size_t size = size_of(q), waiting = count_waiting(k->live);
-    if (k->nqueued >= MAX_QUEUE)
-        return err_user(e, "queue_full", "%u executions wait already in this kernel", k->nqueued);
-    /* SECURITY: who sent it need not stay, and so would not be limited by its connections. */
-    if (waiting && waiting + size > QUEUE_BYTES)
-        return err_user(e, "queue_full", "%zu bytes of code and input wait already in this sandbox",
-                        waiting);
-    struct cell *c = cell_make(k, q, cb, e);
-    if (!c)
-        return -1;
-    c->size = size;
-    *ret = c;
-    *k->queue_end = c;
-    k->queue_end = &c->next;
-    k->nqueued++;
-    loop_defer(k->live->engine->loop, &k->go_later);
-    return 0;
-}
-
-void kernel_unqueue(struct kernel *k, struct cell *c) {
-    for (struct cell **at = &k->queue; *at; at = &(*at)->next) {
-        if (*at != c)
-            continue;
-        *at = c->next;
-        if (k->queue_end == &c->next)
-            k->queue_end = at;
-        k->nqueued--;
-        return;
-    }
 }

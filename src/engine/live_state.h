@@ -1,5 +1,5 @@
 #pragma once
-/* The inside of live sandboxes; for live*.c, process.c, kernel.c, cell*.c and command.c only. */
+/* The inside of live sandboxes; for live*.c, process.c, kernel*.c, cell*.c and command.c only. */
 
 #include "engine/journal.h"
 #include "engine/live.h"
@@ -151,9 +151,22 @@ void kernel_kill(struct kernel *k);
 void kernel_hold(struct kernel *k, bool hold);
 /* What was printed until now. */
 void kernel_catch_up(struct kernel *k);
-void kernel_unqueue(struct kernel *k, struct cell *c);
+/* Answers the question `id` with what the process is to be: see kernel_query(). */
+void kernel_set_up(struct kernel *k, const char *id);
 /* The one that ran is over; an interrupt was sent to it. */
 void kernel_ran(struct kernel *k, bool interrupted);
+
+/* ---- kernel_query.c ---- */
+
+struct json_t;
+void kernel_replied(struct kernel *k, const struct json_t *message);
+void kernel_fail_queries(struct kernel *k, const struct err *why);
+
+/* ---- kernel_queue.c ---- */
+
+struct cell *kernel_take(struct kernel *k); /* the first; there must be one */
+void kernel_unqueue(struct kernel *k, struct cell *c);
+void kernel_fail_queue(struct kernel *k, const struct err *why);
 
 /* ---- cell.c ---- */
 
@@ -213,7 +226,6 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q);
 void cell_lost(struct cell *c);
 void cell_print(struct cell *c, int stream, const void *data, size_t len);
 /* An event of the kernel's, checked as little as JSON is. */
-struct json_t;
 void cell_event(struct cell *c, const char *name, struct json_t *message);
 /* The process is dead. */
 void cell_killed(struct cell *c, int status, const char *why);
