@@ -141,7 +141,7 @@ def hold(service: Service) -> Stream:
     """A program that runs until its client leaves."""
     body = {"code": "print(1)\n" + SLEEP, "timeout_ms": 60000}
     stream = Stream(service.port, "POST", "/v1/execute/stream", body)
-    next(stream.events())
+    assert next(stream.events()).type == "output"
     return stream
 
 
@@ -163,8 +163,9 @@ def test_a_batch_waits_while_the_queue_is_full(start_service: Callable[..., Serv
 
 
 def test_a_batch_does_not_wait_for_ever(start_service: Callable[..., Service]) -> None:
-    room = ("--max-sandboxes", "1", "--pool", "0", "--queue-max", "1", "--queue-ms", "100")
+    room = ("--max-sandboxes", "1", "--pool", "1", "--queue-max", "1", "--queue-ms", "100")
     service = start_service(*room, "--profiles", "base")
+    service.settle()  # the one that is held is ready: it must not wait itself
     with hold(service):
         lines = by_index(batch(service, [{"code": "1"}] * 5))
         codes = [line["error"]["code"] for line in lines]
