@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import Engine, LiveService, Service, cloche_bin
+from harness import Engine, LiveService, Service, checked, cloche_bin, starter, warm
 from raw_http import KeyedService
 
 
@@ -21,41 +21,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def engine_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = Engine(tmp_path_factory.mktemp("engine"))
-    try:
-        engine.execute("pass", profile="base", timeout_ms=60000)  # what is made once is made now
-        engine.settle()
-        yield engine
-        engine.stop()
-    finally:
-        engine.kill()
+    yield from warm(Engine(tmp_path_factory.mktemp("engine")))
 
 
 @pytest.fixture
 def engine(engine_session: Engine) -> Iterator[Engine]:
     """The session's engine. After the test it is healthy and has let go of everything."""
-    yield engine_session
-    engine_session.check_health()
-    engine_session.check_no_leak()
+    yield from checked(engine_session)
 
 
 @pytest.fixture
 def start_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Engine]]:
-    """Starts engines with options of the test's own; each is stopped and must leave nothing."""
-    engines: list[Engine] = []
-
-    def start(*options: str) -> Engine:
-        engines.append(Engine(tmp_path_factory.mktemp("engine"), *options))
-        return engines[-1]
-
-    try:
-        yield start
-        for engine in engines:
-            engine.check_health()
-            engine.stop()
-    finally:
-        for engine in engines:
-            engine.kill()
+    yield from starter(lambda *options: Engine(tmp_path_factory.mktemp("engine"), *options))
 
 
 @pytest.fixture
@@ -66,83 +43,41 @@ def own_engine(start_engine: Callable[..., Engine]) -> Engine:
 
 @pytest.fixture(scope="session")
 def service_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(tmp_path_factory.mktemp("service"))
-    try:
-        service.execute("pass", profile="base", timeout_ms=60000)
-        service.settle()
-        yield service
-        service.stop()
-    finally:
-        service.kill()
+    yield from warm(Service(tmp_path_factory.mktemp("service")))
 
 
 @pytest.fixture
 def service(service_session: Service) -> Iterator[Service]:
-    """The session's HTTP service. After the test it is healthy and has let go of everything."""
-    yield service_session
-    service_session.check_health()
-    service_session.check_no_leak()
+    """The session's HTTP service."""
+    yield from checked(service_session)
 
 
 @pytest.fixture
 def start_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Service]]:
-    """Starts services with options of the test's own; each is stopped and must leave nothing."""
-    services: list[Service] = []
-
-    def start(*options: str) -> Service:
-        services.append(Service(tmp_path_factory.mktemp("service"), *options))
-        return services[-1]
-
-    try:
-        yield start
-        for service in services:
-            service.check_health()
-            service.stop()
-    finally:
-        for service in services:
-            service.kill()
+    yield from starter(lambda *options: Service(tmp_path_factory.mktemp("service"), *options))
 
 
 @pytest.fixture(scope="session")
 def live_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    service = LiveService(tmp_path_factory.mktemp("live"))
-    try:
-        service.execute("pass", profile="base", timeout_ms=60000)
-        service.settle()
-        yield service
-        service.stop()
-    finally:
-        service.kill()
+    yield from warm(LiveService(tmp_path_factory.mktemp("live")))
 
 
 @pytest.fixture
 def live_service(live_session: LiveService) -> Iterator[LiveService]:
-    """The session's service with live sandboxes. After the test it has let go of everything."""
-    yield live_session
-    live_session.check_health()
-    live_session.check_no_leak()
+    """The session's service with live sandboxes."""
+    yield from checked(live_session)
 
 
 @pytest.fixture
 def start_live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., LiveService]]:
-    """Starts such services with options of the test's own; each must leave nothing. One profile
-    will do, unless the test says which it wants."""
-    services: list[LiveService] = []
+    """One profile will do, unless the test says which it wants."""
 
-    def start(*options: str) -> LiveService:
+    def make(*options: str) -> LiveService:
         if not {"--profiles", "--config"} & set(options):
             options += ("--profiles", "base")
-        services.append(LiveService(tmp_path_factory.mktemp("live"), *options))
-        return services[-1]
+        return LiveService(tmp_path_factory.mktemp("live"), *options)
 
-    try:
-        yield start
-        for service in services:
-            service.check_health()
-            service.stop()
-    finally:
-        for service in services:
-            service.kill()
+    yield from starter(make)
 
 
 @pytest.fixture(scope="session")

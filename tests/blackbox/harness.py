@@ -16,9 +16,9 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from client import DEADLINE_S, ROOT, Client, Outcome
 from host import Process, cgroup_dirs, descendants, descriptors, is_alive, mounts
@@ -443,3 +443,43 @@ class LiveService(Service):
     def live(self) -> dict[str, str]:
         """Whether they can be had, by profile."""
         return {profile["name"]: profile["live"] for profile in self.info()["profiles"]}
+
+
+# ---------------------------------------------------------------------------- for fixtures
+
+Kind = TypeVar("Kind", bound=Engine)
+
+
+def warm(started: Kind) -> Iterator[Kind]:
+    """For many tests: what is made once is made before the first."""
+    try:
+        started.execute("pass", profile="base", timeout_ms=60000)
+        started.settle()
+        yield started
+        started.stop()
+    finally:
+        started.kill()
+
+
+def checked(started: Kind) -> Iterator[Kind]:
+    yield started
+    started.check_health()
+    started.check_no_leak()
+
+
+def starter(make: Callable[..., Kind]) -> Iterator[Callable[..., Kind]]:
+    """Starts some with options of the test's own; each is stopped and must leave nothing."""
+    all_started: list[Kind] = []
+
+    def start(*options: str) -> Kind:
+        all_started.append(make(*options))
+        return all_started[-1]
+
+    try:
+        yield start
+        for started in all_started:
+            started.check_health()
+            started.stop()
+    finally:
+        for started in all_started:
+            started.kill()

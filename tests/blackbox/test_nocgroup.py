@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import LONG, Engine, Result, failed, run_cli
+from harness import LONG, Engine, Result, checked, failed, run_cli, warm
 from host import cgroup_dirs, descendants
 
 MB = 1 << 20
@@ -21,21 +21,12 @@ LARGE = "data"  # its kernels are born with hundreds of megabytes that they shar
 
 @pytest.fixture(scope="module")
 def engine_here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = Engine(tmp_path_factory.mktemp("engine"), "--cgroup", "none")
-    try:
-        engine.execute("pass", profile="base", timeout_ms=60000)
-        engine.settle()
-        yield engine
-        engine.stop()
-    finally:
-        engine.kill()
+    yield from warm(Engine(tmp_path_factory.mktemp("engine"), "--cgroup", "none"))
 
 
 @pytest.fixture
 def engine(engine_here: Engine) -> Iterator[Engine]:
-    yield engine_here
-    engine_here.check_health()
-    engine_here.check_no_leak()
+    yield from checked(engine_here)
 
 
 def is_out_of_memory(result: Result) -> bool:
