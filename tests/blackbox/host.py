@@ -41,15 +41,22 @@ def processes() -> list[Process]:
     return [process for process in found if process is not None]
 
 
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    except OSError:  # it has just ended
+        pass
+    return found
+
+
 def descendants(pid: int) -> list[Process]:
-    """The process and all below it."""
-    everyone = processes()
-    children: dict[int, list[Process]] = {}
-    for process in everyone:
-        children.setdefault(process.ppid, []).append(process)
-    found = [process for process in everyone if process.pid == pid]
+    """The process and all below it. Much quicker than to look at every process of the machine."""
+    first = read_process(pid)
+    found = [first] if first else []
     for process in found:  # grows while it is walked
-        found.extend(children.get(process.pid, []))
+        found += filter(None, map(read_process, children(process.pid)))
     return found
 
 
