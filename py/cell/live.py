@@ -26,7 +26,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
-from cell import comms, notebook
+from cell import comms, environment, notebook
 from cell import shell as shells
 from cell import stdin, variables
 from cell.channel import Message, bundle, channel, plain
@@ -137,23 +137,6 @@ def rehearse() -> None:
     _forget()
 
 
-def _set_environment(env: Dict[str, str]) -> Callable[[], None]:
-    """What undoes it, but for what user code changed since."""
-    before = {name: os.environ.get(name) for name in env}
-    os.environ.update(env)
-
-    def undo() -> None:
-        for name, value in before.items():
-            if os.environ.get(name) != env[name]:
-                continue
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-    return undo
-
-
 def _begin(message: Message) -> List[Callable[[], None]]:
     channel.allow_stdin = bool(message.get("allow_stdin"))
     channel.has_stdin = bool(message.get("has_stdin"))
@@ -163,7 +146,7 @@ def _begin(message: Message) -> List[Callable[[], None]]:
     _shell.displayhook.cell = message.get("code", "")
     undo: List[Callable[[], None]] = []
     if message.get("env"):
-        undo.append(_set_environment(message["env"]))
+        undo.append(environment.set_for_now(message["env"]))
     if message.get("formats"):
         undo.append(shells.choose_formats(_shell, set(message["formats"]) & FORMATS))
     return undo
@@ -301,7 +284,7 @@ def _variables(message: Message) -> Message:
 
 def _setup(message: Message) -> Message:
     """{"op":"setup","env","cwd"}: for the rest of the kernel's life"""
-    os.environ.update(message.get("env") or {})
+    environment.set_for_good(message.get("env") or {})
     if message.get("cwd"):
         os.chdir(message["cwd"])
         sys.path[:1] = [os.getcwd()]

@@ -25,7 +25,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import handler, hooks, rehearsal
+from cell import environment, handler, hooks, rehearsal
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -192,9 +192,8 @@ def _main_module() -> types.ModuleType:
 
 
 def _arguments(args: List[str], env: List[str]) -> None:
-    for pair in env:
-        key, _, value = pair.partition("=")
-        os.environ[key] = value
+    if env:
+        environment.set_for_good(dict(pair.split("=", 1) for pair in env))
     sys.argv = [PATH, *args]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv = [sys.executable, PATH, *args]

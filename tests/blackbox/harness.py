@@ -165,7 +165,7 @@ def tree(directory: Path) -> dict[str, bytes]:
 # ---------------------------------------------------------------------------- plain python3
 
 
-def plain(code: str | bytes, directory: Path) -> subprocess.CompletedProcess[bytes]:
+def plain(code: str | bytes, directory: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
     """The same program under the yardstick, in a fresh directory, as contract 1 runs it."""
     program = directory / "__main__.py"
     program.write_bytes(code.encode() if isinstance(code, str) else code)
@@ -177,6 +177,7 @@ def plain(code: str | bytes, directory: Path) -> subprocess.CompletedProcess[byt
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONIOENCODING": "utf-8",
         "MPLCONFIGDIR": "/tmp/matplotlib",
+        **more,
     }
     return subprocess.run(
         [PYTHON, program],

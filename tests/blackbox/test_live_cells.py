@@ -360,6 +360,15 @@ def test_environment_of_the_sandbox_and_of_one_execution(client: Client) -> None
         assert box.run("!echo $COLOUR", env={"COLOUR": "green"})["stdout"] == "green\n"
 
 
+def test_variables_that_python_reads_when_it_starts(client: Client) -> None:
+    files = [{"path": "lib/mine.py", "content": "name = 'from lib'"}]
+    with client.box(env={"TZ": "Asia/Tokyo", "PYTHONPATH": "lib"}, files=files) as box:
+        ask = "import time, mine\nmine.name, time.tzname[0], time.localtime(0).tm_hour"
+        assert box.text(ask) == "('from lib', 'JST', 9)"
+        assert box.text(ask, env={"TZ": "UTC"}) == "('from lib', 'UTC', 0)"
+        assert box.text(ask) == "('from lib', 'JST', 9)"
+
+
 def test_files_are_there_from_the_beginning(client: Client) -> None:
     files = [
         {"path": "a.txt", "content": "text"},

@@ -37,5 +37,27 @@ def test_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
     assert outcome.exit_status == shell_status(expected.returncode)
 
 
+@pytest.mark.parametrize(
+    "name,value",
+    [
+        ("TZ", "Asia/Tokyo"),
+        ("TZ", "XYZ-5:30"),
+        ("TZ", "No/Where"),
+        ("PYTHONPATH", "lib:/there:/usr/lib/python3.11::lib"),
+    ],
+)
+def test_variables_that_python_reads_when_it_starts(
+    engine: Engine, tmp_path: Path, name: str, value: str
+) -> None:
+    code = (
+        "import sys, time, datetime\nprint(time.tzname, time.timezone, time.localtime(0).tm_hour)\n"
+        "print(datetime.datetime.fromtimestamp(0).isoformat(), time.strftime('%Z'))\n"
+        "for path in sys.path: print(path)"
+    )
+    expected = plain(code, tmp_path, **{name: value})
+    outcome = engine.execute(code, profile="base", env=[f"{name}={value}"])
+    assert normal(outcome.stdout) == normal(expected.stdout, tmp_path)
+
+
 def test_there_is_a_broad_sample() -> None:
     assert len(PROGRAMS) >= 60
