@@ -31,7 +31,7 @@
 
 #define EXIT_CANNOT 3
 #define PART_ENOUGH 1024 /* ids */
-#define BIRTH_MS    50   /* that the first nursery has, before the rest of the start goes on */
+#define BIRTH_MS    50   /* that nurseries have to be born, before the start goes on */
 
 void warden_say(struct warden *w, const char *fmt, ...) {
     char line[2200];
@@ -206,16 +206,18 @@ static int set_up(struct warden *w, struct err *e) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    /* The interpreters start while the machine is checked, which begins when the first is on its
-     * way: both make mounts, and would wait for each other. Nobody can ask for a sandbox before the
-     * server is there. */
+    /* The interpreters start while the machine is checked, which begins when the last of them is on
+     * its way: both make mounts, and would wait for each other. Nobody can ask for a sandbox before
+     * the server is there. */
     for (unsigned i = 0; i < w->config.nprofiles; i++) {
         const struct config_profile *p = &w->config.profiles[i];
         if (!p->removed && !p->live && nurseries_add(w, i, e) < 0)
             return -1;
     }
-    struct pollfd born = {.fd = w->all ? w->all->chan.fd : -1, .events = POLLIN};
-    (void)poll(&born, 1, BIRTH_MS);
+    if (w->all) {
+        struct pollfd born = {.fd = w->all->chan.fd, .events = POLLIN};
+        (void)poll(&born, 1, BIRTH_MS);
+    }
     if (check_machine(w, e) < 0)
         return -1;
     warn_of_weakness(w);
