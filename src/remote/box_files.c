@@ -222,8 +222,19 @@ static int fetch(struct box *b, const char *url, int fd, const char *shown, stru
     return rc;
 }
 
+/* What is there and is no file (a device, a pipe, a link) stays what it is. */
+static int get_into(struct box *b, const char *url, const char *path, struct err *e) {
+    AUTO_FD fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd < 0)
+        return err_user(e, "output_failed", "cannot write %s: %s", path, strerror(errno));
+    return fetch(b, url, fd, path, e);
+}
+
 /* Written beside it and renamed: it is there as a whole or not at all. */
 static int get_file(struct box *b, const char *url, const char *path, struct err *e) {
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return get_into(b, url, path, e);
     AUTO_BUF temporary = BUF_INIT;
     char id[ID_MAX];
     buf_add(&temporary, path, (size_t)(box_place_name(path) - path));

@@ -289,6 +289,21 @@ def test_files_go_in_and_out(service: Service, box: str, tmp_path: Path) -> None
     failed(sandbox(service, "get", box, "../x", tmp_path), "..")
 
 
+def test_what_is_no_file_is_written_to_and_stays(
+    service: Service, box: str, tmp_path: Path
+) -> None:
+    file, link, fifo = tmp_path / "file", tmp_path / "link", tmp_path / "fifo"
+    file.write_text("something longer than that")
+    link.symlink_to(file)
+    os.mkfifo(fifo)
+    assert sandbox(service, "exec", box, "open('f', 'w').write('data')").returncode == 0
+    assert sandbox(service, "get", box, "f", link).returncode == 0
+    assert link.is_symlink() and file.read_text() == "data"
+    with subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE) as reader:
+        assert sandbox(service, "get", box, "f", fifo).returncode == 0
+        assert reader.communicate()[0] == b"data" and fifo.is_fifo()
+
+
 def test_several_files_go_into_a_directory(service: Service, box: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text(name)
