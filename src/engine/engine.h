@@ -36,7 +36,7 @@ struct profile_pool {
     struct queue queue;      /* of runs */
     unsigned failures;       /* in a row */
     char last_failure[ERR_TEXT_MAX];
-    struct timer retry;
+    struct timer retry, refill;
 };
 
 /* Who takes up what an earlier server began in live sandboxes (see live.h); `number` is that of the

@@ -4,9 +4,9 @@
  * waits (queue.h says in what order), and sandboxes are asked for: as many as the pool wants to
  * hold plus one for each that waits, but never more than the operator allows to be alive. Where
  * some are ready and runs wait all the same, they wait for memory (budget.c), and no more are asked
- * for. Profiles take turns in getting the places that become free. Refilling starts when a run is
- * over (or when the pool is empty), so that making the next sandbox does not compete with the
- * program that took the last. */
+ * for. Profiles take turns in getting the places that become free. A pool that gave one away is
+ * refilled when that run is over, or a moment later: making the next sandbox is not to compete with
+ * a program that is over sooner than that. */
 
 #include "engine/sandbox.h"
 
@@ -24,6 +24,7 @@
 
 #define MAX_FAILURES 5
 #define RETRY_NS     (uint64_t)100000000
+#define MOMENT_NS    (uint64_t)3000000
 
 static void ask(struct profile_pool *p) {
     struct wire_out o;
@@ -65,6 +66,7 @@ static bool others_wait(const struct profile_pool *p) {
 }
 
 void pool_refill(struct profile_pool *p) {
+    loop_timer_stop(p->engine->loop, &p->refill);
     want(p, (p->ready ? 0 : p->queue.n) + (others_wait(p) ? 0 : p->config->pool));
 }
 
@@ -116,6 +118,7 @@ static void make_room(struct profile_pool *p) {
 }
 
 void pool_dispatch(struct profile_pool *p) {
+    bool given = false;
     while (may_begin(p)) {
         struct guest *who = next_waiting(p);
         struct sandbox *s = take(p);
@@ -123,13 +126,16 @@ void pool_dispatch(struct profile_pool *p) {
         s->guest = who;
         budget_take(s, who);
         who->kind->assign(who->owner, s);
+        given = true;
     }
     pool_trim(p);
     if (p->queue.n && !p->ready) {
         want(p, p->queue.n);
         if (p->making == 0 && room(p->engine) == 0)
             make_room(p);
-    } else {
+    } else if (!p->refill.place && given) {
+        loop_timer(p->engine->loop, &p->refill, now_ns() + MOMENT_NS);
+    } else if (!p->refill.place) {
         pool_refill(p);
     }
 }
@@ -198,6 +204,10 @@ void pool_failed(struct profile_pool *p, const char *why) {
 
 static void on_retry(struct timer *t) {
     pool_dispatch(t->arg);
+}
+
+static void on_refill(struct timer *t) {
+    pool_refill(t->arg);
 }
 
 static void on_profile(struct engine *g, struct wire_in *in) {
@@ -294,6 +304,7 @@ void pool_init(struct engine *g, unsigned i) {
     p->config = &g->config.profiles[i];
     p->index = i;
     p->retry = (struct timer){.fn = on_retry, .arg = p};
+    p->refill = (struct timer){.fn = on_refill, .arg = p};
     AUTO_BUF names = BUF_INIT; /* until the zygote tells */
     for (unsigned k = 0; k < p->config->preload.n; k++)
         buf_addf(&names, "%s ", p->config->preload.items[k]);
