@@ -95,6 +95,7 @@ void memory_begin(void) {
     at += HUGE_BYTES - (uintptr_t)at % HUGE_BYTES;
     range.begin = range.next = at;
     range.end = at + RANGE_BYTES;
+    madvise(at, HUGE_BYTES, MADV_HUGEPAGE); /* every profile fills it: one fault instead of 512 */
     struct arena_allocator ours = {NULL, arena_alloc, arena_free};
     set(&ours);
 }
