@@ -20,7 +20,8 @@ struct http {
     struct listener {
         struct http *http;
         struct watch watch;
-        int fd; /* owned */
+        struct timer again; /* there was no descriptor for a connection */
+        int fd;             /* owned */
     } listeners[16];
     unsigned nlisteners;
     unsigned nconns;
@@ -106,6 +107,7 @@ void http_conn_probe(struct http_conn *c);
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
                       enum MHD_ConnectionNotificationCode code);
 void http_accept(struct watch *w, uint32_t events);
+void http_accept_again(struct timer *t);
 /* http_check.c: what is wrong with the request's head, in words, or NULL. */
 const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */

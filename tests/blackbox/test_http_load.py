@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import resource
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from raw_http import (
     post,
     request,
     resident_mb,
+    server_pid,
 )
 
 HEALTH = request("GET", "/health")
@@ -241,3 +243,32 @@ def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
         for raw in kept:
             raw.sock.close()
         service.kill()
+
+
+def limit_files(pid: int, soft: str) -> None:
+    """As the user whose process it is, who may."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    ids = {line[:3]: int(line.split()[1]) for line in lines if line.startswith(("Uid", "Gid"))}
+    words = ["prlimit", f"--pid={pid}", f"--nofile={soft}:"]
+    subprocess.run(words, check=True, user=ids["Uid"], group=ids["Gid"])
+
+
+def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
+    """The server does not run in circles for a client that it cannot let in."""
+    service = start_service(*QUICK, "--pool", "1", "--live", "off")
+    ready = b'cloche_pool_ready{profile="base"} 1\n'  # no sandbox is on its way: it takes many
+    assert eventually(lambda: ready in ask(service, request("GET", "/metrics")).body)
+    pid = server_pid(service)
+    before = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    with Raw(service) as inside:
+        assert inside.send(HEALTH).reply().status == 200
+        limit_files(pid, "0")
+        try:
+            late = Raw(service).send(HEALTH)
+            stat = Path(f"/proc/{pid}/stat")
+            assert eventually(lambda: stat.read_text().rpartition(") ")[2].startswith("S"))
+        finally:
+            limit_files(pid, before)
+        assert late.reply().status == 200
+        late.sock.close()
+        assert execute(service, "print(1)").json["stdout"] == "1\n"
