@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "http/ws.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,11 @@ static const struct problem known[] = {
      .retryable = true,
      .retry_after_s = 1},
     {.status = 503,
+     .code = "no_descriptors",
+     .remediation = "try again later, or send fewer files at a time",
+     .retryable = true,
+     .retry_after_s = 1},
+    {.status = 503,
      .code = "no_sandbox",
      .remediation = "try again later; the server's log says more",
      .retryable = true,
@@ -180,8 +186,9 @@ static const struct problem known[] = {
 };
 
 struct problem problem_of(const struct err *e) {
+    const char *kind = e->code == EMFILE || e->code == ENFILE ? "no_descriptors" : e->kind;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i].code, e->kind) != 0)
+        if (strcmp(known[i].code, kind) != 0)
             continue;
         struct problem p = known[i];
         snprintf(p.text, sizeof p.text, "%s", e->text);

@@ -251,7 +251,11 @@ void do_files(struct call *c) {
     call_json(c, 200, &json);
 }
 
-static void not_found(struct call *c) {
+static void not_found(struct call *c, const struct err *e) {
+    if (strcmp(e->kind, "no_file") != 0) { /* it may well be there */
+        call_fail(c, e);
+        return;
+    }
     struct problem p = {.status = 404,
                         .code = "no_file",
                         .remediation = "upload it again: files are kept for a time only"};
@@ -276,7 +280,7 @@ void do_download(struct call *c) {
     struct err e;
     AUTO_FD fd = -1;
     if (store_find(c->api->o.store, c->tenant, c->params[0], &entry, &fd, &e) < 0) {
-        not_found(c);
+        not_found(c, &e);
         return;
     }
     send_entry(c, &entry, &fd);
@@ -286,7 +290,7 @@ void do_download(struct call *c) {
 void do_delete(struct call *c) {
     struct err e;
     if (store_delete(c->api->o.store, c->tenant, c->params[0], &e) < 0)
-        not_found(c);
+        not_found(c, &e);
     else
         http_reply(c->req, 204, NULL, "", 0);
 }

@@ -90,20 +90,28 @@ static int inline_file(const json_t *f, const char *path, int *ret_fd, struct pr
     return 0;
 }
 
-static int add_file(struct call *c, struct inputs *to, const json_t *f, struct problem *p) {
-    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+static int stored_file(struct call *c, const char *id, const char *path, int *ret_fd,
+                       struct problem *p) {
     struct err e;
-    int fd = -1;
-    if (!id && inline_file(f, path, &fd, p) < 0)
-        return -1;
-    if (id && store_find(c->api->o.store, c->tenant, id, NULL, &fd, &e) < 0) {
-        char text[400];
-        snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
-        problem_plain(p, 404, "no_file", text);
+    char text[400];
+    if (store_find(c->api->o.store, c->tenant, id, NULL, ret_fd, &e) == 0)
+        return 0;
+    if (strcmp(e.kind, "no_file") != 0) {
+        *p = problem_of(&e);
         return -1;
     }
+    snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
+    return problem_plain(p, 404, "no_file", text);
+}
+
+static int add_file(struct call *c, struct inputs *to, const json_t *f, struct problem *p) {
+    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+    AUTO_FD file = -1;
+    if ((id ? stored_file(c, id, path, &file, p) : inline_file(f, path, &file, p)) < 0)
+        return -1;
     *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
-    (*to->items)[(*to->n)++] = (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd};
+    (*to->items)[(*to->n)++] =
+        (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd_take(&file)};
     return 0;
 }
 

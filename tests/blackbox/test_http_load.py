@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import Caller, Service, eventually
+from http_client import upload
 from raw_http import (
     Raw,
     Reply,
@@ -254,16 +255,27 @@ def limit_files(pid: int, soft: str) -> None:
 
 
 def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
-    """The server does not run in circles for a client that it cannot let in."""
+    """What needs one is told to come back, nobody is told that a file is not there, and the
+    server does not run in circles for a client that it cannot let in."""
     service = start_service(*QUICK, "--pool", "1", "--live", "off")
     ready = b'cloche_pool_ready{profile="base"} 1\n'  # no sandbox is on its way: it takes many
     assert eventually(lambda: ready in ask(service, request("GET", "/metrics")).body)
+    stored = upload(service.port, "a", b"bytes")
     pid = server_pid(service)
     before = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    with_stored = {"code": "1", "files": [{"path": "a", "file_id": stored}]}
+    with_inline = {"code": "1", "files": [{"path": "a", "content": "x"}]}
+    asked = {
+        "download": request("GET", f"/v1/files/{stored}"),
+        "a stored file": post("/v1/execute", with_stored),
+        "an inline file": post("/v1/execute", with_inline),
+    }
     with Raw(service) as inside:
         assert inside.send(HEALTH).reply().status == 200
         limit_files(pid, "0")
         try:
+            for name, data in asked.items():
+                assert judged(inside.send(data).reply()) == "503 no_descriptors", name
             late = Raw(service).send(HEALTH)
             stat = Path(f"/proc/{pid}/stat")
             assert eventually(lambda: stat.read_text().rpartition(") ")[2].startswith("S"))
@@ -271,4 +283,5 @@ def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
             limit_files(pid, before)
         assert late.reply().status == 200
         late.sock.close()
+        assert inside.send(asked["download"]).reply().body == b"bytes"
         assert execute(service, "print(1)").json["stdout"] == "1\n"
