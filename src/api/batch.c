@@ -114,7 +114,8 @@ static bool is_patient(struct batch *b) {
 
 /* True when it will be tried again. */
 static bool put_off(struct batch *b, size_t index, const struct problem *p) {
-    bool full = strcmp(p->code, "queue_full") == 0 || strcmp(p->code, "memory_budget") == 0;
+    bool full = strcmp(p->code, "queue_full") == 0 || strcmp(p->code, "memory_budget") == 0 ||
+                strcmp(p->code, "no_descriptors") == 0;
     if (!full || !is_patient(b))
         return false;
     b->later[b->nlater++] = index;

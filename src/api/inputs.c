@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static const char *const encodings[] = {"utf8", "base64", NULL};
 static const struct field file_fields[] = {
@@ -104,11 +105,25 @@ static int stored_file(struct call *c, const char *id, const char *path, int *re
     return problem_plain(p, 404, "no_file", text);
 }
 
+/* A request may bring a thousand files, and each is a descriptor for as long as it waits. The
+ * system gives the lowest number that is free, so a high one says how many are in use; the rest is
+ * for connections and sandboxes, and for the warden, without whom the server ends. */
+static bool is_too_many(int fd) {
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd >= files.rlim_cur / 2;
+}
+
 static int add_file(struct call *c, struct inputs *to, const json_t *f, struct problem *p) {
     const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+    struct err e;
     AUTO_FD file = -1;
     if ((id ? stored_file(c, id, path, &file, p) : inline_file(f, path, &file, p)) < 0)
         return -1;
+    if (is_too_many(file)) {
+        err_user(&e, "no_descriptors", "the requests under way have as many files as fit");
+        *p = problem_of(&e);
+        return -1;
+    }
     *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
     (*to->items)[(*to->n)++] =
         (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd_take(&file)};

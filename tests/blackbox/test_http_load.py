@@ -246,6 +246,35 @@ def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
         service.kill()
 
 
+def test_files_of_requests_leave_descriptors_for_the_rest(tmp_path: Path) -> None:
+    """Each file that waits with its request is one; the server ends when it has none left."""
+    few = Caller(before=("prlimit", "--nofile=1024:1024"))
+    service = Service(tmp_path, *QUICK, "--max-sandboxes", "2", "--queue-ms", "60000", caller=few)
+    files = [{"path": f"f{n}", "content": "x"} for n in range(60)]
+    many = post("/v1/execute/stream", {**HOLD, "files": files})
+    kept: list[Raw] = []
+    try:
+        stored = upload(service.port, "a", b"bytes")
+        for _ in range(20):
+            kept.append(Raw(service).send(many))
+            reply = kept[-1].head()
+            if reply.status != 200:
+                break
+        reply.body = kept[-1].exactly(int(reply.header("Content-Length") or 0))
+        assert judged(reply) == "503 no_descriptors"
+        assert ask(service, request("GET", f"/v1/files/{stored}")).body == b"bytes"
+        assert upload(service.port, "b", b"more")
+        for raw in kept:
+            raw.reset()
+        assert eventually(lambda: ask(service, HELLO).status == 200)
+        assert "server ended" not in service.text()
+        service.stop()
+    finally:
+        for raw in kept:
+            raw.sock.close()
+        service.kill()
+
+
 def limit_files(pid: int, soft: str) -> None:
     """As the user whose process it is, who may."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
