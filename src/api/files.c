@@ -63,7 +63,7 @@ static bool failed(struct upload *u, const struct err *e) {
     return false;
 }
 
-static bool piece(struct http_req *r, const struct http_part *p) {
+static bool piece(struct http_req *r, const struct form_part *p) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct err e;

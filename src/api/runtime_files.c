@@ -206,7 +206,7 @@ static bool name_it(struct upload *u, const char *form_name) {
     return true;
 }
 
-static bool upload_piece(struct http_req *r, const struct http_part *p) {
+static bool upload_piece(struct http_req *r, const struct form_part *p) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct err e;

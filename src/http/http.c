@@ -105,8 +105,7 @@ static const char *split_uri(struct http_req *r) {
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
     struct http *h = arg;
     struct http_req *r = xcalloc(1, sizeof *r);
-    *r = (struct http_req){
-        .http = h, .body = BUF_INIT, .form_begun = BUF_INIT, .out = BUF_INIT, .born_ns = now_ns()};
+    *r = (struct http_req){.http = h, .body = BUF_INIT, .out = BUF_INIT, .born_ns = now_ns()};
     r->path = xstrdup(uri);
     r->uri = uri;
     r->uri_len = strlen(uri);

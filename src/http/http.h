@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "http/form.h"
 #include "loop/loop.h"
 
 #include <stdbool.h>
@@ -80,15 +81,9 @@ const struct buf *http_body(const struct http_req *r);
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 
-struct http_part {
-    const char *name, *filename; /* filename is NULL for a plain field */
-    const char *data;
-    size_t len;
-    bool first;
-};
 /* multipart/form-data, piece by piece; false from `piece` means that it has replied. `end` when all
  * has come. -1 when the request is not of that kind. */
-int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct http_part *p),
+int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct form_part *p),
                    http_fn *end);
 /* In `end`: false when the form's last boundary is missing, so that its last part is cut off. */
 bool http_form_is_whole(const struct http_req *r);

@@ -3,13 +3,10 @@
 #include "http/http_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 #define DRAIN_MAX                                                                                  \
     (1u << 20) /* bytes beyond a limit that are read before the connection is closed */
 #define STREAM_DRAIN_MAX (256u << 20) /* the same for a stream, which is expected to be large */
-#define FORM_BUF         16384
 
 bool http_reserve(struct http_req *r, size_t len) {
     struct http *h = r->http;
@@ -49,46 +46,16 @@ const struct buf *http_body(const struct http_req *r) {
     return &r->body;
 }
 
-/* While the library cannot tell whether a part's first bytes are content or its end, it hands over
- * an empty piece, and the next one begins at 0 again. A second part of the same names behind an
- * empty one looks the same; it is taken for the content of that one. */
-static bool begins_part(struct http_req *r, const char *name, const char *filename, uint64_t off,
-                        size_t size) {
-    AUTO_BUF names = BUF_INIT;
-    if (off > 0)
-        return false;
-    buf_add(&names, name, strlen(name) + 1);
-    buf_adds(&names, filename ? filename : "");
-    bool known =
-        names.len == r->form_begun.len && memcmp(names.data, r->form_begun.data, names.len) == 0;
-    buf_clear(&r->form_begun);
-    if (size == 0)
-        buf_add(&r->form_begun, names.data, names.len);
-    return !known;
-}
-
-static enum MHD_Result on_piece(void *arg, enum MHD_ValueKind kind, const char *key,
-                                const char *filename, const char *type, const char *encoding,
-                                const char *data, uint64_t off, size_t size) {
+static bool on_piece(void *arg, const struct form_part *p) {
     struct http_req *r = arg;
-    (void)kind, (void)type, (void)encoding;
-    const char *name = key ? key : "";
-    const struct http_part p = {.name = name,
-                                .filename = filename,
-                                .data = data,
-                                .len = size,
-                                .first = begins_part(r, name, filename, off, size)};
-    if (!r->form_stopped && !r->piece(r, &p))
+    if (!r->piece(r, p))
         r->form_stopped = true;
-    return r->form_stopped ? MHD_NO : MHD_YES;
+    return !r->form_stopped;
 }
 
-int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct http_part *p),
+int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const struct form_part *p),
                    http_fn *end) {
-    const char *type = http_header(r, "Content-Type");
-    if (!type || strncasecmp(type, "multipart/form-data", 19) != 0)
-        return -1;
-    r->form = MHD_create_post_processor(r->conn->mhd, FORM_BUF, on_piece, r);
+    r->form = form_new(http_header(r, "Content-Type"), on_piece, r);
     if (!r->form)
         return -1;
     r->piece = piece;
@@ -97,7 +64,7 @@ int http_take_form(struct http_req *r, bool (*piece)(struct http_req *r, const s
 }
 
 bool http_form_is_whole(const struct http_req *r) {
-    return r->form_whole;
+    return form_is_whole(r->form);
 }
 
 void http_take_stream(struct http_req *r,
@@ -137,35 +104,13 @@ static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
     throw_away(r, len);
 }
 
-/* The last bytes of a form: what may come behind its last boundary confuses the library. */
-static void keep_tail(struct http_req *r, const char *data, size_t len) {
-    size_t cap = sizeof r->form_tail, more = len < cap ? len : cap;
-    size_t old = r->form_tail_len + more > cap ? cap - more : r->form_tail_len;
-    memmove(r->form_tail, r->form_tail + r->form_tail_len - old, old);
-    memcpy(r->form_tail + old, data + len - more, more);
-    r->form_tail_len = old + more;
-}
-
-static bool has_last_boundary(const struct http_req *r) {
-    const char *type = http_header(r, "Content-Type");
-    const char *at = type ? strcasestr(type, "boundary=") : NULL;
-    AUTO_BUF last = BUF_INIT;
-    if (!at)
-        return false;
-    at += strlen("boundary=");
-    bool quoted = *at == '"';
-    buf_addf(&last, "\r\n--%.*s--", (int)strcspn(at + quoted, quoted ? "\"" : "; \t"), at + quoted);
-    return memmem(r->form_tail, r->form_tail_len, last.data, last.len) != NULL;
-}
-
 void http_body_data(struct http_req *r, const char *data, size_t len) {
     r->bytes_in += len;
     r->step_bytes += len;
     if (r->refused || r->response || r->queued || r->form_stopped) {
         throw_away(r, len);
     } else if (r->form) {
-        keep_tail(r, data, len);
-        MHD_post_process(r->form, data, len);
+        form_add(r->form, data, len);
     } else if (r->stream) {
         r->stream(r, data, len);
     } else if (r->body.len + len > r->take.max) {
@@ -181,11 +126,6 @@ void http_body_end(struct http_req *r) {
     if (r->body_done)
         return;
     r->body_done = true;
-    if (r->form) {
-        /* Hands over what it still holds. */
-        r->form_whole = MHD_destroy_post_processor(r->form) == MHD_YES || has_last_boundary(r);
-        r->form = NULL;
-    }
     if (r->form_stopped || r->response)
         return;
     http_fn *next = r->refused ? r->refused : r->take.whole;
@@ -196,12 +136,8 @@ void http_body_end(struct http_req *r) {
 }
 
 void http_body_done(struct http_req *r) {
-    if (r->form) {
-        r->form_stopped = true; /* whatever it still holds is nobody's */
-        MHD_destroy_post_processor(r->form);
-    }
+    form_free(r->form);
     r->form = NULL;
-    buf_done(&r->form_begun);
     buf_done(&r->body);
     http_release(r);
 }

@@ -69,13 +69,9 @@ struct http_req {
     size_t held, thrown;
     http_fn *refused; /* who replies when the rest of the body has been thrown away */
     bool body_done;
-    struct MHD_PostProcessor *form; /* owned */
-    bool (*piece)(struct http_req *r, const struct http_part *p);
+    struct form *form; /* owned */
+    bool (*piece)(struct http_req *r, const struct form_part *p);
     bool form_stopped;
-    bool form_whole;       /* it had its last boundary */
-    struct buf form_begun; /* the names of a part of which an empty piece has come, or empty */
-    char form_tail[256];
-    size_t form_tail_len;
     void (*stream)(struct http_req *r, const char *data, size_t len);
     bool on_hold;   /* asleep before its body */
     bool beginning; /* on_request is being called */

@@ -126,6 +126,31 @@ def test_a_form_as_other_clients_send_it(service: Service) -> None:
     assert download(service.port, reply.json["file_id"]) == b"1,2\r\n"
 
 
+CLIENTS = {
+    ".NET": (
+        "Content-Type: text/csv\r\nContent-Disposition: form-data; name=file; "
+        "filename=\"=?utf-8?B?5pWw5o2uLmNzdg==?=\"; filename*=utf-8''%E6%95%B0%E6%8D%AE.csv",
+        "数据.csv",
+    ),
+    "bare words": ("Content-Disposition: form-data; name=file; filename=a.csv", "a.csv"),
+    "escaped quotes": (
+        'Content-Disposition: form-data; name="file"; filename="a\\"b.csv"',
+        'a"b.csv',
+    ),
+    "no blanks": ('Content-Disposition:form-data;name="file";filename="a.csv"', "a.csv"),
+}
+
+
+@pytest.mark.parametrize("parameters", ["", "; charset=UTF-8"], ids=["plain", "with a charset"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_file_of_any_client(service: Service, client: str, parameters: str) -> None:
+    head, name = CLIENTS[client]
+    kind = {"Content-Type": FORM["Content-Type"] + parameters}
+    reply = ask(service.port, "POST", "/v1/files", form(head, b"1,2\r\n"), kind)
+    assert (reply.status, reply.json.get("filename")) == (201, name)
+    assert download(service.port, reply.json["file_id"]) == b"1,2\r\n"
+
+
 def test_other_fields_of_a_form_are_ignored(service: Service) -> None:
     other = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     reply = ask(service.port, "POST", "/v1/files", other.encode() + part(b"data"), FORM)
@@ -227,7 +252,7 @@ def test_a_broken_form_is_no_file_and_no_harm(service: Service, body: bytes) -> 
 def test_a_form_of_bare_line_feeds_is_no_file(service: Service) -> None:
     before = len(stored(service))
     reply = ask(service.port, "POST", "/v1/files", part(b"x" * 99).replace(b"\r\n", b"\n"), FORM)
-    assert (reply.status, reply.json["error"]["code"]) == (400, "bad_form")
+    assert (reply.status, reply.json["error"]["code"]) == (422, "bad_fields")
     assert len(stored(service)) == before
 
 

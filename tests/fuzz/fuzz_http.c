@@ -47,7 +47,7 @@ static void too_large(struct http_req *r) {
     http_reply(r, 413, "text/plain", "much", 4);
 }
 
-static bool piece(struct http_req *r, const struct http_part *p) {
+static bool piece(struct http_req *r, const struct form_part *p) {
     (void)r;
     must(p->name != NULL && (p->data != NULL || p->len == 0));
     return memchr(p->data, '!', p->len) == NULL || (answer(r), false);
