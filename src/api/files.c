@@ -11,6 +11,14 @@
 #include <string.h>
 #include <time.h>
 
+static const struct field upload_fields[] = {
+    {.name = "file",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED | FIELD_FILE,
+     .help = "the file, with its name"},
+};
+const struct schema upload_schema = {"UploadForm", upload_fields, 1, true};
+
 struct upload {
     struct store_upload *to; /* NULL before the file and after it */
     struct call *call;

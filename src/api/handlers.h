@@ -105,7 +105,7 @@ void do_jupyter_session(struct call *c);
 void do_jupyter_session_change(struct call *c);
 void do_jupyter_session_delete(struct call *c);
 
-extern const struct schema batch_schema, sandbox_file_schema, pyrunner_schema;
+extern const struct schema batch_schema, upload_schema, sandbox_file_schema, pyrunner_schema;
 extern const struct schema sandbox_schema, sandbox_change_schema, cell_schema;
 extern const struct schema which_kernel_schema, stdin_schema, kernel_schema;
 extern const struct schema complete_schema, inspect_schema;

@@ -29,6 +29,7 @@ enum field_flag {
     FIELD_MAX = 8,
     FIELD_OR_INT = 16, /* of FIELD_STRING, which may then be an integer as well */
     FIELD_LAX = 32,    /* of FIELD_INT: also "5", 5.0 and true */
+    FIELD_FILE = 64,   /* of FIELD_STRING: a file in a form, for the specification only */
 };
 
 struct schema;

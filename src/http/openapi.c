@@ -54,6 +54,8 @@ static void write_string(struct jw *j, const struct field *f) {
     } else {
         jw_key_str(j, "type", "string");
     }
+    if (f->flags & FIELD_FILE)
+        jw_key_str(j, "format", "binary");
     if (!f->words)
         return;
     jw_key(j, "enum");

@@ -605,6 +605,14 @@ def test_the_specification_tells_what_is_enforced(service: Service) -> None:
     assert request["properties"]["on_disconnect"]["enum"] == ["interrupt", "continue"]
 
 
+def test_the_specification_tells_what_a_form_has(service: Service) -> None:
+    spec = get(service.port, "/openapi.json").json
+    content = spec["paths"]["/v1/files"]["post"]["requestBody"]["content"]
+    form = spec["components"]["schemas"][content["multipart/form-data"]["schema"]["$ref"][21:]]
+    assert (form["type"], form["required"]) == ("object", ["file"])
+    assert form["properties"]["file"]["format"] == "binary"
+
+
 def test_the_first_page_is_json_unless_a_browser_asks(service: Service) -> None:
     for accept in ("*/*", "application/json", ""):
         reply = get(service.port, "/", Accept=accept) if accept else get(service.port, "/")
