@@ -12,8 +12,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 #define RECORDS_BYTES (64u << 20)
@@ -48,11 +46,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
     a->replays = replays_new();
     a->started_ns = now_ns();
-    a->audit = -1;
-    a->audit = openat(o->state_dir, AUDIT_NAME,
-                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-    if (a->audit < 0)
-        log_warn("no audit log errno=%d", errno);
+    if (audit_open(&a->audit, o->state_dir, AUDIT_NAME, e) < 0)
+        log_warn("no audit log why=%s", log_text(e->text));
     const struct http_options http = {.loop = o->loop,
                                       .arg = a,
                                       .on_request = call_begin,

@@ -7,10 +7,13 @@
 #include "base/log.h"
 #include "keys/keys.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 void audit_code(struct audit_code *to, const char *code, size_t len, bool keep) {
     uint8_t hash[32];
@@ -28,13 +31,32 @@ void audit_code_done(struct audit_code *c) {
     c->text = NULL;
 }
 
-void audit_write(int fd, const struct audit_line *l) {
+/* A disk that was full, or a server that was killed, may have left half a line. */
+static bool is_cut(int fd) {
+    struct stat st;
+    char last;
+    return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 &&
+           last != '\n';
+}
+
+int audit_open(struct audit *ret, int dir, const char *name, struct err *e) {
+    *ret = (struct audit){
+        .fd = openat(dir, name, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640)};
+    if (ret->fd < 0)
+        return err_sys(e, "open %s", name);
+    ret->cut = is_cut(ret->fd);
+    return 0;
+}
+
+void audit_write(struct audit *a, const struct audit_line *l) {
     struct timespec now;
     struct err e;
     AUTO_BUF line = BUF_INIT;
     struct jw j = JW_INIT(&line);
-    if (fd < 0)
+    if (a->fd < 0)
         return;
+    if (a->cut)
+        buf_addc(&line, '\n');
     clock_gettime(CLOCK_REALTIME, &now);
     jw_object(&j);
     jw_key_real(&j, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
@@ -58,6 +80,9 @@ void audit_write(int fd, const struct audit_line *l) {
     jw_array_end(&j);
     jw_object_end(&j);
     buf_addc(&line, '\n');
-    if (fd_write_all(fd, line.data, line.len, &e) < 0)
+    a->cut = false;
+    if (fd_write_all(a->fd, line.data, line.len, &e) < 0) {
         log_error("audit log error=%s", log_text(e.text));
+        a->cut = is_cut(a->fd);
+    }
 }

@@ -17,5 +17,9 @@ struct audit_line {
     const struct audit_code *code;
     const struct run_receipt *receipt;
 };
-/* fd -1: there is no log. */
-void audit_write(int fd, const struct audit_line *l);
+struct audit {
+    int fd;   /* owned; -1: there is no log */
+    bool cut; /* its last line is not whole */
+};
+int audit_open(struct audit *ret, int dir, const char *name, struct err *e);
+void audit_write(struct audit *a, const struct audit_line *l);

@@ -4,6 +4,7 @@
  */
 
 #include "api/api.h"
+#include "api/audit.h"
 #include "api/metrics.h"
 #include "base/json.h"
 #include "http/fields.h"
@@ -30,7 +31,7 @@ struct api {
     struct named *named;      /* owned: sandboxes that dialects call by name, being made */
     struct fetcher *fetcher;  /* owned: made when it is first needed; or NULL */
     unsigned alone;           /* pieces of work that go on without their clients */
-    int audit;                /* owned, or -1 */
+    struct audit audit;
     uint64_t started_ns;
     /* draining */
     unsigned active;

@@ -216,13 +216,13 @@ static void account(struct exec *x, const char *failed) {
                 receipt.queue_ms / 1e3);
     /* Of one that was cut off nobody knows what it used: at most the wall clock, as a rule. */
     guard_used(a->guard, x->key_id, (failed ? receipt.wall_ms : receipt.cpu_ms) / 1e3);
-    audit_write(a->audit, &(struct audit_line){.execution = run_id(x->run),
-                                               .request = x->request_id,
-                                               .tenant = x->tenant,
-                                               .key = x->key_id,
-                                               .code = &x->code,
-                                               .status = receipt.status,
-                                               .receipt = &receipt});
+    audit_write(&a->audit, &(struct audit_line){.execution = run_id(x->run),
+                                                .request = x->request_id,
+                                                .tenant = x->tenant,
+                                                .key = x->key_id,
+                                                .code = &x->code,
+                                                .status = receipt.status,
+                                                .receipt = &receipt});
 }
 
 static void end_record(struct exec *x, const struct err *why) {

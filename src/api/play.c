@@ -144,13 +144,13 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
         t.status = *why->kind ? why->kind : "internal";
     metrics_end(&a->metrics, t.status, t.profile, t.wall_ms / 1e3, t.queue_ms / 1e3);
     guard_used(a->guard, x->key_id, t.cpu_ms / 1e3);
-    audit_write(a->audit, &(struct audit_line){.execution = x->id,
-                                               .request = x->request_id,
-                                               .tenant = x->tenant,
-                                               .key = x->key_id,
-                                               .code = &x->code,
-                                               .status = t.status,
-                                               .receipt = &t});
+    audit_write(&a->audit, &(struct audit_line){.execution = x->id,
+                                                .request = x->request_id,
+                                                .tenant = x->tenant,
+                                                .key = x->key_id,
+                                                .code = &x->code,
+                                                .status = t.status,
+                                                .receipt = &t});
 }
 
 static void end_record(struct play *x, struct cell *c, const struct err *why) {

@@ -256,6 +256,36 @@ def test_a_full_disk_and_back(tmp_path: Path) -> None:
             service.kill()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
+def test_of_the_audit_log_a_full_disk_takes_one_line(tmp_path: Path) -> None:
+    """The next is whole, whether the same server writes it or another."""
+    with small_disk(tmp_path / "disk") as disk:
+        log, ballast = disk / "state" / "audit.log", disk / "ballast"
+        options = ("--profiles", "base", "--audit-code", "on", "--state-dir", str(disk / "state"))
+
+        def whole(service: Service, code: str) -> None:
+            assert execute(service, code).status == 200
+            assert json.loads(log.read_text().splitlines()[-1])["code"] == code
+
+        def cut(service: Service) -> None:
+            free = os.statvfs(disk)
+            ballast.write_bytes(b"x" * (free.f_bavail * free.f_bsize - 100_000))
+            assert execute(service, "#" + "x" * 200_000).status == 200
+            assert not log.read_text().endswith("\n")
+            ballast.unlink()
+
+        for codes in (("1", "2"), ("3", "4")):
+            service = Service(tmp_path, *options)
+            try:
+                whole(service, codes[0])
+                cut(service)
+                whole(service, codes[1])
+                cut(service)
+                service.stop()
+            finally:
+                service.kill()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes the limits of another user's process")
 def test_no_more_processes_and_back(start_service: Callable[..., Service]) -> None:
     """Sandboxes cannot be made: a 503 that says so, and then they can again."""
