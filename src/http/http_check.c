@@ -53,6 +53,12 @@ static bool only_begins(const char *name, size_t len, const char *word) {
     return len > n && strncasecmp(name, word, n) == 0;
 }
 
+/* Blanks behind a value are none of it (RFC 9110, 5.5), but the library leaves them. */
+static void cut_blanks(const char *value, size_t len) {
+    while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+        ((char *)(uintptr_t)value)[--len] = '\0';
+}
+
 static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
                             const char *value, size_t len) {
     struct head *h = arg;
@@ -79,6 +85,7 @@ static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name
         if (len != 7 || strncasecmp(value, "chunked", 7) != 0)
             h->wrong = "Transfer-Encoding is not chunked";
     }
+    cut_blanks(value, len);
     h->next = value + len + LINE_END;
     return h->wrong ? MHD_NO : MHD_YES;
 }

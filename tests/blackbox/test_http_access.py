@@ -126,6 +126,12 @@ def test_a_key_in_either_header(keyed_service: KeyedService) -> None:
     assert execute(keyed_service, "print(6 * 7)", bearer(good)).json["stdout"] == "42\n"
 
 
+def test_blanks_around_a_key_are_none_of_it(keyed_service: KeyedService) -> None:
+    for line in ("Authorization:  Bearer  {} \t", "X-API-Key:\t {}  "):
+        header = line.format(keyed_service.key)
+        assert ask(keyed_service, request("GET", "/v1/files", header)).status == 200, line
+
+
 def test_ambiguity_is_judged_before_the_key(keyed_service: KeyedService) -> None:
     assert ask(keyed_service, request("GET", "/v1/info", "Host: localhost")).status == 400
 
