@@ -292,11 +292,8 @@ int http_listen(struct http *h, int *fd, struct err *e) {
     if (h->nlisteners == sizeof h->listeners / sizeof *h->listeners)
         return err_set(e, E2BIG, "too many listening sockets");
     struct listener *l = &h->listeners[h->nlisteners];
-    *l = (struct listener){.http = h,
-                           .watch = {.fd = -1, .fn = http_accept, .arg = l},
-                           .again = {.fn = http_accept_again, .arg = l},
-                           .fd = *fd};
-    if (fd_set_nonblock(*fd, e) < 0 || loop_watch(h->o.loop, &l->watch, *fd, EPOLLIN, e) < 0)
+    *l = (struct listener){.http = h, .acceptor = {.fn = http_accept, .arg = l}, .fd = *fd};
+    if (acceptor_start(&l->acceptor, h->o.loop, *fd, e) < 0)
         return -1;
     fd_take(fd);
     h->nlisteners++;
@@ -306,8 +303,7 @@ int http_listen(struct http *h, int *fd, struct err *e) {
 void http_drain(struct http *h) {
     h->draining = true;
     for (unsigned i = 0; i < h->nlisteners; i++) {
-        loop_timer_stop(h->o.loop, &h->listeners[i].again);
-        loop_unwatch(h->o.loop, &h->listeners[i].watch);
+        acceptor_stop(&h->listeners[i].acceptor);
         fd_close(&h->listeners[i].fd);
     }
     ws_drain(h);

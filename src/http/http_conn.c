@@ -23,10 +23,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPT_BATCH    64
-#define ACCEPT_AGAIN_NS (SECOND / 10)
-#define PROBE_NS        (10 * SECOND)
-#define UNREAD_NS       (SECOND / 100)
+#define ACCEPT_BATCH 64
+#define PROBE_NS     (10 * SECOND)
+#define UNREAD_NS    (SECOND / 100)
 
 struct http_conn *http_conn_of(struct MHD_Connection *mhd) {
     const union MHD_ConnectionInfo *info =
@@ -187,32 +186,13 @@ static void turn_away(int fd) {
     close(fd);
 }
 
-/* Whoever waits to be let in makes the socket ready: without a pause the loop would turn for
- * nothing until somebody leaves. */
-static void pause_listening(struct listener *l) {
-    struct err e;
-    if (loop_rewatch(l->http->o.loop, &l->watch, 0, &e) == 0)
-        loop_timer(l->http->o.loop, &l->again, now_ns() + ACCEPT_AGAIN_NS);
-}
-
-void http_accept_again(struct timer *t) {
-    struct listener *l = t->arg;
-    struct err e;
-    if (loop_rewatch(l->http->o.loop, &l->watch, EPOLLIN, &e) < 0)
-        log_warn("not listening why=%s", log_text(e.text));
-}
-
-void http_accept(struct watch *w, uint32_t events) {
-    struct listener *l = w->arg;
+void http_accept(struct acceptor *a) {
+    struct listener *l = a->arg;
     struct http *h = l->http;
-    (void)events;
     for (int i = 0; i < ACCEPT_BATCH; i++) {
-        struct sockaddr_storage a;
-        socklen_t len = sizeof a;
-        memset(&a, 0, sizeof a);
-        int fd = accept4(l->fd, (struct sockaddr *)&a, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-            pause_listening(l);
+        struct sockaddr_storage from;
+        socklen_t len = 0;
+        int fd = acceptor_next(a, &from, &len);
         if (fd < 0)
             break;
         if (h->nconns >= h->o.max_connections) {
@@ -221,7 +201,7 @@ void http_accept(struct watch *w, uint32_t events) {
         }
         if (len < sizeof(struct sockaddr)) /* a unix client has no name */
             len = sizeof(struct sockaddr);
-        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&a, len) != MHD_YES)
+        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES)
             log_warn("connection refused errno=%d", errno);
     }
     http_soon(h);

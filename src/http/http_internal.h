@@ -2,6 +2,7 @@
 /* The inside of a request and of the server; for http*.c only. */
 
 #include "http/http.h"
+#include "loop/acceptor.h"
 
 #include <microhttpd.h>
 
@@ -19,9 +20,8 @@ struct http {
     struct deferred run;       /* somebody was woken up */
     struct listener {
         struct http *http;
-        struct watch watch;
-        struct timer again; /* there was no descriptor for a connection */
-        int fd;             /* owned */
+        struct acceptor acceptor;
+        int fd; /* owned */
     } listeners[16];
     unsigned nlisteners;
     unsigned nconns;
@@ -102,8 +102,7 @@ struct http_conn *http_conn_of(struct MHD_Connection *mhd);
 void http_conn_probe(struct http_conn *c);
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
                       enum MHD_ConnectionNotificationCode code);
-void http_accept(struct watch *w, uint32_t events);
-void http_accept_again(struct timer *t);
+void http_accept(struct acceptor *a);
 /* http_check.c: what is wrong with the request's head, in words, or NULL. */
 const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */

@@ -8,13 +8,12 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "loop/acceptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,8 +23,7 @@
 
 struct clients {
     struct engine *engine; /* borrowed */
-    int listen_fd;         /* borrowed */
-    struct watch watch;
+    struct acceptor acceptor;
     unsigned n;
 };
 
@@ -317,11 +315,10 @@ static void on_gone(struct chan *chan, const struct err *why) {
     client_close(chan->arg);
 }
 
-static void on_connect(struct watch *w, uint32_t events) {
-    struct clients *all = w->arg;
+static void on_connect(struct acceptor *a) {
+    struct clients *all = a->arg;
     struct err e;
-    (void)events;
-    AUTO_FD fd = accept4(all->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    AUTO_FD fd = acceptor_next(a, NULL, NULL);
     if (fd < 0 || all->n >= MAX_CLIENTS)
         return;
     struct client *c = xcalloc(1, sizeof *c);
@@ -339,10 +336,7 @@ static void on_connect(struct watch *w, uint32_t events) {
 int clients_new(struct engine *g, int listen_fd, struct clients **ret, struct err *e) {
     struct clients *all = xcalloc(1, sizeof *all);
     all->engine = g;
-    all->listen_fd = listen_fd;
-    all->watch = (struct watch){.fd = -1, .fn = on_connect, .arg = all};
+    all->acceptor = (struct acceptor){.fn = on_connect, .arg = all};
     *ret = all;
-    if (fd_set_nonblock(listen_fd, e) < 0)
-        return -1;
-    return loop_watch(g->loop, &all->watch, listen_fd, EPOLLIN, e);
+    return acceptor_start(&all->acceptor, g->loop, listen_fd, e);
 }

@@ -305,12 +305,15 @@ def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
         try:
             for name, data in asked.items():
                 assert judged(inside.send(data).reply()) == "503 no_descriptors", name
-            late = Raw(service).send(HEALTH)
+            late, local = Raw(service).send(HEALTH), service.raw()
+            local.start("print(2)")
             stat = Path(f"/proc/{pid}/stat")
             assert eventually(lambda: stat.read_text().rpartition(") ")[2].startswith("S"))
         finally:
             limit_files(pid, before)
         assert late.reply().status == 200
         late.sock.close()
+        with local:
+            assert local.finish().stdout == b"2\n"
         assert inside.send(asked["download"]).reply().body == b"bytes"
         assert execute(service, "print(1)").json["stdout"] == "1\n"
