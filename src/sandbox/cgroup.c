@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -527,6 +528,20 @@ uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot
         return usage;
     uint64_t cache = slot_page_cache(r, s);
     return cache >= usage ? 0 : usage - cache;
+}
+
+pid_t cgroup_slot_shrink(const struct cgroup_root *r, const struct cgroup_slot *s) {
+    if (r->kind == CGROUP_NONE)
+        return -1;
+    const char *const *how = ops_of(r)->shrink;
+    AUTO_FD fd = openat(role_dir(r, s->dirs, ROLE_MEMORY), how[0], O_WRONLY | O_CLOEXEC);
+    pid_t pid = fd < 0 ? -1 : fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (dup2(fd, 0) == 0 && close_range(1, ~0u, 0) == 0) /* others wait for the ends of ours */
+        (void)!write(0, how[1], strlen(how[1]));
+    _exit(0);
 }
 
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s) {

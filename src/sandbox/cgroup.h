@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
@@ -81,6 +82,9 @@ int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
 bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* What it still holds beside page cache; 0 where there are no control groups. */
 uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot *s);
+/* Has the kernel free what nobody holds of that: names that were looked up, for one. It can take a
+ * second, in a process of its own: its pid, to be reaped by the caller, or -1. */
+pid_t cgroup_slot_shrink(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Thaws and kills all that is in it, once. Nothing can fork in it from here to the next reset. */
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Closes the descriptors; `remove` also takes the directories away (must be empty). */

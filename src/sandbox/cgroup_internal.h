@@ -51,6 +51,7 @@ struct cgroup_ops {
     } knobs[KNOBS_];
     const char *join;      /* the file that a process with one thread writes "0" to */
     const char *file_stat; /* the word for page cache in memory.stat, shmem included */
+    const char *shrink[2]; /* a file, and what to write there so that caches are freed */
 
     /* Fills parents, ndirs, roles and where. */
     int (*find)(const struct cgroup_places *p, struct cgroup_root *r, struct err *e);

@@ -127,6 +127,7 @@ const struct cgroup_ops cgroup_v1_ops = {
         },
     .join = "tasks",
     .file_stat = "cache",
+    .shrink = {"memory.force_empty", "0"},
     .find = v1_find,
     .enable = v1_enable,
     .disable = v1_disable,

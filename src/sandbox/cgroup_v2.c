@@ -280,6 +280,7 @@ const struct cgroup_ops cgroup_v2_ops = {
         },
     .join = "cgroup.procs",
     .file_stat = "file",
+    .shrink = {"memory.reclaim", "1T"}, /* as much as there is */
     .find = v2_find,
     .enable = v2_enable,
     .disable = v2_disable,

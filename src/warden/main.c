@@ -123,6 +123,8 @@ static void on_signal(struct watch *watch, uint32_t events) {
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         if (pid == w->server)
             server_reaped(w, status);
+        else if (pid == w->shrinker)
+            w->shrinker = 0;
         else
             nurseries_reaped(w, pid, status);
     }
@@ -233,6 +235,8 @@ static void tear_down(struct warden *w) {
     w->stopping = true;
     if (w->server > 0)
         kill(w->server, SIGKILL);
+    if (w->shrinker > 0)
+        kill(w->shrinker, SIGKILL);
     for (struct nursery_child *n = w->all; n; n = n->next) {
         chan_pump(&n->chan); /* one that was just born */
         if (n->pid > 0)

@@ -11,6 +11,7 @@
 #define RECHECK_NS 20000000u
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
 #define RARELY     25  /* after that: looks at one that has memory */
+#define GARBAGE    50  /* looks: by then the kernel has collected what was buried */
 #define MUCH       (16u << 20)
 #define SPARE_NS   5000000000u
 #define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
@@ -106,6 +107,7 @@ void slots_release(struct warden *w, struct slot *s) {
     if (s->made && !is_clean(w, s)) {
         s->state = SLOT_DIRTY;
         s->looks = 0;
+        s->shrink = false;
         slots_look_again(w);
     }
     if (!w->spare_timer.place)
@@ -122,6 +124,18 @@ static void give_up(struct warden *w, struct slot *s) {
     s->state = SLOT_FREE;
 }
 
+/* SECURITY: the kernel remembers names that a program looked up, found or not, until memory runs
+ * short somewhere. They are charged to the slot: without this, a program that asks for many would
+ * take a place away for good. One at a time, since it is work for strangers. */
+static void shrink(struct warden *w, struct slot *s) {
+    s->shrink |= s->looks == GARBAGE || s->looks % PATIENCE == 0;
+    if (!s->shrink || w->shrinker)
+        return;
+    pid_t pid = cgroup_slot_shrink(&w->cgroups, &s->cgroup);
+    w->shrinker = pid > 0 ? pid : 0;
+    s->shrink = false;
+}
+
 /* One that has memory is never given up: whoever has that (a client that is slow to read a file of
  * it) takes away a place. Whoever waits for the end of the sandbox does not wait for ever. */
 static void look_at_dirty(struct warden *w, struct slot *s) {
@@ -133,7 +147,9 @@ static void look_at_dirty(struct warden *w, struct slot *s) {
         tell_gone(w, s);
     if (clean)
         s->state = SLOT_FREE;
-    else if (late && !memory)
+    else if (memory)
+        shrink(w, s);
+    else if (late)
         give_up(w, s);
 }
 

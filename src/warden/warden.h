@@ -32,6 +32,7 @@ struct slot {
     struct kept *kept;             /* owned: see kept.c; NULL unless its kernels stay */
     struct group *groups;          /* owned: see groups.c; mostly NULL */
     unsigned looks;                /* how often a dirty one was looked at */
+    bool shrink;                   /* a dirty one: what nobody holds is to be freed */
 };
 
 struct warden;
@@ -71,6 +72,7 @@ struct warden {
     struct probe probe; /* what this machine gives */
     uint32_t server_restarts, nursery_restarts, zygote_restarts;
     pid_t server;
+    pid_t shrinker; /* 0 when there is none; see slots.c */
     struct chan server_chan;
     uint64_t server_started_ns;
     struct timer server_restart, dirty_timer, spare_timer;
