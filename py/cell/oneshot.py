@@ -236,15 +236,16 @@ def _exit_code(exc: SystemExit) -> int:
         return 0
     if isinstance(code, int):
         return code & 0xFF if -(2**63) <= code < 2**63 else 0xFF
+    stream = getattr(sys, "stderr", None)
     try:
-        print(code, file=sys.stderr)
+        print(code, file=sys.__stderr__ if stream is None else stream)
     except BaseException:
         pass
     return 1
 
 
-def _show(exc: BaseException) -> Generator[Step, Optional[BaseException], None]:
-    """What plain Python does with an exception that nobody caught."""
+def _show(exc: BaseException) -> Generator[Step, Optional[BaseException], Optional[SystemExit]]:
+    """What plain Python does with an exception that nobody caught; how the hook left, if it did."""
     sys.last_type, sys.last_value, sys.last_traceback = type(exc), exc, exc.__traceback__
     if sys.version_info >= (3, 12):
         setattr(sys, "last_exc", exc)
@@ -252,14 +253,15 @@ def _show(exc: BaseException) -> Generator[Step, Optional[BaseException], None]:
     if hook is None:
         print("sys.excepthook is missing", file=sys.stderr)
         yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
-        return
+        return None
     again = yield hook, (type(exc), exc, exc.__traceback__)
     if again is None or isinstance(again, SystemExit):
-        return
+        return again
     print("Error in sys.excepthook:", file=sys.stderr)
     yield sys.__excepthook__, (type(again), again, again.__traceback__)
     print("\nOriginal exception was:", file=sys.stderr)
     yield sys.__excepthook__, (type(exc), exc, exc.__traceback__)
+    return None
 
 
 def _is_library(module: Any) -> bool:
@@ -335,10 +337,14 @@ def _uncaught(exc: BaseException) -> Generator[Any, Optional[BaseException], Non
         name, value = b"SystemExit", _text(exc, 8000)
     else:
         if isinstance(exc, KeyboardInterrupt):
-            how, status = INTERRUPTED, 128 + SIGINT
+            how = INTERRUPTED
+            if type(exc) is KeyboardInterrupt:
+                status = 128 + SIGINT
         elif type(exc) is PolicyError:
             how = REFUSED
-        yield from _show(exc)
+        left = yield from _show(exc)
+        if left is not None:
+            status = _exit_code(left)
         name, value, lines = _describe(exc)
     del exc
     outcome: Outcome = (None, how, status, name, value, lines)

@@ -1,0 +1,6 @@
+# Only KeyboardInterrupt itself counts as a signal.
+class Mine(KeyboardInterrupt):
+    pass
+
+
+raise Mine("stop")
