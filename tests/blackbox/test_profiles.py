@@ -270,6 +270,15 @@ def test_a_private_engine_says_it_too(tmp_path: Path) -> None:
     failed(done, "odd", "/usr/bin/python-of-nobody")
 
 
+def test_one_that_takes_long_to_start_is_said_to(tmp_path: Path, place: Path) -> None:
+    (place / "slow.py").write_text("import signal\nsignal.pause()\n")
+    slow = {"sites": [str(place)], "preload": ["slow"]}
+    config = write_config(tmp_path, {"slow": slow}, queue_ms=100)
+    env = clean_env(XDG_RUNTIME_DIR=str(tmp_path))
+    done = run_cli("run", "--config", config, "--profile", "slow", "-c", "print(1)", env=env)
+    failed(done, "profile slow is still starting")
+
+
 # ---------------------------------------------------------------------------- auto
 
 
