@@ -70,13 +70,18 @@ void box_leave(struct box *b) {
     done(b);
 }
 
-/* A file of a sandbox that has ended takes memory for as long as it is being read. Who waits for an
- * answer, or still sends, gets one. */
+/* A file of a sandbox that has ended takes memory for as long as somebody reads or writes it, and
+ * who deletes the sandbox waits for that. Who waits for an answer, or still sends, gets one. */
 static void on_end(struct live_watcher *w, const struct err *why) {
     struct box *b = w->arg;
-    (void)why;
-    if (b->begun && !b->waiting)
+    if (b->waiting)
+        return;
+    if (b->begun) {
         http_abort(b->call->req);
+    } else if (b->on_gone) {
+        b->on_gone(b);
+        tell_err(b, why);
+    }
 }
 
 void *box_new_in(struct call *c, const char *id, const char *path, size_t size,

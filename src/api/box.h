@@ -26,6 +26,7 @@ struct box {
     box_fn *then;
     box_error_fn *on_error; /* or NULL; set before each question */
     void (*on_done)(struct box *b);
+    void (*on_gone)(struct box *b); /* or NULL: it ended under an upload, whose file is let go */
 };
 
 /* Makes `size` bytes of state, which begin with a box, for the sandbox and the path that the call

@@ -288,6 +288,7 @@ static void upload(struct call *c, struct live *l) {
         return;
     u->fd = -1;
     u->box.writes = true;
+    u->box.on_gone = free_upload;
     if (http_body_length(c->req) > live_room(l) + FORM_ROOM) {
         box_disk_full(&u->box, NO_ROOM);
         return;

@@ -287,6 +287,7 @@ void files_put(struct call *c, const char *id, const char *path, files_done_fn *
     p->mode = 0644;
     p->done = done;
     p->box.writes = true;
+    p->box.on_gone = free_put;
     if (!box_mode(&p->box, http_query(c->req, "mode"), &p->mode))
         return;
     struct live *l = box_live(&p->box);

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from harness import Service, eventually, run_cli
-from host import descendants
+from host import descendants, descriptors
 from http_client import JSON, Connection, ask
 from live_box import BLOCK, Box, box_of, send_chunks
 from raw_http import resident_mb, server_pid
@@ -612,6 +612,21 @@ def test_a_sandbox_that_is_deleted_under_an_upload(service: Service) -> None:
             yield b"x" * BLOCK
 
         assert code_of(send_chunks(connection, box.at("f"), blocks())) == (410, "sandbox_gone")
+
+
+def test_a_stalled_upload_does_not_hold_on_to_a_deleted_sandbox(service: Service) -> None:
+    def nameless() -> list[str]:
+        return [kind for kind in descriptors(server_pid(service)) if "/#" in kind]
+
+    box = Box(service.port)
+    with Connection(service.port) as connection:
+        connection.send("PUT", box.at("f"), None, {"Content-Length": str(2 * BLOCK)})
+        connection.sock.sendall(b"x" * BLOCK)
+        assert eventually(lambda: disk(box) >= BLOCK) and nameless()
+        box.end()
+        assert not nameless()
+        connection.sock.sendall(b"x" * BLOCK)
+        assert code_of(connection.reply("PUT")) == (410, "sandbox_gone")
 
 
 def test_a_sandbox_that_is_deleted_under_a_download(service: Service) -> None:
