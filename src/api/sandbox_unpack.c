@@ -22,19 +22,21 @@
 
 #define SLICE   (256u << 10) /* bytes that are unpacked in one turn of the loop */
 #define ENTRIES 64           /* that are looked at, likewise */
+#define PAGE    4096u        /* a file that is not empty takes so much of a disk at least */
 
 struct incoming {
     struct box box;
     files_done_fn *done;
     int spool; /* owned: the archive */
-    uint64_t spooled, most;
+    uint64_t spooled, most, most_files;
     struct unpacker *unpacker; /* owned */
     struct timer turn;
     bool checked;            /* the first reading is through */
     struct pack_entry entry; /* the one at hand; path and target live in the unpacker */
     char path[ENTRY_PATH_MAX + 1];
-    int fd; /* owned: the file at hand, without its name; or -1 */
-    uint64_t sum, files, bytes;
+    int fd;                /* owned: the file at hand, without its name; or -1 */
+    uint64_t sum, entries; /* what it takes of the disk, as if nothing of it were there yet */
+    uint64_t files, bytes;
 };
 
 static void free_incoming(struct box *b) {
@@ -246,18 +248,31 @@ static bool skip_content(struct incoming *g, size_t *done) {
     return false;
 }
 
+static void count_entry(struct incoming *g) {
+    g->sum = (g->sum + PAGE - 1) / PAGE * PAGE;
+    g->entries += *g->entry.path != '\0'; /* else it is the directory itself */
+}
+
+/* Nothing of it is refused. */
+static void end_check(struct incoming *g) {
+    g->checked = true;
+    if (g->sum > g->most || g->entries > g->most_files)
+        too_much(g);
+    else if (reopen(g))
+        next_turn(g);
+}
+
 static void check_on(struct incoming *g) {
     size_t done = 0;
     for (int i = 0; i < ENTRIES; i++) {
         if (!skip_content(g, &done))
             return;
+        count_entry(g);
         int r = next_entry(g);
         if (r < 0)
             return;
         if (r == 0) {
-            g->checked = true;
-            if (reopen(g))
-                next_turn(g);
+            end_check(g);
             return;
         }
     }
@@ -331,6 +346,7 @@ void files_unpack(struct call *c, const char *id, const char *path, files_done_f
     if (!l)
         return;
     g->most = live_room(l);
+    g->most_files = live_room_files(l);
     if (http_body_length(c->req) > g->most) {
         too_much(g);
         return;

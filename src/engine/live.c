@@ -714,6 +714,13 @@ uint64_t live_room(const struct live *l) {
     return (uint64_t)f.f_bfree * (uint64_t)f.f_bsize;
 }
 
+uint64_t live_room_files(const struct live *l) {
+    struct statfs f;
+    if (!l->sandbox || fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
+        return 0;
+    return f.f_ffree;
+}
+
 static void put_kernels(struct jw *j, struct live *l) {
     jw_key(j, "kernels");
     jw_array(j);

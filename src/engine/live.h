@@ -76,7 +76,8 @@ struct live_change {
 };
 int live_change(struct live *l, const struct live_change *c, struct err *e);
 const struct config_limits *live_limits(const struct live *l);
-uint64_t live_room(const struct live *l); /* bytes that its disk has left */
+uint64_t live_room(const struct live *l);       /* bytes that its disk has left */
+uint64_t live_room_files(const struct live *l); /* the same in files */
 void live_json(struct live *l, struct buf *to);
 
 /* A question to init (see the I_… messages); the answer is NULL when the sandbox ends before it.

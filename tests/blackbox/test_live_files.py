@@ -537,6 +537,17 @@ def test_a_bomb_does_not_go_off(service: Service) -> None:
         assert box.paths(recursive=True) == ["f"]
 
 
+@pytest.mark.parametrize("files, size", [(20001, 0), (2049, 1)])
+def test_an_archive_of_many_small_files_fits_or_changes_nothing(
+    service: Service, files: int, size: int
+) -> None:
+    with box_of(service, limits={"disk_mb": 8}) as box:
+        box.put("1", b"precious")
+        archive = tar_of({str(i): b"x" * size for i in range(files)})
+        assert code_of(box.unpack("", archive)) == (507, "disk_full")
+        assert box.paths() == ["1"] and box.read("1") == b"precious"
+
+
 def test_large_archives_stream_both_ways(service: Service) -> None:
     with box_of(service, limits={"disk_mb": 400}) as box:
         code = (
