@@ -7,7 +7,7 @@
  * goes away leaves the executions that it started to their on_disconnect. */
 
 #include "api/handlers.h"
-
+#include "api/inputs.h"
 #include "api/play.h"
 #include "api/records.h"
 #include "http/ws.h"
@@ -167,11 +167,18 @@ static void do_message_execute(struct session *s, const json_t *body, const char
     follow(s, st, play_record(st->play), ref);
 }
 
+/* NULL when the client knows why: also what is frozen hears nothing. */
 static struct kernel *find_kernel(struct session *s, const json_t *body, const char *ref) {
     struct err e;
     struct kernel *k = kernel_find(s->watcher.live, field_str(body, "kernel_id", NULL), &e);
-    if (!k)
+    struct problem p = {0};
+    if (!k) {
         fail_with(s, ref, &e);
+    } else if (live_is_paused(s->watcher.live)) {
+        problem_plain(&p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+        fail(s, ref, &p);
+        return NULL;
+    }
     return k;
 }
 

@@ -190,6 +190,17 @@ def test_an_answer_that_nobody_waits_for_is_refused(sandbox: Sandbox) -> None:
         assert run(ws, "1")[-1]["status"] == "ok"
 
 
+def test_a_paused_sandbox_is_neither_interrupted_nor_answered(sandbox: Sandbox) -> None:
+    with sandbox.connect() as ws:
+        until(ws.say(type="execute", code="input('?')", **LONG), "input")
+        sandbox.post("/pause", {})
+        for message in ({"type": "interrupt"}, {"type": "stdin", "value": "early"}):
+            assert failure(hear(ws.say(**message))) == "sandbox_paused"
+        sandbox.post("/resume", {})
+        end = until(ws.say(type="stdin", value="late"), *ENDS)[-1]
+        assert end["status"] == "ok" and end["text"] == "'late'"
+
+
 def test_an_interrupt_keeps_the_state(sandbox: Sandbox) -> None:
     with sandbox.connect() as ws:
         ws.say(type="interrupt", ref="early")
