@@ -34,7 +34,8 @@ struct ask {
 
 void files_error(struct wire_out *o, int errnum, const char *what) {
     char text[200];
-    snprintf(text, sizeof text, "%s: %s", what, strerror(errnum));
+    snprintf(text, sizeof text, "%.120s%s: %s", what, strlen(what) > 120 ? "..." : "",
+             strerror(errnum));
     wire_begin(o, WIRE_I_ERROR);
     wire_put_u32(o, (uint32_t)errnum);
     wire_put_str(o, text);
