@@ -97,6 +97,7 @@ static void take_text(struct cell *c) {
         struct output *o = &c->kernel->out[i];
         c->text[i] = o->kept;
         c->total[i] = o->total;
+        c->full |= output_truncated(o);
         c->cut[i] = c->resumed || output_truncated(o);
         o->kept = (struct buf)BUF_INIT;
         output_reset(o, LATE_MAX);

@@ -57,7 +57,7 @@ static void put_text(struct jw *j, const struct cell *c) {
 
 static void put_end(struct jw *j, const struct cell *c) {
     static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
-    bool cut = c->cut[0] || c->cut[1] || c->outputs_cut;
+    bool cut = c->full || c->outputs_cut;
     enum limit_kind limit = c->limit == LIMIT_NONE && cut ? LIMIT_OUTPUT : c->limit;
     jw_key(j, "error");
     if (c->error)
@@ -102,7 +102,7 @@ void cell_result_json(const struct cell *c, struct buf *to) {
     jw_key_bool(&j, "stdout_truncated", c->cut[0]);
     jw_key_bool(&j, "stderr_truncated", c->cut[1]);
     jw_key_bool(&j, "files_truncated", c->files_cut);
-    jw_key_bool(&j, "results_truncated", c->outputs_cut);
+    jw_key_bool(&j, "results_truncated", c->outputs_cut || c->resumed);
     jw_key_uint(&j, "execution_count", c->execution_count);
     put_results(&j, c);
     put_text(&j, c);

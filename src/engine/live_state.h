@@ -201,7 +201,8 @@ struct cell {
     size_t stdin_at;
     struct buf text[2]; /* what is kept of stdout and stderr, at the end */
     uint64_t total[2];
-    bool cut[2];
+    bool cut[2]; /* something of it is missing: */
+    bool full;   /* since there was more than output_bytes */
     struct pieces pieces[2];
     struct cell_output *outputs;
     unsigned noutputs;

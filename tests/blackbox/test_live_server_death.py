@@ -124,7 +124,8 @@ def test_an_execution_that_is_followed(service: LiveService) -> None:
     assert end["status"] == "ok" and end["id"] == it.id, end
     result = ask(service.port, "GET", f"/v1/executions/{it.id}").json["result"]
     assert result["status"] == "ok" and result["stdout"].endswith("rest\n"), result
-    assert result["stdout_truncated"]  # what the first server had of it is lost
+    assert result["stdout_truncated"] and result["results_truncated"]  # the first server's is lost
+    assert result["limit_hit"] is None
 
 
 def test_an_execution_that_nobody_follows(service: LiveService) -> None:
