@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "engine/changes.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -608,6 +609,11 @@ static void settle(uint32_t *v, uint32_t fallback) {
         *v = fallback;
 }
 
+/* What a cell may ask for: the maximum, or what its sandbox got of more than that. */
+static uint64_t bound(uint64_t most, uint64_t own) {
+    return most > own ? most : own;
+}
+
 static int settle_limits(struct cell_request *q, const struct live *l, struct err *e) {
     struct config_limits *v = &q->limits;
     const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
@@ -617,13 +623,21 @@ static int settle_limits(struct cell_request *q, const struct live *l, struct er
         v->output_bytes = own->output_bytes;
     if (q->own_bounds)
         return 0;
-    if (most->timeout_ms && v->timeout_ms > most->timeout_ms && v->timeout_ms > own->timeout_ms)
+    uint64_t timeout_ms = bound(most->timeout_ms, own->timeout_ms);
+    uint64_t cpu_seconds = bound(most->cpu_seconds, own->cpu_seconds);
+    uint64_t output_bytes = bound(most->output_bytes, own->output_bytes);
+    if (most->timeout_ms && v->timeout_ms > timeout_ms)
         return err_user(e, "limit_too_high",
-                        "timeout of %u ms is above this engine's maximum of %u ms", v->timeout_ms,
-                        most->timeout_ms > own->timeout_ms ? most->timeout_ms : own->timeout_ms);
-    if (v->output_bytes > most->output_bytes && v->output_bytes > own->output_bytes)
-        return err_user(e, "limit_too_high", "output of %llu bytes is above the maximum of %llu",
-                        (unsigned long long)v->output_bytes, (unsigned long long)own->output_bytes);
+                        "timeout of %u ms is above this engine's maximum of %" PRIu64 " ms",
+                        v->timeout_ms, timeout_ms);
+    if (most->cpu_seconds && v->cpu_seconds > cpu_seconds)
+        return err_user(e, "limit_too_high",
+                        "cpu of %u seconds is above this engine's maximum of %" PRIu64 " seconds",
+                        v->cpu_seconds, cpu_seconds);
+    if (v->output_bytes > output_bytes)
+        return err_user(e, "limit_too_high",
+                        "output of %" PRIu64 " bytes is above the maximum of %" PRIu64,
+                        v->output_bytes, output_bytes);
     return 0;
 }
 
