@@ -34,6 +34,7 @@ from cell.channel import Message, bundle, channel, plain
 DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default
 FORMATS = {"png", "retina", "jpeg", "svg", "pdf"}
 MAX_MATCHES = 1000
+QUESTION_S = 5.0  # for user code that a question calls; the server waits for 10
 MAX_VARIABLES = 1000
 
 # Run in the zygote, so that no kernel's first cell is the first of its kind.
@@ -312,9 +313,24 @@ def _comms(message: Message) -> Message:
     return comms.listed(message.get("target"))
 
 
+def _bounded(answer: Callable[[Message], Message]) -> Callable[[Message], Message]:
+    """A __dir__, __getattr__ or __repr__ that never ends must not take the kernel with it."""
+
+    def within(message: Message) -> Message:
+        if variables.timer_is_taken():
+            return answer(message)
+        try:
+            found: Message = variables.timed(lambda: answer(message), QUESTION_S)
+            return found
+        except variables.Late:
+            raise TimeoutError(f"the code of an object took longer than {QUESTION_S:g} s") from None
+
+    return within
+
+
 ANSWERS: Dict[str, Callable[[Message], Message]] = {
-    "complete": _complete,
-    "inspect": _inspect,
+    "complete": _bounded(_complete),
+    "inspect": _bounded(_inspect),
     "is_complete": _is_complete,
     "history": _history,
     "comms": _comms,

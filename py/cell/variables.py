@@ -42,9 +42,14 @@ def _late(number: int, frame: Any) -> None:
     raise Late
 
 
-def _timed(make: Callable[[], str], seconds: float) -> str:
+def timer_is_taken() -> bool:
+    """The process has one, which user code may use."""
+    return signal.getitimer(signal.ITIMER_REAL)[0] > 0
+
+
+def timed(make: Callable[[], Any], seconds: float) -> Any:
     """With the process's one timer, unless user code uses it or wants no signal."""
-    if signal.getitimer(signal.ITIMER_REAL)[0]:
+    if timer_is_taken():
         raise Late
     before = signal.signal(signal.SIGALRM, _late)
     try:
@@ -112,7 +117,7 @@ class Reprs:
         try:
             if kind.__repr__ is object.__repr__ or left <= 0:
                 return f"<{name}>"
-            return _timed(lambda: str.__str__(repr(value))[: MAX_REPR + 1], min(ONE_S, left))
+            return timed(lambda: str.__str__(repr(value))[: MAX_REPR + 1], min(ONE_S, left))
         except KeyboardInterrupt:
             raise
         except BaseException as exc:

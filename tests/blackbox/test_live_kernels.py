@@ -513,6 +513,12 @@ def test_completion(box: Box) -> None:
     assert box.do("/complete", code="nothing_like_it")["matches"] == []
 
 
+def test_an_object_that_never_answers_does_not_hold_the_kernel(box: Box) -> None:
+    box.run("import time\nclass Mute:\n    def __dir__(self): time.sleep(1000)\nmute = Mute()")
+    assert box.do("/complete", code="mute.a")["matches"] == []
+    assert box.text("6 * 7") == "42"
+
+
 def test_inspection(box: Box) -> None:
     box.run("def f(a, b=2):\n    'adds things'\n    return a + b")
     found = box.do("/inspect", code="f(")
