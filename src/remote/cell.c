@@ -1,7 +1,8 @@
 /* See cell.h. Events are read one at a time: while what one of them prints waits for our stdout, no
  * further bytes are taken from the network, so that a slow reader slows the program down. stdin is
  * read a byte at a time, when the program wants a line and never before: what it does not ask for
- * stays for whoever reads after us. */
+ * stays for whoever reads after us. When the server dies, what runs goes on, and the next server is
+ * asked for the events after the last that we have. */
 
 #include "remote/cell.h"
 
@@ -9,6 +10,7 @@
 #include "cli/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <poll.h>
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES (1u << 20)
+#define TRIES          5 /* servers in a row that die before they tell anything */
 
 /* ---- what is said meanwhile ---- */
 
@@ -188,7 +191,7 @@ static void on_question(struct cell *c, const json_t *event) {
 
 static void on_start(struct cell *c, const json_t *event) {
     const char *id = box_text(event, "id");
-    if (strlen(id) < sizeof c->id && !strpbrk(id, "/?#% "))
+    if (*id && strlen(id) < sizeof c->id && !strpbrk(id, "/?#% "))
         memcpy(c->id, id, strlen(id) + 1);
 }
 
@@ -225,6 +228,7 @@ static int on_event(struct cell *c, struct err *e) {
         return err_user(e, "bad_reply", "the server sent an event that is no JSON object");
     }
     int rc = on_named(c, c->events.event, event, e);
+    c->seen = c->events.id;
     json_decref(event);
     return rc;
 }
@@ -279,8 +283,8 @@ static bool is_over(void *arg) {
     return (c->over && c->written == c->output.len) || c->broken;
 }
 
-int cell_run(struct cell *c, const char *method, const char *path, const struct buf *body,
-             struct err *e) {
+static int follow(struct cell *c, const char *method, const char *path, const struct buf *body,
+                  struct remote_reply *reply, struct err *e) {
     const struct remote_sink sink = {.arg = c,
                                      .take = take,
                                      .wait_fd = wait_fd,
@@ -296,8 +300,35 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
                                      .upload = -1,
                                      .sink = &sink,
                                      .gives_signs = true};
+    return remote_do(c->box->r, &call, reply, e);
+}
+
+/* From the next server, which is there within a second, and from the one after it: we wait at its
+ * socket. False: the error stays. */
+static bool follow_on(struct cell *c, struct remote_reply *reply, const struct err *e) {
+    struct err again = *e;
+    int rc = -1;
+    unsigned tries = 0;
+    while (rc < 0 && strcmp(again.kind, "engine_gone") == 0 && c->id[0] && tries++ < TRIES) {
+        AUTO_BUF path = BUF_INIT;
+        uint64_t seen = c->seen;
+        sse_done(&c->events);
+        c->events = (struct sse)SSE_INIT;
+        buf_addf(&path, "%s%s%s/events?after=%" PRIu64, c->is_command ? c->sandbox : "/v1",
+                 c->is_command ? "/commands/" : "/executions/", c->id, seen);
+        rc = follow(c, "GET", path.data, NULL, reply, &again);
+        if (c->seen > seen)
+            tries = 0;
+    }
+    return rc == 0 && reply->status != 404;
+}
+
+int cell_run(struct cell *c, const char *method, const char *path, const struct buf *body,
+             struct err *e) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    int rc = remote_do(c->box->r, &call, &reply, e);
+    int rc = follow(c, method, path, body, &reply, e);
+    if (rc < 0 && follow_on(c, &reply, e))
+        rc = 0;
     show_typing(c);
     if (reply.signal || c->unread)
         kill_command(c);
@@ -372,6 +403,7 @@ void cell_reset(struct cell *c) {
     buf_clear(&c->line);
     c->written = 0;
     c->id[0] = '\0';
+    c->seen = 0;
     c->over = c->broken = c->failed = c->unread = c->waits = false;
     c->signals = 0;
 }

@@ -19,7 +19,8 @@ struct cell {
 
     /* the cell's own */
     struct sse events;
-    char id[64];       /* the command's */
+    char id[64];       /* the execution's or the command's */
+    uint64_t seen;     /* the number of the event that was read last */
     struct buf output; /* of the event that was read last */
     size_t written;
     int fd;             /* for it */

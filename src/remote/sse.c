@@ -1,9 +1,10 @@
-/* See sse.h. Of the format what servers send: `event` and `data` fields, comments, an empty line at
- * the end of each event. Other fields are skipped, as the format wants it. */
+/* See sse.h. Of the format what servers send: `event`, `id` and `data` fields, comments, an empty
+ * line at the end of each event. Other fields are skipped, as the format wants it. */
 
 #include "remote/sse.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void sse_add(struct sse *s, const char *data, size_t len) {
@@ -27,6 +28,10 @@ static void take_field(struct sse *s, const char *line, size_t len) {
     }
     if (name == 5 && memcmp(line, "event", 5) == 0) {
         snprintf(s->event, sizeof s->event, "%.*s", (int)(rest < 100 ? rest : 100), value);
+    } else if (name == 2 && memcmp(line, "id", 2) == 0) {
+        char number[24];
+        snprintf(number, sizeof number, "%.*s", (int)(rest < 20 ? rest : 20), value);
+        s->id = strtoull(number, NULL, 10);
     } else if (name == 4 && memcmp(line, "data", 4) == 0) {
         if (s->has_data)
             buf_addc(&s->body, '\n');

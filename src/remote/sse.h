@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define SSE_EVENT_MAX (64u << 20) /* bytes of one event: a result that lists its files */
 
@@ -13,6 +14,7 @@ struct sse {
     size_t at;            /* what is read of it */
     size_t scanned;       /* no end of line between `at` and here */
     char event[24];       /* of the event that was read last; "" when it has no name */
+    uint64_t id;          /* likewise: its number, as far as numbers were sent */
     struct buf body;      /* likewise */
     bool has_data, fresh; /* data of the event that is being read; it is a new one */
 };

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from commands import SSE, Shell, shell_of, soon
 from family import Family, check_back_at, come_to_rest, drained, init_of, kill, one, write_config
-from harness import LiveService
+from harness import LiveService, clean_env, cloche_bin
 from host import Process, is_alive
 from http_client import JSON, Connection, Event, Stream, ask
 
@@ -126,6 +127,30 @@ def test_an_execution_that_is_followed(service: LiveService) -> None:
     assert result["status"] == "ok" and result["stdout"].endswith("rest\n"), result
     assert result["stdout_truncated"] and result["results_truncated"]  # the first server's is lost
     assert result["limit_hit"] is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [GATE + "print('rest')\n6 * 7"],
+        ["--shell", "echo begun; while [ ! -e go ]; do sleep 0.01; done; echo rest; echo 42"],
+    ],
+)
+def test_the_command_line_goes_on(service: LiveService, words: list[str]) -> None:
+    shell = make(service)
+    box = shell.url.rsplit("/", 1)[1]
+    with subprocess.Popen(
+        [cloche_bin(), "sandbox", "exec", "--server", service.url, box, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean_env(),
+    ) as cli:
+        assert cli.stdout and cli.stderr and cli.stdout.readline() == b"begun\n"
+        for _ in range(2):
+            kill_server(service)
+        shell.put("go", b"")
+        assert (cli.stdout.read(), cli.stderr.read()) == (b"rest\n42\n", b"")
+        assert cli.wait() == 0
 
 
 def test_an_execution_that_nobody_follows(service: LiveService) -> None:
