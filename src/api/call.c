@@ -403,6 +403,33 @@ static void too_large(struct http_req *r) {
                                       .remediation = "upload large data with POST /v1/files"});
 }
 
+static bool is_query_field(const struct field *f, const char *name) {
+    const char *open = strstr(f->name, ".NAME");
+    return open ? strncmp(name, f->name, (size_t)(open - f->name) + 1) == 0
+                : strcmp(name, f->name) == 0;
+}
+
+/* A word that is misspelt would have no effect: a filter that lets all through, for one. */
+static bool check_query(struct call *c) {
+    const struct schema *q = c->route->doc.query;
+    const char *name, *value;
+    AUTO_BUF allowed = BUF_INIT;
+    struct err e;
+    for (unsigned i = 0; q && http_query_at(c->req, i, &name, &value); i++) {
+        unsigned k = 0;
+        while (k < q->n && !is_query_field(&q->fields[k], name))
+            k++;
+        if (k < q->n)
+            continue;
+        for (k = 0; k < q->n; k++)
+            buf_addf(&allowed, "%s%s", k ? ", " : "", q->fields[k].name);
+        err_user(&e, "bad_value", "the query has \"%.60s\"; it may have: %s", name, allowed.data);
+        call_fail(c, &e);
+        return false;
+    }
+    return true;
+}
+
 void call_begin(void *arg, struct http_req *r) {
     struct api *a = arg;
     struct call *c = xcalloc(1, sizeof *c);
@@ -427,6 +454,8 @@ void call_begin(void *arg, struct http_req *r) {
         call_problem(c, &p);
         return;
     }
+    if (!check_query(c))
+        return;
     if (c->route->body_max)
         http_take_body(r, &(struct http_take){.max = body_most(c),
                                               .whole = with_body,

@@ -29,6 +29,25 @@ static const struct field message_fields[] = {
 };
 static const struct schema message_schema = {"TerminalMessage", message_fields, 4, false};
 
+static const char *const endings[] = {"hangup", "continue", NULL};
+#define SIZE(what, usual)                                                                          \
+    {                                                                                              \
+        .name = what, .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000,    \
+        .fallback = usual                                                                          \
+    }
+#define ENDING                                                                                     \
+    { .name = "on_disconnect", .type = FIELD_STRING, .words = endings }
+static const struct field pty_fields[] = {
+    {.name = "cmd", .type = FIELD_STRING, .help = "a shell, if none is given"},
+    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    SIZE("rows", "24"),
+    SIZE("cols", "80"),
+    ENDING,
+};
+const struct schema pty_query = {"", pty_fields, 5, false};
+static const struct field attach_fields[] = {SIZE("rows", NULL), SIZE("cols", NULL), ENDING};
+const struct schema attach_query = {"", attach_fields, 3, false};
+
 struct seat {
     struct call *call;       /* borrowed: its owner */
     struct ws *ws;           /* borrowed: lives as long as the call */
@@ -227,7 +246,8 @@ void do_command_pty(struct call *c) {
 
 void do_command_attach(struct call *c) {
     struct command *x = call_command(c);
-    if (!x)
+    uint32_t rows, columns;
+    if (!x || !read_size(c, "rows", 0, &rows) || !read_size(c, "cols", 0, &columns))
         return;
     if (!command_has_terminal(x) || !command_runs(x)) {
         call_problem(c, &(struct problem){.status = 409,
@@ -249,4 +269,6 @@ void do_command_attach(struct call *c) {
     command_call(x, &cb);
     command_hold(x, false); /* not for the one before */
     ws_send_binary(t->ws, kept->data, kept->len);
+    if (rows && columns)
+        command_resize(x, rows, columns);
 }

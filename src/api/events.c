@@ -28,6 +28,15 @@ enum events_form events_wanted(const struct call *c) {
     return accept && strstr(accept, "text/event-stream") ? EVENTS_SSE : EVENTS_NONE;
 }
 
+static const struct field after_fields[] = {
+    {.name = "after",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .fallback = "0",
+     .help = "the number of the last event that you have"},
+};
+const struct schema events_query = {"", after_fields, 1, false};
+
 bool events_after(struct call *c, uint64_t *ret) {
     const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
     const char *after = http_query(c->req, "after");

@@ -114,4 +114,6 @@ extern const struct schema runtime_session_schema, runtime_cleanup_schema, runti
 extern const struct schema runtime_execute_schema, runtime_code_schema, runtime_lambda_schema;
 extern const struct schema runtime_efast_schema;
 extern const struct schema jupyter_kernel_schema, jupyter_session_schema;
+extern const struct schema events_query, variables_query, sandboxes_query, pty_query, attach_query;
+extern const struct schema sandbox_file_query, sandbox_file_put_query, sandbox_file_delete_query;
 extern const struct schema command_schema, feed_schema, signal_schema;

@@ -205,8 +205,10 @@ void do_openapi(struct call *c) {
     AUTO_FREE struct api_doc *docs = xcalloc(routes_n, sizeof *docs);
     size_t n = 0;
     for (size_t i = 0; i < routes_n; i++) {
-        if (routes[i].doc.summary && route_is_there(c->api, &routes[i]))
-            docs[n++] = routes[i].doc;
+        if (!routes[i].doc.summary || !route_is_there(c->api, &routes[i]))
+            continue;
+        docs[n] = routes[i].doc;
+        docs[n++].is_open = routes[i].is_open;
     }
     openapi_write("cloche", CLOCHE_VERSION, docs, n, &json);
     call_json(c, 200, &json);

@@ -347,6 +347,17 @@ void do_inspect(struct call *c) {
     query_code(c, "inspect");
 }
 
+static const struct field variables_fields[] = {
+    {.name = "kernel_id", .type = FIELD_STRING, .help = "the first kernel, if none is named"},
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = 1000,
+     .fallback = "1000"},
+};
+const struct schema variables_query = {"", variables_fields, 2, false};
+
 void do_variables(struct call *c) {
     const struct num_rule rule = {"limit", 1, 1000};
     const char *limit = http_query(c->req, "limit");

@@ -135,6 +135,29 @@ static void on_list(struct box *b, struct wire_in *in) {
         call_json(b->call, 200, &json);
 }
 
+#define RECURSIVE(text)                                                                            \
+    { .name = "recursive", .type = FIELD_BOOL, .fallback = "false", .help = text }
+static const struct field list_fields[] = {
+    RECURSIVE("of a directory: all below it"),
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = LIST_MOST,
+     .fallback = "1000",
+     .help = "of a directory: entries in a page"},
+    {.name = "after", .type = FIELD_STRING, .help = "what an earlier page has as next"},
+};
+const struct schema sandbox_file_query = {"", list_fields, 3, false};
+static const struct field put_fields[] = {
+    {.name = "mode", .type = FIELD_STRING, .fallback = "\"0644\"", .help = "permissions"},
+};
+const struct schema sandbox_file_put_query = {"", put_fields, 1, false};
+static const struct field delete_fields[] = {
+    RECURSIVE("a directory with all that is in it"),
+};
+const struct schema sandbox_file_delete_query = {"", delete_fields, 1, false};
+
 static void ask_list(struct box *b) {
     struct wire_out o;
     bool recursive = false;

@@ -125,22 +125,19 @@ void do_sandbox_new(struct call *c) {
 /* ---- listed and looked at ---- */
 
 static const char prefix[] = "metadata.";
-
-/* A filter that is misspelt would be all sandboxes, for example of one who wants to delete some. */
-static bool check_query(struct call *c) {
-    const char *name, *value;
-    struct err e;
-    for (unsigned i = 0; http_query_at(c->req, i, &name, &value); i++) {
-        if (strncmp(name, prefix, sizeof prefix - 1) == 0 || strcmp(name, "limit") == 0 ||
-            strcmp(name, "after") == 0)
-            continue;
-        err_user(&e, "bad_value",
-                 "there is no \"%.60s\" here; there are metadata.NAME, limit and after", name);
-        call_fail(c, &e);
-        return false;
-    }
-    return true;
-}
+static const struct field page_fields[] = {
+    {.name = "metadata.NAME",
+     .type = FIELD_STRING,
+     .help = "only those that have this value there"},
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = MAX_PAGE,
+     .fallback = "100"},
+    {.name = "after", .type = FIELD_STRING, .help = "what an earlier page has as next"},
+};
+const struct schema sandboxes_query = {"", page_fields, 3, false};
 
 /* Whether it has all that the query wants as metadata.NAME=VALUE. */
 static bool has_metadata(const struct live *l, const struct call *c) {
@@ -205,7 +202,7 @@ void do_sandboxes(struct call *c) {
     char next[24] = "";
     uint32_t most, n = 0;
     uint64_t place;
-    if (!check_query(c) || !read_page(c, &most) || !read_place(c, &place))
+    if (!read_page(c, &most) || !read_place(c, &place))
         return;
     jw_object(&j);
     jw_key(&j, "sandboxes");

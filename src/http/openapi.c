@@ -108,6 +108,13 @@ static void write_type(struct jw *j, const struct field *f) {
     }
 }
 
+static void write_default(struct jw *j, const struct field *f) {
+    if (!f->fallback)
+        return;
+    jw_key(j, "default");
+    jw_raw(j, f->fallback, strlen(f->fallback));
+}
+
 static void write_field(struct jw *j, const struct field *f) {
     jw_key(j, f->name);
     jw_object(j);
@@ -126,10 +133,7 @@ static void write_field(struct jw *j, const struct field *f) {
     }
     if (f->help)
         jw_key_str(j, "description", f->help);
-    if (f->fallback) {
-        jw_key(j, "default");
-        jw_raw(j, f->fallback, strlen(f->fallback));
-    }
+    write_default(j, f);
     jw_object_end(j);
 }
 
@@ -195,11 +199,14 @@ static void write_components(struct jw *j, const struct api_doc *docs, size_t n)
                    "\"required\":[\"loc\",\"msg\",\"type\"]}");
     }
     jw_object_end(j);
+    write_json(j, "securitySchemes",
+               "{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
+               "\"key\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"X-API-Key\"}}");
     jw_object_end(j);
     free(list.all);
 }
 
-static void write_parameter(struct jw *j, const char *name, size_t len) {
+static void write_path_parameter(struct jw *j, const char *name, size_t len) {
     jw_object(j);
     jw_key(j, "name");
     jw_strn(j, name, len);
@@ -209,15 +216,31 @@ static void write_parameter(struct jw *j, const char *name, size_t len) {
     jw_object_end(j);
 }
 
-static void write_parameters(struct jw *j, const char *path) {
-    if (!strchr(path, '{'))
+static void write_query_parameter(struct jw *j, const struct field *f) {
+    jw_object(j);
+    jw_key_str(j, "name", f->name);
+    jw_key_str(j, "in", "query");
+    if (f->help)
+        jw_key_str(j, "description", f->help);
+    jw_key(j, "schema");
+    jw_object(j);
+    write_type(j, f);
+    write_default(j, f);
+    jw_object_end(j);
+    jw_object_end(j);
+}
+
+static void write_parameters(struct jw *j, const struct api_doc *d) {
+    if (!strchr(d->path, '{') && !d->query)
         return;
     jw_key(j, "parameters");
     jw_array(j);
-    for (const char *at = strchr(path, '{'); at; at = strchr(at, '{')) {
+    for (const char *at = strchr(d->path, '{'); at; at = strchr(at, '{')) {
         at++;
-        write_parameter(j, at, strcspn(at, ".}"));
+        write_path_parameter(j, at, strcspn(at, ".}"));
     }
+    for (unsigned i = 0; d->query && i < d->query->n; i++)
+        write_query_parameter(j, &d->query->fields[i]);
     jw_array_end(j);
 }
 
@@ -299,9 +322,11 @@ static void write_operation(struct jw *j, const struct api_doc *d) {
     if (d->summary)
         jw_key_str(j, "summary", d->summary);
     write_operation_id(j, d);
-    write_parameters(j, d->path);
+    write_parameters(j, d);
     write_request(j, d);
     write_responses(j, d);
+    if (d->is_open)
+        write_json(j, "security", "[]");
     jw_object_end(j);
 }
 
@@ -350,6 +375,8 @@ void openapi_write(const char *title, const char *version, const struct api_doc 
     jw_key_str(&j, "title", title);
     jw_key_str(&j, "version", version);
     jw_object_end(&j);
+    /* One of the two, or none where the server wants no keys. */
+    write_json(&j, "security", "[{\"bearer\":[]},{\"key\":[]},{}]");
     write_paths(&j, docs, n);
     write_components(&j, docs, n);
     jw_object_end(&j);

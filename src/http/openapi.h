@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "http/fields.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* One endpoint. All strings are borrowed. */
@@ -16,6 +17,10 @@ struct api_doc {
     int status;
     const char *reply;      /* what comes back, in words */
     const char *reply_type; /* NULL: no content */
+    /* Its fields are what the query may have, or NULL; one called PREFIX.NAME stands for all that
+     * begin with the prefix. */
+    const struct schema *query;
+    bool is_open; /* needs no key */
 };
 
 /* An OpenAPI 3.1 document. Schemas are known by their names; of two endpoints with the same method

@@ -606,6 +606,29 @@ def test_the_specification_tells_what_is_enforced(service: Service) -> None:
     assert request["properties"]["on_disconnect"]["enum"] == ["interrupt", "continue"]
 
 
+def test_the_specification_tells_what_a_query_has(service: Service) -> None:
+    paths = get(service.port, "/openapi.json").json["paths"]
+    listing = paths["/v1/sandboxes/{id}/files/{path}"]["get"]["parameters"]
+    query = {p["name"]: p["schema"] for p in listing if p["in"] == "query"}
+    assert set(query) == {"recursive", "limit", "after"}
+    assert query["limit"] == {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000}
+    for path, method in [
+        ("/v1/sandboxes/x/files/a?recursiv=1", "GET"),
+        ("/v1/sandboxes?a=1", "GET"),
+    ]:
+        reply = ask(service.port, method, path)
+        assert reply.status == 422 and reply.json["error"]["code"] == "bad_value"
+        assert "limit, after" in reply.json["error"]["message"]
+
+
+def test_the_specification_tells_of_keys(service: Service) -> None:
+    spec = get(service.port, "/openapi.json").json
+    used = {name for one in spec["security"] for name in one}
+    assert used == set(spec["components"]["securitySchemes"])
+    assert spec["paths"]["/health"]["get"]["security"] == []
+    assert "security" not in spec["paths"]["/v1/execute"]["post"]
+
+
 def test_the_specification_tells_what_a_form_has(service: Service) -> None:
     spec = get(service.port, "/openapi.json").json
     content = spec["paths"]["/v1/files"]["post"]["requestBody"]["content"]

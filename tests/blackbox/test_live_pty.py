@@ -162,6 +162,17 @@ def test_it_may_go_on_and_be_sat_down_at_again(shell: Shell) -> None:
     assert shell.attach(command).answer.status == 409
 
 
+def test_who_sits_down_brings_a_size(shell: Shell) -> None:
+    with shell.terminal("echo begun; read x; stty size", on_disconnect="continue") as first:
+        first.sees("begun")
+        command = first.id
+    assert shell.attach(command, rows=0, cols=60).answer.status == 422
+    with shell.attach(command, rows=20, cols=60) as second:
+        second.sees("begun")
+        second.type("\n").sees("20 60")
+        assert second.end()["exit_code"] == 0
+
+
 def test_one_sits_at_a_time(shell: Shell) -> None:
     with shell.terminal("cat") as first:
         first.type("one\n").sees("one\r\none")
