@@ -97,6 +97,8 @@ void execute_once(struct call *c, const json_t *body, const struct execute_way *
     w->put = way->put;
     if (exec_start(c, body, &cb, &w->exec, &p) < 0)
         outlet_problem(&w->out, &p);
+    else
+        http_add_header(c->req, "X-Execution-Id", exec_id(w->exec));
 }
 
 static int put_result(const struct call *c, const struct exec *x, struct buf *to) {

@@ -134,6 +134,12 @@ def test_a_stream_has_the_same_events(service: Service) -> None:
     assert first.header("x-execution-id") == again.header("x-execution-id")
 
 
+def test_both_replies_name_the_execution(service: Service) -> None:
+    key = new_key()
+    first, again = (send(service, "/v1/execute", {"code": "1"}, key) for _ in range(2))
+    assert first.json["id"] == first.header("x-execution-id") == again.header("x-execution-id")
+
+
 def test_a_reply_that_is_too_large_is_said_to_be(service: Service) -> None:
     """It is not run a second time, and the reply of the first is whole."""
     key = new_key()
