@@ -423,7 +423,7 @@ struct command *command_resume(struct live *l, struct command_request *q) {
 int command_may_start(const struct live *l, struct err *e) {
     unsigned n = 0;
     for (const struct command *c = l->commands; c; c = c->next)
-        n += c->status == COMMAND_RUNNING;
+        n += c->status == COMMAND_RUNNING && !c->deleted;
     return n < MAX_RUNNING ? 0
                            : err_user(e, "too_many_commands",
                                       "%u commands run already in this sandbox, which is as many "
