@@ -90,7 +90,8 @@ static int open_directory(const char *path, int *ret_fd, struct err *e) {
     mode_t mode = strcmp(dir, "/run/cloche") == 0 ? 0755 : 0700;
     if (mkdir(dir, mode) < 0 && errno != EEXIST)
         return err_user(e, errno == EACCES ? "no_privilege" : "no_such_file",
-                        "cannot make %s for the engine's socket: %s", dir, strerror(errno));
+                        "cannot make %s for the engine's socket (--socket): %s", dir,
+                        strerror(errno));
     AUTO_FD fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_user(e, "no_privilege", "cannot open %s: %s", dir, strerror(errno));
