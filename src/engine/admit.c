@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct bound {
@@ -20,7 +21,7 @@ static const struct bound bounds[] = {
     {"timeout", "ms", offsetof(struct config_limits, timeout_ms)},
     {"memory", "MB", offsetof(struct config_limits, memory_mb)},
     {"cpu", "seconds", offsetof(struct config_limits, cpu_seconds)},
-    {"cpus", "percent", offsetof(struct config_limits, cpus_percent)},
+    {"cpus", "percent of a core", offsetof(struct config_limits, cpus_percent)},
     {"pids", "processes", offsetof(struct config_limits, pids)},
     {"disk", "MB", offsetof(struct config_limits, disk_mb)},
     {"open-files", "descriptors", offsetof(struct config_limits, open_files)},
@@ -115,6 +116,17 @@ static int check_inputs(const struct run_request *q, struct err *e) {
     return 0;
 }
 
+/* It is written to the sandbox's disk like any file. */
+static int check_program(const struct run_request *q, struct err *e) {
+    struct stat st = {.st_size = (off_t)q->code_len};
+    if (q->code_fd >= 0 && fstat(q->code_fd, &st) < 0)
+        return err_sys(e, "the program");
+    if ((uint64_t)st.st_size <= (uint64_t)q->limits.disk_mb << 20)
+        return 0;
+    return err_user(e, "disk_full", "the program has %lld bytes, its disk only %u MB",
+                    (long long)st.st_size, q->limits.disk_mb);
+}
+
 const char *run_tenant(const struct run_request *q) {
     return q->tenant ? q->tenant : "";
 }
@@ -143,7 +155,8 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
     if (q->own_bounds)
         most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
     if (choose_profile(g, q, ret, e) < 0 ||
-        limits_settle(&g->config.defaults, &most, &q->limits, e) < 0 || check_inputs(q, e) < 0)
+        limits_settle(&g->config.defaults, &most, &q->limits, e) < 0 || check_inputs(q, e) < 0 ||
+        check_program(q, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
         return -1;

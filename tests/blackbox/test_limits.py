@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness import LONG, Engine
+from harness import LONG, Engine, failed
 
 
 def test_a_timeout_is_124_and_keeps_the_output(engine: Engine) -> None:
@@ -122,6 +122,11 @@ def test_disk(engine: Engine) -> None:
     assert result.stdout == "No space left on device\n"
     assert result.status == "ok"
     assert result.limit_hit == "disk"
+
+
+def test_a_program_that_is_larger_than_its_disk(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text("#" * (3 << 20))
+    failed(engine.cli("--disk", "2", tmp_path / "large.py"), "3145728 bytes", "2 MB")
 
 
 def test_more_disk_than_the_default(engine: Engine) -> None:
