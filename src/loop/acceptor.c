@@ -41,14 +41,12 @@ void acceptor_stop(struct acceptor *a) {
 }
 
 int acceptor_next(struct acceptor *a, struct sockaddr_storage *from, socklen_t *ret_len) {
-    struct sockaddr_storage unknown;
     struct err e;
-    from = from ? from : &unknown;
-    socklen_t len = sizeof *from;
-    memset(from, 0, sizeof *from);
-    int fd = accept4(a->fd, (struct sockaddr *)from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0 && ret_len)
-        *ret_len = len;
+    if (from) {
+        memset(from, 0, sizeof *from);
+        *ret_len = sizeof *from;
+    }
+    int fd = accept4(a->fd, (struct sockaddr *)from, ret_len, SOCK_CLOEXEC | SOCK_NONBLOCK);
     bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     if (fd < 0 && none_left && loop_rewatch(a->loop, &a->watch, 0, &e) == 0)
         loop_timer(a->loop, &a->again, now_ns() + AGAIN_NS);

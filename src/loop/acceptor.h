@@ -19,5 +19,5 @@ struct acceptor {
 /* `fn` and `arg` are set; the socket becomes non-blocking. */
 int acceptor_start(struct acceptor *a, struct loop *l, int fd, struct err *e);
 void acceptor_stop(struct acceptor *a);
-/* The next connection (close-on-exec, non-blocking), or -1. `from` may be NULL. */
+/* The next connection (close-on-exec, non-blocking), or -1. `from` and `ret_len` may be NULL. */
 int acceptor_next(struct acceptor *a, struct sockaddr_storage *from, socklen_t *ret_len);
