@@ -313,6 +313,12 @@ class Engine:
     def raw(self) -> Client:
         return Client(self.socket)
 
+    def nurseries(self) -> list[int]:
+        """Those that are born. A child of the warden has its name until it executes another."""
+        found = self.remember()
+        wardens = {p.pid for p in found if p.role == "cloche-warden"}
+        return sorted(p.pid for p in found if p.role == "cloche-nursery" and p.ppid in wardens)
+
     def info(self) -> dict[str, Any]:
         with self.raw() as client:
             return client.info()

@@ -30,12 +30,6 @@ def profile(service: LiveService, name: str) -> dict[str, Any]:
     return next(p for p in listed if p["name"] == name)
 
 
-def nurseries(service: LiveService) -> list[int]:
-    found = service.remember()
-    (warden,) = [process.pid for process in found if process.role == "cloche-warden"]
-    return sorted(p.pid for p in found if p.role == "cloche-nursery" and p.ppid == warden)
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A directory that a profile can show: every sandbox has a /tmp of its own."""
@@ -72,7 +66,7 @@ class Changing:
 
 def test_they_are_a_state_of_their_profile(live_service: LiveService) -> None:
     assert live_service.live() == {"base": "ready", "data": "ready"}
-    assert len(nurseries(live_service)) == 4
+    assert len(live_service.nurseries()) == 4
     for name in ("base", "data"):
         assert profile(live_service, name)["live"] == "ready"
         assert profile(live_service, name)["live_what"] is None
@@ -115,7 +109,7 @@ def test_a_private_engine_has_none(tmp_path: Path) -> None:
 
 def test_they_can_be_off(start_live: Starter) -> None:
     service = start_live("--profiles", "base", "--live", "off")
-    assert service.live() == {"base": "off"} and len(nurseries(service)) == 1
+    assert service.live() == {"base": "off"} and len(service.nurseries()) == 1
     assert profile(service, "base")["live"] == "off"
 
 
@@ -175,54 +169,56 @@ def test_they_start_when_their_profile_is_ready(start_live: Starter, place: Path
     (site / "waiting.py").write_text(WAITING.format(go=str(go)))
     changing = Changing(start_live, place)
     service = changing.service
-    before = nurseries(service)
+    before = service.nurseries()
     changing.write(slow={"sites": [str(site)], "preload": ["waiting"]})
     changing.reload()
     assert changing.becomes(base="ready", slow="starting")
-    assert eventually(lambda: len(nurseries(service)) == 3), "base, its twin, and slow"
+    assert eventually(lambda: len(service.nurseries()) == 3), "base, its twin, and slow"
     assert profile(service, "slow")["state"] == "starting"
     assert json.loads(get(service, "/health"))["status"] == "ok"
     assert execute(service, "print(1)", profile="base").json["stdout"] == "1\n"
-    assert len(nurseries(service)) == 3
+    assert len(service.nurseries()) == 3
     go.touch()
     assert changing.becomes(base="ready", slow="ready")
     assert profile(service, "slow")["state"] == "ready"
-    assert len(nurseries(service)) == 4 and set(before) < set(nurseries(service))
+    assert len(service.nurseries()) == 4 and set(before) < set(service.nurseries())
     assert "could not be made" not in service.text()
 
 
 def test_a_reload_adds_removes_and_changes_them(start_live: Starter, place: Path) -> None:
     changing = Changing(start_live, place)
     service = changing.service
-    first = nurseries(service)
+    first = service.nurseries()
     assert service.live() == {"base": "ready"} and len(first) == 2
     changing.write(more={"preload": ["decimal"]})
     changing.reload()
     assert changing.becomes(base="ready", more="ready")
-    second = nurseries(service)
+    second = service.nurseries()
     assert len(second) == 4 and set(first) < set(second)
     changing.write(more={"preload": ["decimal", "fractions"]})
     changing.reload()
-    assert eventually(lambda: service.drain() and len(set(nurseries(service)) - set(second)) == 2)
+    assert eventually(lambda: service.drain() and len(set(service.nurseries()) - set(second)) == 2)
     assert changing.becomes(base="ready", more="ready")
-    assert eventually(lambda: len(nurseries(service)) == 4)
+    assert eventually(lambda: len(service.nurseries()) == 4)
     changing.write()
     changing.reload()
     assert changing.becomes(base="ready")
-    assert eventually(lambda: nurseries(service) == first)
+    assert eventually(lambda: service.nurseries() == first)
     settings = json.loads(changing.file.read_text())
     changing.file.write_text(json.dumps({**settings, "live_pool": 2}))
     changing.reload()
-    assert eventually(lambda: service.drain() and len(set(nurseries(service)) & set(first)) == 1)
+    assert eventually(lambda: service.drain() and len(set(service.nurseries()) & set(first)) == 1)
     assert changing.becomes(base="ready")
-    assert eventually(lambda: len(nurseries(service)) == 2)
+    assert eventually(lambda: len(service.nurseries()) == 2)
 
 
 def test_they_come_back_and_leave_the_rest_alone(start_live: Starter, place: Path) -> None:
     service = Changing(start_live, place).service
-    lean, twin = sorted(nurseries(service), key=lambda pid: Path(f"/proc/{pid}").stat().st_ctime_ns)
+    lean, twin = sorted(
+        service.nurseries(), key=lambda pid: Path(f"/proc/{pid}").stat().st_ctime_ns
+    )
     os.kill(twin, signal.SIGKILL)
     assert execute(service, "print(1)").json["stdout"] == "1\n"
-    assert eventually(lambda: service.drain() and twin not in nurseries(service))
+    assert eventually(lambda: service.drain() and twin not in service.nurseries())
     assert eventually(lambda: service.live() == {"base": "ready"})
-    assert lean in nurseries(service)
+    assert lean in service.nurseries()

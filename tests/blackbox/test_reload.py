@@ -52,9 +52,7 @@ class Reloadable:
         return execute(self.service, code, profile=profile).json
 
     def nurseries(self) -> list[int]:
-        found = self.service.remember()
-        (warden,) = [process.pid for process in found if process.role == "cloche-warden"]
-        return sorted(p.pid for p in found if p.role == "cloche-nursery" and p.ppid == warden)
+        return self.service.nurseries()
 
 
 @pytest.fixture
