@@ -382,6 +382,29 @@ static void page_cache_is_left_behind_with_the_old_groups(void **state) {
     assert_int_equal(child_end(child_start(&x->slot, work_fork_many, NULL)), limits.pids - 1);
 }
 
+static int work_look_up(void *arg) {
+    char name[200];
+    (void)arg;
+    for (unsigned i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "/sys/%d-%u-%0150u", (int)getpid(), i, i);
+        (void)access(name, F_OK);
+    }
+    return 0;
+}
+
+static void names_that_were_looked_up_are_freed(void **state) {
+    struct real *x = real_or_skip(state);
+    assert_int_equal(child_end(child_start(&x->slot, work_look_up, NULL)), 0);
+    uint64_t before = cgroup_slot_bytes(&x->root, &x->slot);
+    if (before < 2 * MIB)
+        skip(); /* a kernel that does not remember them, or does not charge them */
+    pid_t pid = cgroup_slot_shrink(&x->root, &x->slot);
+    assert_true(pid > 0);
+    assert_int_equal(child_end(pid), 0);
+    while (cgroup_slot_bytes(&x->root, &x->slot) >= before / 2)
+        sched_yield();
+}
+
 static void sub_make(struct real *x, unsigned number, const struct cgroup_limits *l,
                      struct cgroup_slot *ret) {
     struct err e = {0};
@@ -644,6 +667,7 @@ int main(void) {
         REAL(a_reset_slot_has_new_limits_and_a_new_peak),
         REAL(a_slot_is_not_clean_while_its_tmpfs_memory_is_held),
         REAL(page_cache_is_left_behind_with_the_old_groups),
+        REAL(names_that_were_looked_up_are_freed),
         REAL(a_sub_has_limits_of_its_own_and_leaves_others_alone),
         REAL(a_sub_is_bound_by_its_slot),
         REAL(a_removed_sub_leaves_the_slot_for_the_next),
