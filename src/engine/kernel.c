@@ -247,7 +247,7 @@ static void on_hung_up(void *owner) {
 /* ---- what it says ---- */
 
 /* The text of a K_SAY, from a hostile process. 0 and *ret, or -1. */
-static int read_say(struct wire_in *in, struct buf *ret) {
+static int read_say(struct kernel *k, struct wire_in *in, struct buf *ret) {
     size_t len;
     const uint8_t *data = wire_get_bytes(in, &len);
     if (in->bad)
@@ -256,8 +256,9 @@ static int read_say(struct wire_in *in, struct buf *ret) {
         buf_add(ret, data, len);
         return 0;
     }
-    AUTO_FD fd = wire_take_fd(in);
-    return sealed_read(fd, SAY_MAX, ret);
+    int fd = wire_take_fd(in), rc = sealed_read(fd, SAY_MAX, ret);
+    chan_leave(k->process.ctl, &fd, 1);
+    return rc;
 }
 
 /* SECURITY: whoever wants answers reads them: they would pile up here. (Questions that wait for the
@@ -298,7 +299,7 @@ static void on_frame(void *owner, struct wire_in *in) {
     struct err e;
     if (k->state == KERNEL_ENDING)
         return;
-    if (in->type != WIRE_K_SAY || read_say(in, &text) < 0 ||
+    if (in->type != WIRE_K_SAY || read_say(k, in, &text) < 0 ||
         json_read(text.data, text.len, JSON_DEPTH_MAX, &message, &e) < 0) {
         give_up(k, "it said something to cloche that no kernel says");
         return;

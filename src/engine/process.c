@@ -101,7 +101,12 @@ void process_start(struct process *p, struct live *l) {
     knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
-    p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
+    p->own = (struct chan){.fd = -1,
+                           .gone = true,
+                           .on_msg = on_msg,
+                           .on_gone = on_gone,
+                           .arg = p,
+                           .heir = &l->sandbox->req};
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
     loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
     link_to(p, l);
@@ -125,7 +130,12 @@ void process_expect(struct process *p, struct live *l, int64_t number) {
     knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
-    p->own = (struct chan){.fd = -1, .gone = true, .on_msg = on_msg, .on_gone = on_gone, .arg = p};
+    p->own = (struct chan){.fd = -1,
+                           .gone = true,
+                           .on_msg = on_msg,
+                           .on_gone = on_gone,
+                           .arg = p,
+                           .heir = &l->sandbox->req};
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
     link_to(p, l);
 }

@@ -324,13 +324,13 @@ static void assign(void *owner, struct sandbox *s) {
 }
 
 static void take_returned(struct run *r, const struct done_msg *d) {
-    AUTO_FD fd = d->result_fd;
-    if (!(r->req.flags & RUN_HANDLER) || d->how != DONE_RETURNED)
-        return;
-    if (fd < 0)
+    int fd = d->result_fd;
+    bool wanted = (r->req.flags & RUN_HANDLER) && d->how == DONE_RETURNED;
+    if (wanted && fd < 0)
         buf_add(&r->returned, d->result, d->result_len);
-    else if (sealed_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
+    else if (wanted && sealed_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
         buf_clear(&r->returned);
+    chan_leave(&r->sandbox->ctl, &fd, 1);
 }
 
 /* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */

@@ -198,7 +198,8 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
         s->fds[i] = wire_take_fd(in);
     take_knobs(s, in, nknobs);
     g->no_groups = !knobs_there(s->knobs);
-    s->ctl = (struct chan){.fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s};
+    s->ctl = (struct chan){
+        .fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s, .heir = &s->req};
     s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
     s->next = g->sandboxes;
     g->sandboxes = s;

@@ -239,6 +239,7 @@ static void serve_hand(struct box *b) {
     if (got == WIRE_NONE)
         return;
     if (got != WIRE_GOT) {
+        wire_in_done(&in);
         fd_close(&b->hand); /* the nursery wants nothing more of this one */
         return;
     }
@@ -348,6 +349,10 @@ static void serve_request(struct box *b) {
         return;
     if (got != WIRE_GOT)
         _exit(0);
+    if (in.type == WIRE_I_LEFT) {
+        wire_in_done(&in);
+        return;
+    }
     struct wire_out o;
     int fd = -1;
     files_error(&o, ENOSYS, "no such request");

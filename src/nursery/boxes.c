@@ -82,6 +82,7 @@ static void on_init(struct watch *w, uint32_t events) {
         if (good)
             return;
     }
+    wire_in_done(&in);
     if (b->state == BOX_MAKING)
         boxes_failed(b->nursery, b, "init ended before it was ready");
     else

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #define MAX_PER_WAKE 32
 
@@ -43,6 +44,27 @@ static void gone(struct chan *c, const struct err *why) {
     c->on_gone(c, why);
 }
 
+void chan_leave(struct chan *c, int *fds, unsigned n) {
+    struct err e;
+    for (unsigned at = 0; c->heir && !c->heir->gone && c->heir->fd >= 0 && at < n;) {
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_LEFT);
+        while (at < n && o.nfds < WIRE_MAX_FDS) {
+            if (fds[at] >= 0)
+                wire_put_fd(&o, fds[at]);
+            at++;
+        }
+        if (o.nfds)
+            (void)wire_send(c->heir->fd, &o, &e); /* if it cannot take them, we close them */
+    }
+    fd_close_all(fds, n);
+}
+
+static void leave_rest(struct chan *c, struct wire_in *in) {
+    chan_leave(c, in->fds + in->fd_at, in->nfds - in->fd_at);
+    in->nfds = in->fd_at = 0;
+}
+
 /* False when there is nothing more to read for now. */
 static bool read_one(struct chan *c) {
     struct err e = {0};
@@ -51,7 +73,7 @@ static bool read_one(struct chan *c) {
     switch (wire_recv(c->fd, &in, &e)) {
     case WIRE_GOT:
         c->on_msg(c, &in);
-        wire_in_done(&in);
+        leave_rest(c, &in);
         return !c->gone && !c->paused && c->fd >= 0;
     case WIRE_NONE:
         return false;
@@ -60,6 +82,7 @@ static bool read_one(struct chan *c) {
         gone(c, &e);
         return false;
     case WIRE_BAD:
+        leave_rest(c, &in);
         gone(c, &e);
         return false;
     }
@@ -136,8 +159,11 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
 }
 
 void chan_done(struct chan *c) {
+    int unread = 0;
     if (c->loop)
         loop_unwatch(c->loop, &c->watch);
+    if (c->heir && c->fd >= 0 && ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0)
+        chan_leave(c, &c->fd, 1);
     fd_close(&c->fd);
     c->gone = true;
     while (c->head) {

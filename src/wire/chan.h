@@ -22,11 +22,17 @@ struct chan {
     void (*on_gone)(struct chan *c, const struct err *why);
     void (*on_drain)(struct chan *c); /* may be NULL: the queue is empty again */
     void *arg;
+    /* Borrowed; or NULL. SECURITY: who closes the last descriptor of a memory file frees its
+     * memory, which takes a second for some gigabytes. What a hostile peer sent is therefore given
+     * to this one (as I_LEFT), to be closed there. */
+    struct chan *heir;
 };
 
 /* Takes *fd and makes it non-blocking. The callbacks and arg are set by the caller before. */
 int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e);
 void chan_done(struct chan *c);
+/* Closes descriptors that came from the peer: at the heir's, if there is one. */
+void chan_leave(struct chan *c, int *fds, unsigned n);
 void chan_send(struct chan *c, const struct wire_out *o);
 /* No more messages are read until chan_resume. */
 void chan_pause(struct chan *c);

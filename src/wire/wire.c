@@ -68,7 +68,7 @@ void wire_put_fd(struct wire_out *o, int fd) {
 
 union fd_space {
     struct cmsghdr align;
-    char data[CMSG_SPACE(WIRE_MAX_FDS * sizeof(int))];
+    char data[CMSG_SPACE(WIRE_ALL_FDS * sizeof(int))];
 };
 
 enum wire_sent wire_send(int sock, const struct wire_out *o, struct err *e) {
@@ -80,7 +80,7 @@ enum wire_sent wire_send(int sock, const struct wire_out *o, struct err *e) {
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     union fd_space space;
     if (o->nfds) {
-        memset(&space, 0, sizeof space);
+        memset(&space, 0, CMSG_SPACE(o->nfds * sizeof(int)));
         msg.msg_control = space.data;
         msg.msg_controllen = CMSG_SPACE(o->nfds * sizeof(int));
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
@@ -101,7 +101,7 @@ enum wire_sent wire_send(int sock, const struct wire_out *o, struct err *e) {
     return WIRE_FAILED;
 }
 
-/* Takes every descriptor out of the control data; what does not fit is closed. */
+/* Takes every descriptor out of the control data. */
 static void take_fds(struct wire_in *i, struct msghdr *msg) {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
@@ -110,7 +110,7 @@ static void take_fds(struct wire_in *i, struct msghdr *msg) {
         for (size_t k = 0; k < n; k++) {
             int fd;
             memcpy(&fd, CMSG_DATA(c) + k * sizeof fd, sizeof fd);
-            if (i->nfds < WIRE_MAX_FDS)
+            if (i->nfds < WIRE_ALL_FDS)
                 i->fds[i->nfds++] = fd;
             else
                 fd_close(&fd);
@@ -151,16 +151,11 @@ enum wire_got wire_recv(int sock, struct wire_in *i, struct err *e) {
     take_fds(i, &msg);
     if (n == 0 && i->nfds == 0)
         return WIRE_EOF;
-    if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
-        wire_in_done(i);
+    if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || i->nfds > WIRE_MAX_FDS) {
         err_set(e, EPROTO, "packet too large or with too many descriptors");
         return WIRE_BAD;
     }
-    if (wire_open(i, (size_t)n, e) < 0) {
-        wire_in_done(i);
-        return WIRE_BAD;
-    }
-    return WIRE_GOT;
+    return wire_open(i, (size_t)n, e) < 0 ? WIRE_BAD : WIRE_GOT;
 }
 
 void wire_in_done(struct wire_in *i) {

@@ -20,6 +20,7 @@
 
 #define WIRE_MAX     65536 /* payload bytes in one packet */
 #define WIRE_MAX_FDS 32
+#define WIRE_ALL_FDS 253 /* that a packet can bring: the kernel's SCM_MAX_FD */
 #define WIRE_VERSION 1
 
 struct wire_out {
@@ -45,7 +46,7 @@ struct wire_in {
     size_t len, at;
     bool bad;
     enum wire_type type;
-    int fds[WIRE_MAX_FDS]; /* owned until taken; wire_in_done closes the rest */
+    int fds[WIRE_ALL_FDS]; /* owned until taken; wire_in_done closes the rest */
     unsigned nfds, fd_at;
     uint8_t data[WIRE_MAX + 4];
 };
@@ -54,7 +55,8 @@ struct wire_in {
 
 enum wire_got { WIRE_GOT, WIRE_NONE, WIRE_EOF, WIRE_BAD };
 /* One packet; `i` must be zeroed or done. WIRE_NONE: nothing there on a non-blocking socket (or a
- * signal came). WIRE_BAD: the peer sent what no honest peer sends; e says what. */
+ * signal came). WIRE_BAD: the peer sent what no honest peer sends; e says what. The descriptors
+ * that came are in `i` even so. */
 enum wire_got wire_recv(int sock, struct wire_in *i, struct err *e);
 void wire_in_done(struct wire_in *i);
 

@@ -333,8 +333,73 @@ static void one_wake_up_does_bounded_work(void **state) {
     }
 }
 
+/* How many descriptors have come to the heir's other end. */
+static unsigned inherited(int sock) {
+    struct wire_in in;
+    struct err e;
+    unsigned n = 0;
+    in.nfds = in.fd_at = 0;
+    while (wire_recv(sock, &in, &e) == WIRE_GOT) {
+        assert_int_equal(in.type, WIRE_I_LEFT);
+        n += in.nfds;
+        wire_in_done(&in);
+    }
+    return n;
+}
+
+static void peer_sends_files(unsigned n) {
+    struct wire_out o;
+    struct err e;
+    put(&o, messages, 0);
+    for (unsigned i = 0; i < n; i++)
+        wire_put_fd(&o, STDIN_FILENO);
+    assert_int_equal(wire_send(peer, &o, &e), WIRE_SENT);
+}
+
+static void what_nobody_wants_is_left_to_the_heir(void **state) {
+    (void)state;
+    struct err e;
+    int pair[2];
+    assert_int_equal(wire_pair(pair, &e), 0);
+    assert_int_equal(fd_set_nonblock(pair[1], &e), 0);
+    struct chan heir = {.fd = pair[0]};
+    chan.heir = &heir;
+    peer_sends_files(2);
+    run_once();
+    assert_int_equal(messages, 1);
+    assert_int_equal(inherited(pair[1]), 2);
+    peer_sends_files(1);
+    chan_done(&chan); /* the socket itself: what is in it was not read */
+    assert_int_equal(inherited(pair[1]), 1);
+    fd_close_all(pair, 2);
+}
+
+static void the_heir_gets_what_is_too_much(void **state) {
+    (void)state;
+    struct err e;
+    int pair[2], many[WIRE_ALL_FDS];
+    assert_int_equal(wire_pair(pair, &e), 0);
+    assert_int_equal(fd_set_nonblock(pair[1], &e), 0);
+    struct chan heir = {.fd = pair[0]};
+    chan.heir = &heir;
+    for (unsigned i = 0; i < WIRE_ALL_FDS; i++)
+        assert_true((many[i] = dup(STDIN_FILENO)) >= 0);
+    fd_close(&many[7]);
+    chan_leave(&chan, many, WIRE_ALL_FDS);
+    assert_int_equal(many[0], -1);
+    assert_int_equal(inherited(pair[1]), WIRE_ALL_FDS - 1);
+    heir.gone = true;
+    assert_true((many[0] = dup(STDIN_FILENO)) >= 0);
+    chan_leave(&chan, many, 1);
+    assert_int_equal(many[0], -1);
+    assert_int_equal(inherited(pair[1]), 0);
+    fd_close_all(pair, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_nobody_wants_is_left_to_the_heir, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_heir_gets_what_is_too_much, setup, teardown),
         cmocka_unit_test_setup_teardown(whole_messages_arrive_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(what_does_not_fit_waits_and_arrives_in_order, setup,
                                         teardown),

@@ -162,6 +162,7 @@ static void hostile_headers_are_refused(void **state) {
         send_raw(p.a, cases[i].words, cases[i].len, &file, 1);
         if (wire_recv(p.b, &in, &e) != WIRE_BAD || e.code != EPROTO)
             fail_msg("%s was taken", cases[i].name);
+        wire_in_done(&in);
         assert_int_equal(count_fds(), before);
     }
 }
@@ -178,6 +179,7 @@ static void an_oversize_packet_is_refused_and_its_descriptors_closed(void **stat
     send_raw(p.a, big, sizeof big, &file, 1);
     assert_int_equal(wire_recv(p.b, &in, &e), WIRE_BAD);
     assert_int_equal(e.code, EPROTO);
+    wire_in_done(&in);
     assert_int_equal(count_fds(), before);
 }
 
@@ -218,6 +220,7 @@ static void descriptors_without_a_byte_are_not_the_end_but_nonsense(void **state
     int before = count_fds();
     send_raw(p.a, NULL, 0, &file, 1);
     assert_int_equal(wire_recv(p.b, &in, &e), WIRE_BAD);
+    wire_in_done(&in);
     assert_int_equal(count_fds(), before);
 }
 
