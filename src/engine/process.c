@@ -92,12 +92,7 @@ static void on_deadline(struct timer *t) {
     process_kill(p);
 }
 
-void process_start(struct process *p, struct live *l) {
-    struct wire_out o;
-    p->state = PROCESS_ASKED;
-    p->doomed = p->was_own = false;
-    p->why[0] = '\0';
-    p->number = ++l->last_number;
+static void set_up(struct process *p, struct live *l) {
     knobs_init(&p->knobs);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
@@ -108,6 +103,15 @@ void process_start(struct process *p, struct live *l) {
                            .arg = p,
                            .heir = &l->sandbox->req};
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+}
+
+void process_start(struct process *p, struct live *l) {
+    struct wire_out o;
+    p->state = PROCESS_ASKED;
+    p->doomed = p->was_own = false;
+    p->why[0] = '\0';
+    p->number = ++l->last_number;
+    set_up(p, l);
     loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
     link_to(p, l);
     wire_begin(&o, WIRE_W_KERNEL);
@@ -127,16 +131,7 @@ static void resume(struct process *p) {
 void process_expect(struct process *p, struct live *l, int64_t number) {
     p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
     p->state = PROCESS_EXPECTED;
-    knobs_init(&p->knobs);
-    p->fds[0] = p->fds[1] = p->fds[2] = -1;
-    p->ctl = &p->own;
-    p->own = (struct chan){.fd = -1,
-                           .gone = true,
-                           .on_msg = on_msg,
-                           .on_gone = on_gone,
-                           .arg = p,
-                           .heir = &l->sandbox->req};
-    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    set_up(p, l);
     link_to(p, l);
 }
 
