@@ -37,6 +37,11 @@ static void on_bill(void *arg, const char *payer, double cpu_seconds) {
     guard_used(a->guard, payer, cpu_seconds);
 }
 
+static void before_reply(void *arg) {
+    struct api *a = arg;
+    live_write_all(a->o.engine);
+}
+
 int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     struct api *a = xcalloc(1, sizeof *a);
     *ret = a;
@@ -51,6 +56,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     const struct http_options http = {.loop = o->loop,
                                       .arg = a,
                                       .on_request = call_begin,
+                                      .on_reply = before_reply,
                                       .on_finished = call_finished,
                                       .max_connections = a->config->http.max_connections,
                                       .header_s = a->config->http.header_s,

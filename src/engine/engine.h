@@ -68,6 +68,7 @@ struct engine {
     struct engine_counts counts;
     struct engine_about about;
     struct live *lives; /* live sandboxes, oldest first; see live.h */
+    bool unwritten;     /* the journal of one of them is behind */
     struct gone *gone;  /* those that were */
     struct live_heir heir;
     /* Processor time that a live sandbox has used outside of its executions; or NULL. */

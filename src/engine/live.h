@@ -38,6 +38,9 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
 /* Whoever asked is gone: no callback, and the sandbox is ended. */
 void live_cancel(struct live *l);
 
+/* Puts down for the next server what has changed: before a client is told of it. */
+void live_write_all(struct engine *g);
+
 /* NULL with kind "no_such_sandbox", or "sandbox_gone" and the reason. Another tenant's is none. */
 struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e);
 /* The tenant's (NULL: everybody's), oldest first: the first, and the one after `l`. */

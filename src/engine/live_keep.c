@@ -141,11 +141,12 @@ static void put_live(struct jw *j, const struct live *l) {
 }
 
 static void write_now(struct deferred *d) {
-    const struct live *l = d->arg;
+    struct live *l = d->arg;
     AUTO_BUF text = BUF_INIT;
     struct jw j = JW_INIT(&text);
-    if (!l->journal || l->state != LIVE_RUNNING)
+    if (!l->journal || !l->unwritten || l->state != LIVE_RUNNING)
         return;
+    l->unwritten = false;
     jw_object(&j);
     put_live(&j, l);
     jw_key(&j, "kernels");
@@ -164,9 +165,18 @@ static void write_now(struct deferred *d) {
     journal_write(l->journal, &text);
 }
 
+/* Several changes of one moment are written once. */
 void live_changed(struct live *l) {
-    if (l->state == LIVE_RUNNING)
-        loop_defer(l->engine->loop, &l->write_later);
+    if (l->state != LIVE_RUNNING)
+        return;
+    l->unwritten = l->engine->unwritten = true;
+    loop_defer(l->engine->loop, &l->write_later);
+}
+
+void live_write_all(struct engine *g) {
+    for (struct live *l = g->unwritten ? g->lives : NULL; l; l = l->next)
+        write_now(&l->write_later);
+    g->unwritten = false;
 }
 
 void live_said(struct live *l) {
@@ -186,6 +196,7 @@ void live_keep(struct live *l) {
         log_warn("live sandbox ends with this server id=%s why=%s", l->id, log_text(e.text));
         return;
     }
+    l->unwritten = true;
     write_now(&l->write_later);
     wire_begin(&o, WIRE_W_KEEP);
     wire_put_u64(&o, l->sandbox->id);

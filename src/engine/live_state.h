@@ -313,6 +313,7 @@ struct live {
     struct journal *journal;            /* owned; NULL: it ends with this server */
     uint32_t to_come;                   /* processes that an earlier server had */
     struct deferred write_later, free_later;
+    bool unwritten; /* the journal is behind */
 };
 
 /* ---- bill.c: processor time outside of executions ---- */

@@ -26,6 +26,7 @@ struct http_options {
     struct loop *loop; /* borrowed */
     void *arg;
     void (*on_request)(void *arg, struct http_req *r);
+    void (*on_reply)(void *arg); /* or NULL: before any answer is on its way */
     /* Every request that got an answer or was cut, for logs and counters. */
     void (*on_finished)(void *arg, struct http_req *r);
     unsigned max_connections;

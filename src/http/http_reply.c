@@ -17,6 +17,8 @@ void http_add_header(struct http_req *r, const char *name, const char *value) {
 }
 
 static void dress(struct http_req *r, int status, const char *type) {
+    if (r->http->o.on_reply)
+        r->http->o.on_reply(r->http->o.arg);
     if (type)
         MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     for (unsigned i = 0; i < r->nheaders; i++)
