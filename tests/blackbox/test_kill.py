@@ -159,13 +159,13 @@ def test_an_engine_starts_where_a_killed_one_is_being_taken_down(doomed: Engine)
 def test_supervisor_and_warden_die_together(
     doomed: Engine, start_engine: Callable[..., Engine]
 ) -> None:
-    """Then nobody is left to clean up; the next engine on this machine does."""
+    """Then nobody is left to clean up; the next engine on this machine does, anybody's."""
     doomed.remember()
+    assert doomed.own_cgroups()
     doomed.process.send_signal(signal.SIGSTOP)  # or it would start another warden
     kill(one(lambda: Family(doomed).warden()))
     doomed.process.kill()
     assert eventually(lambda: not any(is_alive(p) for p in doomed.known)), "it was outlived"
-    assert doomed.own_cgroups()
     start_engine("--profiles", "base")
     assert not doomed.own_cgroups()
     heir = Engine(doomed.socket.parent, "--profiles", "base")  # over the stale socket
