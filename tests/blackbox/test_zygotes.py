@@ -284,15 +284,17 @@ def test_a_ready_sandbox_that_dies_is_replaced(start: Starter, who: str) -> None
     for _ in range(5):
         assert eventually(lambda: tiny(engine)["ready"] == 2)
 
-        def two() -> list[Process]:  # the one that ran the last program may not be gone yet
+        def two(old: list[Process]) -> list[Process]:
+            """Both, once the one that ran the last program and the old ones are gone."""
             family = Family(engine)
             now = family.kernels(TINY) if who == "kernel" else family.inits(TINY)
-            return now if len(now) == 2 else []
+            pids = {p.pid for p in old}
+            return now if len(now) == 2 and not any(p.pid in pids for p in now) else []
 
-        victims = eventually(two)
+        victims = eventually(lambda: two([]))
         assert victims
         for victim in victims:
             kill(victim)
-        old = {p.pid for p in victims}
-        assert eventually(lambda: not old & {p.pid for p in two()} and two())
-        assert run(engine, "print(1)").stdout == b"1\n"
+        assert eventually(lambda: two(victims))
+        outcome = run(engine, "print(1)")
+        assert outcome.stdout == b"1\n", outcome
