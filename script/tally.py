@@ -2,7 +2,9 @@
 
 The argument is a file with one line a part: name, exit status and JUnit report (- for none),
 separated by tabs. A part without a report counts as one test; a part that failed although its
-report shows no failure (it crashed, or ran nothing) counts as one failed test more.
+report shows no failure (it crashed, or ran nothing) counts as one failed test more. Where X.xml has
+an X.alone.xml beside it, a test that failed in the first and passed in the second has passed, and
+is named. With --failed REPORT it only prints how many tests of that report failed.
 """
 
 import os
@@ -10,33 +12,41 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 
-def count(report: str) -> tuple[int, list[str]]:
-    """Passed tests and the names of the failed ones. Skipped tests are neither."""
-    passed, failed = 0, []
+def count(report: str) -> tuple[list[str], list[str]]:
+    """The names of passed tests and of failed ones. Skipped tests are neither."""
+    passed, failed = [], []
+    if not os.path.exists(report):
+        return passed, failed
     for suite in ElementTree.parse(report).iter("testsuite"):
         for case in suite.findall("testcase"):
             outcome = {child.tag for child in case}
+            name = f"{case.get('classname') or suite.get('name')}: {case.get('name')}"
             if outcome & {"failure", "error"}:
-                failed.append(f"{case.get('classname') or suite.get('name')}: {case.get('name')}")
+                failed.append(name)
             elif "skipped" not in outcome:
-                passed += 1
+                passed.append(name)
     return passed, failed
 
 
 def main() -> int:
-    passed, failed = 0, []
+    if sys.argv[1] == "--failed":
+        print(len(count(sys.argv[2])[1]))
+        return 0
+    passed, failed, alone = 0, [], []
     with open(sys.argv[1], encoding="utf-8") as parts:
         for line in parts:
             name, status, report = line.rstrip("\n").split("\t")
-            here: list[str] = []
-            if report != "-" and os.path.exists(report):
-                count_passed, here = count(report)
-                passed += count_passed
-            elif status == "0":
-                passed += 1
-            if status != "0" and not here:
-                here = [f"{name}: exit status {status}"]
-            failed += here
+            good, bad = count(report)
+            mended = set(count(report.removesuffix(".xml") + ".alone.xml")[0])
+            if status != "0" and not bad:
+                bad = [f"{name}: exit status {status}"]
+            elif status == "0" and not os.path.exists(report):
+                good = [name]
+            passed += len(good) + sum(name in mended for name in bad)
+            alone += [name for name in bad if name in mended]
+            failed += [name for name in bad if name not in mended]
+    for name in alone:
+        print(f"PASSED ONLY ALONE {name}")
     for name in failed:
         print(f"FAILED {name}")
     print(f"{passed} passed, {len(failed)} failed")
