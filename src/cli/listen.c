@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "cli/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,10 @@ int listen_connect(const char *path, int *ret_fd, struct err *e) {
 static int open_directory(const char *path, int *ret_fd, struct err *e) {
     const char *slash = strrchr(path, '/');
     AUTO_FREE char *dir = slash > path ? strndup(path, (size_t)(slash - path)) : xstrdup("/");
+    AUTO_FREE char *state = paths_state_dir(); /* see paths_socket */
     mode_t mode = strcmp(dir, "/run/cloche") == 0 ? 0755 : 0700;
+    if (state && strcmp(dir, state) == 0 && paths_make_state_dir(dir, e) < 0)
+        return -1;
     if (mkdir(dir, mode) < 0 && errno != EEXIST)
         return err_user(e, errno == EACCES ? "no_privilege" : "no_such_file",
                         "cannot make %s for the engine's socket (--socket): %s", dir,

@@ -31,8 +31,11 @@ char *paths_socket(void) {
     if (runtime)
         return join(runtime, "cloche/engine.sock");
     struct buf b = BUF_INIT;
-    buf_addf(&b, "/run/user/%u/cloche/engine.sock", (unsigned)geteuid());
-    return buf_take(&b);
+    buf_addf(&b, "/run/user/%u", (unsigned)geteuid());
+    AUTO_FREE char *usual = buf_take(&b), *state = paths_state_dir();
+    if (state && access(usual, F_OK) < 0) /* after su, in a container: nobody logged in */
+        return join(state, "engine.sock");
+    return join(usual, "cloche/engine.sock");
 }
 
 static int has_warden(const char *dir) {

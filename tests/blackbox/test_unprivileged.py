@@ -421,6 +421,25 @@ def test_the_engine_of_a_user_is_found_and_closed_to_others(
     socket.parent.rmdir()
 
 
+def test_a_user_who_did_not_log_in_has_an_engine_too(with_one_id: Caller, tmp_path: Path) -> None:
+    """After su, or in a container, nobody made a runtime directory: the socket is with the state."""
+    state = home_of(with_one_id) / "state"
+    env = {**with_one_id.environment(), "XDG_STATE_HOME": str(state)}
+    del env["XDG_RUNTIME_DIR"]
+    command = with_one_id.command("serve", "--profiles", "base", "--port", "0")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, cwd="/") as serve:
+        assert serve.stdout is not None
+        socket = state / "cloche" / "engine.sock"
+        assert f"listening on {socket}" in serve.stdout.readline().decode()
+        assert socket.parent.stat().st_mode & 0o777 == 0o700
+        ask = with_one_id.command("run", "-v", "-c", "print('here')")
+        done = subprocess.run(ask, capture_output=True, env=env, cwd="/", check=True)
+        assert done.stdout == b"here\n" and b"private" not in done.stderr
+        serve.terminate()
+    assert not socket.exists()
+    shutil.rmtree(state)
+
+
 def test_no_new_privs_leaves_one_id(with_range: Caller) -> None:
     """newuidmap cannot work then, and that is said; programs run all the same."""
     *who, end = with_range.before
