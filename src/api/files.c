@@ -2,6 +2,7 @@
 
 #include "api/call.h"
 #include "api/download.h"
+#include "api/form_file.h"
 #include "api/handlers.h"
 #include "api/replays.h"
 #include "base/fd.h"
@@ -22,10 +23,8 @@ const struct schema upload_schema = {"UploadForm", upload_fields, 1, true};
 struct upload {
     struct store_upload *to; /* NULL before the file and after it */
     struct call *call;
-    char *name;       /* owned */
-    char text[64];    /* of a plain field in the file's place */
-    bool plain, file; /* there was one of these called "file" */
-    bool over;        /* there was another file after it */
+    char *name; /* owned */
+    struct form_file file;
     struct store_entry entry;
     /* With an Idempotency-Key. Forms have a new boundary each time: what must be the same are the
      * file's name and bytes. */
@@ -75,20 +74,10 @@ static bool piece(struct http_req *r, const struct form_part *p) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct err e;
-    if (strcmp(p->name, "file") != 0)
-        return true; /* other fields are nobody's */
-    u->over |= u->file && p->first;
-    if (u->over)
-        return true; /* neither is a second file */
-    if (!p->filename) {
-        u->plain = true;
-        size_t have = strlen(u->text), room = sizeof u->text - 1 - have;
-        memcpy(u->text + have, p->data, p->len < room ? p->len : room);
+    if (!form_file_is(&u->file, p))
         return true;
-    }
     keys_hash_add(&u->hash, p->data, p->len);
     if (p->first) {
-        u->file = true;
         u->name = xstrdup(p->filename);
         if (!u->repeat && store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
             return failed(u, &e);
@@ -99,32 +88,6 @@ static bool piece(struct http_req *r, const struct form_part *p) {
         return false;
     }
     return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || failed(u, &e);
-}
-
-/* The 422 bodies of contract 1 for a form without its file. */
-static void no_file(struct call *c, const struct upload *u) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key(&j, "detail");
-    jw_array(&j);
-    jw_object(&j);
-    jw_key_str(&j, "type", u->plain ? "value_error" : "missing");
-    jw_key(&j, "loc");
-    jw_raw(&j, "[\"body\",\"file\"]", 15);
-    jw_key_str(&j, "msg",
-               u->plain ? "Value error, Expected UploadFile, received: <class 'str'>"
-                        : "Field required");
-    jw_key_str(&j, "input", u->plain ? u->text : NULL);
-    if (u->plain) {
-        jw_key(&j, "ctx");
-        jw_raw(&j, "{\"error\":{}}", 12);
-    }
-    jw_object_end(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    call_add_error(&json, 422);
-    call_json(c, 422, &json);
 }
 
 static void put_entry(struct jw *j, const struct store_entry *e) {
@@ -158,8 +121,8 @@ static void whole(struct http_req *r) {
     struct upload *u = c->state;
     struct err e;
     uint8_t hash[32];
-    if (!u->file) {
-        no_file(c, u);
+    if (!u->file.there) {
+        form_file_missing(c, &u->file);
         return;
     }
     if (!http_form_is_whole(r)) {

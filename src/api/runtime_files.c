@@ -2,6 +2,7 @@
  * name as it comes (see sandbox_files.c); it needs a session first, which may have to be made, and
  * is not read until then. */
 
+#include "api/form_file.h"
 #include "api/handlers.h"
 #include "api/paths.h"
 #include "api/runtime.h"
@@ -177,8 +178,7 @@ struct upload {
     struct box box;
     int fd; /* owned: without a name yet */
     uint64_t size;
-    bool plain, file, over; /* fields called "file": a plain one, the file, another file */
-    char text[64];          /* of the plain one */
+    struct form_file file;
 };
 
 static void free_upload(struct box *b) {
@@ -210,38 +210,15 @@ static bool upload_piece(struct http_req *r, const struct form_part *p) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct err e;
-    if (strcmp(p->name, "file") != 0)
-        return true; /* other fields are nobody's */
-    u->over |= u->file && p->first;
-    if (u->over)
-        return true; /* neither is a second file */
-    if (!p->filename) {
-        u->plain = true;
-        size_t have = strlen(u->text), room = sizeof u->text - 1 - have;
-        memcpy(u->text + have, p->data, p->len < room ? p->len : room);
+    if (!form_file_is(&u->file, p))
         return true;
-    }
     if (p->first && !name_it(u, p->filename))
         return false;
-    u->file = true;
     u->size += p->len;
     if (fd_write_all(u->fd, p->data, p->len, &e) == 0)
         return true;
     box_fail(&u->box, e.code, NO_ROOM);
     return false;
-}
-
-static void no_file(struct call *c) {
-    static const char missing[] = "{\"detail\":[{\"type\":\"missing\",\"loc\":[\"body\",\"file\"],"
-                                  "\"msg\":\"Field required\",\"input\":null}]}";
-    static const char plain[] =
-        "{\"detail\":[{\"type\":\"value_error\",\"loc\":[\"body\",\"file\"],\"msg\":\"Value error, "
-        "Expected UploadFile, received: <class 'str'>\",\"input\":null,\"ctx\":{\"error\":{}}}]}";
-    const struct upload *u = c->state;
-    AUTO_BUF json = BUF_INIT;
-    buf_adds(&json, u && u->plain ? plain : missing);
-    call_add_error(&json, 422);
-    call_json(c, 422, &json);
 }
 
 static void on_placed(struct box *b, struct wire_in *in) {
@@ -254,8 +231,8 @@ static void upload_whole(struct http_req *r) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
     struct wire_out o;
-    if (!u->file) {
-        no_file(c);
+    if (!u->file.there) {
+        form_file_missing(c, &u->file);
         return;
     }
     if (!http_form_is_whole(r)) {
@@ -299,7 +276,7 @@ static void upload(struct call *c, struct live *l) {
 
 void do_runtime_upload(struct call *c) {
     if (http_take_form(c->req, upload_piece, upload_whole) < 0) {
-        no_file(c);
+        form_file_missing(c, NULL);
         return;
     }
     http_hold(c->req);
