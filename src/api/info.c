@@ -43,24 +43,10 @@ void do_health(struct call *c) {
     call_json(c, 200, &json);
 }
 
-static void put_limits(struct jw *j, const char *key, const struct config_limits *l) {
-    jw_key(j, key);
-    jw_object(j);
-    jw_key_uint(j, "timeout_ms", l->timeout_ms);
-    jw_key_uint(j, "memory_mb", l->memory_mb);
-    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
-    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
-    jw_key_uint(j, "pids", l->pids);
-    jw_key_uint(j, "disk_mb", l->disk_mb);
-    jw_key_uint(j, "open_files", l->open_files);
-    jw_key_uint(j, "output_bytes", l->output_bytes);
-    jw_object_end(j);
-}
-
 static void put_live(struct jw *j, const struct config *cfg) {
     jw_key(j, "live");
     jw_object(j);
-    put_limits(j, "defaults", &cfg->live);
+    state_put_limits(j, "defaults", &cfg->live);
     jw_key_uint(j, "ttl_seconds", cfg->live_ttl_s);
     jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
     jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
@@ -79,8 +65,8 @@ void do_info(struct call *c) {
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_key_real(&j, "uptime_seconds", (double)(now_ns() - c->api->started_ns) / 1e9);
     jw_key_str(&j, "minimum", cfg->minimum);
-    put_limits(&j, "defaults", &cfg->defaults);
-    put_limits(&j, "maxima", &cfg->maxima);
+    state_put_limits(&j, "defaults", &cfg->defaults);
+    state_put_limits(&j, "maxima", &cfg->maxima);
     put_live(&j, cfg);
     jw_key(&j, "files");
     jw_object(&j);

@@ -674,20 +674,6 @@ double live_expires(const struct live *l) {
     return unix_time(l->expires_ns);
 }
 
-static void put_limits(struct jw *j, const struct config_limits *l) {
-    jw_key(j, "limits");
-    jw_object(j);
-    jw_key_uint(j, "timeout_ms", l->timeout_ms);
-    jw_key_uint(j, "memory_mb", l->memory_mb);
-    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
-    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
-    jw_key_uint(j, "pids", l->pids);
-    jw_key_uint(j, "disk_mb", l->disk_mb);
-    jw_key_uint(j, "output_bytes", l->output_bytes);
-    jw_key_uint(j, "open_files", l->open_files);
-    jw_object_end(j);
-}
-
 static void put_usage(struct jw *j, struct live *l) {
     struct knobs *k = l->sandbox->knobs;
     struct statfs f;
@@ -750,7 +736,7 @@ void live_json(struct live *l, struct buf *to) {
         jw_key_real(&j, "idle_expires", unix_time(l->idle_since_ns + l->req.idle_s * SECOND_NS));
     else
         jw_key_null(&j, "idle_expires");
-    put_limits(&j, &l->req.limits);
+    state_put_limits(&j, "limits", &l->req.limits);
     put_kernels(&j, l);
     put_usage(&j, l);
     jw_key_str(&j, "network", "none");

@@ -102,3 +102,17 @@ void state_put_live(struct jw *j, const struct engine *g, unsigned profile) {
     jw_key_str(j, "live", p ? states[p->state] : "off");
     jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
 }
+
+void state_put_limits(struct jw *j, const char *key, const struct config_limits *l) {
+    jw_key(j, key);
+    jw_object(j);
+    jw_key_uint(j, "timeout_ms", l->timeout_ms);
+    jw_key_uint(j, "memory_mb", l->memory_mb);
+    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
+    jw_key_uint(j, "pids", l->pids);
+    jw_key_uint(j, "disk_mb", l->disk_mb);
+    jw_key_uint(j, "open_files", l->open_files);
+    jw_key_uint(j, "output_bytes", l->output_bytes);
+    jw_object_end(j);
+}

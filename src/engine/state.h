@@ -3,6 +3,7 @@
  * gives, what had to be started again. */
 
 #include "base/json.h"
+#include "wire/config.h"
 #include "wire/wire.h"
 
 #define STATE_MAX_LAYERS 32
@@ -33,5 +34,7 @@ void state_put(struct jw *j, const struct engine *g);
 void state_put_isolation(struct jw *j, const struct engine *g);
 /* `live` and `live_what` of a named profile: whether it has live sandboxes, and else why not. */
 void state_put_live(struct jw *j, const struct engine *g, unsigned profile);
+/* The limits as api.md names them, below this key. */
+void state_put_limits(struct jw *j, const char *key, const struct config_limits *l);
 /* Of this process. */
 uint64_t state_resident_bytes(void);
