@@ -14,7 +14,8 @@ import xml.etree.ElementTree as ElementTree
 
 def count(report: str) -> tuple[list[str], list[str]]:
     """The names of passed tests and of failed ones. Skipped tests are neither."""
-    passed, failed = [], []
+    passed: list[str] = []
+    failed: list[str] = []
     if not os.path.exists(report):
         return passed, failed
     for suite in ElementTree.parse(report).iter("testsuite"):
