@@ -34,11 +34,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_KERNELS 4096
 #define REST_MS     10
 #define FIRST_FORKS 16
+#define MAX_MOMENTS 2000 /* of a millisecond, for threads that end */
 
 struct kernel {
     pid_t pid; /* 0: free */
@@ -213,6 +215,16 @@ static unsigned threads(void) {
     return fstat(zygote.tasks, &st) == 0 ? (unsigned)st.st_nlink - 2 : 0;
 }
 
+/* A module may have ended its thread just now: matplotlib does when it has built its font cache. */
+static void wait_for_threads(void) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int i = 0; threads() > 1 && i < MAX_MOMENTS; i++) {
+        Py_BEGIN_ALLOW_THREADS;
+        nanosleep(&moment, NULL);
+        Py_END_ALLOW_THREADS;
+    }
+}
+
 static void refuse(const struct kernel_entry *k, const char *why) {
     struct wire_out o;
     struct err e;
@@ -356,6 +368,7 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
         return NULL;
     if (open_files(filter) < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
+    wait_for_threads();
     struct err e;
     fd_set_cloexec(zygote.chan, 1, &e);
     char version_kept[64], modules_kept[4096]; /* the strings belong to frames that go now */

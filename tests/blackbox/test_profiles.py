@@ -205,6 +205,17 @@ for path in {shown[0] + '/new'!r}, {shown[1]!r}:
     assert outcome.result["error"]["name"] == "FileNotFoundError"
 
 
+def test_a_module_whose_thread_is_about_to_end(
+    with_profiles: Callable[..., Engine], place: Path
+) -> None:
+    """As matplotlib's is after the building of its font cache."""
+    (place / "brief.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(0.2,)).start()\n"
+    )
+    engine = with_profiles(brief={"sites": [str(place)], "preload": ["brief"]})
+    assert output(engine, "brief", "import brief; print(brief.threading.active_count())") == "1\n"
+
+
 # ---------------------------------------------------------------------------- what cannot be
 
 

@@ -14,6 +14,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from os import _exit
 from pathlib import Path
 from typing import Optional
@@ -68,7 +69,11 @@ def kernel(fds: list[int]) -> None:
 
 def state() -> bytes:
     """What a zygote must not have: threads, descriptors of its own."""
-    threads = len(os.listdir("/proc/self/task"))
+    for _ in range(2000):  # as cloche_zygote does: one that has built a font cache is ending
+        threads = len(os.listdir("/proc/self/task"))
+        if threads == 1:
+            break
+        time.sleep(0.001)
     links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
     files = [os.readlink(link) for link in links if os.path.lexists(link)]
     return json.dumps({"threads": threads, "files": files}).encode()
