@@ -52,7 +52,9 @@ struct box {
     int req, hand, signals, workspace;
     struct procs procs;
     struct watcher watcher;
-    bool told_of_use; /* of the network */
+    bool told_of_use;       /* of the network */
+    int left[WIRE_MAX_FDS]; /* owned: of the last message, if that was an I_LEFT */
+    unsigned nleft;
 };
 
 /* What connects one process of the sandbox with its owner: `ours` is the owner's. */
@@ -349,8 +351,11 @@ static void serve_request(struct box *b) {
         return;
     if (got != WIRE_GOT)
         _exit(0);
+    fd_close_all(b->left, b->nleft);
+    b->nleft = 0;
     if (in.type == WIRE_I_LEFT) {
-        wire_in_done(&in);
+        while (in.fd_at < in.nfds)
+            b->left[b->nleft++] = wire_take_fd(&in);
         return;
     }
     struct wire_out o;

@@ -75,8 +75,10 @@ static bool do_end(struct warden *w, struct wire_in *in) {
     if (wire_end(in, &e) < 0)
         return false;
     struct slot *s = slots_find(w, id);
-    if (s) /* it may just have ended by itself */
-        slots_end(s);
+    if (!s) /* it may just have ended by itself */
+        return true;
+    kept_free(s); /* no next server gets it; and what a program left in it is not ours to close */
+    slots_end(s);
     return true;
 }
 

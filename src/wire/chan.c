@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 
 #define MAX_PER_WAKE 32
+#define LEFT_MAX     128 /* descriptors that wait for an heir that is slow to close others */
 
 struct chan_packet {
     struct chan_packet *next;
@@ -44,20 +45,40 @@ static void gone(struct chan *c, const struct err *why) {
     c->on_gone(c, why);
 }
 
-void chan_leave(struct chan *c, int *fds, unsigned n) {
-    struct err e;
-    for (unsigned at = 0; c->heir && !c->heir->gone && c->heir->fd >= 0 && at < n;) {
+/* Each message is closed here before the next one goes: that tells the heir that it is the last to
+ * have what came before. */
+static void leave(struct chan *c, int *fds, unsigned n) {
+    for (unsigned at = 0; c->heir && at < n;) {
         struct wire_out o;
+        unsigned from = at;
         wire_begin(&o, WIRE_I_LEFT);
-        while (at < n && o.nfds < WIRE_MAX_FDS) {
+        for (; at < n && o.nfds < WIRE_MAX_FDS; at++) {
             if (fds[at] >= 0)
                 wire_put_fd(&o, fds[at]);
-            at++;
         }
         if (o.nfds)
-            (void)wire_send(c->heir->fd, &o, &e); /* if it cannot take them, we close them */
+            chan_send(c->heir, &o); /* one that is gone takes nothing: then we close them */
+        if (c->heir->head)
+            c->heir->left += o.nfds;
+        fd_close_all(fds + from, at - from);
     }
     fd_close_all(fds, n);
+}
+
+void chan_leave(struct chan *c, int *fds, unsigned n) {
+    struct wire_out o;
+    struct err e;
+    if (n == 0)
+        return;
+    leave(c, fds, n);
+    if (!c->heir)
+        return;
+    wire_begin(&o, WIRE_I_LEFT);
+    chan_send(c->heir, &o);
+    if (c->heir->left > LEFT_MAX) {
+        err_set(&e, EPROTO, "it sends more descriptors than its sandbox can close");
+        gone(c, &e);
+    }
 }
 
 static void leave_rest(struct chan *c, struct wire_in *in) {
@@ -124,6 +145,8 @@ static void flush(struct chan *c) {
         packet_free(p);
     }
     update(c);
+    if (!c->head)
+        c->left = 0;
     if (!c->head && c->on_drain)
         c->on_drain(c);
 }
@@ -150,6 +173,7 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
     c->fd = -1;
     c->head = c->tail = NULL;
     c->queued = 0;
+    c->left = 0;
     c->paused = c->gone = false;
     c->watch = (struct watch){.fd = -1, .fn = on_event, .arg = c};
     if (loop_watch(l, &c->watch, *fd, EPOLLIN, e) < 0)
@@ -163,7 +187,7 @@ void chan_done(struct chan *c) {
     if (c->loop)
         loop_unwatch(c->loop, &c->watch);
     if (c->heir && c->fd >= 0 && ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0)
-        chan_leave(c, &c->fd, 1);
+        leave(c, &c->fd, 1); /* until its end, or the next message: others may have a copy */
     fd_close(&c->fd);
     c->gone = true;
     while (c->head) {

@@ -24,14 +24,16 @@ struct chan {
     void *arg;
     /* Borrowed; or NULL. SECURITY: who closes the last descriptor of a memory file frees its
      * memory, which takes a second for some gigabytes. What a hostile peer sent is therefore given
-     * to this one (as I_LEFT), to be closed there. */
+     * to this one (as I_LEFT), to be closed there, after we have closed ours. */
     struct chan *heir;
+    unsigned left; /* descriptors that wait for an heir, which is this one */
 };
 
 /* Takes *fd and makes it non-blocking. The callbacks and arg are set by the caller before. */
 int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e);
 void chan_done(struct chan *c);
-/* Closes descriptors that came from the peer: at the heir's, if there is one. */
+/* Closes descriptors that came from the peer: at the heir's, if there is one. A peer that sends
+ * more than the heir can close is gone. */
 void chan_leave(struct chan *c, int *fds, unsigned n);
 void chan_send(struct chan *c, const struct wire_out *o);
 /* No more messages are read until chan_resume. */

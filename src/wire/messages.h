@@ -81,7 +81,8 @@
     X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */          \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
     X(I_ECHO)    /* u64                           sent back: what came before is of others */       \
-    X(I_LEFT) /* fds                           of a program, unwanted: to be closed; no reply */    \
+    X(I_LEFT) /* fds, or none                  of a program, unwanted: to be closed when the next   \
+                 message comes, for by then the server has closed its own; no reply */              \
     /* I→S */                                                                                     \
     X(I_REPLY)  /* I_OPEN, I_TEMP: one fd; I_STAT: bytes, a record of wire/entry.h; I_LIST:         \
                    u32 count, u32 cut, fd with such records; I_PLACE: u32 replaced; I_CHANGES: u32  \

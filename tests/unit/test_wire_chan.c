@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "wire/chan.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -396,8 +397,60 @@ static void the_heir_gets_what_is_too_much(void **state) {
     fd_close_all(pair, 2);
 }
 
+static bool is_open(int fd) {
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void the_heir_hears_when_it_is_the_last(void **state) {
+    (void)state;
+    struct err e;
+    struct wire_in in = {0};
+    int pair[2], one = dup(STDIN_FILENO), number = one;
+    assert_int_equal(wire_pair(pair, &e), 0);
+    struct chan heir = {.fd = pair[0]};
+    chan.heir = &heir;
+    chan_leave(&chan, &one, 1);
+    assert_false(is_open(number));
+    assert_int_equal(wire_recv(pair[1], &in, &e), WIRE_GOT);
+    assert_int_equal(in.nfds, 1);
+    wire_in_done(&in);
+    assert_int_equal(wire_recv(pair[1], &in, &e), WIRE_GOT);
+    assert_int_equal(in.type, WIRE_I_LEFT);
+    assert_int_equal(in.nfds, 0);
+    fd_close_all(pair, 2);
+}
+
+/* They wait until there is room; one who sends more is not heard any more. */
+static void what_the_heir_cannot_take_waits_for_it(void **state) {
+    (void)state;
+    struct err e;
+    int pair[2], one;
+    unsigned sent = 0, taken = 0;
+    assert_int_equal(wire_pair(pair, &e), 0);
+    assert_int_equal(fd_set_nonblock(pair[1], &e), 0);
+    struct chan heir = {.on_msg = on_msg, .on_gone = on_gone};
+    assert_int_equal(chan_init(&heir, loop, &pair[0], &e), 0);
+    chan.heir = &heir;
+    for (; !chan.gone; sent++) {
+        assert_true((one = dup(STDIN_FILENO)) >= 0);
+        chan_leave(&chan, &one, 1);
+    }
+    assert_int_equal(goners, 1);
+    assert_true(heir.head && heir.left > 100 && heir.left < 200);
+    for (unsigned now = 1; now; taken += now) {
+        now = inherited(pair[1]);
+        run_once();
+    }
+    assert_int_equal(taken, sent);
+    assert_int_equal(heir.left, 0);
+    chan_done(&heir);
+    fd_close(&pair[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_heir_hears_when_it_is_the_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_the_heir_cannot_take_waits_for_it, setup, teardown),
         cmocka_unit_test_setup_teardown(what_nobody_wants_is_left_to_the_heir, setup, teardown),
         cmocka_unit_test_setup_teardown(the_heir_gets_what_is_too_much, setup, teardown),
         cmocka_unit_test_setup_teardown(whole_messages_arrive_in_order, setup, teardown),
