@@ -29,6 +29,7 @@ struct form {
     struct buf mark;       /* CR LF, two dashes, the boundary */
     struct buf in;         /* what has come and is still needed */
     size_t at;             /* what is read of it, while more is */
+    size_t looked;         /* how much of a head has no end in it */
     char *name, *filename; /* owned: of the part at hand */
 };
 
@@ -166,7 +167,9 @@ static bool take_head(struct form *f) {
     const char *in = f->in.data + f->at;
     size_t len = f->in.len - f->at, most = len < HEAD_MAX ? len : HEAD_MAX;
     /* The CR LF of the boundary is still there: an empty head is two of them. */
-    const char *end = memmem(in, most, "\r\n\r\n", 4);
+    size_t from = f->looked > 3 ? f->looked - 3 : 0;
+    const char *end = memmem(in + from, most - from, "\r\n\r\n", 4);
+    f->looked = end ? 0 : most;
     if (!end) {
         if (len >= HEAD_MAX)
             f->state = FORM_OVER;

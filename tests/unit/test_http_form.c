@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -163,12 +164,34 @@ static void a_head_has_a_bound(void **state) {
     }
 }
 
+/* Forms of one long field, byte by byte: the processor time of 50. */
+static double seconds_for(const char *before, const char *behind) {
+    AUTO_BUF text = BUF_INIT, got = BUF_INIT;
+    buf_adds(&text, before);
+    for (int i = 0; i < 16000; i++)
+        buf_addc(&text, 'x');
+    buf_addf(&text, "%s\r\n--cut--\r\n", behind);
+    clock_t began = clock();
+    for (int i = 0; i < 50; i++)
+        read_form(TYPE, text.data, 1, &got);
+    assert_int_equal(got.data[got.len - 1], '.');
+    return (double)(clock() - began) / CLOCKS_PER_SEC;
+}
+
+static void a_head_is_looked_at_once(void **state) {
+    (void)state;
+    double content = seconds_for(FILE, ""), head = seconds_for("--cut\r\nX: ", "\r\n" HEAD "x");
+    if (head > 20 * content)
+        fail_msg("a head took %.3f s, content %.3f s", head, content);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_come_out_as_they_are),
         cmocka_unit_test(heads_are_read_as_clients_write_them),
         cmocka_unit_test(the_boundary_is_a_parameter),
         cmocka_unit_test(a_head_has_a_bound),
+        cmocka_unit_test(a_head_is_looked_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
