@@ -496,7 +496,10 @@ struct live *live_inherit(struct engine *g, struct sandbox *s) {
 }
 
 void live_inherited(struct live *l, uint32_t processes) {
+    struct err ignored;
     created_at(l, l->created);
+    /* The last server may have died between the freezer and the journal. */
+    knobs_freeze(l->sandbox->knobs, l->paused, &ignored);
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_take(l->sandbox, &l->guest);

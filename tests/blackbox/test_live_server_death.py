@@ -439,6 +439,45 @@ def test_while_it_is_paused(service: LiveService) -> None:
     assert shell.over(command)["exit_code"] == 0
 
 
+def freezer_of(process: Process) -> Path:
+    """The freezer of the sandbox: v1's or v2's."""
+    for line in Path(f"/proc/{process.pid}/cgroup").read_text().splitlines():
+        _, kind, path = line.split(":", 2)
+        if kind == "freezer":
+            return Path("/sys/fs/cgroup/freezer" + path, "freezer.state")
+        if not kind and Path("/sys/fs/cgroup" + path, "cgroup.freeze").exists():
+            return Path("/sys/fs/cgroup" + path, "cgroup.freeze")
+    pytest.skip("no freezer here")
+
+
+FREEZER = {"freezer.state": ("THAWED", "FROZEN"), "cgroup.freeze": ("0", "1")}
+
+
+def test_in_the_middle_of_a_pause(service: LiveService) -> None:
+    """It is frozen, and that is not put down yet."""
+    shell = make(service)
+    shell.start(["sleep", "95174"])
+    freezer = freezer_of(one_of(shell, "95174")[0])
+    freezer.write_text(FREEZER[freezer.name][1])
+    kill_server(service)
+    assert shell.info()["state"] == "running"
+    assert freezer.read_text().strip() == FREEZER[freezer.name][0]
+    assert shell.run("print(1)") == "1\n"
+
+
+def test_in_the_middle_of_a_resume(service: LiveService) -> None:
+    shell = make(service)
+    shell.start(["sleep", "95175"])
+    freezer = freezer_of(one_of(shell, "95175")[0])
+    assert shell.post("/pause", {}).status == 200
+    freezer.write_text(FREEZER[freezer.name][0])
+    kill_server(service)
+    assert shell.info()["state"] == "paused"
+    assert soon(lambda: freezer.read_text().strip() == FREEZER[freezer.name][1])
+    assert shell.post("/resume", {}).status == 200
+    assert shell.run("print(1)") == "1\n"
+
+
 # ---------------------------------------------------------------------------- all of it
 
 
