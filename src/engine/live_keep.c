@@ -359,15 +359,6 @@ static int adopt(struct live *l, int *journal, struct err *e) {
     return 0;
 }
 
-/* Nobody would end it otherwise. */
-static void refuse(struct engine *g, uint64_t id, const struct err *why) {
-    struct wire_out o;
-    log_error("sandbox not taken over error=%s", log_text(why->text));
-    wire_begin(&o, WIRE_W_END);
-    wire_put_u64(&o, id);
-    chan_send(&g->warden, &o);
-}
-
 void live_adopt(struct engine *g, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
     uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
@@ -377,7 +368,7 @@ void live_adopt(struct engine *g, struct wire_in *in) {
     struct sandbox *s =
         wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, nknobs, in, &e);
     if (!s) {
-        refuse(g, id, &e);
+        sandbox_refuse(g, id, &e);
         return;
     }
     struct live *l = live_inherit(g, s);

@@ -322,7 +322,8 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
         knobs_init(&g->knobs[i]);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
         pool_init(g, i);
-    g->warden = (struct chan){.fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g};
+    g->warden = (struct chan){
+        .fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g, .takes_cut = true};
     return chan_init(&g->warden, l, warden_fd, e);
 }
 

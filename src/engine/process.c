@@ -233,7 +233,7 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     p->own.gone = false;
     p->state = PROCESS_STARTING;
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
-        snprintf(p->why, sizeof p->why, "%.190s", e.text);
+        snprintf(p->why, sizeof p->why, "%.190s", in->cut ? NO_DESCRIPTORS : e.text);
         process_kill(p);
     } else if (expected) {
         resume(p);

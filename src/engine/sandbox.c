@@ -185,7 +185,7 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
                             uint32_t nknobs, struct wire_in *in, struct err *e) {
     if (profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
         in->nfds - in->fd_at != SANDBOX_FDS_ + nknobs) {
-        err_set(e, EPROTO, "the warden sent a sandbox that makes no sense");
+        err_set(e, EPROTO, in->cut ? NO_DESCRIPTORS : "the warden sent one that makes no sense");
         return NULL;
     }
     struct sandbox *s = xcalloc(1, sizeof *s);
@@ -217,13 +217,23 @@ static int open_channels(struct sandbox *s, struct err *e) {
                : chan_init(&s->req, l, &s->fds[SANDBOX_REQ], e);
 }
 
+void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why) {
+    struct wire_out o;
+    log_error("sandbox not taken error=%s", log_text(why->text));
+    wire_begin(&o, WIRE_W_LOST);
+    wire_put_u64(&o, id);
+    chan_send(&g->warden, &o);
+}
+
 void sandbox_made(struct engine *g, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
     uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
     struct err e;
     struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, nknobs, in, &e);
     if (!s) {
-        log_error("sandbox not taken error=%s", log_text(e.text));
+        sandbox_refuse(g, id, &e);
+        if (profile < g->config.nprofiles)
+            pool_failed(&g->pools[profile], e.text);
         return;
     }
     loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);

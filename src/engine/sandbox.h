@@ -73,6 +73,9 @@ void sandbox_made(struct engine *g, struct wire_in *in);
 struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
                               uint32_t nknobs, struct wire_in *in, struct err *e);
 void live_adopt(struct engine *g, struct wire_in *in); /* live_keep.c */
+/* For one that did not come whole: nobody else would end it. */
+void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
+#define NO_DESCRIPTORS "the server may have no more files open (see `ulimit -Hn`)"
 /* From W_KERNEL_MADE and W_KERNEL_FAILED. */
 void sandbox_more(struct engine *g, struct wire_in *in);
 /* Asks init; the answer reaches the guest. False when too much is asked at once. */

@@ -77,6 +77,8 @@ static bool do_end(struct warden *w, struct wire_in *in) {
     struct slot *s = slots_find(w, id);
     if (!s) /* it may just have ended by itself */
         return true;
+    if (in->type == WIRE_W_LOST)
+        s->known = false;
     kept_free(s); /* no next server gets it; and what a program left in it is not ours to close */
     slots_end(s);
     return true;
@@ -169,6 +171,7 @@ static const struct {
 } requests[] = {
     {WIRE_W_MAKE, 0, do_make}, {WIRE_W_END, 0, do_end},   {WIRE_W_KERNEL, 0, do_kernel},
     {WIRE_W_SHUT, 0, do_shut}, {WIRE_W_KEEP, 1, do_keep}, {WIRE_W_LEFT, 0, do_left},
+    {WIRE_W_LOST, 0, do_end},
 };
 
 static void on_msg(struct chan *c, struct wire_in *in) {

@@ -91,7 +91,8 @@ static bool read_one(struct chan *c) {
     struct err e = {0};
     struct wire_in in;
     in.nfds = in.fd_at = 0;
-    switch (wire_recv(c->fd, &in, &e)) {
+    enum wire_got got = wire_recv(c->fd, &in, &e);
+    switch (got == WIRE_BAD && in.cut && c->takes_cut ? WIRE_GOT : got) {
     case WIRE_GOT:
         c->on_msg(c, &in);
         leave_rest(c, &in);

@@ -18,6 +18,7 @@ struct chan {
     struct chan_packet *head, *tail;
     size_t queued; /* bytes that wait */
     bool paused, gone;
+    bool takes_cut; /* on_msg looks how many descriptors came: it gets messages that are cut, too */
     void (*on_msg)(struct chan *c, struct wire_in *in);
     void (*on_gone)(struct chan *c, const struct err *why);
     void (*on_drain)(struct chan *c); /* may be NULL: the queue is empty again */

@@ -6,8 +6,9 @@
 
 #define WIRE_MESSAGES(X)                                                                            \
     /* S→W */                                                                                     \
-    X(W_MAKE)   /* u32 profile                                      a sandbox, please */            \
-    X(W_END)    /* u64 sandbox                                      kill it, whatever it does */    \
+    X(W_MAKE) /* u32 profile                                      a sandbox, please */              \
+    X(W_END)  /* u64 sandbox                                      kill it, whatever it does */      \
+    X(W_LOST) /* u64 sandbox      the same: not all of it came here, nor the knobs of its slot */   \
     X(W_KERNEL) /* u64 sandbox, u32 number, u64 memory bytes, u32 pids, u32 cpus percent            \
                    one more process in it; with memory: it has a control group of its own */        \
     X(W_LEFT)   /* u64 sandbox, u32 number    the control group of one that ended is read */        \

@@ -141,6 +141,7 @@ enum wire_got wire_recv(int sock, struct wire_in *i, struct err *e) {
     struct msghdr msg = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &space, .msg_controllen = sizeof space};
     i->nfds = i->fd_at = 0;
+    i->cut = false;
     ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
     if (n < 0) {
         if (errno == EAGAIN || errno == EINTR)
@@ -151,11 +152,16 @@ enum wire_got wire_recv(int sock, struct wire_in *i, struct err *e) {
     take_fds(i, &msg);
     if (n == 0 && i->nfds == 0)
         return WIRE_EOF;
-    if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || i->nfds > WIRE_MAX_FDS) {
+    if ((msg.msg_flags & MSG_TRUNC) || i->nfds > WIRE_MAX_FDS) {
         err_set(e, EPROTO, "packet too large or with too many descriptors");
         return WIRE_BAD;
     }
-    return wire_open(i, (size_t)n, e) < 0 ? WIRE_BAD : WIRE_GOT;
+    if (wire_open(i, (size_t)n, e) < 0)
+        return WIRE_BAD;
+    i->cut = msg.msg_flags & MSG_CTRUNC; /* there is room for more than a packet can bring */
+    if (i->cut)
+        err_set(e, EMFILE, "no descriptor is left for what came with a packet");
+    return i->cut ? WIRE_BAD : WIRE_GOT;
 }
 
 void wire_in_done(struct wire_in *i) {

@@ -48,6 +48,7 @@ struct wire_in {
     enum wire_type type;
     int fds[WIRE_ALL_FDS]; /* owned until taken; wire_in_done closes the rest */
     unsigned nfds, fd_at;
+    bool cut; /* we have no place for all of its descriptors: the last are missing */
     uint8_t data[WIRE_MAX + 4];
 };
 
@@ -55,8 +56,8 @@ struct wire_in {
 
 enum wire_got { WIRE_GOT, WIRE_NONE, WIRE_EOF, WIRE_BAD };
 /* One packet; `i` must be zeroed or done. WIRE_NONE: nothing there on a non-blocking socket (or a
- * signal came). WIRE_BAD: the peer sent what no honest peer sends; e says what. The descriptors
- * that came are in `i` even so. */
+ * signal came). WIRE_BAD: the peer sent what no honest peer sends, or it is cut (then it can be
+ * read all the same); e says what. The descriptors that came are in `i` even so. */
 enum wire_got wire_recv(int sock, struct wire_in *i, struct err *e);
 void wire_in_done(struct wire_in *i);
 

@@ -317,3 +317,23 @@ def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
             assert local.finish().stdout == b"2\n"
         assert inside.send(asked["download"]).reply().body == b"bytes"
         assert execute(service, "print(1)").json["stdout"] == "1\n"
+
+
+def test_a_sandbox_without_a_descriptor(start_service: Callable[..., Service]) -> None:
+    """It is given up, and so is who waits for it; the server stays, and the next has its limits."""
+    service = start_service(*QUICK, "--pool", "1", "--live", "off")
+    pid = server_pid(service)
+    before = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    with Raw(service) as inside:
+        assert inside.send(HEALTH).reply().status == 200
+        limit_files(pid, "0")
+        try:
+            replies = [inside.send(HELLO).reply() for _ in range(3)]
+        finally:
+            limit_files(pid, before)
+        assert judged(replies[-1]) == "503 no_sandbox" and b"files open" in replies[-1].body
+        assert eventually(lambda: inside.send(HELLO).reply().status == 200)
+    assert server_pid(service) == pid
+    for _ in range(8):  # more than had been asked for
+        reply = execute(service, "x = b'x' * (300 << 20)", limits={"memory_mb": 64})
+        assert reply.json["limit_hit"] == "memory", reply.body

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -224,6 +225,32 @@ static void descriptors_without_a_byte_are_not_the_end_but_nonsense(void **state
     assert_int_equal(count_fds(), before);
 }
 
+static void a_packet_whose_descriptors_find_no_place_can_be_read(void **state) {
+    (void)state;
+    AUTO_PAIR p = make_pair();
+    AUTO_FD file = memfd_create("t", MFD_CLOEXEC);
+    const int fds[] = {file, file};
+    struct rlimit was, few;
+    struct err e;
+    wire_begin(&out, WIRE_W_END);
+    wire_put_u64(&out, 7);
+    send_raw(p.a, out.data, out.len, fds, 2);
+    int before = count_fds();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    few = (struct rlimit){.rlim_cur = (rlim_t)file + 2, .rlim_max = was.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    enum wire_got got = wire_recv(p.b, &in, &e);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(got, WIRE_BAD);
+    assert_int_equal(e.code, EMFILE);
+    assert_true(in.cut);
+    assert_int_equal(in.nfds, 1);
+    assert_int_equal(in.type, WIRE_W_END);
+    assert_int_equal(wire_get_u64(&in), 7);
+    wire_in_done(&in);
+    assert_int_equal(count_fds(), before);
+}
+
 static void hostile_fields_make_the_message_bad(void **state) {
     (void)state;
     static const struct {
@@ -326,6 +353,7 @@ int main(void) {
         cmocka_unit_test_setup(an_oversize_packet_is_refused_and_its_descriptors_closed, setup),
         cmocka_unit_test_setup(surplus_descriptors_are_closed, setup),
         cmocka_unit_test_setup(descriptors_without_a_byte_are_not_the_end_but_nonsense, setup),
+        cmocka_unit_test_setup(a_packet_whose_descriptors_find_no_place_can_be_read, setup),
         cmocka_unit_test_setup(hostile_fields_make_the_message_bad, setup),
         cmocka_unit_test_setup(after_the_first_fault_every_field_is_empty, setup),
         cmocka_unit_test_setup(a_missing_descriptor_makes_the_message_bad, setup),
