@@ -229,9 +229,9 @@ static int serve_run(int argc, char **argv, struct err *e) {
     log_set_format(s.config.log_format);
     int rc = loop_signals(stop_signals, 3, &s.signals, e);
     if (rc == 0)
-        rc = http_sockets_open(&s.config, &s.http, e);
-    if (rc == 0)
         rc = listen_at(s.config.socket, &s.listener, e);
+    if (rc == 0)
+        rc = http_sockets_open(&s.config, &s.http, e);
     if (rc == 0)
         rc = supervise(&s, e);
     listen_done(&s.listener);

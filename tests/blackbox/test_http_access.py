@@ -326,6 +326,12 @@ def serve(directory: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     return run_cli("serve", "--http", "on", *own, *QUICK, *words)
 
 
+def test_a_start_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    done = serve(tmp_path, "--port", "0", "--socket", str(tmp_path / "no" / "where" / "e.sock"))
+    failed(done, "cannot make", "--socket")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_other_addresses_without_keys_are_refused(tmp_path: Path, host: str) -> None:
     done = serve(tmp_path, "--host", host, "--port", "0")
