@@ -115,7 +115,8 @@ struct nursery {
     struct watch signal_watch;
     struct timer restart; /* a zygote that dies young is not restarted at once */
     unsigned failures;
-    bool single; /* one id for all */
+    char why[ERR_TEXT_MAX]; /* the last zygote never became one; "": it did */
+    bool single;            /* one id for all */
 };
 
 _Noreturn void nurse(unsigned profile);

@@ -69,6 +69,17 @@ int zygotes_init(struct nursery *n, struct err *e) {
     return memfd_of("setup", b.data, b.len, &n->setup, e);
 }
 
+/* In the child. */
+static _Noreturn void give_up(int chan, const char *what) {
+    struct err e, ignored;
+    struct wire_out o;
+    err_sys(&e, "%s", what);
+    wire_begin(&o, WIRE_Z_LOST);
+    wire_put_str(&o, e.text);
+    wire_send(chan, &o, &ignored);
+    _exit(127);
+}
+
 /* In the child. The environment is all that Python's start-up depends on; cell/zygote.py takes out
  * what is only for it. One thread each for the libraries that would start more. */
 static _Noreturn void become_zygote(struct nursery *n, int chan) {
@@ -95,23 +106,20 @@ static _Noreturn void become_zygote(struct nursery *n, int chan) {
     int fds[3] = {fcntl(chan, F_DUPFD, 20), fcntl(n->filter, F_DUPFD, 20),
                   fcntl(n->setup, F_DUPFD, 20)};
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
-        _exit(127);
+        give_up(chan, "open /dev/null");
     for (int i = 0; i < 3; i++) {
         if (fds[i] < 0 || dup2(fds[i], 3 + i) < 0)
-            _exit(127);
+            give_up(fds[0], "duplicate a descriptor");
     }
     close_range(6, ~0u, 0);
     if (chdir("/tmp") < 0)
-        _exit(127);
+        give_up(3, "/tmp");
     struct err e;
-    if (seccomp_enter(n->early, n->early_len, NULL, &e) < 0) {
-        dprintf(2, "cloche: zygote: %s\n", e.text);
-        _exit(127);
-    }
+    if (seccomp_enter(n->early, n->early_len, NULL, &e) < 0)
+        give_up(3, "load the system call filter");
     char *const argv[] = {n->profile->python, (char *)ROOT_PYLIB "/cell/zygote.py", NULL};
     execve(n->profile->python, argv, envp);
-    dprintf(2, "cloche: %s: %s\n", n->profile->python, strerror(errno));
-    _exit(127);
+    give_up(3, n->profile->python);
 }
 
 static void zygote_free(struct deferred *d) {
@@ -155,7 +163,8 @@ static void on_gone(struct chan *c, const struct err *why) {
     n->failures = young ? n->failures + 1 : 0;
     if (z->said_why || n->failures >= FAIL_MAX) {
         if (!z->said_why)
-            nursery_state(n, PROFILE_BROKEN, "its interpreter dies while it starts", "");
+            nursery_state(n, PROFILE_BROKEN,
+                          n->why[0] ? n->why : "its interpreter dies while it starts", "");
         return;
     }
     nursery_state(n, PROFILE_RESTARTING, "the zygote died", "");
@@ -234,6 +243,10 @@ static void on_msg(struct chan *c, struct wire_in *in) {
         z->said_why = true;
         nursery_state(n, PROFILE_BROKEN, wire_get_str(in, 2048), "");
         break;
+    case WIRE_Z_LOST:
+        snprintf(n->why, sizeof n->why, "its interpreter cannot be started: %.300s",
+                 wire_get_str(in, ERR_TEXT_MAX));
+        break;
     case WIRE_Z_FORKED:
         forked(n, z, in);
         break;
@@ -274,6 +287,7 @@ static int start_one(struct nursery *n, struct err *e) {
     }
     if (pid == 0)
         become_zygote(n, pair[1]);
+    n->why[0] = '\0';
     close(pair[1]);
     struct zygote *z = xcalloc(1, sizeof *z);
     z->nursery = n;
@@ -371,7 +385,7 @@ bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
                 on_gone(&z->chan, &e);
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-            log_error("zygote could not be started python=%s", n->profile->python);
+            log_error("zygote could not be started why=%s", log_text(n->why));
         if (WIFEXITED(status) && WEXITSTATUS(status) == TOO_OLD)
             too_old(n);
         chan_done(&z->chan);

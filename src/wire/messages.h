@@ -55,6 +55,7 @@
     /* Z→N */                                                                                     \
     X(Z_READY)  /* str version, str modules */                                                      \
     X(Z_BROKEN) /* str why                       the profile cannot be loaded; it exits */          \
+    X(Z_LOST)   /* str why                       no interpreter could be started; it exits */       \
     X(Z_FORKED) /* u64 sandbox, u32 number, u32 pid */                                              \
     X(Z_FAILED) /* u64 sandbox, u32 number, str why */                                              \
     X(Z_EXITED) /* u64 sandbox, u32 number, u32 pid, u32 wait status */                             \

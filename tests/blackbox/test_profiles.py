@@ -235,6 +235,10 @@ def broken(place: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
         "runpy.run_path(sys.argv[1])\n"
     )
     old.chmod(0o755)
+    garbled = place / "garbled" / "bin" / "python3"
+    garbled.parent.mkdir(parents=True)
+    garbled.write_bytes(b"\0no program\0")
+    garbled.chmod(0o755)
     site = [str(place)]
     return {
         "no-python": ({"python": "/usr/bin/python-of-nobody"}, ["/usr/bin/python-of-nobody"]),
@@ -246,6 +250,7 @@ def broken(place: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
         "no-site": ({"sites": [f"{place}/nowhere"]}, [f"{place}/nowhere"]),
         "no-path": ({"read_only": [f"{place}/nothing"]}, [f"{place}/nothing"]),
         "not-python": ({"python": "/usr/bin/true"}, ["interpreter"]),
+        "garbled": ({"python": str(garbled)}, ["cannot be started", str(garbled), "format"]),
         "old-python": ({"python": str(old)}, ["older than Python 3.7"]),
         "in-tmp": ({"read_only": ["/tmp"]}, ["/tmp", "of its own"]),
     }
