@@ -311,7 +311,9 @@ void files_put(struct call *c, const char *id, const char *path, files_done_fn *
     p->done = done;
     p->box.writes = true;
     p->box.on_gone = free_put;
-    if (!box_mode(&p->box, http_query(c->req, "mode"), &p->mode))
+    /* In a dialect the word has no meaning, and is passed over as all of the query is. */
+    const char *mode = c->route->doc.query ? http_query(c->req, "mode") : NULL;
+    if (!box_mode(&p->box, mode, &p->mode))
         return;
     struct live *l = box_live(&p->box);
     if (!*p->box.path) {

@@ -311,6 +311,13 @@ def test_names_of_all_kinds_go_in_and_out(box: LiveService) -> None:
         assert get(box.port, f"/files/{quote(name)}").body == name.encode()
 
 
+@pytest.mark.parametrize("query", ["mode=x", "mode=000", "recursive=x&limit=x&after=x", "a&=&a=1"])
+def test_words_of_a_query_are_passed_over(box: LiveService, query: str) -> None:
+    assert ask(box.port, "POST", f"/files/words.txt?{query}", b"x").status == 200
+    assert get(box.port, f"/files/words.txt?{query}").body == b"x"
+    assert ask(box.port, "DELETE", f"/files/words.txt?{query}").status == 204
+
+
 def test_a_large_file_streams_both_ways(box: LiveService) -> None:
     default_of(box)
     size, block = 40, os.urandom(1 << 20)
