@@ -4,6 +4,7 @@ every test."""
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,8 +16,10 @@ from raw_http import KeyedService
 def pytest_configure(config: pytest.Config) -> None:
     if not cloche_bin().exists():
         raise pytest.UsageError(f"no {cloche_bin()}: build first, or set CLOCHE_BIN")
-    # Whoever ends us (a timeout around the tests) ends our engines with us.
-    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))
+    # Whoever ends us (a timeout around the tests) ends our engines with us. A worker of xdist is
+    # sometimes not in the main thread (execnet is slow to leave its first task), and cannot know.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))
 
 
 @pytest.fixture(scope="session")
