@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "sandbox/cgroup.h"
 #include "wire/config.h"
 #include "wire/wire.h"
@@ -76,14 +77,6 @@ struct child {
     int errors;
 };
 
-static void reset_signals(void) {
-    sigset_t none;
-    sigemptyset(&none);
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGINT, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static int place_descriptors(struct child *c, struct err *e) {
     if (dup2(c->null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return err_sys(e, "standard streams");
@@ -104,7 +97,7 @@ static int place_descriptors(struct child *c, struct err *e) {
 
 __attribute__((noreturn)) static void become_warden(struct child *c) {
     struct err e;
-    reset_signals();
+    signals_reset(); /* of a service manager, or of nohup */
     setsid();
     if (place_descriptors(c, &e) == 0) {
         char *argv[] = {(char *)"cloche-warden", NULL};

@@ -9,11 +9,11 @@
 #include "zygote/command.h"
 
 #include "base/fd.h"
+#include "base/signals.h"
 #include "zygote/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +87,6 @@ static int sit_down(const struct command *c, struct err *e) {
     return 0;
 }
 
-/* Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so. */
-static void restore_signals(void) {
-    sigset_t none;
-    for (int sig = 1; sig < NSIG; sig++)
-        signal(sig, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static _Noreturn void broken(const struct err *why) {
     struct wire_out o;
     struct err e;
@@ -118,7 +109,7 @@ _Noreturn void command_main(struct wire_in *in) {
         dprintf(2, "cloche: cannot change to %s: %s\n", c.directory, strerror(errno));
         _exit(EXIT_CANNOT);
     }
-    restore_signals();
+    signals_reset(); /* Python ignores SIGPIPE and SIGXFSZ */
     close_range(3, ~0u, 0);
     environ = c.env; /* whose PATH is the one to look in */
     execvp(c.args[0], c.args);

@@ -15,6 +15,7 @@ import pytest
 from harness import (
     DEADLINE_S,
     LONG,
+    Caller,
     Deadline,
     Engine,
     clean_env,
@@ -191,6 +192,21 @@ def test_environment_holds_nothing_of_the_host(engine: Engine) -> None:
     assert done.returncode == 0
     assert b"s3cret" not in done.stdout
     assert b"CLOCHE" not in done.stdout
+
+
+def test_signals_that_the_engine_was_started_without(tmp_path: Path) -> None:
+    """As with nohup, or in the background of a script."""
+    caller = Caller(before=("env", "--ignore-signal=HUP,INT,QUIT,USR1"))
+    engine = Engine(tmp_path, "--profiles", "base", caller=caller)
+    try:
+        code = (
+            "import signal\n"
+            "print([s.name for s in signal.Signals if signal.getsignal(s) is signal.SIG_IGN])"
+        )
+        assert engine.execute(code).stdout == b"['SIGPIPE', 'SIGXFSZ']\n"
+        engine.stop()
+    finally:
+        engine.kill()
 
 
 def test_standard_input(engine: Engine) -> None:
