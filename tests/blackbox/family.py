@@ -16,7 +16,7 @@ from typing import Any
 
 from client import Client, Outcome
 from harness import Engine, eventually
-from host import Process, descendants, read_process
+from host import Process, descendants, is_first, namespace_pids, read_process
 
 # Profiles whose imports take no time: the tests are about processes, not about libraries.
 QUICK: dict[str, Any] = {
@@ -46,16 +46,6 @@ def write_config(directory: Path, profiles: dict[str, Any], **settings: Any) -> 
 # ---------------------------------------------------------------------------- who is who
 
 
-def namespace_pids(pid: int) -> list[int]:
-    """The process's pids from the host's namespace inwards."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
-    except OSError:
-        return []
-    found = re.search(r"^NSpid:\s+(.*)$", status, re.MULTILINE)
-    return [int(word) for word in found[1].split()] if found else []
-
-
 def words(pid: int) -> list[str]:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
@@ -80,7 +70,9 @@ class Family:
         return [
             p
             for p in self.everyone
-            if p.ppid in wardens and words(p.pid)[1:3] == ["nurse", str(profile)]
+            if p.ppid in wardens
+            and words(p.pid)[1:3] == ["nurse", str(profile)]
+            and is_first(p.pid)  # and not the one that gives birth to it
         ]
 
     def _below(self, profile: int) -> list[tuple[Process, list[int]]]:
@@ -273,6 +265,7 @@ def at_rest(engine: Engine) -> dict[str, Any]:
 
 
 def come_to_rest(engine: Engine) -> dict[str, Any]:
+    assert eventually(engine.is_full), engine.info()
     last: dict[str, Any] = {}
     same = 0
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from client import DEADLINE_S, ROOT, Client, Outcome
-from host import Process, cgroup_dirs, descendants, descriptors, is_alive, mounts
+from host import Process, cgroup_dirs, descendants, descriptors, is_alive, is_first, mounts
 
 PYTHON = "/usr/bin/python3"  # the yardstick; python3 in PATH may be a wrapper
 START_DEADLINE_S = 300.0  # the data profile imports much, and the machine may be busy
@@ -314,10 +314,12 @@ class Engine:
         return Client(self.socket)
 
     def nurseries(self) -> list[int]:
-        """Those that are born. A child of the warden has its name until it executes another."""
+        """Those that are born. A child of the warden has its name until it executes another, and
+        what gives birth to a nursery is its brother for a while."""
         found = self.remember()
         wardens = {p.pid for p in found if p.role == "cloche-warden"}
-        return sorted(p.pid for p in found if p.role == "cloche-nursery" and p.ppid in wardens)
+        mine = [p.pid for p in found if p.role == "cloche-nursery" and p.ppid in wardens]
+        return sorted(filter(is_first, mine))
 
     def info(self) -> dict[str, Any]:
         with self.raw() as client:
@@ -384,8 +386,18 @@ class Engine:
             "warden mounts": dict(inside),
         }
 
+    def is_full(self) -> bool:
+        """Whether every pool has what it wants, as far as there is room for it."""
+        info = self.info()
+        pools = [p for p in info["profiles"] if p["state"] != "broken"]
+        if any(p["making"] or p["queued"] for p in pools):
+            return False
+        is_all = all(p["ready"] >= p["pool"] for p in pools)
+        return is_all or bool(info["sandboxes"] >= info["max_sandboxes"])
+
     def settle(self) -> None:
         """Remembers the footprint at rest: the pool is full and nothing is being taken down."""
+        assert eventually(self.is_full), f"the pools are not filled: {self.info()}"
         last: dict[str, Any] = {}
         same = 0
 

@@ -60,6 +60,21 @@ def descendants(pid: int) -> list[Process]:
     return found
 
 
+def namespace_pids(pid: int) -> list[int]:
+    """The process's pids from the host's namespace inwards."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return []
+    found = re.search(r"^NSpid:\s+(.*)$", status, re.MULTILINE)
+    return [int(word) for word in found[1].split()] if found else []
+
+
+def is_first(pid: int) -> bool:
+    """Whether it is the init of a pid namespace of its own."""
+    return namespace_pids(pid)[1:][-1:] == [1]
+
+
 def environment(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/environ").read_text(errors="replace")

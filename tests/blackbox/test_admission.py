@@ -183,7 +183,8 @@ def test_programs_wait_for_memory(start_service: Starter) -> None:
         waits.send(hello)
         assert eventually(lambda: metric(service, "queue_length") == 1)
         assert charged_mb(service) > 200, "measured, not promised"
-        assert metric(service, "pool_ready") == 2, "it is not a sandbox that is missing"
+        full = eventually(lambda: metric(service, "pool_ready") == 2)
+        assert full and metric(service, "queue_length") == 1, "it is not a sandbox that is missing"
         runs.reset()
         reply = waits.reply()
         assert reply.json["stdout"] == "1\n" and reply.json["usage"]["queue_ms"] > 0
@@ -193,6 +194,7 @@ def test_programs_wait_for_memory(start_service: Starter) -> None:
 def test_memory_that_does_not_come_is_a_503(start_service: Starter) -> None:
     options = ("--memory-budget-mb", "220", "--queue-ms", "3000", "--queue-max", "1")
     service = start_service(*BUDGET, *options)
+    service.settle()  # nobody waits for a sandbox, and one that is missing is not what is told
     hello = post("/v1/execute", {"code": "print(1)", "timeout_ms": 60000})
     with Raw(service) as runs:
         runs.send(post("/v1/execute/stream", {"code": GREEDY, **LARGE})).until(b"up")

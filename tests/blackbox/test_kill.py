@@ -167,7 +167,7 @@ def test_supervisor_and_warden_die_together(
     doomed.process.kill()
     assert eventually(lambda: not any(is_alive(p) for p in doomed.known)), "it was outlived"
     start_engine("--profiles", "base")
-    assert not doomed.own_cgroups()
+    assert eventually(lambda: not doomed.own_cgroups()), "another engine may be at it as well"
     heir = Engine(doomed.socket.parent, "--profiles", "base")  # over the stale socket
     heir.stop()
     doomed.check_gone()
@@ -207,10 +207,9 @@ def test_programs_submitted_while_there_is_no_zygote_are_answered(quick: Engine)
 def test_programs_that_wait_survive_the_death_of_the_nursery(quick: Engine) -> None:
     """They had no sandbox yet, so nothing of theirs was touched."""
     for _ in range(ROUNDS):
-        nursery = one(lambda: Family(quick).nursery(1))
-        kill(nursery)
-        assert eventually(lambda: not is_alive(nursery))
-        eventually(lambda: profile_state(quick, "tiny") != "ready", seconds=1.0)
+        before = nursery_restarts(quick)
+        kill(one(lambda: Family(quick).nursery(1)))
+        assert eventually(lambda: nursery_restarts(quick) > before)  # and gave up what was ready
         outcomes = []
         clients = [quick.raw() for _ in range(20)]
         for number, client in enumerate(clients):
@@ -222,6 +221,5 @@ def test_programs_that_wait_survive_the_death_of_the_nursery(quick: Engine) -> N
         assert ends == ["ok"] * 20, ends
 
 
-def profile_state(engine: Engine, name: str) -> str:
-    states = {p["name"]: p["state"] for p in engine.info()["profiles"]}
-    return str(states[name])
+def nursery_restarts(engine: Engine) -> int:
+    return int(engine.info()["restarts"]["nurseries"])

@@ -214,9 +214,8 @@ def test_a_reload_adds_removes_and_changes_them(start_live: Starter, place: Path
 
 def test_they_come_back_and_leave_the_rest_alone(start_live: Starter, place: Path) -> None:
     service = Changing(start_live, place).service
-    lean, twin = sorted(
-        service.nurseries(), key=lambda pid: Path(f"/proc/{pid}").stat().st_ctime_ns
-    )
+    age = {p.pid: p.started for p in service.remember()}
+    lean, twin = sorted(service.nurseries(), key=lambda pid: age[pid])
     os.kill(twin, signal.SIGKILL)
     assert execute(service, "print(1)").json["stdout"] == "1\n"
     assert eventually(lambda: service.drain() and twin not in service.nurseries())

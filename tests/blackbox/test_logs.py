@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from family import kill
 from harness import Service, clean_env, eventually, failed, run_cli
 from raw_http import Raw, ask, execute, request, server_pid
 
@@ -79,8 +80,8 @@ def test_every_process_writes_json(start_service: Callable[..., Service]) -> Non
     service = start_service(*JSON_LOG, "--log-level", "debug", "--cgroup", "none")
     os.kill(server_pid(service), signal.SIGKILL)
     for process in service.remember():
-        if process.role == "cloche-nursery":
-            os.kill(process.pid, signal.SIGKILL)
+        if process.role == "cloche-nursery":  # with the first of them its sandboxes go
+            kill(process)
     said = {"warden", "server", "serve"}
     assert execute(service, "1").status == 200
     assert eventually(lambda: said <= {event["process"] for event in objects(service)})

@@ -91,14 +91,14 @@ def test_restarts_are_counted(start_service: Callable[..., Service]) -> None:
 
     def ran() -> bool:
         try:
-            return bool(execute(service, "print(1)", timeout_ms=30000).json["stdout"] == "1\n")
+            return bool(execute(service, "print(1)").json.get("stdout") == "1\n")
         except (Closed, OSError):  # whoever accepted it was dying
             return False
 
     def runs() -> bool:
         return bool(eventually(ran))
 
-    os.kill(process(service, "cloche-nursery"), signal.SIGKILL)
+    os.kill(service.nurseries()[0], signal.SIGKILL)
     assert eventually(lambda: restarts(service)["nursery"] == 1)
     assert runs()
     os.kill(process(service, "cloche-server"), signal.SIGKILL)

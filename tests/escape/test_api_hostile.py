@@ -290,6 +290,7 @@ def test_of_the_audit_log_a_full_disk_takes_one_line(tmp_path: Path) -> None:
 def test_no_more_processes_and_back(start_service: Callable[..., Service]) -> None:
     """Sandboxes cannot be made: a 503 that says so, and then they can again."""
     service = start_service("--profiles", "base", "--queue-ms", "2000")
+    service.settle()
     family = descendants(service.process.pid)
     makers = [p.pid for p in family if p.role == "cloche-nursery" or p.role.startswith("python")]
     limits = {pid: resource.prlimit(pid, resource.RLIMIT_NPROC) for pid in makers}
