@@ -119,10 +119,11 @@ class Caller:
         return [*self.before, self.program or cloche_bin(), *words]
 
     def environment(self) -> dict[str, str]:
-        return clean_env(**self.env)
+        return clean_env(**{"CLOCHE_TIMEOUT_MS": "60000", **self.env})  # it may be busy
 
 
 OURSELVES = Caller()
+AS_USUAL = Caller(env={"CLOCHE_TIMEOUT_MS": ""})  # programs have the two seconds of the default
 
 
 def run_cli(

@@ -201,7 +201,7 @@ def test_a_client_that_goes_away_ends_its_programs(service: Service) -> None:
 
 def test_a_client_that_goes_away_may_leave_its_programs_running(service: Service) -> None:
     before = {f["file_id"] for f in get(service.port, "/v1/files").json["files"]}
-    code = "import time\ntime.sleep(0.5)\nn = open('late', 'w').write('x')"
+    code = "import time\ntime.sleep(2)\nn = open('late', 'w').write('x')"
     items = [{"code": "1"}, {"code": code, "timeout_ms": 60000, "on_disconnect": "continue"}]
     with Stream(service.port, "POST", "/v1/execute/batch", {"items": items}) as stream:
         assert next(stream.lines())["index"] == 0

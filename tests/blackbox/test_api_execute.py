@@ -472,7 +472,7 @@ def test_info_tells_the_limits(service: Service) -> None:
     }
     assert set(info["defaults"]) == set(info["maxima"]) == names
     defaults = info["defaults"]
-    assert (defaults["timeout_ms"], defaults["cpu_seconds"]) == (2000, 5)
+    assert (defaults["timeout_ms"], defaults["cpu_seconds"]) == (60000, 5)
     assert (defaults["memory_mb"], defaults["output_bytes"]) == (256, 1000000)
     assert info["version"] == get(service.port, "/health").json["version"]
     assert info["files"] == {"max_mb": 100, "ttl_seconds": 3600}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness import Service, eventually
+from harness import AS_USUAL, Service, eventually
 from http_client import (
     FORM,
     JSON,
@@ -327,9 +327,15 @@ def test_stdin_is_read(service: Service) -> None:
     assert execute(service.port, code, stdin=text)["stdout"] == "'\\xe4' 300000\n"
 
 
-def test_two_seconds_are_the_default(service: Service) -> None:
-    result = execute(service.port, SLEEP)
-    assert result["timed_out"] and result["duration_ms"] >= 2000
+def test_two_seconds_are_the_default(tmp_path: Path) -> None:
+    service = Service(tmp_path, "--profiles", "base", caller=AS_USUAL)
+    try:
+        assert get(service.port, "/v1/info").json["defaults"]["timeout_ms"] == 2000
+        result = execute(service.port, SLEEP)
+        assert result["timed_out"] and result["duration_ms"] >= 2000
+        service.stop()
+    finally:
+        service.kill()
 
 
 def test_the_checks_have_an_order(service: Service) -> None:

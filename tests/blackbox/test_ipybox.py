@@ -455,7 +455,7 @@ def test_a_hostile_module_spoils_nothing_but_its_answer(
 
 
 def test_a_module_that_never_ends_is_given_up(start_live: Any) -> None:
-    service = start_live("--profiles", "base", "--live-timeout-ms", "500")
+    service = start_live("--profiles", "base", "--live-timeout-ms", "4000")
     put(service, "endless.py", b"while True: pass")
     assert modules(service, "endless").status == 504
     assert modules(service, "json").status == 200

@@ -107,7 +107,7 @@ def test_idle_kernels_are_culled(start_live: Starter) -> None:
 
 
 def test_a_cell_has_the_time_that_is_set(start_live: Starter) -> None:
-    jupyter = Jupyter(start_live("--profiles", "base", "--jupyter-timeout-s", "1").port)
+    jupyter = Jupyter(start_live("--profiles", "base", "--jupyter-timeout-s", "3").port)
     with jupyter.open() as kernel:
         assert kernel.run("while True: pass").reply["ename"] == "KeyboardInterrupt"
         assert kernel.ok("'on'").result == "'on'"

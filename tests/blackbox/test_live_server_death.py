@@ -229,7 +229,7 @@ def test_an_interrupt_reaches_it(service: LiveService) -> None:
 
 def test_its_time_is_still_counted(service: LiveService) -> None:
     shell = make(service)
-    it = Running(shell, GATE, timeout_ms=1500).until("begun")
+    it = Running(shell, GATE, timeout_ms=4000).until("begun")
     kill_server(service)
     assert it.come_back().end()["status"] == "timeout"
 

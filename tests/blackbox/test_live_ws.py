@@ -326,7 +326,7 @@ def test_the_sandboxs_end_closes_with_the_reason(sandbox: Sandbox) -> None:
 
 
 def test_the_time_that_is_up_closes_it_too(live_service: LiveService) -> None:
-    with live(live_service, ttl_seconds=1) as sandbox, sandbox.connect() as ws:
+    with live(live_service, ttl_seconds=3) as sandbox, sandbox.connect() as ws:
         closed = ws.frame()
         assert closed.code == 1001 and b"ttl_seconds" in closed.payload
 

@@ -86,7 +86,10 @@ def test_a_profile_is_added_and_removed(reloadable: Reloadable) -> None:
 
 
 def test_a_changed_profile_is_changed_and_running_programs_go_on(reloadable: Reloadable) -> None:
-    code = "import sys, time, one\nprint('up', flush=True)\ntime.sleep(3)\nprint(one.name)"
+    go = reloadable.site / "go"
+    code = "import os, time, one\nprint('up', flush=True)\n" + (
+        f"while not os.path.exists({str(go)!r}): time.sleep(0.01)\nprint(one.name)"
+    )
     body = {"code": code, "profile": "mine", "timeout_ms": 60000}
     old = reloadable.nurseries()
     with Raw(reloadable.service) as raw:
@@ -102,6 +105,7 @@ def test_a_changed_profile_is_changed_and_running_programs_go_on(reloadable: Rel
         assert result["stdout"] == "True False\n"
         assert result["error"]["name"] == "ModuleNotFoundError", "a ready sandbox of before is gone"
         assert len(set(reloadable.nurseries()) & set(old)) == 2, "the old one has a program"
+        go.touch()
         raw.until(b"one")
         raw.until(b'"status":"ok"')
     assert eventually(lambda: len(reloadable.nurseries()) == 2)

@@ -1,6 +1,6 @@
 """Both streams at once, as fast as it goes, until the clock ends it.
 
-#! timeout_ms=1500 output_bytes=100000
+#! timeout_ms=3000 output_bytes=100000
 #? status=timeout stdout_truncated=True stderr_truncated=True
 """
 

@@ -1,7 +1,7 @@
 """A child stops and continues the program for ever: its parent, outside, must not be kept busy.
 
-#! timeout_ms=2000
-#? status=timeout limit_hit=time
+#! timeout_ms=60000 cpu_seconds=2
+#? status=killed limit_hit=cpu
 """
 
 import os
