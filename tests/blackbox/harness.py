@@ -423,7 +423,8 @@ class Engine:
             now = self.footprint()
             return now == before
 
-        if not eventually(same, seconds=30.0):
+        # Sooner than a forgotten program would end by itself, later than a ping finds nobody.
+        if not eventually(same, seconds=50.0):
             changed = {k: (before[k], now[k]) for k in before if before[k] != now[k]}
             raise AssertionError(f"leak (before, now): {changed}\n{self.text()[-2000:]}")
 
