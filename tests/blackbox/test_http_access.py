@@ -549,7 +549,7 @@ def test_any_site_when_asked_for(start_service: Callable[..., Service]) -> None:
 
 
 def test_sigterm_lets_a_program_finish(start_doomed: Callable[..., Service]) -> None:
-    service = start_doomed(*QUICK)
+    service = start_doomed(*QUICK, "--drain-s", "60")
     with Raw(service) as stream, Raw(service) as plain:
         stream.send(post("/v1/execute/stream", {"code": WAITS, "timeout_ms": 60000}))
         plain.send(post("/v1/execute", {"code": WAITS, "timeout_ms": 60000}))
