@@ -10,13 +10,15 @@
 #include "engine/sealed.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define MAX_KERNELS 64
 #define FAIL_MAX    3
 #define RETRY_NS    200000000u
-#define HUNG_UP_NS  100000000u
+#define HUNG_UP_NS  2000000000u
 #define TIRED_NS    5000000u
 #define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
 #define INLINE_MAX  (WIRE_MAX - 64)
@@ -238,7 +240,9 @@ static void give_up(struct kernel *k, const char *why) {
     kernel_kill(k);
 }
 
-/* One that dies hangs up as well, and its end is told soon. */
+static const char hung_up[] = "it closed its connection to cloche";
+
+/* One that dies hangs up as well, and its end is told soon, as soon as the machine lets it be. */
 static void on_hung_up(void *owner) {
     struct kernel *k = owner;
     loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
@@ -371,8 +375,8 @@ static void on_retry(struct timer *t) {
     struct kernel *k = t->arg;
     if (k->process.state == PROCESS_NONE)
         start(k);
-    else if (k->process.ctl->gone)
-        give_up(k, "it closed its connection to cloche");
+    else if (k->process.ctl->gone && k->state != KERNEL_ENDING)
+        give_up(k, hung_up);
 }
 
 static void on_end(void *owner, int status, const char *why) {
@@ -389,6 +393,8 @@ static void on_end(void *owner, int status, const char *why) {
     k->state = KERNEL_STARTING;
     k->execution_count = 0;
     kernel_fail_queries(k, &e);
+    if (k->broken == hung_up && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+        k->broken = NULL; /* it had died before we killed it */
     if (k->running)
         cell_killed(k->running, status, why ? why : k->broken);
     k->broken = NULL;

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from client import MESSAGES
+from family import Family, one
 from harness import LiveService, eventually
 from hostile import HELPER, Program, fits
 from live import Box, Client, error
@@ -141,6 +144,31 @@ def test_a_kernel_that_wants_answers_and_never_reads(box: Box) -> None:
     code = "while True: say({'ev': 'x', 'go': 1})"
     result = box.run(code, timeout_ms=20000)
     assert result["status"] == "killed" and "does not listen" in result["error"]["value"]
+
+
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        ("while True: say({'ev': 'x', 'go': 1})", "does not listen"),
+        ("os._exit(7)", "status 7"),
+        ("os.kill(os.getpid(), 11)", "signal 11"),
+    ],
+)
+def test_a_death_that_is_told_late(
+    live_service: LiveService, box: Box, code: str, words: str
+) -> None:
+    """The warden tells it; that the kernel hung up is heard before, and is not the reason."""
+    with box.stream(f"import os\ninput()\n{code}") as events:
+        events.until("input")
+        warden = one(lambda: Family(live_service).warden())
+        os.kill(warden.pid, signal.SIGSTOP)
+        try:
+            box.do("/stdin", value="")
+            eventually(lambda: False, seconds=2.5)  # longer than one that hung up may go on
+        finally:
+            os.kill(warden.pid, signal.SIGCONT)
+        end = events.until("end").data
+    assert end["status"] == "killed" and words in end["error"]["value"], end
 
 
 def test_others_are_served_while_a_kernel_shouts(box: Box) -> None:
