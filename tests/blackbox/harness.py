@@ -8,6 +8,7 @@ replaced. `Engine.run` and `Engine.cli` go through the command line; `Engine.exe
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -59,6 +60,15 @@ def eventually(check: Callable[[], Any], seconds: float = DEADLINE_S, step_s: fl
         if value or deadline.over:
             return value
         select.select([], [], [], step_s)
+
+
+def turns(least: int, is_enough: Callable[[], bool]) -> Iterator[int]:
+    """So many, and more until it is enough: of two that race, one may run alone for a while."""
+    deadline = Deadline()
+    for turn in itertools.count():
+        if turn >= least and (is_enough() or deadline.over):
+            return
+        yield turn
 
 
 # ---------------------------------------------------------------------------- the command line

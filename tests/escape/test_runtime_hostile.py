@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from harness import LiveService
+from harness import LiveService, turns
 from http_client import FORM, JSON, Reply, ask, part, post
 
 PLACE = "/workspace/se"
@@ -133,8 +133,8 @@ def test_a_directory_that_becomes_a_link_meanwhile(port: int) -> None:
     swaps.start()
     while "begun" not in run(port, "ls"):
         pass
-    seen = set()
-    for turn in range(TURNS):
+    seen: set[int] = set()
+    for turn in turns(TURNS, lambda: 200 in seen):
         reply = ask(port, "GET", f"{PLACE}/readfile/s/d/passwd?turn={turn}")
         assert b"root:" not in reply.body
         seen.add(reply.status)
