@@ -328,6 +328,7 @@ def test_executions_of_a_kernel_come_one_after_the_other(box: Box) -> None:
         kernel = box.get()["kernels"][0]
         assert (kernel["state"], kernel["execution_id"]) == ("busy", events.id)
         box.do("/stdin", value="")
+        events.until("end")  # or our leaving would interrupt it
     results = [connection.reply().json for connection in waiting]
     assert [r["text"] for r in results] == [str(list(range(n + 1))) for n in range(1, 6)]
     assert [r["execution_count"] for r in results] == [2, 3, 4, 5, 6]
