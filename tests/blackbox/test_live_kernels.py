@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import LiveService
+from harness import LiveService, eventually
 from live import Box, Client, error
 
 SLEEP = "import time\nprint('runs', flush=True)\ntime.sleep(1000)"
@@ -219,10 +219,12 @@ def test_a_kernel_that_dies_between_executions(box: Box) -> None:
         "threading.Thread(target=lambda: (os.read(r, 1), os._exit(1))).start()"
     )
     box.run("_ = os.write(w, b'x')")  # it may live to tell, or not
-    for _ in range(1000):
+
+    def is_another() -> bool:
         found = box.get("/kernels")["kernels"][0]
-        if found["restarts"] and found["state"] == "idle":
-            break
+        return bool(found["restarts"] and found["state"] == "idle")
+
+    assert eventually(is_another)
     assert box.run("'x' in globals()")["text"] == "False"
     assert box.text("open('kept').read()") == "'here'"
 
