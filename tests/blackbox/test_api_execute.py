@@ -344,13 +344,13 @@ def test_a_stream_that_was_cut_can_be_resumed(service: Service, way: str) -> Non
     with Stream(service.port, "POST", "/v1/execute/stream", body) as stream:
         execution = stream.reply.header("x-execution-id")
         assert execution
-        assert next(stream.events()).data["data"] == "0\n"
+        assert next(stream.events()).data["data"].startswith("0\n")
     seen = []
     path = f"/v1/executions/{execution}/events"
     with Stream(service.port, "GET", path) as stream:  # and this one breaks off too
         for event in stream.events():
             seen.append(event)
-            if len(seen) == 4:
+            if len(seen) == 2:  # all that it says may have come at once
                 break
     last = seen[-1].id
     if way == "query":
