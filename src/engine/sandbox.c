@@ -150,6 +150,13 @@ static void on_req(struct chan *c, struct wire_in *in) {
 }
 
 /* Init is gone, and with it everything in the sandbox; the warden's word follows. */
+static void tell_end(const struct sandbox *s) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_END);
+    wire_put_u64(&o, s->id);
+    chan_send(&s->engine->warden, &o);
+}
+
 static void on_req_gone(struct chan *c, const struct err *why) {
     struct sandbox *s = c->arg;
     (void)why;
@@ -157,6 +164,8 @@ static void on_req_gone(struct chan *c, const struct err *why) {
         pool_failed(s->pool, "init died before the kernel was ready");
     if (s->state != SANDBOX_BUSY)
         sandbox_end(s);
+    else
+        tell_end(s); /* init need not be dead: it may be we who could not go on; W_GONE follows */
 }
 
 static void on_deadline(struct timer *t) {
@@ -309,10 +318,7 @@ void sandbox_end(struct sandbox *s) {
     loop_timer_stop(s->engine->loop, &s->deadline);
     budget_settle(s);
     s->guest = NULL;
-    struct wire_out o;
-    wire_begin(&o, WIRE_W_END);
-    wire_put_u64(&o, s->id);
-    chan_send(&s->engine->warden, &o);
+    tell_end(s);
     /* No descriptor of ours keeps its memory alive. */
     chan_done(&s->ctl);
     chan_done(&s->req);
