@@ -222,8 +222,7 @@ static void on_timer(struct timer *t) {
     uint64_t now = now_ns();
     struct err e;
     if (l->state == LIVE_WAITING || l->state == LIVE_STAGING) {
-        err_user(&e, "queue_timeout", "no sandbox of profile %s was free within %u ms", l->profile,
-                 l->engine->config.queue_ms);
+        pool_late(l->pool, &l->guest, &e);
         live_fail(l, &e);
     } else if (l->expires_ns && now >= l->expires_ns) {
         live_end(l, "its time was up (ttl_seconds)", NULL, NULL);

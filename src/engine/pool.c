@@ -140,6 +140,26 @@ void pool_dispatch(struct profile_pool *p) {
     }
 }
 
+void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e) {
+    struct engine *g = p->engine;
+    const char *profile = p->config->name;
+    uint32_t ms = g->config.queue_ms;
+    if (p->ready && !budget_lets(g, who->limits, who->files_bytes))
+        err_user(e, "memory_budget", "the machine had no memory for it within %u ms", ms);
+    else if (p->state == PROFILE_STARTING)
+        err_user(e, "queue_timeout", "profile %s is still starting, and was not ready within %u ms",
+                 profile, ms);
+    else if (room(g) == 0)
+        err_user(e, "queue_timeout",
+                 "all %u sandboxes that there may be (--max-sandboxes) are in use, and none of "
+                 "profile %s was free within %u ms",
+                 g->config.max_sandboxes, profile, ms);
+    else
+        err_user(e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s", profile,
+                 ms, *p->last_failure && p->failures ? ": " : "",
+                 p->failures ? p->last_failure : "");
+}
+
 void pool_freed(struct engine *g) {
     unsigned n = g->config.nprofiles;
     g->turn = (g->turn + 1) % n;

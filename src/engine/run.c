@@ -173,26 +173,12 @@ static void kill_program(struct run *r, enum run_end end) {
     }
 }
 
-static void waited_too_long(const struct run *r, struct err *e) {
-    const struct profile_pool *p = r->pool;
-    uint32_t ms = r->engine->config.queue_ms;
-    if (p->ready && !budget_lets(r->engine, &r->req.limits, r->req.files_bytes))
-        err_user(e, "memory_budget", "the machine had no memory for it within %u ms", ms);
-    else if (p->state == PROFILE_STARTING)
-        err_user(e, "queue_timeout", "profile %s is still starting, and was not ready within %u ms",
-                 p->config->name, ms);
-    else
-        err_user(e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s",
-                 p->config->name, ms, *p->last_failure && p->failures ? ": " : "",
-                 p->failures ? p->last_failure : "");
-}
-
 static void on_timer(struct timer *t) {
     struct run *r = t->arg;
     struct err e;
     switch (r->state) {
     case RUN_QUEUED:
-        waited_too_long(r, &e);
+        pool_late(r->pool, &r->guest, &e);
         leave_queue(r);
         close_run(r, &e);
         return;

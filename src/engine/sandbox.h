@@ -123,6 +123,8 @@ void pool_freed(struct engine *g);
 void pool_forget(struct sandbox *s);
 /* A guest left the queue without a sandbox: what was made for it is too much now. */
 void pool_trim(struct profile_pool *p);
+/* Why it had to wait for longer than anybody may. */
+void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e);
 
 /* budget.c: the machine's memory. The first counts the files, and refuses what will never fit. */
 int budget_check(const struct engine *g, const struct config_limits *l,

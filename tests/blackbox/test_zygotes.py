@@ -224,7 +224,7 @@ def test_waiting_too_long_is_an_error(start: Starter) -> None:
     holders = [Held(engine, "tiny") for _ in range(4)]
     outcome = run(engine, "print(1)")
     assert outcome.error is not None and outcome.error["kind"] == "queue_timeout"
-    assert outcome.error["retryable"]
+    assert "all 4 sandboxes" in outcome.error["message"] and outcome.error["retryable"]
     assert tiny(engine)["queued"] == 0
     for held in holders:
         held.release("done")
