@@ -65,6 +65,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20};
     o->engine->on_bill = on_bill;
     o->engine->bill_arg = a;
+    o->engine->on_command = command_over;
+    o->engine->command_arg = a;
     o->engine->heir =
         (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
     if (api_reload(a, e) < 0)

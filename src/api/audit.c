@@ -71,11 +71,14 @@ void audit_write(struct audit *a, const struct audit_line *l) {
         jw_strn(&j, l->code->text, l->code->len);
     }
     jw_key_str(&j, "status", l->status);
-    jw_key_str(&j, "profile", l->receipt->profile);
-    jw_key_real(&j, "cpu_ms", l->receipt->cpu_ms);
+    jw_key_str(&j, "profile", l->profile);
+    if (l->receipt)
+        jw_key_real(&j, "cpu_ms", l->receipt->cpu_ms);
+    else
+        jw_key_null(&j, "cpu_ms");
     jw_key(&j, "denied");
     jw_array(&j);
-    for (unsigned i = 0; i < l->receipt->ndenied; i++)
+    for (unsigned i = 0; l->receipt && i < l->receipt->ndenied; i++)
         jw_str(&j, l->receipt->denied[i].op);
     jw_array_end(&j);
     jw_object_end(&j);

@@ -1,6 +1,7 @@
 #pragma once
-/* The audit log: one JSON line for each execution: who, when, which code (its hash), how it ended,
- * what was denied. Append only. The code itself is in it only where the operator wants that. */
+/* The audit log: one JSON line for each execution and each command: who, when, which code (its
+ * hash), how it ended, what was denied. Append only. The code itself is in it only where the
+ * operator wants that. */
 
 #include "engine/engine.h"
 
@@ -13,9 +14,9 @@ void audit_code(struct audit_code *to, const char *code, size_t len, bool keep);
 void audit_code_done(struct audit_code *c);
 
 struct audit_line {
-    const char *execution, *request, *tenant, *key, *status;
+    const char *execution, *request, *tenant, *key, *status, *profile;
     const struct audit_code *code;
-    const struct run_receipt *receipt;
+    const struct run_receipt *receipt; /* NULL: a command's, which has none */
 };
 struct audit {
     int fd;   /* owned; -1: there is no log */

@@ -230,6 +230,7 @@ void do_command_pty(struct call *c) {
     q.argv = argv_of(cmd ? cmd : usual);
     q.shown = xstrdup(cmd ? cmd : "a shell");
     q.cwd = xstrdup(cwd ? cwd : "/workspace");
+    command_asked_by(&q, c);
     const struct command_callbacks cb = callbacks(t);
     if (command_new(l, &q, &cb, &t->command, &e) < 0) {
         command_request_done(&q);

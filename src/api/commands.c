@@ -133,6 +133,28 @@ void command_inherit(void *arg, struct live *l, struct command *c, uint64_t numb
     command_call(c, &cb);
 }
 
+void command_asked_by(struct command_request *q, const struct call *c) {
+    memcpy(q->request, c->id, sizeof q->request);
+    memcpy(q->key, c->key_id, sizeof q->key);
+}
+
+/* Of a command that an earlier server started, only part of its line may be known. */
+void command_over(void *arg, const struct live *l, const struct command *c) {
+    struct api *a = arg;
+    const struct command_request *q = command_asked(c);
+    const char *line = q->request[0] ? q->shown : "";
+    struct audit_code code;
+    audit_code(&code, line, strlen(line), strcmp(a->config->http.audit_code, "on") == 0);
+    audit_write(&a->audit, &(struct audit_line){.execution = command_id(c),
+                                                .request = q->request,
+                                                .tenant = live_tenant(l),
+                                                .key = q->key,
+                                                .code = &code,
+                                                .status = command_status(c),
+                                                .profile = live_profile(l)});
+    audit_code_done(&code);
+}
+
 /* ---- the request ---- */
 
 static char **copy_list(const json_t *list, size_t *total) {
@@ -210,6 +232,7 @@ static struct task *start(struct call *c, struct live *l, struct problem *p) {
     const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
     t->api = c->api;
     t->goes_on = strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0;
+    command_asked_by(&q, c);
     if (command_new(l, &q, &cb, &t->command, &e) < 0) {
         *p = problem_of(&e);
         command_request_done(&q);

@@ -222,6 +222,7 @@ static void account(struct exec *x, const char *failed) {
                                                 .key = x->key_id,
                                                 .code = &x->code,
                                                 .status = receipt.status,
+                                                .profile = receipt.profile,
                                                 .receipt = &receipt});
 }
 

@@ -150,6 +150,7 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
                                                 .key = x->key_id,
                                                 .code = &x->code,
                                                 .status = t.status,
+                                                .profile = t.profile,
                                                 .receipt = &t});
 }
 

@@ -2,6 +2,8 @@
 
 #include "api/running.h"
 
+#include "api/commands.h"
+
 #include <stdlib.h>
 
 struct running {
@@ -37,6 +39,7 @@ void run_command(struct call *c, struct live *l, struct command_request *q,
     struct err e;
     w->call = c;
     w->then = then;
+    command_asked_by(q, c);
     if (guard_may_run(c->api->guard, c, &p) < 0) {
         call_problem(c, &p);
     } else if (command_new(l, q, &cb, &w->command, &e) < 0) {

@@ -305,6 +305,8 @@ static void over(struct command *c, enum command_status status) {
     struct live *l = c->live;
     live_said(l);
     live_changed(l);
+    if (l->engine->on_command)
+        l->engine->on_command(l->engine->command_arg, l, c);
     if (c->cb.on_done)
         c->cb.on_done(c->cb.arg, c);
     if (c->deleted)
@@ -477,6 +479,14 @@ const char *command_id(const struct command *c) {
     return c->id;
 }
 
+const struct command_request *command_asked(const struct command *c) {
+    return &c->req;
+}
+
+const char *command_status(const struct command *c) {
+    return status_words[c->status];
+}
+
 bool command_runs(const struct command *c) {
     return c->status == COMMAND_RUNNING;
 }
@@ -523,7 +533,7 @@ void command_json(const struct command *c, bool with_output, struct buf *to) {
     uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
     jw_object(&j);
     jw_key_str(&j, "id", c->id);
-    jw_key_str(&j, "status", status_words[c->status]);
+    jw_key_str(&j, "status", command_status(c));
     jw_key_str(&j, "cmd", c->req.shown);
     jw_key_str(&j, "cwd", c->req.cwd);
     jw_key_bool(&j, "terminal", c->req.rows > 0);

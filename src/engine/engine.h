@@ -74,6 +74,9 @@ struct engine {
     /* Processor time that a live sandbox has used outside of its executions; or NULL. */
     void (*on_bill)(void *arg, const char *payer, double cpu_seconds);
     void *bill_arg;
+    /* A command of a live sandbox is over, whoever waits for that; or NULL. */
+    void (*on_command)(void *arg, const struct live *l, const struct command *c);
+    void *command_arg;
     /* Once: all that an earlier server kept is here. Before that nobody may ask for it. */
     void (*on_settled)(void *arg);
     void *settled_arg;

@@ -195,11 +195,12 @@ struct command_request {
     char *env;        /* owned: JSON, besides the sandbox's; or NULL */
     char *stdin_data; /* owned, or NULL */
     size_t stdin_len;
-    bool stdin_open;        /* more may come (command_stdin) */
-    uint32_t timeout_ms;    /* 0: none */
-    uint64_t output_bytes;  /* kept of each stream; 0: the sandbox's */
-    uint32_t rows, columns; /* 0: no terminal */
-    bool stays;             /* when who sits at its terminal leaves: for command_stays only */
+    bool stdin_open;           /* more may come (command_stdin) */
+    uint32_t timeout_ms;       /* 0: none */
+    uint64_t output_bytes;     /* kept of each stream; 0: the sandbox's */
+    uint32_t rows, columns;    /* 0: no terminal */
+    bool stays;                /* when who sits at its terminal leaves: for command_stays only */
+    char request[40], key[24]; /* who asked for it, for on_command; "" after a server's death */
 };
 void command_request_done(struct command_request *q);
 
@@ -221,6 +222,9 @@ int command_new(struct live *l, struct command_request *q, const struct command_
 struct command *command_find(struct live *l, const char *id, struct err *e);
 struct command *command_next(struct live *l, const struct command *c);
 const char *command_id(const struct command *c);
+const struct command_request *command_asked(const struct command *c);
+/* running, exited, killed or timeout. */
+const char *command_status(const struct command *c);
 bool command_runs(const struct command *c);
 bool command_has_terminal(const struct command *c);
 bool command_stays(const struct command *c);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 from collections.abc import Iterator
@@ -21,6 +22,11 @@ ENDLESS = "echo begun; exec sleep 1000"
 def shell(live_service: LiveService) -> Iterator[Shell]:
     with shell_of(live_service, env={"SHARED": "sandbox", "OWN": "sandbox"}) as shell:
         yield shell
+
+
+def audited(service: LiveService) -> dict[str, dict[str, Any]]:
+    lines = (service.state / "audit.log").read_text().splitlines()
+    return {line["execution"]: line for line in map(json.loads, lines)}
 
 
 # ---------------------------------------------------------------------------- whole
@@ -506,3 +512,41 @@ def test_events_of_a_stream_end_once(shell: Shell) -> None:
         shell.port, "GET", f"{shell.url}/commands/{first[0].data['id']}/events", None, SSE
     ) as again:
         assert list(again.events()) == first
+
+
+# ---------------------------------------------------------------------------- the audit log
+
+
+def test_commands_are_in_the_audit_log(shell: Shell, live_service: LiveService) -> None:
+    """Who ran what, by its hash, and how it ended; with whatever the command was asked for."""
+    done = shell.command("echo needle; exit 3")
+    words = shell.command(["echo", "needle", "two"])
+    late = shell.command("sleep 1000", timeout_ms=100)
+    deleted = shell.start(ENDLESS)
+    assert shell.ask("DELETE", f"/commands/{deleted}").status == 204
+    with shell.terminal("echo needle; read x") as terminal:
+        terminal.type("x\n")
+        terminal.end()
+    assert soon(lambda: deleted in audited(live_service))
+    log = audited(live_service)
+    for id, line, status in [
+        (done["id"], "echo needle; exit 3", "exited"),
+        (words["id"], "echo needle two", "exited"),
+        (late["id"], "sleep 1000", "timeout"),
+        (deleted, ENDLESS, "killed"),
+        (terminal.id, "echo needle; read x", "exited"),
+    ]:
+        found = log[id]
+        assert found["status"] == status and found["profile"] == "base", found
+        assert found["code_sha256"] == hashlib.sha256(line.encode()).hexdigest()
+        assert found["code_bytes"] == len(line) and found["cpu_ms"] is None
+        assert found["request"].startswith("req_") and found["tenant"] == "default"
+        assert found["denied"] == [] and "code" not in found
+
+
+def test_bash_of_sessions_is_in_the_audit_log(live_service: LiveService) -> None:
+    path = "/v1/sessions/" + post(live_service.port, "/v1/sessions", {}).json["session_id"]
+    assert post(live_service.port, path + "/bash", {"cmd": "echo of a session"}).status == 200
+    assert ask(live_service.port, "DELETE", path).status == 204
+    hashes = [line["code_sha256"] for line in audited(live_service).values()]
+    assert hashlib.sha256(b"echo of a session").hexdigest() in hashes
