@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -65,6 +66,7 @@ void http_req_free(struct http_req *r) {
     ws_free(r->ws);
     free(r->path);
     free(r->query);
+    free(r->authority);
     free(r);
 }
 
@@ -89,7 +91,22 @@ static const char *split_query(struct http_req *r, char *at) {
     return NULL;
 }
 
+/* "http://host/path", as clients of a proxy send it, is "/path" (RFC 9112, 3.2.2); the host has to
+ * be the one of the header. */
+static void take_authority(struct http_req *r) {
+    static const char scheme[] = "http://";
+    if (strncasecmp(r->path, scheme, sizeof scheme - 1) != 0)
+        return;
+    const char *host = r->path + sizeof scheme - 1, *rest = host + strcspn(host, "/?");
+    struct buf path = BUF_INIT;
+    buf_addf(&path, "%s%s", *rest == '/' ? "" : "/", rest);
+    r->authority = strndup(host, (size_t)(rest - host));
+    free(r->path);
+    r->path = buf_take(&path);
+}
+
 static const char *split_uri(struct http_req *r) {
+    take_authority(r);
     char *query = strchr(r->path, '?');
     if (query) {
         *query++ = '\0';

@@ -97,6 +97,11 @@ static bool ends_at(const struct http_req *r, const char *method, const char *en
     return info && end == method + info->header_size;
 }
 
+static bool is_host(const struct http_req *r, const char *name) {
+    const char *host = http_header(r, MHD_HTTP_HEADER_HOST);
+    return host && strcasecmp(host, name) == 0;
+}
+
 const char *http_check_head(struct http_req *r, const char *method, const char *version) {
     struct head h = {.next = version + strlen(version) + LINE_END};
     if (r->uri != method + strlen(method) + 1 || version != r->uri + r->uri_len + 1)
@@ -118,6 +123,8 @@ const char *http_check_head(struct http_req *r, const char *method, const char *
         return "there is no Host header";
     if (h.encodings && strcmp(version, "HTTP/1.0") == 0)
         return "HTTP/1.0 has no Transfer-Encoding";
+    if (r->authority && !is_host(r, r->authority))
+        return "the request line and the Host header name different hosts";
     return r->wrong;
 }
 

@@ -52,6 +52,7 @@ struct http_req {
     char method[16];
     char *path;      /* owned, and the parameters behind it */
     char *query;     /* owned: as it came, or NULL */
+    char *authority; /* owned: the host that the request line names, or NULL */
     const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
     size_t uri_len;
     struct param {

@@ -160,12 +160,30 @@ BAD_LINES = {
     "no version": b"GET /health",
     "a version of its own": b"GET /health HTTX/1.1",
     "another server's address": b"GET http://example.com/health HTTP/1.1",
+    "an address with a user": b"GET http://localhost@localhost/health HTTP/1.1",
+    "an address without a host": b"GET http:///health HTTP/1.1",
+    "another scheme": b"GET ftp://localhost/health HTTP/1.1",
 }
 
 
 @pytest.mark.parametrize("shape", BAD_LINES)
 def test_bad_request_lines_are_refused(service: Service, shape: str) -> None:
     refused(service, BAD_LINES[shape] + b"\r\n" + HOST + b"\r\n" + HEALTH)
+
+
+@pytest.mark.parametrize("target", [b"http://localhost/health", b"HTTP://LocalHost/health?a=b"])
+def test_a_whole_address_is_its_path(service: Service, target: bytes) -> None:
+    """As clients send it who take the server for a proxy (RFC 9112, 3.2.2)."""
+    with Raw(service) as raw:
+        reply = raw.send(b"GET " + target + b" HTTP/1.1\r\n" + HOST + b"\r\n").reply()
+        assert reply.status == 200 and reply.json["status"] == "ok"
+        bare = raw.send(b"GET http://localhost HTTP/1.1\r\n" + HOST + b"\r\n").reply()
+        assert bare.status == 200 and bare.json["name"] == "cloche"
+
+
+def test_a_whole_address_is_held_to_the_same_names(service: Service) -> None:
+    head = b"GET http://page.example/v1/files HTTP/1.1\r\nHost: page.example\r\n\r\n"
+    assert ask(service, head).status == 421
 
 
 def test_a_space_in_the_path_is_not_served(service: Service) -> None:
