@@ -327,7 +327,27 @@ void files_put(struct call *c, const char *id, const char *path, files_done_fn *
     }
 }
 
+/* Who sends a part of a file, or a condition, would lose what is there to a plain PUT. */
+static const char *not_taken(const struct call *c) {
+    static const char *const names[] = {"Content-Range", "If-Match", "If-None-Match",
+                                        "If-Unmodified-Since"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (http_header(c->req, names[i]))
+            return names[i];
+    return NULL;
+}
+
 void do_sandbox_file_put(struct call *c) {
+    const char *header = not_taken(c);
+    if (header) {
+        struct problem p = {.status = 400,
+                            .code = "bad_header",
+                            .remediation = "leave it out, and send the whole file"};
+        snprintf(p.text, sizeof p.text,
+                 "PUT takes no %s: it replaces the whole file, whatever it is now", header);
+        call_problem(c, &p);
+        return;
+    }
     files_put(c, c->params[0], c->params[1], NULL);
 }
 

@@ -80,6 +80,22 @@ def test_a_mode_that_is_none_is_refused(box: Box, mode: str) -> None:
     assert box.get("f").status == 404
 
 
+@pytest.mark.parametrize(
+    "header, value",
+    [
+        ("Content-Range", "bytes 5-10/11"),
+        ("If-Match", '"other"'),
+        ("If-None-Match", "*"),
+        ("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"),
+    ],
+)
+def test_a_part_or_a_condition_replaces_nothing(box: Box, header: str, value: str) -> None:
+    assert box.put("f", b"what is there").status == 201
+    reply = ask(box.port, "PUT", box.at("f"), b"tail", {header: value})
+    assert code_of(reply) == (400, "bad_header") and header in reply.json["error"]["message"]
+    assert box.read("f") == b"what is there"
+
+
 NAMES = ["with space", "grün 文.txt", "a+b&c=d?e#f", "%41", "'\"\\", "x" * 255, "...", "-rf"]
 
 
