@@ -131,8 +131,9 @@ void state_print(const json_t *state, const char *where) {
     printf("cloche %s at %s\n", word(state, "version").text, where);
     print_since(state);
     printf("running     %lld, waiting %lld\n", number(state, "running"), number(state, "queued"));
-    printf("sandboxes   %lld of at most %lld, ready ones included\n", number(state, "sandboxes"),
-           number(state, "max_sandboxes"));
+    printf("sandboxes   %lld of at most %lld, ready ones included; live %lld\n",
+           number(state, "sandboxes"), number(state, "max_sandboxes"),
+           number(state, "live_sandboxes"));
     printf("executions  %lld; HTTP requests %lld\n", number(state, "executions"),
            number(state, "requests"));
     printf("memory      %.1f MiB in the server process\n",

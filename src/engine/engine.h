@@ -88,6 +88,8 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
 struct profile_pool *engine_live_pool(struct engine *g, const char *name);
 /* State for people and machines, as JSON. */
 unsigned live_count(const struct engine *g);
+/* Cells that run in them. */
+unsigned live_running(const struct engine *g);
 struct buf;
 void engine_state(const struct engine *g, struct buf *to);
 

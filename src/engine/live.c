@@ -543,6 +543,14 @@ unsigned live_count(const struct engine *g) {
     return n;
 }
 
+unsigned live_running(const struct engine *g) {
+    unsigned n = 0;
+    for (const struct live *l = g->lives; l; l = l->next)
+        for (const struct kernel *k = l->kernels; k; k = k->next)
+            n += k->running != NULL;
+    return n;
+}
+
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l) {
     struct live *next = l ? l->next : g->lives;
     while (next &&

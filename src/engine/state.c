@@ -49,9 +49,9 @@ uint64_t state_resident_bytes(void) {
 
 void state_put(struct jw *j, const struct engine *g) {
     const struct engine_about *a = &g->about;
-    unsigned running = 0, queued = 0;
+    unsigned running = live_running(g), queued = 0;
     for (const struct sandbox *s = g->sandboxes; s; s = s->next)
-        running += s->state == SANDBOX_BUSY;
+        running += s->state == SANDBOX_BUSY && !s->pool->config->live;
     for (unsigned i = 0; i < g->config.nprofiles; i++)
         queued += g->pools[i].queue.n;
     jw_key_real(j, "started", a->started);

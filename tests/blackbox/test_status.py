@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import Engine, Service, clean_env, eventually, failed, run_cli
+from harness import Engine, LiveService, Service, clean_env, eventually, failed, run_cli
+from live import Client
 from raw_http import Closed, KeyedService, ask, execute, request
 
 QUICK = ("--profiles", "base")
@@ -54,6 +55,21 @@ def test_what_runs_and_what_waits(start_engine: Callable[..., Engine]) -> None:
         two.start("1", timeout_ms=60000)
         assert eventually(lambda: counts() == (1, 1))
     assert eventually(lambda: counts() == (0, 0))
+
+
+def test_a_live_sandbox_runs_only_while_a_cell_does(live_service: LiveService) -> None:
+    def status() -> str:
+        return run_cli("status", "--server", live_service.url).stdout.decode()
+
+    with Client(live_service.port).box() as box:
+        assert "\nrunning     0, waiting 0\n" in status() and "; live 1\n" in status()
+        with box.stream("input()") as events:
+            events.until("input")
+            assert "\nrunning     1, waiting 0\n" in status()
+            box.do("/stdin", value="")
+            events.until("end")
+        assert eventually(lambda: "\nrunning     0, waiting 0\n" in status())
+    assert "; live 0\n" in status()
 
 
 def test_no_engine_is_125_and_one_line(tmp_path: Path) -> None:
