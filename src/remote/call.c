@@ -296,10 +296,30 @@ static void put(struct buf *to, const json_t *object, const char *key, const cha
     buf_adds(to, text ? text : otherwise);
 }
 
+/* What to do about it at a command line, where that is not what the server says; or NULL. */
+static const char *remediation_here(const char *kind) {
+    static const struct {
+        const char *kind, *remediation;
+    } others[] = {
+        {"no_key", "put the key into CLOCHE_API_KEY, or into a file for --key-file"},
+        {"bad_key", "check CLOCHE_API_KEY, or the file of --key-file"},
+        {"unknown_profile", "`cloche status` lists them; auto picks one"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].kind, kind) == 0)
+            return others[i].remediation;
+    return NULL;
+}
+
 void remote_error(const json_t *error, struct client_outcome *ret) {
     put(&ret->kind, error, "code", "internal");
     put(&ret->message, error, "message", "the server did not say why");
     put(&ret->remediation, error, "remediation", "");
+    const char *here = remediation_here(ret->kind.data);
+    if (here) {
+        buf_clear(&ret->remediation);
+        buf_adds(&ret->remediation, here);
+    }
     ret->retryable = json_is_true(json_object_get(error, "retryable"));
     ret->end = CLIENT_REFUSED;
 }

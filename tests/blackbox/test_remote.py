@@ -188,7 +188,7 @@ def test_the_key_comes_from_a_file_or_the_environment(
     assert remote(keyed_service, "--key-file", file, "-c", "print(1)").stdout == b"1\n"
     env = clean_env(CLOCHE_API_KEY=keyed_service.key)
     assert remote(keyed_service, "-c", "print(2)", env=env).stdout == b"2\n"
-    failed(remote(keyed_service, "-c", "print(3)"), "API key")
+    failed(remote(keyed_service, "-c", "print(3)"), "API key", "CLOCHE_API_KEY", "--key-file")
     wrong = clean_env(CLOCHE_API_KEY="clk_wrong")
     done = remote(keyed_service, "--json", "-c", "print(3)", env=wrong)
     assert json.loads(done.stdout)["error"]["code"] == "bad_key" and done.returncode == 125
