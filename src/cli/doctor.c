@@ -40,6 +40,8 @@ struct profile_state {
     bool python;                          /* the interpreter is there */
     char version[16];                     /* "3.11", or "" when its name does not tell */
     struct buf missing;                   /* modules that were not found, with spaces between */
+    const char **gone; /* owned, the strings borrowed: paths that it shows and that are not there */
+    unsigned ngone;
 };
 
 struct findings {
@@ -147,10 +149,20 @@ static bool module_found(const struct config_profile *p, char dirs[MAX_DIRS][PAT
     return has_word(built_in_modules, name);
 }
 
+static void look_for_paths(const struct config_list *paths, struct profile_state *s) {
+    for (unsigned i = 0; i < paths->n; i++)
+        if (access(paths->items[i], F_OK) < 0)
+            s->gone[s->ngone++] = paths->items[i];
+}
+
 static void look_at_profile(const struct config_profile *p, struct profile_state *s) {
     char real[PATH_MAX], dirs[MAX_DIRS][PATH_MAX];
-    *s = (struct profile_state){
-        .profile = p, .python = access(p->python, X_OK) == 0, .missing = BUF_INIT};
+    *s = (struct profile_state){.profile = p,
+                                .python = access(p->python, X_OK) == 0,
+                                .missing = BUF_INIT,
+                                .gone = xcalloc(p->sites.n + p->binds.n + 1, sizeof *s->gone)};
+    look_for_paths(&p->sites, s);
+    look_for_paths(&p->binds, s);
     if (!s->python)
         return;
     const char *base = realpath(p->python, real) ? strrchr(real, '/') + 1 : "";
@@ -164,6 +176,11 @@ static void look_at_profile(const struct config_profile *p, struct profile_state
         if (!module_found(p, dirs, n, top.data) && !has_word(s->missing.data, top.data))
             buf_addf(&s->missing, "%s%s", s->missing.len ? " " : "", top.data);
     }
+}
+
+static void profile_state_done(struct profile_state *s) {
+    buf_done(&s->missing);
+    free(s->gone);
 }
 
 static enum cgroup_kind cgroup_wish(const char *word) {
@@ -258,6 +275,11 @@ static void write_profiles(struct jw *j, const struct findings *f) {
         for (char *rest = names, *name; (name = strsep(&rest, " "));)
             if (*name)
                 jw_str(j, name);
+        jw_array_end(j);
+        jw_key(j, "missing_paths");
+        jw_array(j);
+        for (unsigned k = 0; k < s->ngone; k++)
+            jw_str(j, s->gone[k]);
         jw_array_end(j);
         jw_object_end(j);
     }
@@ -355,6 +377,10 @@ static void print_profiles(const struct findings *f) {
             print_missing_modules(s);
         else
             printf(", all of its %u modules found\n", s->profile->preload.n);
+        for (unsigned k = 0; k < s->ngone; k++)
+            printf("  %s is not there\n  fix:  make it, or take it out of the profile's sites or "
+                   "read_only\n",
+                   s->gone[k]);
     }
 }
 
@@ -418,7 +444,7 @@ int verb_doctor(int argc, char **argv) {
         print_verdict(&f);
     }
     for (unsigned i = 0; i < f.nprofiles; i++)
-        buf_done(&f.profiles[i].missing);
+        profile_state_done(&f.profiles[i]);
     config_done(&c);
     return f.unmet ? 1 : 0;
 }

@@ -116,6 +116,17 @@ static void advise_range(const char *subuid, const char *subgid, const char *use
              (unsigned long long)last, user);
 }
 
+/* Neither usermod nor newuidmap knows a user that has no line in /etc/passwd. */
+static void advise_user(const char *user, char *out, size_t cap) {
+    if (user)
+        snprintf(out, cap, "there is no user %.32s; name another with --id-user", user);
+    else
+        snprintf(out, cap,
+                 "the uid %u has no line in /etc/passwd, so it can have no ids of /etc/subuid; run "
+                 "cloche as a user that has one",
+                 (unsigned)geteuid());
+}
+
 /* True when our own user namespace has all of these ids (in one extent, as the kernel asks for). */
 static bool ids_exist(const char *map_file, uint32_t first, uint32_t count) {
     char text[4096];
@@ -229,6 +240,8 @@ int idmap_find(const char *user, struct idmap *ret, struct err *e) {
         if (!other.single)
             m = other;
     }
+    if (m.single && !pw)
+        advise_user(*user ? user : NULL, m.why, sizeof m.why);
     if (m.single)
         make_single(&m, geteuid()); /* `user` need not be the one we run as */
     check_usable(&m, !*user || (pw && pw->pw_uid == geteuid()));

@@ -197,6 +197,7 @@ def test_a_profile_that_cannot_start_is_told(cloche: str, tmp_path: Path) -> Non
     profiles = {
         "gone": {"python": "/nonexistent/python3"},
         "poor": {"preload": ["json", "no_such_module.part", "no_such_module"]},
+        "bare": {"sites": ["/nonexistent/site"], "read_only": ["/usr", "/nonexistent/two words"]},
     }
     file = tmp_path / "config.json"
     file.write_text(json.dumps({"profiles": profiles}))
@@ -204,8 +205,12 @@ def test_a_profile_that_cannot_start_is_told(cloche: str, tmp_path: Path) -> Non
     by_name = {profile["name"]: profile for profile in found["profiles"]}
     assert not by_name["gone"]["found"]
     assert by_name["poor"]["missing_modules"] == ["no_such_module"]
+    assert by_name["poor"]["missing_paths"] == []
+    assert by_name["bare"]["missing_paths"] == ["/nonexistent/site", "/nonexistent/two words"]
     text = run([cloche, "doctor", "--config", str(file)]).stdout
     assert "/nonexistent/python3 is not there" in text and "not found: no_such_module" in text
+    assert "/nonexistent/site is not there\n" in text
+    assert "/nonexistent/two words is not there\n" in text
 
 
 def test_control_groups_switched_off_are_weak(cloche: str) -> None:
@@ -226,6 +231,16 @@ def test_an_ordinary_user_meets_the_strict_minimum(cloche: str) -> None:
     assert found["machine"]["uid"] == 65534
     assert layers["ids"]["state"] == "weak"
     assert "usermod --add-subuids " in layers["ids"]["fix"]
+
+
+@as_root
+def test_advice_about_ids_is_none_that_cannot_be_followed(cloche: str) -> None:
+    """usermod and newuidmap know no user without a line in /etc/passwd."""
+    stranger = ("setpriv", "--reuid=3999999999", "--regid=3999999999", "--clear-groups", "--")
+    _, layers, _ = diagnose(*stranger, cloche, "doctor", "--json")
+    assert "/etc/passwd" in layers["ids"]["fix"] and "usermod" not in layers["ids"]["fix"]
+    _, layers, _ = diagnose(cloche, "doctor", "--json", "--id-user", "no-such-user")
+    assert "no user no-such-user" in layers["ids"]["fix"] and "usermod" not in layers["ids"]["fix"]
 
 
 @as_root
