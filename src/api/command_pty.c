@@ -62,15 +62,20 @@ static void on_bytes(void *arg, const void *data, size_t len) {
         command_hold(t->command, true);
 }
 
+/* The object, with its type as the first member. */
+static void say(struct seat *t, const char *type, const struct buf *object) {
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"type\":\"%s\",", type);
+    buf_add(&json, object->data + 1, object->len - 1);
+    ws_send_text(t->ws, json.data, json.len);
+}
+
 static void on_done(void *arg, struct command *c) {
     struct seat *t = arg;
     AUTO_BUF object = BUF_INIT;
-    AUTO_BUF json = BUF_INIT;
     t->command = NULL;
     command_json(c, false, &object);
-    buf_adds(&json, "{\"type\":\"end\",");
-    buf_add(&json, object.data + 1, object.len - 1);
-    ws_send_text(t->ws, json.data, json.len);
+    say(t, "end", &object);
     ws_close(t->ws, WS_NORMAL, "");
 }
 
@@ -80,21 +85,17 @@ static void on_drain(void *arg) {
         command_hold(t->command, false);
 }
 
-static void fail(struct seat *t, const char *code, const char *message) {
+static void fail(struct seat *t, const struct err *e) {
+    struct problem p = problem_of(e);
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "type", "failed");
-    jw_key_str(&j, "code", code);
-    jw_key_str(&j, "message", message);
-    jw_object_end(&j);
-    ws_send_text(t->ws, json.data, json.len);
+    problem_json(&p, &json);
+    say(t, "failed", &json);
 }
 
 static void typed(struct seat *t, const void *data, size_t len) {
     struct err e;
     if (t->command && len && command_stdin(t->command, data, len, &e) < 0)
-        fail(t, e.kind, e.text);
+        fail(t, &e);
 }
 
 static void on_binary(void *arg, const void *data, size_t len) {
@@ -107,9 +108,8 @@ static void on_text(void *arg, const char *text, size_t len) {
     json_auto_t *m = NULL;
     int status = 0;
     if (fields_read(&message_schema, "application/json", text, len, &m, &status, &reply) < 0) {
-        fail(t, "bad_fields",
-             "a text message is {\"type\":\"stdin\",\"data\"} or "
-             "{\"type\":\"resize\",\"rows\",\"cols\"}");
+        call_add_error(&reply, status);
+        say(t, "failed", &reply);
         return;
     }
     const char *data = field_str(m, "data", "");
@@ -234,7 +234,7 @@ void do_command_pty(struct call *c) {
     const struct command_callbacks cb = callbacks(t);
     if (command_new(l, &q, &cb, &t->command, &e) < 0) {
         command_request_done(&q);
-        fail(t, e.kind, e.text);
+        fail(t, &e);
         ws_close(t->ws, WS_TRY_LATER, "the command could not be started");
         return;
     }

@@ -224,8 +224,11 @@ def test_messages_that_are_wrong(shell: Shell) -> None:
             terminal.send(frame(TEXT, text))
         terminal.say(type="resize", rows=0, cols=5)
         terminal.say(type="resize", rows=5, cols=100000)
-        while len([t for t in terminal.texts if t["type"] == "failed"]) < 7:
+        while len(said := [t for t in terminal.texts if t["type"] == "failed"]) < 7:
             terminal.take()
+        assert [t["error"]["code"] for t in said] == ["bad_fields"] * 7  # as with any other reply
+        assert [t["detail"][0]["loc"][-1] for t in said[-2:]] == ["rows", "cols"]
+        assert said[3]["detail"][0]["msg"] == "Input should be a valid string"
         terminal.type("still\n").sees("still\r\nstill")
         terminal.type("\x04")
         terminal.end()
