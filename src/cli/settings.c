@@ -45,13 +45,13 @@ const struct setting settings[] = {
     {"log_level",        SETTING_LEVEL, 0, 0,             "info",      AT(log_level),
      SINCE("LOG_LEVEL"), .help = "error, warn, info or debug"},
     {"log_format",       SETTING_CHOICE, 0, 0,            "logfmt",    AT(log_format),
-     SINCE("LOG_FORMAT"), .words = "logfmt json plain", .help = "plain is logfmt"},
+     SINCE("LOG_FORMAT"), .words = "logfmt json plain", .help = "logfmt or json; plain is logfmt"},
     {"libexec",          SETTING_PATH, 0, 0,              NULL,        AT(libexec),
      .help = "where cloche-warden and its fellows are"},
 
     /* The HTTP service. */
     {"http",             SETTING_CHOICE, 0, 0,            "on",        AT(http.mode),
-     .words = "on off", .help = "serve HTTP"},
+     .words = "on off", .help = "on or off: serve HTTP"},
     {"host",             SETTING_TEXT, 0, 0,              "127.0.0.1", AT(http.host),
      SINCE("HOST"), .help = "the address to listen on"},
     {"port",             NUM(0, 65535),                   "8000",      AT(http.port),
@@ -73,9 +73,9 @@ const struct setting settings[] = {
     {"keys",             SETTING_TEXT, 0, 0,              "",          AT(http.keys),
      .help = "the file of API keys; keys.json in the state directory unless given"},
     {"audit_code",       SETTING_CHOICE, 0, 0,            "off",       AT(http.audit_code),
-     .words = "off on", .help = "write programs into the audit log, not only their hash"},
+     .words = "off on", .help = "on or off: programs in the audit log, not only their hash"},
     {"without_keys",     SETTING_CHOICE, 0, 0,            "refuse",    AT(http.without_keys),
-     .words = "refuse allow", .help = "listening on other than loopback with no keys"},
+     .words = "refuse allow", .help = "allow or refuse to listen beyond loopback with no keys"},
     {"allow_host",       SETTING_TEXT, 0, 0,              "",          AT(http.hosts),
      .help = "names that a server without keys answers to besides loopback's, with commas"},
     {"cors_origin",      SETTING_TEXT, 0, 0,              "",          AT(http.cors_origins),
@@ -116,7 +116,7 @@ const struct setting settings[] = {
 
     /* Live sandboxes, which are there over HTTP; what is not said here is as above. */
     {"live",             SETTING_CHOICE, 0, 0,            "on",        NOWHERE,
-     .words = "on off", .help = "keep interpreters for live sandboxes; off where HTTP is"},
+     .words = "on off", .help = "on or off: interpreters for live sandboxes; off where HTTP is"},
     {"live_pool",        NUM(0, 1024),                    "1",         NOWHERE,
      .help = "ready live sandboxes per profile"},
     {"live_timeout_ms",  NUM(1, UINT32_MAX),              "30000",     AT(live.timeout_ms),
@@ -173,7 +173,7 @@ const struct setting settings[] = {
 
     /* The dialect Sandbox Runtime. */
     {"runtime_replies",  SETTING_CHOICE, 0, 0,            "bare",      AT(http.runtime_replies),
-     .words = "bare legacy", .help = "of Sandbox Runtime: bare objects, or {result, full_result}"},
+     .words = "bare legacy", .help = "of Sandbox Runtime: bare, or legacy: {result, full_result}"},
     {"runtime_ttl_s",    NUM(1, UINT32_MAX),              "86400",     AT(http.runtime_ttl_s),
      SINCE("WORKSPACE_EXPIRATION_TIME"), .help = "how long its sessions live"},
     {"runtime_timeout_s", NUM(1, 3600),                   "300",       AT(http.runtime_timeout_s),
