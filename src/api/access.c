@@ -76,8 +76,8 @@ static void allow_origin(struct call *c, const char *origin) {
     http_add_header(c->req, "Access-Control-Allow-Origin", origin);
     http_add_header(c->req, "Vary", "Origin");
     http_add_header(c->req, "Access-Control-Expose-Headers",
-                    "X-Request-Id, X-Execution-Id, Content-Disposition, Retry-After, ETag, "
-                    "Idempotent-Replayed");
+                    "X-Request-Id, X-Execution-Id, Content-Disposition, Content-Range, "
+                    "Retry-After, ETag, Idempotent-Replayed");
 }
 
 bool access_check_origin(struct call *c, struct problem *ret) {
@@ -112,7 +112,7 @@ bool access_preflight(struct call *c) {
     http_add_header(c->req, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, HEAD");
     http_add_header(c->req, "Access-Control-Allow-Headers",
                     "Authorization, Content-Type, X-API-Key, Idempotency-Key, traceparent, "
-                    "Last-Event-ID, Range");
+                    "Last-Event-ID, Range, If-Range, If-None-Match");
     http_add_header(c->req, "Access-Control-Max-Age", "600");
     http_reply(c->req, 204, NULL, "", 0);
     return true;

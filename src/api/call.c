@@ -303,7 +303,8 @@ static bool find_route(struct call *c) {
             c->route = &routes[i];
             return true;
         }
-        buf_addf(&allow, "%s%s", allow.len ? ", " : "", routes[i].doc.method);
+        buf_addf(&allow, "%s%s%s", allow.len ? ", " : "", routes[i].doc.method,
+                 strcmp(routes[i].doc.method, "GET") == 0 ? ", HEAD" : "");
     }
     size_t len = strlen(http_path(c->req));
     if (allow.len == 0 && len > 1 && http_path(c->req)[len - 1] == '/') {

@@ -76,7 +76,7 @@ const struct route routes[] = {
       200, "names, types, sizes, short reprs", JSON_TYPE, &variables_query}, do_variables},
     {{"POST", "/v1/sandboxes/{id}/commands", "Run a command", "commands", &command_schema, NULL, 200,
       "the command with its output, or a stream of events as the Accept header asks; 202 when it is "
-      "in the background", JSON_TYPE}, do_command_new, .body_max = 16 * MB},
+      "in the background", JSON_TYPE, .also = 202}, do_command_new, .body_max = 16 * MB},
     {{"GET", "/v1/sandboxes/{id}/commands", "List commands", "commands", NULL, NULL, 200,
       "the commands", JSON_TYPE}, do_commands},
     {{"GET", "/v1/sandboxes/{id}/commands/pty", "A command at a terminal, over a WebSocket: cmd, cwd, "
@@ -115,8 +115,8 @@ const struct route routes[] = {
       "(recursive, limit, after)", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
       "application/octet-stream", &sandbox_file_query}, do_sandbox_file},
     {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox (mode)", "sandboxes",
-      NULL, "application/octet-stream", 201, "its path and size", JSON_TYPE,
-      &sandbox_file_put_query}, do_sandbox_file_put},
+      NULL, "application/octet-stream", 201, "its path and size; 200 when it replaced one",
+      JSON_TYPE, &sandbox_file_put_query, .also = 200}, do_sandbox_file_put},
     {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox "
       "(recursive)", "sandboxes", NULL, NULL, 204, "nothing", NULL,
       &sandbox_file_delete_query}, do_sandbox_file_delete},

@@ -273,17 +273,23 @@ static void write_request(struct jw *j, const struct api_doc *d) {
     jw_object_end(j);
 }
 
-static void write_responses(struct jw *j, const struct api_doc *d) {
-    AUTO_BUF status = BUF_INIT;
-    buf_addf(&status, "%d", d->status);
-    jw_key(j, "responses");
-    jw_object(j);
-    jw_key(j, status.data);
+static void write_reply(struct jw *j, int status, const struct api_doc *d) {
+    AUTO_BUF key = BUF_INIT;
+    buf_addf(&key, "%d", status);
+    jw_key(j, key.data);
     jw_object(j);
     jw_key_str(j, "description", d->reply ? d->reply : "");
     if (d->reply_type)
         write_content(j, d->reply_type, NULL, "{}");
     jw_object_end(j);
+}
+
+static void write_responses(struct jw *j, const struct api_doc *d) {
+    jw_key(j, "responses");
+    jw_object(j);
+    write_reply(j, d->status, d);
+    if (d->also)
+        write_reply(j, d->also, d);
     if (d->body && d->status != 422) {
         jw_key(j, "422");
         jw_object(j);

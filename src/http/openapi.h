@@ -21,6 +21,7 @@ struct api_doc {
      * begin with the prefix. */
     const struct schema *query;
     bool is_open; /* needs no key */
+    int also;     /* another status with the same reply, or 0 */
 };
 
 /* An OpenAPI 3.1 document. Schemas are known by their names; of two endpoints with the same method

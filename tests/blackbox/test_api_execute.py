@@ -426,9 +426,9 @@ def test_a_slow_reader_gets_everything(service: Service) -> None:
     "method,path,allow",
     [
         ("PUT", "/v1/execute", "POST"),
-        ("DELETE", "/health", "GET"),
-        ("PATCH", "/v1/files", "POST, GET"),
-        ("POST", "/v1/files/x", "GET, DELETE"),
+        ("DELETE", "/health", "GET, HEAD"),
+        ("PATCH", "/v1/files", "POST, GET, HEAD"),
+        ("POST", "/v1/files/x", "GET, HEAD, DELETE"),
         ("HEAD", "/v1/execute", "POST"),
     ],
 )
@@ -619,6 +619,16 @@ def test_the_specification_tells_what_a_query_has(service: Service) -> None:
         reply = ask(service.port, method, path)
         assert reply.status == 422 and reply.json["error"]["code"] == "bad_value"
         assert "limit, after" in reply.json["error"]["message"]
+
+
+def test_the_specification_tells_each_status_of_success(service: Service) -> None:
+    paths = get(service.port, "/openapi.json").json["paths"]
+    for path, method, statuses in [
+        ("/v1/sandboxes/{id}/commands", "post", {"200", "202", "422"}),
+        ("/v1/sandboxes/{id}/files/{path}", "put", {"200", "201"}),
+        ("/v1/files", "post", {"201", "422"}),
+    ]:
+        assert set(paths[path][method]["responses"]) == statuses
 
 
 def test_the_specification_tells_of_keys(service: Service) -> None:

@@ -533,7 +533,9 @@ def test_sites_that_the_operator_listed(keys: Path, start_service: Callable[...,
     assert preflight.status == 204 and preflight.header("Access-Control-Allow-Origin") == site
     assert "POST" in (preflight.header("Access-Control-Allow-Methods") or "")
     allowed = (preflight.header("Access-Control-Allow-Headers") or "").lower().split(", ")
-    assert {"authorization", "last-event-id", "range"} <= set(allowed)
+    assert {"authorization", "last-event-id", "range", "if-range", "if-none-match"} <= set(allowed)
+    seen = (reply.header("Access-Control-Expose-Headers") or "").lower().split(", ")
+    assert {"etag", "content-range", "retry-after", "x-execution-id"} <= set(seen)
     for other in ("https://app.example.com.evil.test", "http://app.example.com", "null"):
         assert get(service, "/v1/info", f"Origin: {other}", bearer(secret)).status == 403
 
