@@ -167,7 +167,8 @@ static int fail(const struct box *b, const struct err *e) {
     static const struct failure own[] = {
         {.kind = "no_such_sandbox", .remediation = "`cloche sandbox list` lists them"},
         {.kind = "no_such_command", .remediation = "`cloche sandbox logs ID` lists them"},
-        {.kind = "ambiguous_id", .remediation = "write more of it"},
+        {.kind = "ambiguous_id",
+         .remediation = "write more of it, or the whole id; `cloche sandbox list` lists them"},
         {.kind = "bad_text", .remediation = "write it in UTF-8"},
         {.kind = "no_terminal", .remediation = "use `cloche sandbox exec`"},
     };

@@ -94,6 +94,12 @@ def test_a_list_can_be_narrowed_by_metadata(service: Service) -> None:
         assert {one, other} <= set(listed(service))
 
 
+def test_a_name_that_two_have_needs_the_id(service: Service) -> None:
+    with made(service, "--name", "twin") as one, made(service, "--name", "twin"):
+        failed(sandbox(service, "show", "twin"), "2 sandboxes", "the whole id", "sandbox list")
+        assert sandbox(service, "show", one).returncode == 0
+
+
 def test_names_and_beginnings_of_ids_are_enough(service: Service) -> None:
     with made(service, "--name", "first") as one, made(service) as two:
         assert json.loads(sandbox(service, "show", "first", "--json").stdout)["id"] == one
@@ -282,7 +288,7 @@ def test_files_go_in_and_out(service: Service, box: str, tmp_path: Path) -> None
     assert sandbox(service, "get", box, "/workspace/in/ä.bin", tmp_path / "back").returncode == 0
     assert (tmp_path / "back").read_bytes() == data
     assert sandbox(service, "get", box, "in/stdin", "-").stdout == b"typed"
-    failed(sandbox(service, "get", box, "in/none", tmp_path / "none"), "in/none")
+    failed(sandbox(service, "get", box, "in/none", tmp_path / "none"), "in/none", "sandbox ls")
     assert not (tmp_path / "none").exists()
     failed(sandbox(service, "put", box, tmp_path / "none", "x"), "No such file")
     failed(sandbox(service, "put", box, tmp_path / "back", "/etc/x"), "/workspace")
