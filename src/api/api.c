@@ -28,7 +28,10 @@ int api_reload(struct api *a, struct err *e) {
     keys_done(&a->keys);
     a->keys = keys;
     a->has_keys = a->has_keys || there;
-    log_info("keys read n=%u", keys.n);
+    if (a->has_keys && !there)
+        log_warn("keys read, but their file is gone: nobody has a key n=0");
+    else
+        log_info("keys read n=%u", keys.n);
     return 0;
 }
 

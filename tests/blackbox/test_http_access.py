@@ -182,6 +182,7 @@ def test_a_broken_or_lost_key_file_opens_nothing(
     keys.unlink()
     reload(service)
     assert get(service, "/v1/info").status == 401, "without keys nobody comes in"
+    assert "level=warn" in service.text() and "nobody has a key" in service.text()
     keys.write_text(text)
     reload(service)
     assert get(service, "/v1/info", bearer(secret)).status == 200
