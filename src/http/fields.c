@@ -504,19 +504,18 @@ bool fields_take_type(const struct schema *s, const char *content_type) {
     return is_json_type(content_type) || (s->untyped && !content_type) || s->any_type;
 }
 
-static bool wants_something(const struct schema *s) {
+bool fields_want_body(const struct schema *s) {
     for (size_t i = 0; i < s->n; i++) {
         if (s->fields[i].flags & FIELD_REQUIRED)
             return true;
     }
-    return false;
+    return s->open && !s->any_type; /* open ones are of contract 1 */
 }
 
 int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,
                 json_t **ret, int *ret_status, struct buf *reply) {
     *ret_status = 422;
-    bool may_be_none = !s->open || s->any_type; /* open ones are of contract 1 */
-    if (len == 0 && may_be_none && !wants_something(s)) {
+    if (len == 0 && !fields_want_body(s)) {
         *ret = json_object();
         return 0;
     }

@@ -71,6 +71,9 @@ struct schema {
  * after fields_read and json_read. */
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);
 
+/* Whether there must be a body; without one all fields have their defaults. */
+bool fields_want_body(const struct schema *s);
+
 /* Whether a body that says to be of this type (or NULL) is read as JSON. */
 bool fields_take_type(const struct schema *s, const char *content_type);
 

@@ -269,7 +269,7 @@ static void write_request(struct jw *j, const struct api_doc *d) {
     jw_object(j);
     write_content(j, d->body_type ? d->body_type : "application/json",
                   d->body ? d->body->name : NULL, "{\"type\":\"string\",\"format\":\"binary\"}");
-    jw_key_bool(j, "required", true);
+    jw_key_bool(j, "required", !d->body || fields_want_body(d->body));
     jw_object_end(j);
 }
 

@@ -631,6 +631,18 @@ def test_the_specification_tells_each_status_of_success(service: Service) -> Non
         assert set(paths[path][method]["responses"]) == statuses
 
 
+def test_the_specification_tells_where_a_body_may_be_left_out(service: Service) -> None:
+    paths = get(service.port, "/openapi.json").json["paths"]
+    for path, required in [
+        ("/v1/execute", True),
+        ("/v1/files", True),
+        ("/v1/sessions", True),
+        ("/v1/sandboxes", False),
+        ("/v1/sandboxes/{id}/restart", False),
+    ]:
+        assert paths[path]["post"]["requestBody"]["required"] == required, path
+
+
 def test_the_specification_tells_of_keys(service: Service) -> None:
     spec = get(service.port, "/openapi.json").json
     used = {name for one in spec["security"] for name in one}
