@@ -34,10 +34,16 @@ static const char *status(const struct run *r) {
     return r->exit_code == 0 ? "ok" : "error";
 }
 
+static bool killed_by_us(const struct run *r) {
+    return r->end == END_MEMORY || r->end == END_CPU || r->end == END_SIGNAL;
+}
+
 static int exit_code(const struct run *r) {
-    if (r->end == END_MEMORY || r->end == END_CPU || r->end == END_SIGNAL)
-        return 128 + SIGKILL;
-    return r->exit_code;
+    return killed_by_us(r) ? 128 + SIGKILL : r->exit_code;
+}
+
+static int signal_of(const struct run *r) {
+    return killed_by_us(r) ? SIGKILL : r->signal;
 }
 
 int run_exit_status(const struct run *r) {
@@ -191,8 +197,8 @@ void run_result_json(const struct run *r, const struct result_options *o, struct
     put_files(&j, r, o);
     jw_key_str(&j, "id", r->id);
     jw_key_str(&j, "status", status(r));
-    if (r->signal > 0)
-        jw_key_int(&j, "signal", r->signal);
+    if (signal_of(r) > 0)
+        jw_key_int(&j, "signal", signal_of(r));
     else
         jw_key_null(&j, "signal");
     jw_key_bool(&j, "stdout_truncated", output_truncated(&r->out[0]));

@@ -79,7 +79,7 @@ def test_enough_memory_is_enough(engine: Engine) -> None:
 def test_cpu_seconds(engine: Engine) -> None:
     result = engine.run("while True: pass", cpu=1, timeout=60)
     assert result.limit_hit == "cpu"
-    assert result.status == "killed"
+    assert (result.status, result.exit_code, result.signal) == ("killed", 137, 9)
     assert result.usage["cpu_ms"] >= 900
 
 

@@ -30,8 +30,8 @@ def engine(engine_here: Engine) -> Iterator[Engine]:
 
 
 def is_out_of_memory(result: Result) -> bool:
-    found = (result.status, result.limit_hit, result.exit_code, result.exit_status)
-    return found == ("memory_exceeded", "memory", 137, 137)
+    found = (result.status, result.limit_hit, result.exit_code, result.signal, result.exit_status)
+    return found == ("memory_exceeded", "memory", 137, 9, 137)
 
 
 # ---------------------------------------------------------------------------- memory
