@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness import Service, eventually
+from harness import LiveService, Service, eventually
 from host import descendants
 from http_client import BOUNDARY, FORM, JSON, Connection, Reply, ask, download, get, part
+from live import Client
 from raw_http import Raw
 from raw_http import post as raw_post
 
@@ -124,6 +125,20 @@ def test_what_was_refused_may_be_sent_again(service: Service, path: str) -> None
     missing = {"code": "1", "files": [{"path": "a", "file_id": str(uuid.uuid4())}]}
     assert send(service, path, missing, key).status == 404
     assert send(service, path, {"code": "1"}, key).status == 200
+
+
+@pytest.mark.parametrize("path, body", [("/execute", {"code": "1"}), ("/commands", {"cmd": "ls"})])
+def test_a_key_is_for_one_sandbox(
+    live_service: LiveService, path: str, body: dict[str, Any]
+) -> None:
+    """Another sandbox is another request: it does not get the first one's reply."""
+    key, client = new_key(), Client(live_service.port)
+    with client.box() as one, client.box() as two:
+        first = send(live_service, one.path + path, body, key)
+        assert first.status == 200
+        assert send(live_service, one.path + path, body, key).json == first.json
+        other = send(live_service, two.path + path, body, key)
+        assert (other.status, other.json["error"]["code"]) == (422, "idempotency_key_reused")
 
 
 def test_a_stream_has_the_same_events(service: Service) -> None:
