@@ -310,11 +310,18 @@ void do_command_new(struct call *c) {
         run_whole(c, l);
         return;
     }
+    struct outlet out;
+    if (!outlet_open(c, &out))
+        return;
     struct task *t = start(c, l, &p);
     if (!t) {
-        call_problem(c, &p);
+        outlet_problem(&out, &p);
+        outlet_done(&out);
         return;
     }
+    t->goes_on = t->goes_on || out.replay;
+    outlet_refer(&out, command_id(t->command));
+    outlet_done(&out);
     const struct events_source from = {.arg = t, .hold = hold, .leave = leave};
     events_stream(c, t->record, form, 0, &from);
 }

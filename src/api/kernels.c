@@ -137,11 +137,17 @@ void do_cell(struct call *c) {
         execute_whole(c, l);
         return;
     }
-    const struct play_options o = {.stream = true};
+    struct outlet out;
+    if (!outlet_open(c, &out))
+        return;
+    const struct play_options o = {.stream = true, .goes_on = out.replay != NULL};
     if (play_start(c, l, c->body, &o, &x, &p) < 0) {
-        call_problem(c, &p);
+        outlet_problem(&out, &p);
+        outlet_done(&out);
         return;
     }
+    outlet_refer(&out, play_id(x));
+    outlet_done(&out);
     http_add_header(c->req, "X-Execution-Id", play_id(x));
     const struct events_source from = play_source(x);
     events_stream(c, play_record(x), form, 0, &from);

@@ -98,6 +98,14 @@ void outlet_end(struct outlet *o) {
     keep(o);
 }
 
+void outlet_refer(struct outlet *o, const char *execution) {
+    if (o->replay) {
+        replay_begin(o->replay, 200, NULL, execution);
+        replay_refer(o->replay);
+    }
+    keep(o);
+}
+
 bool outlet_is_full(const struct outlet *o) {
     return o->call && http_backlog(o->call->req) > HTTP_HIGH_WATER;
 }

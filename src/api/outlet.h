@@ -25,6 +25,8 @@ void outlet_stream(struct outlet *o, const char *type, const char *execution, co
 void outlet_write(struct outlet *o, const void *data, size_t len);
 void outlet_sign(struct outlet *o, const char *sign); /* to the client only */
 void outlet_end(struct outlet *o);
+/* Or this: the caller streams the events of this execution or command. */
+void outlet_refer(struct outlet *o, const char *execution);
 bool outlet_is_full(const struct outlet *o); /* the client is slow */
 
 /* The client has left. True when the work goes on without it: the call's state is no longer the

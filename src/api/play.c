@@ -215,7 +215,8 @@ static struct play *play_new(struct call *c, const json_t *body, const struct pl
     struct play *x = xcalloc(1, sizeof *x);
     x->api = c->api;
     x->o = *o;
-    x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
+    x->goes_on =
+        o->goes_on || strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);
     memcpy(x->request_id, c->id, sizeof x->request_id);

@@ -3,6 +3,8 @@
 
 #include "api/replays.h"
 
+#include "api/events.h"
+#include "api/records.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -36,6 +38,7 @@ struct replay {
     struct buf reply;
     size_t said; /* bytes, also of a reply that is not kept */
     bool dropped;
+    bool refers; /* its events are the reply */
     struct waiter *waiters;
 };
 
@@ -147,21 +150,31 @@ static void lost(const struct replay *r, struct call *c) {
                         .code = "reply_not_kept",
                         .remediation = "look the execution up, if it has an id, with GET "
                                        "/v1/executions/ID; a new key runs it again"};
-    snprintf(p.text, sizeof p.text,
-             "this request was carried out%s%s, but its reply of %zu bytes was too large to keep",
-             *r->execution ? " as " : "", r->execution, r->said);
+    if (r->refers)
+        snprintf(p.text, sizeof p.text, "this request was carried out as %s, as a stream",
+                 r->execution);
+    else
+        snprintf(
+            p.text, sizeof p.text,
+            "this request was carried out%s%s, but its reply of %zu bytes was too large to keep",
+            *r->execution ? " as " : "", r->execution, r->said);
     call_problem(c, &p);
 }
 
 static void send_again(const struct replay *r, struct call *c) {
-    if (r->dropped) {
+    enum events_form form = events_wanted(c);
+    struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
+    if (r->dropped || (r->refers && (!rec || form == EVENTS_NONE))) {
         lost(r, c);
         return;
     }
     http_add_header(c->req, "Idempotent-Replayed", "true");
     if (*r->execution)
         http_add_header(c->req, "X-Execution-Id", r->execution);
-    http_reply(c->req, r->status, r->type, r->reply.data, r->reply.len);
+    if (rec)
+        events_stream(c, rec, form, 0, &(struct events_source){0});
+    else
+        http_reply(c->req, r->status, r->type, r->reply.data, r->reply.len);
 }
 
 static void free_waiter(void *state) {
@@ -228,6 +241,10 @@ void replay_write(struct replay *r, const void *data, size_t len) {
     }
     buf_add(&r->reply, data, len);
     r->all->bytes += len;
+}
+
+void replay_refer(struct replay *r) {
+    r->refers = true;
 }
 
 void replay_end(struct replay *r) {

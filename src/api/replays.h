@@ -24,6 +24,8 @@ void replay_set_hash(struct replay *r, const uint8_t hash[32]);
 /* The reply of the first; `type` is borrowed, `execution` may be NULL. */
 void replay_begin(struct replay *r, int status, const char *type, const char *execution);
 void replay_write(struct replay *r, const void *data, size_t len);
+/* It is the events of that execution or command, and these are kept with it. */
+void replay_refer(struct replay *r);
 /* It is whole: those who wait get it, and it is kept. */
 void replay_end(struct replay *r);
 /* There is none: those who wait get the problem, and nothing is kept. */

@@ -15,7 +15,7 @@ import pytest
 from harness import LiveService, Service, eventually
 from host import descendants
 from http_client import BOUNDARY, FORM, JSON, Connection, Reply, ask, download, get, part
-from live import Client
+from live import LINES, Client
 from raw_http import Raw
 from raw_http import post as raw_post
 
@@ -139,6 +139,45 @@ def test_a_key_is_for_one_sandbox(
         assert send(live_service, one.path + path, body, key).json == first.json
         other = send(live_service, two.path + path, body, key)
         assert (other.status, other.json["error"]["code"]) == (422, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [("/execute", {"code": RANDOM}), ("/commands", {"cmd": "cat /proc/sys/kernel/random/uuid"})],
+)
+def test_a_stream_of_a_live_sandbox_runs_once(
+    live_service: LiveService, path: str, body: dict[str, Any]
+) -> None:
+    key = new_key()
+    with Client(live_service.port).box() as box:
+        first = send(live_service, box.path + path, body, key | LINES)
+        again = send(live_service, box.path + path, body, key | LINES)
+        assert first.status == again.status == 200 and again.body == first.body
+        assert again.header("Idempotent-Replayed") == "true" and b'"end"' in again.body
+        assert first.header("Idempotent-Replayed") is None
+        whole = send(live_service, box.path + path, body, key)
+        assert (whole.status, whole.json["error"]["code"]) == (409, "reply_not_kept")
+        wrong = send(live_service, box.path + path, {**body, "env": {"A": "1"}}, key | LINES)
+        assert (wrong.status, wrong.json["error"]["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_stream_of_a_live_sandbox_goes_on_without_its_client(live_service: LiveService) -> None:
+    key = new_key()
+    body = {"code": "import time\nprint('up')\ntime.sleep(1)\nprint('through')"}
+    with Client(live_service.port).box() as box:
+        with Raw(live_service) as raw:
+            raw.send(
+                raw_post(
+                    box.path + "/execute",
+                    body,
+                    f"Idempotency-Key: {key['Idempotency-Key']}",
+                    "Accept: application/x-ndjson",
+                )
+            )
+            raw.until(b"up")
+            raw.reset()
+        again = send(live_service, box.path + "/execute", body, key | LINES)
+        assert again.status == 200 and b"through" in again.body and b'"status":"ok"' in again.body
 
 
 def test_a_stream_has_the_same_events(service: Service) -> None:
