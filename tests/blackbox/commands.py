@@ -141,6 +141,7 @@ class Terminal(Raw):
         self.answer = self.head()
         self.shown = b""
         self.texts: list[Any] = []
+        self.pings = 0  # one after the other: there is one every 20 s
         if self.answer.status == 101:
             wanted = base64.b64encode(hashlib.sha1(KEY + GUID).digest()).decode()
             assert self.answer.header("Sec-WebSocket-Accept") == wanted
@@ -165,7 +166,9 @@ class Terminal(Raw):
             self.shown += got.payload
         elif got.opcode == TEXT:
             self.texts.append(json.loads(got.payload))
-        elif got.opcode == PING:
+        self.pings = self.pings + 1 if got.opcode == PING else 0
+        assert self.pings < 7, ("it has nothing else to say", self.shown[-2000:], self.texts)
+        if got.opcode == PING:
             self.send(frame(PONG, got.payload))
         return got
 

@@ -61,6 +61,8 @@ def test_job_control(shell: Shell) -> None:
         terminal.type("\x1a").sees("Stopped")
         terminal.sees("[ready] ")
         terminal.type("jobs; fg\n").sees("Stopped")
+        terminal.sees("cat\r\n")
+        terminal.sees("cat\r\n")  # says fg, and what is typed after that comes after that
         terminal.type("again\n").sees("again\r\nagain")
         terminal.type("\x03").sees("[ready] ")
         terminal.type("exit\n")
