@@ -20,7 +20,7 @@ struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
  * once, unless play_leave came before; the result is in the record then, and the play is gone. */
 struct play_options {
     bool stream;
-    bool goes_on; /* without its client, whatever the body says */
+    bool goes_on;                       /* without its client, whatever the body says */
     const char *op, *extra, *tag;       /* see cell_request; or NULL */
     const struct config_limits *limits; /* within the caller's own bounds; NULL: the body's */
     void (*on_done)(void *arg, struct record *rec, const struct err *why);

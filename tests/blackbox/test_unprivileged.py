@@ -422,7 +422,7 @@ def test_the_engine_of_a_user_is_found_and_closed_to_others(
 
 
 def test_a_user_who_did_not_log_in_has_an_engine_too(with_one_id: Caller, tmp_path: Path) -> None:
-    """After su, or in a container, nobody made a runtime directory: the socket is with the state."""
+    """After su, or in a container, there is no runtime directory: the socket is with the state."""
     state = home_of(with_one_id) / "state"
     env = {**with_one_id.environment(), "XDG_STATE_HOME": str(state)}
     del env["XDG_RUNTIME_DIR"]
