@@ -170,6 +170,7 @@ class Zygote:
         self.chan.settimeout(HANG_S)
         script = Path(__file__).with_name("live_zygote.py")
         environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "MPLBACKEND": "Agg"}
+        environment["OPENBLAS_NUM_THREADS"] = "1"  # as the nursery does
         self.process = subprocess.Popen(
             [sys.executable, str(script), str(theirs.fileno()), *modules],
             env={**environment, "PYTHONUNBUFFERED": "1", "MPLCONFIGDIR": str(home.parent)},
