@@ -16,6 +16,7 @@
 #include "sandbox/probe.h"
 
 #include "base/fd.h"
+#include "sandbox/cores.h"
 #include "sandbox/diagnose.h"
 #include "sandbox/landlock.h"
 
@@ -417,6 +418,22 @@ static void tell_landlock(struct probe_result *r) {
     }
 }
 
+static void tell_cores(struct probe_result *r) {
+    cores_allow_limit(); /* as the warden does */
+    if (cores_can_be_kept()) {
+        snprintf(r->how, sizeof r->how, "limit of 1");
+    } else if (!cores_are_piped()) {
+        snprintf(r->how, sizeof r->how, "limit of 0, and the host does not pipe them");
+    } else {
+        r->state = PROBE_MISSING;
+        snprintf(r->how, sizeof r->how,
+                 "the hard limit is 0, and /proc/sys/kernel/core_pattern is a pipe");
+        snprintf(r->fix, sizeof r->fix,
+                 "start with a hard limit of core dumps of at least 1: LimitCORE=1 in a unit, "
+                 "`Defaults rlimit_core=1` in sudoers, --ulimit core=1 for a container");
+    }
+}
+
 static void tell_all(struct probe *p, const struct trials *t, const struct idmap *ids,
                      const struct err *map_err) {
     static const char *const words[PROBE_LAYERS_] = {
@@ -435,8 +452,9 @@ static void tell_all(struct probe *p, const struct trials *t, const struct idmap
             tell_user_ns(p, t, ids, map_err);
     }
     tell_landlock(&p->layers[PROBE_landlock]);
+    tell_cores(&p->layers[PROBE_cores]);
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++)
-        if (!t->layers[l].tried && l != PROBE_landlock)
+        if (!t->layers[l].tried && l != PROBE_landlock && l != PROBE_cores)
             tell_untried(p, l);
     tell_ids(p, t, ids);
     struct probe_result *groups = &p->layers[PROBE_cgroup];

@@ -21,6 +21,7 @@
     X(seccomp, "system call filter", "the whole system call surface would be open")                \
     X(notify, "seccomp user notification", "refused operations would not be reported")             \
     X(no_new_privs, "no_new_privs", "set-uid programs would gain privileges")                      \
+    X(cores, "no core dumps", "a program of the host could be given core dumps")                   \
     X(ids, "a uid of its own for each sandbox", "sandboxes would share one uid")                   \
     X(cgroup, "control groups (memory, pids, cpu)", "limits would be watched, not enforced")       \
     X(landlock, "Landlock", "one wall around the files less")

@@ -275,7 +275,7 @@ static const struct rule rules[] = {
     QUIET_IF(fcntl, EPERM, IS(1, F_SETLEASE)),
     QUIET_IF(fcntl, EPERM, IS(1, F_SETDELEG_)),
 
-    /* 1 keeps core dumps away from a piped core_pattern; 0 would not (see kernel.c). */
+    /* 1 keeps core dumps away from a piped core_pattern; 0 would not (see cores.h). */
     ON_THE_WAY_IF(setrlimit, 0, IS(0, RLIMIT_CORE)),
 
     /* The machine. */

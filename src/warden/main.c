@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "sandbox/cores.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -203,6 +204,7 @@ static int set_up(struct warden *w, struct err *e) {
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
     w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
     divide_ids(w);
+    cores_allow_limit();
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "sandbox/caps.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/cores.h"
 #include "sandbox/landlock.h"
 #include "sandbox/seccomp.h"
 
@@ -73,13 +74,11 @@ static int step_descriptors(struct kernel_entry *k, struct err *e) {
     return 0;
 }
 
-/* SECURITY: 1, not 0. A core dump that is piped to a host program ignores a limit of 0, but 1 is
- * what the kernel takes as "none at all" for pipes, and it is too small for files. */
 static int step_rlimits(struct err *e) {
-    const struct rlimit core = {1, 1}, memlock = {8 << 20, 8 << 20}, queue = {256 << 10, 256 << 10};
+    const struct rlimit memlock = {8 << 20, 8 << 20}, queue = {256 << 10, 256 << 10};
     const struct rlimit signals = {256, 256}, none = {0, 0};
-    if (setrlimit(RLIMIT_CORE, &core) < 0)
-        return err_sys(e, "setrlimit core");
+    if (cores_forbid(e) < 0)
+        return -1;
     setrlimit(RLIMIT_MEMLOCK, &memlock);
     setrlimit(RLIMIT_MSGQUEUE, &queue);
     /* These are counted for everyone above in the tree of user namespaces too: what a sandbox holds

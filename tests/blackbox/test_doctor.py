@@ -24,7 +24,7 @@ from harness import eventually
 ROOT = Path(__file__).resolve().parents[2]
 STRICT = {
     *("user_ns", "pid_ns", "mount_ns", "net_ns", "ipc_ns", "uts_ns", "cgroup_ns"),
-    *("proc", "seccomp", "notify", "no_new_privs"),
+    *("proc", "seccomp", "notify", "no_new_privs", "cores"),
 }
 LAYERS = STRICT | {"ids", "cgroup", "landlock"}
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
@@ -360,6 +360,25 @@ def test_without_proc_it_still_answers(cloche: str) -> None:
     assert status == 1
     assert {"user_ns", "proc"} <= missing(layers)
     assert "mount -t proc" in layers["proc"]["fix"]
+
+
+NO_CORES = ("setpriv", "--bounding-set=-sys_resource", "prlimit", "--core=0:0")
+
+
+@as_root
+def test_a_hard_limit_of_core_dumps(cloche: str, tmp_path: Path) -> None:
+    """As sudo sets it. With a pipe, a limit of 0 keeps nothing back, and 1 cannot be had. (What is
+    mounted over a file of /proc is told as well.)"""
+    pattern = tmp_path / "core_pattern"
+    lie = 'mount --bind "$0" /proc/sys/kernel/core_pattern && exec "$@"'
+    doctor = ("unshare", "-m", "sh", "-c", lie, str(pattern), *NO_CORES, cloche, "doctor", "--json")
+    pattern.write_text("core.%p\n")
+    _, layers, _ = diagnose(*doctor)
+    assert layers["cores"]["state"] == "ok" and "limit of 0" in layers["cores"]["how"]
+    pattern.write_text("|/usr/lib/systemd/systemd-coredump %P\n")
+    status, layers, _ = diagnose(*doctor)
+    assert status == 1 and missing(layers) == {"proc", "cores"}
+    assert "LimitCORE=1" in layers["cores"]["fix"]
 
 
 @as_root

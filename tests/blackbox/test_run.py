@@ -209,6 +209,23 @@ def test_signals_that_the_engine_was_started_without(tmp_path: Path) -> None:
         engine.kill()
 
 
+def test_a_hard_limit_of_core_dumps(tmp_path: Path) -> None:
+    """As sudo sets it, and nobody here may raise it."""
+    before = ("setpriv", "--bounding-set=-sys_resource", "prlimit", "--core=0:0")
+    engine = Engine(tmp_path, "--profiles", "base", caller=Caller(before=before))
+    try:
+        code = (
+            "import os, resource\n"
+            "print(resource.getrlimit(resource.RLIMIT_CORE), flush=True)\n"
+            "os.abort()\n"
+        )
+        outcome = engine.execute(code)
+        assert outcome.stdout == b"(0, 0)\n" and outcome.exit_status == 134
+        engine.stop()
+    finally:
+        engine.kill()
+
+
 def test_standard_input(engine: Engine) -> None:
     result = engine.run("import sys; print(sys.stdin.read().upper())", stdin="hello\nü\n")
     assert result.stdout == "HELLO\nÜ\n\n"
