@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import select
 import shutil
 import signal
@@ -209,21 +210,19 @@ def test_signals_that_the_engine_was_started_without(tmp_path: Path) -> None:
         engine.kill()
 
 
-def test_a_hard_limit_of_core_dumps(tmp_path: Path) -> None:
+def test_a_hard_limit_of_core_dumps(engine: Engine, tmp_path: Path) -> None:
     """As sudo sets it, and nobody here may raise it."""
+    usual = "(1, 1)" if resource.getrlimit(resource.RLIMIT_CORE)[1] else "(0, 0)"
+    ask = "import resource\nprint(resource.getrlimit(resource.RLIMIT_CORE))"
+    assert engine.execute(ask).stdout.decode() == usual + "\n"
     before = ("setpriv", "--bounding-set=-sys_resource", "prlimit", "--core=0:0")
-    engine = Engine(tmp_path, "--profiles", "base", caller=Caller(before=before))
+    limited = Engine(tmp_path, "--profiles", "base", caller=Caller(before=before))
     try:
-        code = (
-            "import os, resource\n"
-            "print(resource.getrlimit(resource.RLIMIT_CORE), flush=True)\n"
-            "os.abort()\n"
-        )
-        outcome = engine.execute(code)
+        outcome = limited.execute(ask + "\nimport os\nos.abort()")
         assert outcome.stdout == b"(0, 0)\n" and outcome.exit_status == 134
-        engine.stop()
+        limited.stop()
     finally:
-        engine.kill()
+        limited.kill()
 
 
 def test_standard_input(engine: Engine) -> None:
