@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/service.h"
 #include "cli/paths.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,6 @@
 #include <unistd.h>
 
 #define BACKLOG 4096
-#define NOBODY  65534
-
-/* As in warden/spawn.c: whom the server runs as when we are root. */
-static uid_t service_uid(void) {
-    const struct passwd *pw = geteuid() == 0 ? getpwnam("cloche") : NULL;
-    return geteuid() != 0 ? geteuid() : pw && pw->pw_uid ? pw->pw_uid : NOBODY;
-}
 
 /* A directory that the server may write in. */
 static int open_dir(const char *path, mode_t mode, int *ret, struct err *e) {
@@ -41,8 +34,9 @@ static int open_dir(const char *path, mode_t mode, int *ret, struct err *e) {
     AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_user(e, "output_failed", "%s: %s", path, strerror(errno));
-    if (geteuid() == 0 && st.st_uid != service_uid() &&
-        (fchown(fd, service_uid(), (gid_t)-1) < 0 || fchmod(fd, mode) < 0))
+    uid_t server = service_find().uid;
+    if (geteuid() == 0 && st.st_uid != server &&
+        (fchown(fd, server, (gid_t)-1) < 0 || fchmod(fd, mode) < 0))
         return err_user(e, "output_failed", "%s: %s", path, strerror(errno));
     *ret = fd_take(&fd);
     return 0;

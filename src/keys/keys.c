@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <nettle/base64.h>
 #include <nettle/memops.h>
 #include <nettle/sha2.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -477,10 +477,7 @@ static int choose_owner(int dir_fd, const char *name, struct stat *ret, struct e
     if (errno != ENOENT)
         return cannot_write("look at", name, e);
     ret->st_uid = geteuid();
-    ret->st_gid = getegid();
-    const struct passwd *server = geteuid() == 0 ? getpwnam("cloche") : NULL;
-    if (server)
-        ret->st_gid = server->pw_gid;
+    ret->st_gid = service_find().gid;
     return 0;
 }
 

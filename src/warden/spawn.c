@@ -3,11 +3,11 @@
 #include "warden/warden.h"
 
 #include "base/fd.h"
+#include "base/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,22 +15,8 @@
 #include <unistd.h>
 
 #define MAX_FDS 16
-#define NOBODY  65534
 
-struct identity {
-    uid_t uid;
-    gid_t gid;
-};
-
-/* Whom the server runs as: the user that was made for it, else nobody. Looked up before the fork.
- */
-static struct identity service_identity(void) {
-    struct passwd *pw = getpwnam("cloche");
-    return pw && pw->pw_uid ? (struct identity){pw->pw_uid, pw->pw_gid}
-                            : (struct identity){NOBODY, NOBODY};
-}
-
-static int drop(const struct identity *id) {
+static int drop(const struct service *id) {
     if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return -1;
@@ -38,7 +24,7 @@ static int drop(const struct identity *id) {
 }
 
 /* The program is open already: it may lie below a directory that only root can enter. */
-static _Noreturn void child(const struct spawn *s, int program, const struct identity *id) {
+static _Noreturn void child(const struct spawn *s, int program, const struct service *id) {
     int moved[MAX_FDS], exe = fcntl(program, F_DUPFD_CLOEXEC, 3 + 2 * MAX_FDS);
     sigset_t none;
     sigemptyset(&none);
@@ -69,7 +55,7 @@ int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err 
     AUTO_FD program = open(path, O_RDONLY | O_CLOEXEC);
     if (s->nfds > MAX_FDS || program < 0 || access(path, X_OK) < 0)
         return err_sys(e, "%s", path);
-    struct identity id = service_identity();
+    struct service id = service_find();
     pid_t pid = fork();
     if (pid < 0)
         return err_sys(e, "fork %s", s->program);
