@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import threading
+import time
 import traceback
 import types
 from _signal import SIGINT  # signal itself takes a while to import
@@ -86,7 +87,10 @@ def prepare() -> None:
     if process is not None:
         _secrets.append(process._current_process._config["authkey"])
         cloche_zygote.bytes_state(_secrets[-1])
-    # Compile and run something once, so that the first program finds all this done.
+    # Compile and run something once, so that the first program finds all this done. A sleep too: an
+    # interrupt that comes between Python's last look and the system call does not wake it, and
+    # what it touches for the first time there makes that moment ten times longer.
+    time.sleep(0)
     list(ast.walk(ast.parse("print(1)\n1")))
     try:
         raise ValueError
