@@ -162,6 +162,12 @@ void do_metrics(struct call *c) {
     metrics_write(&a->metrics, &text);
     put_pools(&text, a->o.engine);
     put_restarts(&text, a->o.engine);
+    const struct loop_turns *turns = loop_turns(a->o.loop);
+    metrics_histogram(&text, "loop_turn_seconds", "Turns of the event loop.", &turns->wall);
+    metrics_histogram(&text, "loop_turn_cpu_seconds",
+                      "Turns of the event loop, by the processor time they took.", &turns->cpu);
+    metrics_gauge(&text, "loop_turn_longest_seconds",
+                  "The longest turn since the server process started.", turns->wall.longest);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
     metrics_gauge(&text, "live_sandboxes", "Sandboxes that stay.", live_count(a->o.engine));

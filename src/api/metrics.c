@@ -5,21 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double bounds[METRICS_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
-                                               0.1,   0.25,   0.5,   1,    5,     30};
-
-static void observe(struct histogram *h, double v) {
-    unsigned i = 0;
-    while (i < METRICS_BUCKETS && v > bounds[i])
-        i++;
-    h->buckets[i]++;
-    h->count++;
-    h->sum += v;
-}
-
 void metrics_request(struct metrics *m, const char *method, const char *path, int status,
                      double seconds) {
-    observe(&m->request_s, seconds);
+    histogram_add(&m->request_s, seconds);
     for (unsigned i = 0; i < m->nroutes; i++) {
         struct route_count *r = &m->routes[i];
         if (r->status == status && strcmp(r->path, path) == 0 && strcmp(r->method, method) == 0) {
@@ -33,8 +21,8 @@ void metrics_request(struct metrics *m, const char *method, const char *path, in
 
 void metrics_end(struct metrics *m, const char *status, const char *profile, double wall_s,
                  double queue_s) {
-    observe(&m->wall_s, wall_s);
-    observe(&m->queue_s, queue_s);
+    histogram_add(&m->wall_s, wall_s);
+    histogram_add(&m->queue_s, queue_s);
     for (unsigned i = 0; i < m->nends; i++) {
         if (strcmp(m->ends[i].status, status) == 0 && strcmp(m->ends[i].profile, profile) == 0) {
             m->ends[i].n++;
@@ -64,13 +52,13 @@ static void head(struct buf *to, const char *name, const char *help, const char 
     buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s %s\n", name, help, name, type);
 }
 
-static void put_histogram(struct buf *to, const char *name, const char *help,
-                          const struct histogram *h) {
+void metrics_histogram(struct buf *to, const char *name, const char *help,
+                       const struct histogram *h) {
     uint64_t sum = 0;
     head(to, name, help, "histogram");
-    for (unsigned i = 0; i < METRICS_BUCKETS; i++) {
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
         sum += h->buckets[i];
-        buf_addf(to, "cloche_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
+        buf_addf(to, "cloche_%s_bucket{le=\"%g\"} %llu\n", name, histogram_bounds[i],
                  (unsigned long long)sum);
     }
     buf_addf(to, "cloche_%s_bucket{le=\"+Inf\"} %llu\ncloche_%s_sum %.6f\ncloche_%s_count %llu\n",
@@ -97,8 +85,8 @@ void metrics_write(const struct metrics *m, struct buf *to) {
     for (unsigned i = 0; i < m->nrefused; i++)
         buf_addf(to, "cloche_refused_total{code=\"%s\"} %llu\n", m->refused[i].code,
                  (unsigned long long)m->refused[i].n);
-    put_histogram(to, "request_seconds", "Time from a request's headers to its end.",
-                  &m->request_s);
-    put_histogram(to, "execution_seconds", "Wall clock of programs.", &m->wall_s);
-    put_histogram(to, "queue_seconds", "Time that programs waited for a sandbox.", &m->queue_s);
+    metrics_histogram(to, "request_seconds", "Time from a request's headers to its end.",
+                      &m->request_s);
+    metrics_histogram(to, "execution_seconds", "Wall clock of programs.", &m->wall_s);
+    metrics_histogram(to, "queue_seconds", "Time that programs waited for a sandbox.", &m->queue_s);
 }

@@ -2,19 +2,13 @@
 /* Counters for /metrics. */
 
 #include "base/buf.h"
+#include "base/histogram.h"
 
 #include <stdint.h>
 
-#define METRICS_BUCKETS 12
 #define METRICS_ROUTES  64
 #define METRICS_ENDS    64
 #define METRICS_REFUSED 32
-
-struct histogram {
-    uint64_t buckets[METRICS_BUCKETS + 1];
-    uint64_t count;
-    double sum;
-};
 
 struct metrics {
     struct route_count {
@@ -44,5 +38,7 @@ void metrics_end(struct metrics *m, const char *status, const char *profile, dou
 /* A 429 or 503, by the code of its error. */
 void metrics_refused(struct metrics *m, const char *code);
 void metrics_write(const struct metrics *m, struct buf *to);
+void metrics_histogram(struct buf *to, const char *name, const char *help,
+                       const struct histogram *h);
 /* One sample with its HELP and TYPE. */
 void metrics_gauge(struct buf *to, const char *name, const char *help, double value);

@@ -22,6 +22,7 @@ struct sandbox;
 struct live;
 struct cell;
 struct command;
+struct crew;
 struct gone;
 
 struct profile_pool {
@@ -55,6 +56,7 @@ struct engine_counts {
 
 struct engine {
     struct loop *loop; /* borrowed */
+    struct crew *crew; /* borrowed: for what takes longer than a turn of the loop may */
     struct config config;
     struct chan warden;
     struct profile_pool pools[CONFIG_MAX_PROFILES];

@@ -25,6 +25,8 @@ struct loop {
     struct timer **heap; /* heap[1..ntimers] */
     size_t ntimers, heap_cap;
     struct deferred *deferred, **deferred_end;
+    struct loop_turns turns;
+    uint64_t cpu_ns; /* of this thread, at the end of the last turn */
 };
 
 int loop_new(struct loop **ret, struct err *e) {
@@ -169,11 +171,25 @@ static void run_timers(struct loop *l) {
     }
 }
 
+/* The processor time counts from the end of the last turn: the wait between takes none. */
+static void note_turn(struct loop *l, uint64_t began_ns) {
+    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    histogram_add(&l->turns.wall, (double)(now_ns() - began_ns) / 1e9);
+    histogram_add(&l->turns.cpu, (double)(cpu_ns - l->cpu_ns) / 1e9);
+    l->cpu_ns = cpu_ns;
+}
+
+const struct loop_turns *loop_turns(const struct loop *l) {
+    return &l->turns;
+}
+
 int loop_run(struct loop *l, struct err *e) {
+    l->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     while (!l->stop) {
         int n = epoll_wait(l->epoll, l->batch, BATCH, wait_ms(l));
         if (n < 0 && errno != EINTR)
             return err_sys(e, "epoll_wait");
+        uint64_t began_ns = now_ns();
         l->nbatch = n < 0 ? 0 : n;
         for (l->at = 0; l->at < l->nbatch;) {
             struct epoll_event ev = l->batch[l->at++];
@@ -184,6 +200,7 @@ int loop_run(struct loop *l, struct err *e) {
         l->nbatch = 0;
         run_timers(l);
         run_deferred(l);
+        note_turn(l, began_ns);
     }
     l->stop = false;
     return 0;

@@ -5,6 +5,7 @@
  * object only through loop_defer. */
 
 #include "base/err.h"
+#include "base/histogram.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,6 +53,13 @@ void loop_defer(struct loop *l, struct deferred *d);
 /* Runs until loop_stop; may be called again after it. */
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
+
+/* Turns so far. A turn is what the loop does from one wait to the next: for so long everybody else
+ * waits. `cpu` leaves out the time that the loop did not get a processor, or slept in a call. */
+struct loop_turns {
+    struct histogram wall, cpu;
+};
+const struct loop_turns *loop_turns(const struct loop *l);
 
 /* Blocks the signals and returns a signalfd for them. */
 int loop_signals(const int *signals, size_t n, int *ret_fd, struct err *e);

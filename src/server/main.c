@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "engine/engine.h"
 #include "engine/gone.h"
+#include "loop/crew.h"
 #include "server/clients.h"
 
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define FIRST_HTTP_FD 6
+#define CREW          2 /* threads: one may wait for a disk */
 
 struct server {
     struct engine engine;
@@ -102,7 +104,8 @@ static int start(struct server *s, struct err *e) {
     s->signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = s};
     if (loop_new(&s->loop, e) < 0 || loop_signals(signals, 2, &s->signals, e) < 0 ||
         loop_watch(s->loop, &s->signal_watch, s->signals, EPOLLIN, e) < 0 ||
-        engine_init(&s->engine, s->loop, 3, &warden, e) < 0)
+        engine_init(&s->engine, s->loop, 3, &warden, e) < 0 ||
+        crew_new(s->loop, CREW, &s->engine.crew, e) < 0)
         return -1;
     log_init("server", (enum log_level)s->engine.config.log_level);
     log_set_format(s->engine.config.log_format);

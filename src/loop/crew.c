@@ -1,0 +1,157 @@
+/* See crew.h. One queue of work to do and one of work that is through, both under one lock; an
+ * eventfd tells the loop of the second. The threads block every signal, so that the loop's signalfd
+ * gets them, and yield to the loop where processors are short. */
+
+#include "loop/crew.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define NICE 5
+
+struct work_queue {
+    struct work *first, **end;
+};
+
+struct crew {
+    struct loop *loop; /* borrowed */
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct work_queue todo, through;
+    bool stop;
+    int event; /* owned */
+    struct watch watch;
+    pthread_t *threads; /* owned */
+    unsigned nthreads;
+};
+
+static void queue_add(struct work_queue *q, struct work *w) {
+    w->next = NULL;
+    *q->end = w;
+    q->end = &w->next;
+}
+
+static struct work *queue_take(struct work_queue *q) {
+    struct work *w = q->first;
+    q->first = w->next;
+    if (!q->first)
+        q->end = &q->first;
+    return w;
+}
+
+static void finish(struct crew *c, struct work *w) {
+    const uint64_t one = 1;
+    queue_add(&c->through, w);
+    if (write(c->event, &one, sizeof one) < 0) {
+        /* The counter is full: the loop has been told already. */
+    }
+}
+
+static void *crew_thread(void *arg) {
+    struct crew *c = arg;
+    setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        while (!c->todo.first && !c->stop)
+            pthread_cond_wait(&c->more, &c->lock);
+        if (c->stop)
+            break;
+        struct work *w = queue_take(&c->todo);
+        pthread_mutex_unlock(&c->lock);
+        bool more = w->slice(w);
+        pthread_mutex_lock(&c->lock);
+        if (more)
+            queue_add(&c->todo, w);
+        else
+            finish(c, w);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+static void crew_on_event(struct watch *watch, uint32_t events) {
+    struct crew *c = watch->arg;
+    uint64_t n;
+    (void)events;
+    if (read(c->event, &n, sizeof n) < 0)
+        return;
+    pthread_mutex_lock(&c->lock);
+    struct work *w = c->through.first;
+    c->through = (struct work_queue){NULL, &c->through.first};
+    pthread_mutex_unlock(&c->lock);
+    while (w) {
+        struct work *next = w->next;
+        w->done(w);
+        w = next;
+    }
+}
+
+static int start_threads(struct crew *c, unsigned threads, struct err *e) {
+    sigset_t all, before;
+    int error = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (c->nthreads < threads && error == 0) {
+        error = pthread_create(&c->threads[c->nthreads], NULL, crew_thread, c);
+        c->nthreads += error == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0 ? 0 : err_set(e, error, "start a thread: %s", strerror(error));
+}
+
+int crew_new(struct loop *l, unsigned threads, struct crew **ret, struct err *e) {
+    struct crew *c = xcalloc(1, sizeof *c);
+    c->loop = l;
+    c->todo.end = &c->todo.first;
+    c->through.end = &c->through.first;
+    c->threads = xcalloc(threads, sizeof *c->threads);
+    c->watch = (struct watch){.fd = -1, .fn = crew_on_event, .arg = c};
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->more, NULL);
+    c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int status = c->event < 0 ? err_sys(e, "eventfd") : 0;
+    if (status == 0)
+        status = loop_watch(l, &c->watch, c->event, EPOLLIN, e);
+    if (status == 0)
+        status = start_threads(c, threads, e);
+    if (status < 0) {
+        crew_free(c);
+        return -1;
+    }
+    *ret = c;
+    return 0;
+}
+
+void crew_free(struct crew *c) {
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_broadcast(&c->more);
+    pthread_mutex_unlock(&c->lock);
+    for (unsigned i = 0; i < c->nthreads; i++)
+        pthread_join(c->threads[i], NULL);
+    loop_unwatch(c->loop, &c->watch);
+    fd_close(&c->event);
+    pthread_cond_destroy(&c->more);
+    pthread_mutex_destroy(&c->lock);
+    free(c->threads);
+    free(c);
+}
+
+void crew_add(struct crew *c, struct work *w) {
+    pthread_mutex_lock(&c->lock);
+    queue_add(&c->todo, w);
+    pthread_cond_signal(&c->more);
+    pthread_mutex_unlock(&c->lock);
+}

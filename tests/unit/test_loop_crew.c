@@ -1,0 +1,112 @@
+/* crew: work is done beside the loop, in slices that take turns, and comes back to the loop. */
+
+#include "loop/crew.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct loop *loop;
+static struct crew *crew;
+static pthread_t loop_thread;
+
+struct job {
+    struct work work;
+    unsigned slices; /* that it takes */
+    bool was_beside; /* every slice ran in another thread than the loop's */
+    bool is_back;
+};
+static unsigned left;
+
+static bool job_slice(struct work *w) {
+    struct job *j = w->arg;
+    j->was_beside = !pthread_equal(pthread_self(), loop_thread);
+    return --j->slices > 0;
+}
+
+static void job_done(struct work *w) {
+    struct job *j = w->arg;
+    assert_true(pthread_equal(pthread_self(), loop_thread));
+    j->is_back = true;
+    if (--left == 0)
+        loop_stop(loop);
+}
+
+static int setup(void **state) {
+    struct err e;
+    (void)state;
+    loop_thread = pthread_self();
+    assert_int_equal(loop_new(&loop, &e), 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    crew_free(crew);
+    loop_free(loop);
+    return 0;
+}
+
+static void start(unsigned threads) {
+    struct err e;
+    assert_int_equal(crew_new(loop, threads, &crew, &e), 0);
+}
+
+static void run(struct job *jobs, unsigned n) {
+    struct err e;
+    left = n;
+    for (unsigned i = 0; i < n; i++) {
+        jobs[i].work = (struct work){.slice = job_slice, .done = job_done, .arg = &jobs[i]};
+        crew_add(crew, &jobs[i].work);
+    }
+    assert_int_equal(loop_run(loop, &e), 0);
+}
+
+static void work_is_done_beside_the_loop_and_comes_back_to_it(void **state) {
+    (void)state;
+    struct job jobs[8] = {{.slices = 1}, {.slices = 3}, {.slices = 1}, {.slices = 1},
+                          {.slices = 2}, {.slices = 1}, {.slices = 9}, {.slices = 1}};
+    start(2);
+    run(jobs, 8);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_true(jobs[i].was_beside);
+        assert_true(jobs[i].is_back);
+        assert_int_equal(jobs[i].slices, 0);
+    }
+}
+
+static bool never_ends(struct work *w) {
+    (void)w;
+    return true;
+}
+
+static void work_without_an_end_holds_nobody_up(void **state) {
+    (void)state;
+    struct work endless = {.slice = never_ends};
+    struct job jobs[3] = {{.slices = 5}, {.slices = 1}, {.slices = 100}};
+    start(1);
+    crew_add(crew, &endless);
+    run(jobs, 3);
+    crew_free(crew); /* drops the endless one */
+    crew = NULL;
+}
+
+static void a_crew_without_work_can_be_freed(void **state) {
+    (void)state;
+    start(4);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(work_is_done_beside_the_loop_and_comes_back_to_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(work_without_an_end_holds_nobody_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_crew_without_work_can_be_freed, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
