@@ -20,32 +20,12 @@ from client import MESSAGES
 from harness import Engine, Result, cloche_bin, eventually, flags, tree
 from held import PATIENT, SERVER_CANARY, Held
 from host import descendants, processes
-from hostile import HELPER, PROGRAMS, Program, check, execute
+from hostile import HELPER, PROGRAMS, Program, alone, check, execute
 
 HERE = Path(__file__).resolve().parent
 
-ALONE = [
-    path.stem
-    for path in sorted(PROGRAMS.glob("*_*.py"))
-    if Program.read(path.stem).lines or Program.read(path.stem).fields
-]
-WITH_ARGUMENTS = {
-    "files_full",
-    "files_odd",
-    "proc_masked",
-    "processes_binary",
-    "processes_daemon",
-    "processes_stop_and_go",
-    "files_many",
-    "memory_dentries",
-    "memory_kept",
-    "neighbours_canary",
-    "neighbours_poison",
-    "neighbours_pristine",
-}
 
-
-@pytest.mark.parametrize("name", [name for name in ALONE if name not in WITH_ARGUMENTS])
+@pytest.mark.parametrize("name", alone())
 def test_program(engine: Engine, name: str) -> None:
     check(engine, name)
 
