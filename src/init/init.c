@@ -9,8 +9,8 @@
  *   - the nursery, which asks for the ends of one more process, and the listeners that kernels hand
  * over before any user code, on the `hand` socket;
  *   - these seccomp listeners (procs.h): refused calls are answered with their errno and told to
- * the server once each, a flood of them is paid for by the sandbox, as we are; sockets that reach
- * the network namespace are let, and the first one is told to the nursery and the server;
+ * the server once each; sockets that reach the network namespace are counted (sockets.c), and the
+ * first one is told to the nursery and the server; locks on files are taken here (locks.c);
  *   - children that it inherits: they are reaped.
  * It is not dumpable, holds no capability that reaches outside the nursery, and dies with its
  * parent. When the server's end of the request socket is gone, nobody wants this sandbox any more:
@@ -19,8 +19,11 @@
 #include "init/init.h"
 
 #include "base/fd.h"
+#include "init/caller.h"
 #include "init/files.h"
+#include "init/locks.h"
 #include "init/procs.h"
+#include "init/sockets.h"
 #include "init/watch.h"
 #include "sandbox/landlock.h"
 #include "sandbox/root.h"
@@ -46,14 +49,19 @@
 
 #define DISK_FILES    20000 /* inodes of the tmpfs */
 #define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
+#define WINDOW_MS     100
+#define WORK_MS       25 /* of each window, for the calls of the sandbox */
 
 struct box {
     struct init_plan plan;
     int req, hand, signals, workspace;
     struct procs procs;
     struct watcher watcher;
-    bool told_of_use;       /* of the network */
-    int left[WIRE_MAX_FDS]; /* owned: of the last message, if that was an I_LEFT */
+    struct sockets sockets;
+    struct locks locks;
+    uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
+    bool told_of_use;            /* of the network */
+    int left[WIRE_MAX_FDS];      /* owned: of the last message, if that was an I_LEFT */
     unsigned nleft;
 };
 
@@ -187,6 +195,24 @@ static int refuse(struct box *b, struct proc *from, int nr, const uint64_t args[
     return r->errnum;
 }
 
+static void serve_call(struct box *b, struct proc *from, struct caller *c) {
+    switch (seccomp_service(c->nr, c->args)) {
+    case SECCOMP_SOCKET:
+        if (!b->told_of_use)
+            tell_of_use(b);
+        sockets_make(&b->sockets, c);
+        return;
+    case SECCOMP_BUFFER:
+        sockets_buffer(c);
+        return;
+    case SECCOMP_LOCK:
+        locks_serve(&b->locks, c);
+        return;
+    case SECCOMP_REFUSE:
+        caller_answer(c, refuse(b, from, c->nr, c->args));
+    }
+}
+
 static void serve_listener(struct box *b, struct proc *from) {
     struct seccomp_notif n;
     memset(&n, 0, sizeof n);
@@ -195,18 +221,12 @@ static void serve_listener(struct box *b, struct proc *from) {
             fd_close(&from->listener);
         return;
     }
-    uint64_t args[6];
+    struct caller c = {.listener = from->listener, .id = n.id};
+    c.thread = (pid_t)n.pid;
+    c.nr = n.data.nr;
     for (int i = 0; i < 6; i++)
-        args[i] = n.data.args[i];
-    struct seccomp_notif_resp resp = {.id = n.id};
-    if (seccomp_lets(n.data.nr, args)) {
-        if (!b->told_of_use)
-            tell_of_use(b);
-        resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-    } else {
-        resp.error = -refuse(b, from, n.data.nr, args);
-    }
-    ioctl(from->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp);
+        c.args[i] = n.data.args[i];
+    serve_call(b, from, &c);
 }
 
 /* The ends of one more process, for the nursery. */
@@ -385,8 +405,26 @@ static void serve_watch(struct box *b) {
     kill_all();
 }
 
+static uint64_t clock_ms(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Nobody is charged for the time that the sandbox's calls take us, so it is bounded: after WORK_MS
+ * of it they wait for the next window. Returns in how many milliseconds that is, 0: now. */
+static int rest_ms(struct box *b) {
+    uint64_t now = clock_ms(CLOCK_MONOTONIC), work = clock_ms(CLOCK_PROCESS_CPUTIME_ID);
+    if (now >= b->window_ms + WINDOW_MS) {
+        b->window_ms = now;
+        b->work_ms = work;
+    }
+    return work - b->work_ms < WORK_MS ? 0 : (int)(b->window_ms + WINDOW_MS - now);
+}
+
 static _Noreturn void serve(struct box *b) {
     for (;;) {
+        int rest = rest_ms(b);
         struct pollfd p[4 + PROCS_MAX] = {{.fd = b->req, .events = POLLIN},
                                           {.fd = b->signals, .events = POLLIN},
                                           {.fd = b->hand, .events = POLLIN},
@@ -394,10 +432,14 @@ static _Noreturn void serve(struct box *b) {
         unsigned nprocs = b->procs.top;
         for (unsigned i = 0; i < nprocs; i++) {
             const struct proc *one = &b->procs.all[i];
-            p[4 + i] = (struct pollfd){.fd = one->pid ? one->listener : -1, .events = POLLIN};
+            p[4 + i].fd = one->pid && !rest ? one->listener : -1;
+            p[4 + i].events = POLLIN;
         }
-        if (poll(p, 4 + nprocs, -1) < 0 && errno != EINTR)
+        int patience = locks_patience(&b->locks);
+        if (poll(p, 4 + nprocs, rest ? rest : patience) < 0 && errno != EINTR)
             _exit(1);
+        if (patience >= 0 && !rest)
+            locks_tick(&b->locks);
         for (unsigned i = 0; i < nprocs; i++) {
             if (p[4 + i].revents & POLLIN)
                 serve_listener(b, &b->procs.all[i]);

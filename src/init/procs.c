@@ -21,10 +21,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SET_FLAGS    _IOW('!', 4, uint64_t) /* SECCOMP_IOCTL_NOTIF_SET_FLAGS */
+#define SYNC_WAKE_UP 1ul
 
 #define TREE_MAX   4096 /* processes looked at */
 #define STOP_LOOKS 100  /* naps of 200 µs: for those that somebody keeps from stopping */
@@ -90,6 +94,12 @@ static struct proc *find(struct procs *p, uint32_t number) {
     return NULL;
 }
 
+/* Who asks and who answers take turns on one processor: waking another takes longer than an answer.
+ */
+static void take_turns(int listener) {
+    ioctl(listener, SET_FLAGS, SYNC_WAKE_UP); /* kernel 6.6 */
+}
+
 void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener) {
     struct proc *earlier = find(p, number);
     if (earlier) /* what that one left behind has no name any more */
@@ -100,6 +110,7 @@ void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener) {
         return;
     }
     *one = (struct proc){.number = number, .pid = pid, .listener = listener};
+    take_turns(listener);
     one->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     char text[16];
     snprintf(text, sizeof text, "%d", (int)pid);

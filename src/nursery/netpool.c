@@ -61,11 +61,20 @@ static int loopback_up(struct err *e) {
     return ioctl(s, SIOCSIFFLAGS, &r) < 0 ? err_sys(e, "bring lo up") : 0;
 }
 
+/* A receive buffer of TCP's grows to the last number, many megabytes by default, and not all that
+ * it holds is charged to somebody (see init/sockets.c). In a container the file may be read-only.
+ */
+static void bound_buffers(void) {
+    struct err e;
+    (void)file_write_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 131072 212992", &e);
+}
+
 static int make(struct netpool *p, struct net *ret, struct err *e) {
     if (unshare(CLONE_NEWNET) < 0)
         return err_sys(e, "make a network namespace");
     if (loopback_up(e) < 0 || open_all(ret, e) < 0)
         return -1;
+    bound_buffers();
     p->made++;
     return 0;
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* Network namespaces, kept for reuse: one costs half a millisecond to make (and as much again to
  * destroy), nine microseconds to enter. A namespace is used again only if nobody has used it: each
- * socket that reaches one goes past init (see seccomp_lets), which leaves a mark. Sockets are the
+ * socket that reaches one goes past init (init/sockets.c), which leaves a mark. Sockets are the
  * only way: its settings belong to the nursery's root. Abstract names of AF_UNIX are looked for. */
 
 #include "base/err.h"

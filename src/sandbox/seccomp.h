@@ -7,7 +7,7 @@
  * zygote can do without is refused to the zygote already, and its kernels inherit that, since the
  * kernel takes its time to check and to translate a filter; the rest is entered by each of them.
  * Refusals that a user should hear of are notifications: init answers them (see
- * seccomp_refusal) and remembers. So are calls that are let, of which init must know. */
+ * seccomp_refusal) and remembers. So are calls that init makes in the caller's place. */
 
 #include "base/err.h"
 
@@ -31,11 +31,15 @@ struct seccomp_refusal {
     const char *detail; /* "mount() is not available in a sandbox" */
     const char *rule;   /* "seccomp:mount" */
 };
-/* Whether a notified call is to go on: it opens a socket with which its network namespace can be
- * used. Numbers only, no memory of the caller's: nothing can change between this look and the call.
- */
-bool seccomp_lets(int nr, const uint64_t args[6]);
-/* How a notified call that is not let is answered; never NULL (a call that is not in the table gets
+/* What init does with a notified call. A pure function of the registers. */
+enum seccomp_service {
+    SECCOMP_REFUSE, /* see seccomp_refusal */
+    SECCOMP_SOCKET, /* make the socket, with which the network namespace can be used */
+    SECCOMP_BUFFER, /* set SO_SNDBUF */
+    SECCOMP_LOCK,   /* fcntl and flock: a lock on a file */
+};
+enum seccomp_service seccomp_service(int nr, const uint64_t args[6]);
+/* How a notified call that is refused is answered; never NULL (a call that is not in the table gets
  * EPERM). `args` are the raw registers; the answer is in `scratch`, its strings are constants. */
 const struct seccomp_refusal *seccomp_refusal(int nr, const uint64_t args[6],
                                               struct seccomp_refusal *scratch);

@@ -4,13 +4,16 @@ that nobody outside notices is checked here and, after every test, by the engine
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import mmap
 import os
 import pydoc_data.topics
 import secrets
 import socket
+import struct
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ import pytest
 from client import MESSAGES
 from harness import Engine, Result, cloche_bin, eventually, flags, tree
 from held import PATIENT, SERVER_CANARY, Held
-from host import descendants, processes
+from host import descendants, is_first, processes
 from hostile import HELPER, PROGRAMS, Program, alone, check, execute
 
 HERE = Path(__file__).resolve().parent
@@ -124,7 +127,54 @@ def test_the_page_cache_of_libraries_cannot_be_emptied(engine: Engine) -> None:
     assert before > 0 and resident_pages(path) == before
 
 
+SHARED = [
+    "/dev/null",
+    "/dev/urandom",
+    "/usr/bin/env",
+    os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6"),
+]
+
+
+def test_locks_on_shared_files_reach_nobody(engine: Engine) -> None:
+    """The host asks for the locks that a program believes to have, and so does a neighbour."""
+    with Held(
+        engine, (PROGRAMS / "neighbours_locks.py").read_text(), args=["take", *SHARED]
+    ) as held:
+        assert held.line() == "taken"
+        asked = engine.execute(
+            (PROGRAMS / "neighbours_locks.py").read_text(), args=["ask", *SHARED]
+        )
+        assert asked.stdout == b"".join(f"{path}: free\n".encode() for path in SHARED), asked
+        for path in SHARED:
+            with open(path, "rb") as file:
+                answer = fcntl.fcntl(
+                    file, fcntl.F_GETLK, struct.pack("=hhxxxxqqixxxx", fcntl.F_WRLCK, 0, 0, 0, 0)
+                )
+                assert struct.unpack_from("=h", answer) == (fcntl.F_UNLCK,), path
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert held.end().result["status"] == "ok"
+
+
 # ---------------------------------------------------------------------------- processes
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("what", ["refused", "locks", "sockets"])
+def test_calls_that_init_answers_do_not_take_a_processor(engine: Engine, what: str) -> None:
+    """No limit of the sandbox counts the time of its init."""
+    before = {process.pid for process in engine.remember() if is_first(process.pid)}
+    with Held(engine, (PROGRAMS / "time_calls.py").read_text(), args=[what]) as held:
+        assert held.line() == "busy"
+        inits = [p.pid for p in engine.remember() if is_first(p.pid) and p.pid in before]
+        start, spent = time.monotonic(), {pid: cpu_seconds(pid) for pid in inits}
+        assert held.line() == "still busy"  # after two seconds
+        wall = time.monotonic() - start
+        most = max((cpu_seconds(pid) - spent[pid] for pid in inits if pid in spent), default=0.0)
+        assert most < 0.35 * wall, (most, wall)
 
 
 def test_a_daemon_dies_with_its_execution(engine: Engine) -> None:

@@ -20,7 +20,7 @@ NR = dict(
     finit_module=313, sched_setattr=314, seccomp=317, memfd_create=319, bpf=321, userfaultfd=323,
     pidfd_send_signal=424, io_uring_setup=425, open_tree=428, move_mount=429, fsopen=430,
     fsmount=432, pidfd_open=434, clone3=435, pidfd_getfd=438, process_madvise=440,
-    mount_setattr=442, memfd_secret=447, process_mrelease=448, statmount=457, listmount=458,
+    mount_setattr=442, openat2=437, prctl=157, preadv2=327, memfd_secret=447, process_mrelease=448, statmount=457, listmount=458,
 )
 
 

@@ -53,6 +53,7 @@
 #= huge memfd: refused ENOMEM
 #= huge segment: refused ENOMEM
 #= merged pages: refused EINVAL
+#= merged pages of a whole process: refused EINVAL
 #= move_pages: refused EPERM
 #= a call of tomorrow: refused ENOSYS
 #= TIOCSTI on its own terminal: refused EPERM
@@ -60,6 +61,19 @@
 #= F_SETPIPE_SZ: refused EPERM
 #= F_SETLEASE: refused EPERM
 #= F_NOTIFY: refused EINVAL
+#= O_DIRECT: refused EINVAL
+#= O_DIRECT later: refused EINVAL
+#= O_DIRECT where no filter looks: refused ENOSYS
+#= reads that leave nothing in the cache: refused ENOTSUP
+#= the times of /dev/null: refused EROFS
+#= a time stamp for each packet: refused ENOPROTOOPT
+#= a time stamp in nanoseconds: refused ENOPROTOOPT
+#= time stamps of all kinds: refused ENOPROTOOPT
+#= the last time stamp: refused ENOENT
+#= an encapsulated socket: refused ENOPROTOOPT
+#= a signed connection: refused ENOPROTOOPT
+#= a multicast group: refused ENODEV
+#= a multicast group of IPv6: refused ENODEV
 #= AF_VSOCK: refused EAFNOSUPPORT
 #= AF_ALG: refused EAFNOSUPPORT
 #= AF_PACKET: refused EAFNOSUPPORT
@@ -133,6 +147,7 @@ attempt("huge pages", call, "mmap", 0, 1 << 21, 3, 0x40022, -1, 0)
 attempt("huge memfd", call, "memfd_create", b"x", 4)
 attempt("huge segment", call, "shmget", 0, 1 << 21, 0o5600)
 attempt("merged pages", call, "madvise", 0, 0, 12)
+attempt("merged pages of a whole process", call, "prctl", 67, 1, 0, 0, 0)
 attempt("move_pages", call, "move_pages", 1, 0, 0, 0, 0, 0)
 NR["tomorrow"] = 600
 attempt("a call of tomorrow", call, "tomorrow")
@@ -143,6 +158,24 @@ attempt("F_SETPIPE_SZ", fcntl.fcntl, 1, 1031, 1 << 20)
 with open("leased", "w") as file:
     attempt("F_SETLEASE", fcntl.fcntl, file, 1024, 1)
 attempt("F_NOTIFY", fcntl.fcntl, os.open("/usr/bin", os.O_RDONLY), 1026, 1)
+attempt("O_DIRECT", os.open, "/usr/bin/env", os.O_RDONLY | os.O_DIRECT)
+library = os.open("/usr/bin/env", os.O_RDONLY)
+attempt("O_DIRECT later", fcntl.fcntl, library, fcntl.F_SETFL, os.O_DIRECT)
+how = struct.pack("=3Q", os.O_RDONLY | os.O_DIRECT, 0, 0)
+attempt("O_DIRECT where no filter looks", call, "openat2", -100, b"/usr/bin/env", how, 24)
+attempt("reads that leave nothing in the cache", os.preadv, library, [bytearray(16)], 0, 0x80)
+attempt("the times of /dev/null", os.utime, "/dev/null")
+datagrams, stream = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM), socket.socket()
+attempt("a time stamp for each packet", datagrams.setsockopt, socket.SOL_SOCKET, 29, 1)
+attempt("a time stamp in nanoseconds", datagrams.setsockopt, socket.SOL_SOCKET, 64, 1)
+attempt("time stamps of all kinds", datagrams.setsockopt, socket.SOL_SOCKET, 37, 2)
+attempt("the last time stamp", fcntl.ioctl, datagrams, 0x8906, bytes(16))
+attempt("an encapsulated socket", datagrams.setsockopt, 17, 100, 2)
+attempt("a signed connection", stream.setsockopt, 6, 14, bytes(216))
+group = socket.inet_aton("239.1.2.3") + socket.inet_aton("127.0.0.1")
+attempt("a multicast group", socket.socket(type=socket.SOCK_DGRAM).setsockopt, 0, 35, group)
+group = socket.inet_pton(socket.AF_INET6, "ff05::1:3") + struct.pack("=i", 1)
+attempt("a multicast group of IPv6", datagrams.setsockopt, 41, 20, group)
 attempt("AF_VSOCK", socket.socket, socket.AF_VSOCK, socket.SOCK_STREAM)
 attempt("AF_ALG", socket.socket, socket.AF_ALG, socket.SOCK_SEQPACKET)
 attempt("AF_PACKET", socket.socket, socket.AF_PACKET, socket.SOCK_RAW)

@@ -1,0 +1,104 @@
+/* See sockets.h. Theory of operation. What a socket's owner leaves unread is kept in its receive
+ * buffer. Datagrams there are charged to the control group; what the kernel itself puts there is
+ * charged to nobody: netlink's answers, which repeat the question (seen: 1.9 GiB by a process with
+ * memory_mb=32), and the time stamps of what was sent, with a copy of it, for which a message can
+ * ask in its control data, where no filter looks (seen: 1.2 GiB). So
+ *   - there are at most SOCKETS_MAX in the network namespace, and a few more while many threads ask
+ *     at once. Those from accept() count, and each has another end that was asked for here;
+ *   - NETLINK_MAX of them are netlink's. Its closed sockets stay in the namespace for a while, so
+ *     they are counted otherwise: an epoll descriptor forgets a file that nobody has open any more;
+ *   - their buffers stay as large as they are made: the filter answers SO_RCVBUF as if it had been
+ *     done, and the namespace keeps TCP from enlarging them (nursery/netpool.c);
+ *   - a netlink socket is made by init, with buffers that are just large enough for libc. Others
+ * are made by the caller itself, since the maker's control group is charged for what they hold. A
+ * socket remembers who made it. That gives the sandbox nothing: where the kernel looks at its
+ * maker's capabilities it looks at the user's too. */
+
+#include "init/sockets.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SOCKETS_MAX   256
+#define NETLINK_MAX   32
+#define NETLINK_BYTES (16 << 10) /* the kernel doubles it, for its own overhead */
+
+/* Of all kinds, in our network namespace, which is the sandbox's. */
+static unsigned count_sockets(void) {
+    char text[1024];
+    unsigned used;
+    struct err e;
+    bool good = file_read_at(AT_FDCWD, "/proc/self/net/sockstat", text, sizeof text, &e) == 0 &&
+                sscanf(text, "sockets: used %u", &used) == 1;
+    return good ? used : UINT32_MAX;
+}
+
+static int set_buffer(int fd, int option, int bytes) {
+    return setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
+}
+
+/* Those that init made and somebody still has. */
+static unsigned count_netlink(int epoll) {
+    char path[48], text[8192];
+    struct err e;
+    unsigned n = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
+    if (file_read_at(AT_FDCWD, path, text, sizeof text, &e) < 0)
+        return UINT32_MAX;
+    for (const char *at = text; (at = strstr(at, "\ntfd:")); at++)
+        n++;
+    return n;
+}
+
+static int make_netlink(struct sockets *s, const struct caller *c, int *ret_fd) {
+    struct epoll_event none = {.events = 0};
+    if (!s->made && (s->netlink = epoll_create1(EPOLL_CLOEXEC)) < 0)
+        return errno;
+    s->made = true;
+    if (count_netlink(s->netlink) >= NETLINK_MAX)
+        return ENFILE;
+    AUTO_FD fd = socket(AF_NETLINK, (int)c->args[1] | SOCK_CLOEXEC, (int)c->args[2]);
+    if (fd < 0 || set_buffer(fd, SO_RCVBUF, NETLINK_BYTES) < 0 ||
+        set_buffer(fd, SO_SNDBUF, NETLINK_BYTES) < 0 ||
+        epoll_ctl(s->netlink, EPOLL_CTL_ADD, fd, &none) < 0)
+        return errno;
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+void sockets_make(struct sockets *s, const struct caller *c) {
+    AUTO_FD fd = -1;
+    if ((int)c->args[0] == AF_NETLINK) {
+        int r = make_netlink(s, c, &fd);
+        if (r)
+            caller_answer(c, r);
+        else
+            caller_give(c, fd, c->args[1] & SOCK_CLOEXEC);
+    } else if (count_sockets() >= SOCKETS_MAX) {
+        caller_answer(c, ENFILE);
+    } else {
+        caller_go_on(c);
+    }
+}
+
+/* What is sent is charged, but for netlink's questions. */
+void sockets_buffer(struct caller *c) {
+    int family, bytes;
+    socklen_t len = sizeof family;
+    AUTO_FD fd = caller_descriptor(c);
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0)
+        caller_answer(c, errno);
+    else if ((uint32_t)c->args[4] < sizeof bytes)
+        caller_answer(c, EINVAL);
+    else if (!caller_read(c, c->args[3], &bytes, sizeof bytes))
+        caller_answer(c, EFAULT);
+    else
+        caller_answer(c, family != AF_NETLINK && set_buffer(fd, SO_SNDBUF, bytes) < 0 ? errno : 0);
+}

@@ -1,0 +1,16 @@
+#pragma once
+/* The sockets with which a sandbox can use its network namespace; see sockets.c. */
+
+#include "init/caller.h"
+
+#include <stdbool.h>
+
+struct sockets {
+    bool made;   /* a netlink socket; until then the next is 0 */
+    int netlink; /* owned: an epoll descriptor that watches them */
+};
+
+/* socket() of a family that seccomp_service names. */
+void sockets_make(struct sockets *s, const struct caller *c);
+/* setsockopt(SO_SNDBUF) on any socket. */
+void sockets_buffer(struct caller *c);
