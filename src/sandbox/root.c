@@ -146,7 +146,8 @@ static int collect(struct builder *b, const struct root_plan *p, struct err *e) 
     for (unsigned i = 0; i < sizeof devices / sizeof *devices; i++) {
         char path[32];
         snprintf(path, sizeof path, "/dev/%s", devices[i]);
-        if (want(b, path, MOUNT_NOEXEC, e) < 0)
+        /* Read-only: a device can be written to all the same, but not its times. */
+        if (want(b, path, MOUNT_RO | MOUNT_NOEXEC, e) < 0)
             return -1;
     }
     for (unsigned i = 0; i < p->nbinds; i++) {
