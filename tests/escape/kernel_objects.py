@@ -3,8 +3,8 @@
 
     tests/escape/kernel_objects.py [KIND …]
 
-A process in a sandbox (64 MB, 256 descriptors) makes as many objects of a kind as it gets within four
-seconds (programs/objects.py). `machine` is what the machine has less of while they are there,
+A process in a sandbox (64 MB, 256 descriptors) makes as many objects of a kind as it gets within
+four seconds (programs/objects.py). `machine` is what the machine has less of while they are there,
 `charged` what the engine's control groups have more. Both in MiB; what is not charged has to be
 bounded by something else. To be run as root on a machine that is otherwise idle: others' memory
 counts too, so the smaller of what was gone when they were made and what came back is shown.
