@@ -121,6 +121,8 @@ static bool remember_use(struct lock_owner *o, const struct lock_call *c) {
             return true;
     }
     int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 && o->nuses == 0) /* nothing would ever end it */
+        owner_done(o);
     if (fd < 0)
         return false;
     if (o->nuses == USES_MAX) { /* of many, the oldest may be closed unnoticed */

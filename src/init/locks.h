@@ -44,7 +44,7 @@ struct locks {
     unsigned nwaits;
 };
 
-void locks_serve(struct locks *l, const struct caller *c);
+void locks_serve(struct locks *l, const struct caller *from);
 /* In how many milliseconds locks_tick wants to be called; -1: never. */
 int locks_patience(const struct locks *l);
 /* Lets go of what its owners have closed, and goes on with those who wait. */
