@@ -233,6 +233,33 @@ void box_fail(struct box *b, int errnum, const char *why) {
     tell_err(b, &e);
 }
 
+/* ---- content ---- */
+
+bool box_fits(struct box *b, uint64_t bytes) {
+    const struct live *l = box_live(b);
+    struct err e;
+    if (!l)
+        return false;
+    if (live_fits(l, bytes, &e) == 0)
+        return true;
+    tell_err(b, &e);
+    return false;
+}
+
+bool box_write(struct box *b, int fd, const struct live_piece *p, const char *no_room) {
+    struct live *l = box_live(b);
+    struct err e;
+    if (!l)
+        return false;
+    if (live_write(l, fd, p, &e) == 0)
+        return true;
+    if (*e.kind)
+        tell_err(b, &e);
+    else
+        box_fail(b, e.code, no_room);
+    return false;
+}
+
 /* ---- parameters ---- */
 
 bool box_bad_value(struct box *b, const char *field, const char *allowed) {

@@ -41,6 +41,10 @@ void *box_new_in(struct call *c, const char *id, const char *path, size_t size,
 struct live *box_live(struct box *b);
 /* The call goes on without it; it is freed. */
 void box_leave(struct box *b);
+/* Whether so much more may be written into it; false when the client has its reply. */
+bool box_fits(struct box *b, uint64_t bytes);
+/* A piece of a file without a name yet; likewise. `no_room` is said when the disk is full. */
+bool box_write(struct box *b, int fd, const struct live_piece *p, const char *no_room);
 void box_ask(struct box *b, const struct wire_out *o, box_fn *then);
 /* The reply for what failed with an errno. */
 void box_fail(struct box *b, int errnum, const char *why);

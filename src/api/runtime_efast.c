@@ -74,10 +74,10 @@ struct efast {
     json_t *told;        /* owned: the same, read; or NULL */
     int fd;              /* owned: without a name yet */
     uint64_t size;
-    int write_error;
-    char *name;         /* owned: what it will be called */
-    struct buf results; /* objects with commas between */
-    struct jw j;        /* into that */
+    char write_error[ERR_TEXT_MAX]; /* "": none */
+    char *name;                     /* owned: what it will be called */
+    struct buf results;             /* objects with commas between */
+    struct jw j;                    /* into that */
 };
 
 static void next_file(struct efast *x);
@@ -90,7 +90,7 @@ static void forget_file(struct efast *x) {
     x->name = NULL;
     buf_clear(&x->answer);
     x->size = 0;
-    x->write_error = 0;
+    x->write_error[0] = '\0';
 }
 
 static void free_efast(struct box *b) {
@@ -199,8 +199,8 @@ static void on_file_done(void *arg, const char *why) {
     AUTO_BUF path = BUF_INIT;
     struct wire_out o;
     x->fetch = NULL;
-    if (x->write_error || why) {
-        failed(x, x->write_error ? "the session's disk has no room for all of it" : why);
+    if (*x->write_error || why) {
+        failed(x, *x->write_error ? x->write_error : why);
         return;
     }
     buf_addf(&path, "%s%s%s", x->box.path, *x->box.path ? "/" : "", x->name);
@@ -219,11 +219,14 @@ static void on_file_done(void *arg, const char *why) {
 
 static bool on_file_data(void *arg, const void *data, size_t len) {
     struct efast *x = arg;
+    const struct call *c = x->box.call;
     struct err e;
-    if (fd_write_all(x->fd, data, len, &e) < 0) /* memory: nothing blocks */
-        x->write_error = e.code;
+    struct live *l = live_find(c->api->o.engine, c->tenant, x->box.id, &e);
+    if (!l || live_write(l, x->fd, &(struct live_piece){data, len, x->size}, &e) < 0)
+        snprintf(x->write_error, sizeof x->write_error, "%s",
+                 *e.kind ? e.text : "the session's disk has no room for all of it");
     x->size += len;
-    return x->write_error == 0;
+    return !*x->write_error;
 }
 
 static uint32_t timeout_of(const struct efast *x) {

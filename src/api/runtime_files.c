@@ -110,13 +110,11 @@ static void on_written(struct box *b, struct wire_in *in) {
 static void on_write_temp(struct box *b, struct wire_in *in) {
     const struct writing *w = (const struct writing *)b;
     AUTO_FD fd = wire_take_fd(in);
+    const struct live_piece all = {w->file.data, w->file.len, 0};
     struct wire_out o;
-    struct err e;
     if (fd < 0) {
         box_fail(b, EPROTO, "init made no file");
-    } else if (fd_write_all(fd, w->file.data, w->file.len, &e) < 0) { /* memory: does not block */
-        box_fail(b, e.code, NO_ROOM);
-    } else {
+    } else if (box_write(b, fd, &all, NO_ROOM)) {
         wire_begin(&o, WIRE_I_PLACE);
         wire_put_str(&o, b->path);
         wire_put_u32(&o, w->file.mode);
@@ -137,7 +135,7 @@ void runtime_write(struct call *c, const struct live *l, const struct runtime_fi
         bad_path(c, "there is no name");
     } else if (f->len > live_room(l)) {
         box_disk_full(&w->box, NO_ROOM);
-    } else {
+    } else if (box_fits(&w->box, f->len)) {
         wire_begin(&o, WIRE_I_TEMP);
         box_ask(&w->box, &o, on_write_temp);
     }
@@ -209,16 +207,13 @@ static bool name_it(struct upload *u, const char *form_name) {
 static bool upload_piece(struct http_req *r, const struct form_part *p) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
-    struct err e;
     if (!form_file_is(&u->file, p))
         return true;
     if (p->first && !name_it(u, p->filename))
         return false;
+    const struct live_piece piece = {p->data, p->len, u->size};
     u->size += p->len;
-    if (fd_write_all(u->fd, p->data, p->len, &e) == 0)
-        return true;
-    box_fail(&u->box, e.code, NO_ROOM);
-    return false;
+    return box_write(&u->box, u->fd, &piece, NO_ROOM);
 }
 
 static void on_placed(struct box *b, struct wire_in *in) {
@@ -270,6 +265,8 @@ static void upload(struct call *c, struct live *l) {
         box_disk_full(&u->box, NO_ROOM);
         return;
     }
+    if (!box_fits(&u->box, http_body_length(c->req)))
+        return;
     wire_begin(&o, WIRE_I_TEMP);
     box_ask(&u->box, &o, on_upload_temp);
 }

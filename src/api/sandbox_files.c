@@ -283,12 +283,10 @@ static void put_whole(struct http_req *r) {
 static void put_piece(struct http_req *r, const char *data, size_t len) {
     struct call *c = http_user(r);
     struct put *p = c->state;
-    struct err e;
+    const struct live_piece piece = {data, len, p->size};
     p->size += len;
-    if (fd_write_all(p->fd, data, len, &e) == 0) /* memory: nothing blocks */
-        return;
-    fd_close(&p->fd);
-    box_fail(&p->box, e.code, "the sandbox's disk has no room for all of it");
+    if (!box_write(&p->box, p->fd, &piece, "the sandbox's disk has no room for all of it"))
+        fd_close(&p->fd);
 }
 
 static void on_temp(struct box *b, struct wire_in *in) {
@@ -320,7 +318,7 @@ void files_put(struct call *c, const char *id, const char *path, files_done_fn *
         box_bad_path(&p->box, "the workspace itself is a directory");
     } else if (l && http_body_length(c->req) > live_room(l)) {
         box_disk_full(&p->box, "this is more than the sandbox's disk has left");
-    } else if (l) {
+    } else if (l && box_fits(&p->box, http_body_length(c->req))) {
         http_hold(c->req);
         wire_begin(&o, WIRE_I_TEMP);
         box_ask(&p->box, &o, on_temp);

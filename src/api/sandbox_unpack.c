@@ -153,20 +153,6 @@ static void place_file(struct incoming *g) {
     fd_close(&g->fd);
 }
 
-static int write_at(int fd, const char *data, size_t len, uint64_t at) {
-    while (len) {
-        ssize_t n = pwrite(fd, data, len, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        data += n;
-        len -= (size_t)n;
-        at += (uint64_t)n;
-    }
-    return 0;
-}
-
 static void write_content(struct incoming *g) {
     const void *data;
     size_t len;
@@ -182,10 +168,9 @@ static void write_content(struct incoming *g) {
             place_file(g);
             return;
         }
-        if (write_at(g->fd, data, len, at) < 0) {
-            box_fail(&g->box, errno, "the sandbox's disk has no room for all of the archive");
+        if (!box_write(&g->box, g->fd, &(struct live_piece){data, len, at},
+                       "the sandbox's disk has no room for all of the archive"))
             return;
-        }
     }
     next_turn(g);
 }
@@ -258,7 +243,7 @@ static void end_check(struct incoming *g) {
     g->checked = true;
     if (g->sum > g->most || g->entries > g->most_files)
         too_much(g);
-    else if (reopen(g))
+    else if (box_fits(&g->box, g->sum) && reopen(g))
         next_turn(g);
 }
 

@@ -116,11 +116,13 @@ static int check_inputs(const struct run_request *q, struct err *e) {
     return 0;
 }
 
-/* It is written to the sandbox's disk like any file. */
-static int check_program(const struct run_request *q, struct err *e) {
+/* It is written to the sandbox's disk like any file. One that is not inline is memory of ours until
+ * then, and for as long as the sandbox keeps what we hand it. */
+static int check_program(struct run_request *q, struct err *e) {
     struct stat st = {.st_size = (off_t)q->code_len};
     if (q->code_fd >= 0 && fstat(q->code_fd, &st) < 0)
         return err_sys(e, "the program");
+    q->files_bytes = q->code_fd >= 0 ? (uint64_t)st.st_size : 0;
     if ((uint64_t)st.st_size <= (uint64_t)q->limits.disk_mb << 20)
         return 0;
     return err_user(e, "disk_full", "the program has %lld bytes, its disk only %u MB",

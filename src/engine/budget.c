@@ -1,12 +1,19 @@
 /* The machine's memory. Limits may be promised many times over, for most programs use little of
  * theirs; so what counts is what those under way have used so far (their peak, as the control group
- * tells), at least RESERVE for one that has only begun, and the files that were copied in for it,
- * which the kernel counts as ours. A program begins when it fits in with that; otherwise it waits
- * in its queue. Where there are no control groups nobody measures, and its limit is what counts.
+ * tells), at least RESERVE for one that has only begun, and the files that the server wrote onto
+ * their disks, which the kernel counts as the server's. A program begins when it fits in with that;
+ * otherwise it waits in its queue. Where there are no control groups nobody measures: the limit
+ * counts, and all that is on the disk.
  *
- * A charge is the sandbox's and only grows: it is given back when the sandbox is gone, which is
- * when the kernel has the memory again, and which is the one event that waiting ones wait for. What
- * a program takes after it has begun is not held up, only its own limit does that. */
+ * The charge of a program only grows: it is given back when the sandbox is gone, which is when the
+ * kernel has the memory again. A live sandbox may stay for days, so it counts with what it has now.
+ * Which of the files on its disk the server wrote, nobody can tell later: it counts with as many
+ * bytes as the server has written, and never with more than were there at any look since. So what
+ * the sandbox deletes is given back at the next look, and nothing that it does makes a file of the
+ * server's count less than it takes.
+ *
+ * What a program takes after it has begun is not held up, only its own limit does that; what the
+ * server would write for it is refused before it is written. */
 
 #include "engine/sandbox.h"
 
@@ -16,6 +23,7 @@
 
 #define RESERVE    (32ull << 20)
 #define FRESH_NS   10000000u /* how old a measurement may be */
+#define PAGE       4096u     /* of a tmpfs */
 #define MIB(bytes) ((unsigned)(((bytes) + (1u << 20) - 1) >> 20))
 
 static uint64_t smaller(uint64_t a, uint64_t b) {
@@ -40,11 +48,27 @@ static uint64_t charge(const struct engine *g, const struct config_limits *l, ui
     return (used > least ? used : least) + files_bytes;
 }
 
+static bool stays(const struct sandbox *s) {
+    return s->pool->config->live;
+}
+
+static uint64_t used(const struct sandbox *s) {
+    return stays(s) ? knobs_memory(s->knobs) : knobs_memory_peak(s->knobs);
+}
+
 static void recharge(struct sandbox *s, uint64_t bytes) {
-    if (bytes <= s->charge)
+    if (bytes < s->charge && !stays(s))
         return;
-    s->engine->charged += bytes - s->charge;
+    s->engine->charged = s->engine->charged - s->charge + bytes;
     s->charge = bytes;
+}
+
+/* What is reserved for files that are still to be copied in stays reserved. */
+static void look_at_files(struct sandbox *s) {
+    if (!s->staged)
+        return;
+    uint64_t there = sandbox_disk_bytes(s);
+    s->files_bytes = s->engine->no_groups ? there : smaller(s->files_bytes, there);
 }
 
 static void measure(struct engine *g) {
@@ -54,8 +78,10 @@ static void measure(struct engine *g) {
     g->measured_ns = now;
     for (struct sandbox *s = g->sandboxes; s; s = s->next) {
         const struct guest *who = s->guest;
-        if (who)
-            recharge(s, charge(g, who->limits, who->files_bytes, knobs_memory_peak(s->knobs)));
+        if (!who)
+            continue;
+        look_at_files(s);
+        recharge(s, charge(g, who->limits, s->files_bytes + s->lent_bytes, used(s)));
     }
 }
 
@@ -64,14 +90,14 @@ static uint64_t budget_of(const struct engine *g) {
 }
 
 int budget_check(const struct engine *g, const struct config_limits *l,
-                 const struct run_input *inputs, unsigned n, uint64_t *ret_files, struct err *e) {
-    *ret_files = bytes_of_files(inputs, n);
-    uint64_t least = charge(g, l, *ret_files, 0);
+                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e) {
+    *files += bytes_of_files(inputs, n);
+    uint64_t least = charge(g, l, *files, 0);
     if (budget_of(g) && least > budget_of(g))
         return err_user(e, "limit_too_high",
                         "the program needs at least %u MB, %u of them for its files, and this "
                         "engine's memory budget is %u MB",
-                        MIB(least), MIB(*ret_files), g->config.memory_budget_mb);
+                        MIB(least), MIB(*files), g->config.memory_budget_mb);
     return 0;
 }
 
@@ -83,12 +109,44 @@ bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files
 }
 
 void budget_take(struct sandbox *s, const struct guest *who) {
+    s->files_bytes = who->files_bytes;
     recharge(s, charge(s->engine, who->limits, who->files_bytes, 0));
+}
+
+void budget_staged(struct sandbox *s) {
+    s->staged = true;
+}
+
+void budget_inherit(struct sandbox *s, const struct guest *who) {
+    s->files_bytes = sandbox_disk_bytes(s);
+    s->staged = true;
+    recharge(s, charge(s->engine, who->limits, s->files_bytes, used(s)));
+}
+
+int budget_fits(struct engine *g, uint64_t bytes, struct err *e) {
+    if (budget_of(g) == 0)
+        return 0;
+    measure(g);
+    if (bytes <= budget_of(g) && g->charged <= budget_of(g) - bytes)
+        return 0;
+    return err_user(e, "memory_budget",
+                    "there is no memory for %llu bytes more: of this engine's memory budget of %u "
+                    "MB %u MB are in use",
+                    (unsigned long long)bytes, g->config.memory_budget_mb, MIB(g->charged));
+}
+
+int budget_write(struct sandbox *s, uint64_t bytes, struct err *e) {
+    uint64_t whole = (bytes + PAGE - 1) / PAGE * PAGE; /* the next look tells it better */
+    if (budget_fits(s->engine, whole, e) < 0)
+        return -1;
+    s->files_bytes += whole;
+    recharge(s, s->charge + whole);
+    return 0;
 }
 
 void budget_settle(struct sandbox *s) {
     if (s->charge && budget_of(s->engine))
-        recharge(s, knobs_memory_peak(s->knobs));
+        recharge(s, used(s) + s->files_bytes);
 }
 
 void budget_give(struct sandbox *s) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/lent.h"
 #include "engine/sealed.h"
 
 #include <jansson.h>
@@ -35,8 +36,8 @@ void kernel_do(struct kernel *k, const struct buf *json) {
         chan_send(k->process.ctl, &o);
         return;
     }
-    AUTO_FD fd = -1;
-    if (memfd_of("do", json->data, json->len, &fd, &e) < 0) {
+    int fd;
+    if (lent_new(k, json->data, json->len, &fd, &e) < 0) {
         log_error("kernel message error=%s", log_text(e.text));
         kernel_kill(k);
         return;
@@ -287,10 +288,12 @@ static void heard(struct kernel *k, json_t *message) {
     const json_t *go = json_object_get(message, "go");
     const char *kind = json_string_value(json_object_get(message, "ev"));
     const char *id = json_string_value(json_object_get(message, "id"));
-    if (kind && strcmp(kind, "reply") == 0)
+    if (kind && strcmp(kind, "reply") == 0) {
         kernel_replied(k, message);
-    else if (kind && id && k->running && strcmp(id, k->running->id) == 0)
+        lent_back(k);
+    } else if (kind && id && k->running && strcmp(id, k->running->id) == 0) {
         cell_event(k->running, kind, message);
+    }
     if (json_is_integer(go))
         let_go_on(k, json_integer_value(go));
 }
@@ -345,6 +348,7 @@ static void forget(struct kernel *k, const struct err *why) {
         cell_fail(k->running, why);
     kernel_fail_queue(k, why);
     kernel_fail_queries(k, why);
+    lent_end(k);
     tell_ready(k, why);
     while (k->watchers) {
         struct kernel_watcher *w = k->watchers;
@@ -393,6 +397,7 @@ static void on_end(void *owner, int status, const char *why) {
     k->state = KERNEL_STARTING;
     k->execution_count = 0;
     kernel_fail_queries(k, &e);
+    lent_end(k);
     if (k->broken == hung_up && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
         k->broken = NULL; /* it had died before we killed it */
     if (k->running)
@@ -485,6 +490,7 @@ static void on_calm(void *arg, const char *json, size_t len, const struct err *w
 void kernel_ran(struct kernel *k, bool interrupted) {
     struct err e;
     k->running = NULL;
+    lent_back(k);
     live_changed(k->live);
     kernel_hold(k, false);
     /* What was meant for that one must not hit the next one. */

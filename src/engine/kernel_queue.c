@@ -31,6 +31,8 @@ int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbac
     if (waiting && waiting + size > QUEUE_BYTES)
         return err_user(e, "queue_full", "%zu bytes of code and input wait already in this sandbox",
                         waiting);
+    if (size > WIRE_MAX && budget_fits(k->live->engine, size, e) < 0)
+        return -1;
     struct cell *c = cell_make(k, q, cb, e);
     if (!c)
         return -1;

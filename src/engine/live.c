@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "engine/gone.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/statfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SECOND_NS 1000000000ull
 #define MAX_ASKED (SANDBOX_MAX_ASKED - 32) /* of others: signals must always find room */
@@ -246,6 +248,7 @@ static void begin(struct live *l) {
     l->expires_ns = now_ns() + l->req.ttl_s * SECOND_NS;
     l->idle_since_ns = now_ns();
     knobs_begin(l->sandbox->knobs);
+    budget_staged(l->sandbox);
     bill_begin(l);
     set_timer(l);
     gone_expect(l->engine->gone, l->req.tenant, l->id);
@@ -464,7 +467,7 @@ static struct live *make(struct engine *g) {
 int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *arg,
              struct live **ret, struct err *e) {
     struct profile_pool *p;
-    uint64_t files_bytes;
+    uint64_t files_bytes = 0;
     if (admit(g, q, &p, &files_bytes, e) < 0)
         return -1;
     struct live *l = make(g);
@@ -501,7 +504,7 @@ void live_inherited(struct live *l, uint32_t processes) {
     knobs_freeze(l->sandbox->knobs, l->paused, &ignored);
     if (!l->held)
         l->idle_since_ns = now_ns();
-    budget_take(l->sandbox, &l->guest);
+    budget_inherit(l->sandbox, &l->guest);
     bill_begin(l);
     set_timer(l);
     l->to_come = processes;
@@ -607,12 +610,8 @@ static int check_memory(const struct live *l, const struct config_limits *next, 
 
 /* Of a disk that is fuller than that the kernel leaves the size as it is. */
 static int check_disk(const struct live *l, const struct config_limits *next, struct err *e) {
-    struct statfs f;
-    if (next->disk_mb >= l->req.limits.disk_mb ||
-        fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
-        return 0;
-    uint64_t used = (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize;
-    if (used <= (uint64_t)next->disk_mb << 20)
+    uint64_t used = sandbox_disk_bytes(l->sandbox);
+    if (next->disk_mb >= l->req.limits.disk_mb || used <= (uint64_t)next->disk_mb << 20)
         return 0;
     return err_user(e, "bad_value",
                     "disk_mb of %u is too low: the sandbox's files have %llu MB; delete some first",
@@ -697,7 +696,7 @@ static void put_usage(struct jw *j, struct live *l) {
     jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(k) / 1e3);
     jw_key_uint(j, "processes", knobs_pids(k));
     if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
-        jw_key_uint(j, "disk_bytes", (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize);
+        jw_key_uint(j, "disk_bytes", sandbox_disk_bytes(l->sandbox));
         jw_key_uint(j, "files", f.f_files - f.f_ffree);
     }
     jw_object_end(j);
@@ -715,6 +714,25 @@ uint64_t live_room_files(const struct live *l) {
     if (!l->sandbox || fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
         return 0;
     return f.f_ffree;
+}
+
+int live_fits(const struct live *l, uint64_t bytes, struct err *e) {
+    return budget_fits(l->engine, bytes, e);
+}
+
+int live_write(struct live *l, int fd, const struct live_piece *p, struct err *e) {
+    const char *data = p->data;
+    if (budget_write(l->sandbox, p->len, e) < 0)
+        return -1;
+    for (size_t done = 0; done < p->len;) {
+        ssize_t n = pwrite(fd, data + done, p->len - done, (off_t)(p->at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, "write a file of the sandbox");
+        done += (size_t)n;
+    }
+    return 0;
 }
 
 static void put_kernels(struct jw *j, struct live *l) {

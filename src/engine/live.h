@@ -81,6 +81,17 @@ int live_change(struct live *l, const struct live_change *c, struct err *e);
 const struct config_limits *live_limits(const struct live *l);
 uint64_t live_room(const struct live *l);       /* bytes that its disk has left */
 uint64_t live_room_files(const struct live *l); /* the same in files */
+/* Whether the machine has memory for so many bytes of files more; kind "memory_budget". */
+int live_fits(const struct live *l, uint64_t bytes, struct err *e);
+/* A piece of a file on its disk. All that the server writes there goes through this: tmpfs is
+ * memory, and whoever writes is who the kernel charges, so the sandbox is charged here. It never
+ * blocks. Kind "memory_budget", or the errno, ENOSPC when the disk is full. */
+struct live_piece {
+    const void *data;
+    size_t len;
+    uint64_t at;
+};
+int live_write(struct live *l, int fd, const struct live_piece *p, struct err *e);
 void live_json(struct live *l, struct buf *to);
 
 /* A question to init (see the I_… messages); the answer is NULL when the sandbox ends before it.

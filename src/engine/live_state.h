@@ -132,6 +132,8 @@ struct kernel {
     uint64_t execution_count, last_query;
     struct output out[2];
     struct kernel_query *queries;
+    struct lent *lent; /* owned: requests in files, oldest first */
+    unsigned nlent;
     struct kernel_wait *waits; /* for it to be ready */
     struct timer retry;        /* to start it, or to give up one that hung up */
     struct timer rest;         /* from hearing it */

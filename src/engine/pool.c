@@ -25,6 +25,7 @@
 #define MAX_FAILURES 5
 #define RETRY_NS     (uint64_t)100000000
 #define MOMENT_NS    (uint64_t)3000000
+#define LOOK_NS      (uint64_t)250000000 /* for memory that was given back */
 
 static void ask(struct profile_pool *p) {
     struct wire_out o;
@@ -102,7 +103,14 @@ static struct guest *next_waiting(struct profile_pool *p) {
 static bool may_begin(const struct profile_pool *p) {
     const struct queue_item *first = queue_first(&p->queue);
     const struct guest *who = first ? first->owner : NULL;
-    return who && p->ready && budget_lets(p->engine, who->limits, who->files_bytes);
+    if (!who || !p->ready)
+        return false;
+    if (budget_lets(p->engine, who->limits, who->files_bytes))
+        return true;
+    /* What live sandboxes give back, nobody is told of. */
+    if (!p->engine->look_again.place)
+        loop_timer(p->engine->loop, &p->engine->look_again, now_ns() + LOOK_NS);
+    return false;
 }
 
 /* A place that another profile's ready sandbox holds is given up for a run that waits. */
@@ -170,6 +178,10 @@ void pool_freed(struct engine *g) {
                 pool_dispatch(p);
         }
     }
+}
+
+static void on_look_again(struct timer *t) {
+    pool_freed(t->arg);
 }
 
 static void dispatch_waiting(struct engine *g) {
@@ -337,6 +349,7 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     state_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;
+    g->look_again = (struct timer){.fn = on_look_again, .arg = g};
     g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
     for (unsigned i = 0; i < g->config.max_sandboxes; i++)
         knobs_init(&g->knobs[i]);

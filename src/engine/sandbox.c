@@ -31,6 +31,13 @@ bool sandbox_is_full(const struct sandbox *s) {
     return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);
 }
 
+uint64_t sandbox_disk_bytes(const struct sandbox *s) {
+    struct statfs f;
+    if (fstatfs(s->fds[SANDBOX_WORKSPACE], &f) < 0)
+        return 0;
+    return (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize;
+}
+
 /* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names
  * and a line of values that both begin with "Ip:", snmp6 a line per counter. */
 static uint64_t no_route(int fd, bool v6) {

@@ -17,7 +17,7 @@ struct guest {
     const struct guest_kind *kind;
     void *owner;                        /* borrowed: the one that it is embedded in */
     const struct config_limits *limits; /* borrowed from the owner */
-    uint64_t files_bytes;               /* of what is copied in for it */
+    uint64_t files_bytes;               /* of what is copied in for it, before it begins */
 };
 
 struct guest_kind {
@@ -54,6 +54,9 @@ struct sandbox {
     enum sandbox_state state;
     uint64_t id, workspace_mtime_ns;
     uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
+    uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
+    uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
+    bool staged;          /* all that was reserved for files is written, or was given up */
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
     struct guest *guest;                      /* borrowed: who has it */
@@ -92,6 +95,7 @@ void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);
 uint64_t sandbox_workspace_mtime(const struct sandbox *s);
 bool sandbox_is_full(const struct sandbox *s);
+uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
 /* Packets that had no way out, so far. */
 uint64_t sandbox_no_route(const struct sandbox *s);
 /* The answer to I_CHANGES. */
@@ -126,11 +130,20 @@ void pool_trim(struct profile_pool *p);
 /* Why it had to wait for longer than anybody may. */
 void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e);
 
-/* budget.c: the machine's memory. The first counts the files, and refuses what will never fit. */
+/* budget.c: the machine's memory. The first adds the inputs to `files`, and refuses what will never
+ * fit. */
 int budget_check(const struct engine *g, const struct config_limits *l,
-                 const struct run_input *inputs, unsigned n, uint64_t *ret_files, struct err *e);
+                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e);
 bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
 void budget_take(struct sandbox *s, const struct guest *who);
+/* Its files are there: from now on it counts with those that still are. For live sandboxes. */
+void budget_staged(struct sandbox *s);
+/* The same for one from an earlier server: all files that it has may be that one's. */
+void budget_inherit(struct sandbox *s, const struct guest *who);
+/* Whether the server may write so much onto disks of sandboxes; kind "memory_budget". */
+int budget_fits(struct engine *g, uint64_t bytes, struct err *e);
+/* Before each step of it. */
+int budget_write(struct sandbox *s, uint64_t bytes, struct err *e);
 /* Its program is over: until it is gone it counts with the most that it had. */
 void budget_settle(struct sandbox *s);
 void budget_give(struct sandbox *s);

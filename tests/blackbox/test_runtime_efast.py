@@ -348,3 +348,15 @@ def test_a_download_ends_with_its_client(port: int, efast: Efast) -> None:
 def test_the_token_is_not_shown() -> None:
     done = run_cli("config", "--efast-token", "secret")
     assert b"secret" not in done.stdout and b"(set)" in done.stdout
+
+
+def test_downloads_count_against_the_memory_budget(
+    start_live: Callable[..., LiveService], efast: Efast
+) -> None:
+    service = start_live("--efast-url", efast.url, "--memory-budget-mb", "60")
+    [good] = fetch(service.port, f"file:{10 << 20}").json["results"]
+    assert good["success"], good
+    [bad] = fetch(service.port, f"file:{40 << 20}").json["results"]
+    assert not bad["success"] and "memory budget" in bad["error"], bad
+    assert run(service.port, "du -sm . | cut -f1").strip() == "10", "what came of it is gone"
+    assert ask(service.port, "DELETE", f"{PLACE}/session/s1").status == 200

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,25 @@ def test_kernels_of_a_sandbox_do_not_signal_each_other(box: Box) -> None:
     lines = box.run(SIGNALS)["stdout"].splitlines()
     everyone = "everyone DONE"  # Linux says so although each was refused; see the fixture
     assert lines == ["stop refused", "kill refused", everyone, "init refused"]
+
+
+KEEPS = """
+got = []
+while len(got) < 4:
+    data, ends, _, _ = control.recvmsg(100, socket.CMSG_SPACE(16), socket.MSG_PEEK)
+    for _, _, fds in ends:
+        got += array.array('i', fds)
+"""
+
+
+def test_large_requests_are_not_the_kernels_to_keep(box: Box) -> None:
+    """They are files in the server's memory: a kernel that keeps descriptors keeps nothing."""
+    body = {"code": "x" * 900_000, "cursor": 1}
+    with ThreadPoolExecutor(1) as pool:
+        cell = pool.submit(box.run, KEEPS, timeout_ms=60000)
+        while not cell.done():  # one that comes before the cell begins is answered at once
+            assert box.ask("POST", "/complete", body).status in (200, 409)
+        assert cell.result()["status"] == "ok"
+    sizes = box.text("[os.fstat(fd).st_blocks for fd in got]")
+    assert sizes == "[0, 0, 0, 0]", sizes
+    box.run("for fd in got: os.close(fd)")

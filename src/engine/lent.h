@@ -1,0 +1,24 @@
+#pragma once
+/* Requests to a kernel that are too large for a message: files in memory that the kernel reads. It
+ * is hostile, and may keep the descriptor for as long as its sandbox lives; so the file is never
+ * its own. The server empties each when the kernel has no more to answer, and counts them in the
+ * sandbox's charge until then. */
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct kernel;
+
+struct lent {
+    struct lent *next; /* a younger one */
+    int fd;            /* owned */
+    size_t len;
+};
+
+/* *ret_fd is borrowed, until the next call for this kernel. */
+int lent_new(struct kernel *k, const void *data, size_t len, int *ret_fd, struct err *e);
+/* Those that are left, if the kernel has nothing to answer. */
+void lent_back(struct kernel *k);
+/* All of them: the kernel's process has ended. */
+void lent_end(struct kernel *k);
