@@ -52,7 +52,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->config = &o->engine->config;
     a->guard = guard_new();
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
-    a->replays = replays_new();
+    a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
     if (audit_open(&a->audit, o->state_dir, AUDIT_NAME, e) < 0)
         log_warn("no audit log why=%s", log_text(e->text));

@@ -162,7 +162,7 @@ static bool look_up_key(struct call *c, struct upload *u) {
         return true;
     if (!r) {
         u->first = replay_add(c, key);
-        return true;
+        return u->first != NULL;
     }
     if (!replay_is_of(r, c)) {
         replay_conflict(c);

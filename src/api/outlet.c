@@ -25,8 +25,9 @@ bool outlet_open(struct call *c, struct outlet *ret) {
         return false;
     }
     ret->replay = replay_add(c, key);
-    replay_set_hash(ret->replay, hash);
-    return true;
+    if (ret->replay)
+        replay_set_hash(ret->replay, hash);
+    return ret->replay != NULL;
 }
 
 static void fail(struct outlet *o, const struct problem *p) {

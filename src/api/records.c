@@ -1,7 +1,8 @@
-/* See records.h. */
+/* See records.h. When there is too much, the oldest of the tenant with the most goes first. */
 
 #include "api/records.h"
 
+#include "api/shares.h"
 #include "base/clock.h"
 #include "base/json.h"
 
@@ -20,13 +21,15 @@ struct event {
 };
 
 struct record {
-    struct record *newer, *chain;
+    struct share_item item; /* its bytes are those of all that the record holds */
+    struct record *chain;
     struct records *all;
-    char id[48], tenant[65];
+    char id[48];
     double created;
     uint64_t ended_ns;    /* 0: it still goes on */
     struct event *events; /* the last of them: `nevents` from `first` on */
-    size_t first, nevents, cap, bytes;
+    size_t first, nevents, cap;
+    size_t bytes; /* of the events */
     uint64_t last;
     bool apart; /* stdout and stderr are in `text`, not in the result */
     struct buf result, text[2];
@@ -35,9 +38,9 @@ struct record {
 
 struct records {
     struct loop *loop;
-    struct record *oldest, **end;
+    struct shares shares;
     struct record *chains[CHAINS]; /* by id */
-    size_t bytes, max_bytes;
+    size_t max_bytes;
     uint64_t ttl_ns;
     struct timer timer;
 };
@@ -52,8 +55,9 @@ static void record_free(struct record *rec) {
     free(rec);
 }
 
-static size_t bytes_of(const struct record *rec) {
-    return rec->bytes + rec->result.len + rec->text[0].len + rec->text[1].len;
+static void count(struct record *rec) {
+    size_t text = rec->result.len + rec->text[0].len + rec->text[1].len;
+    shares_resize(&rec->all->shares, &rec->item, sizeof *rec + rec->bytes + text);
 }
 
 static struct record **chain_of(struct records *r, const char *id) {
@@ -63,32 +67,42 @@ static struct record **chain_of(struct records *r, const char *id) {
     return &r->chains[h % CHAINS];
 }
 
-static void forget(struct records *r, struct record **at) {
-    struct record *rec = *at, **link = chain_of(r, rec->id);
+static void forget(struct record *rec) {
+    struct record **link = chain_of(rec->all, rec->id);
     while (*link != rec)
         link = &(*link)->chain;
     *link = rec->chain;
-    *at = rec->newer;
-    if (r->end == &rec->newer)
-        r->end = at;
-    r->bytes -= bytes_of(rec);
+    shares_remove(&rec->all->shares, &rec->item);
     record_free(rec);
+}
+
+static bool has_ended(const struct share_item *it) {
+    return ((const struct record *)it)->ended_ns != 0;
+}
+
+static void forget_old(struct records *r, struct share *of, uint64_t now) {
+    struct share_item *newer;
+    for (struct share_item *it = of->oldest; it; it = newer) {
+        struct record *rec = (struct record *)it;
+        newer = it->newer;
+        if (rec->ended_ns && now - rec->ended_ns <= r->ttl_ns)
+            return; /* the rest is younger, but for those that go on */
+        if (rec->ended_ns)
+            forget(rec); /* with the last one the share is gone, too */
+    }
 }
 
 /* Those that have ended and are too old, and as many more as are too much. */
 static void tidy(struct records *r) {
     uint64_t now = now_ns();
-    for (struct record **at = &r->oldest; *at;) {
-        struct record *rec = *at;
-        bool old = rec->ended_ns && now - rec->ended_ns > r->ttl_ns;
-        if (rec->ended_ns && (old || r->bytes > r->max_bytes))
-            forget(r, at);
-        else if (rec->ended_ns)
-            break; /* the rest is younger, but for those that go on */
-        else
-            at = &rec->newer;
+    struct share_item *it;
+    for (struct share *of = r->shares.first, *next; of; of = next) {
+        next = of->next;
+        forget_old(r, of, now);
     }
-    if (r->oldest)
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
+        forget((struct record *)it);
+    if (r->shares.n)
         loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
 }
 
@@ -99,7 +113,6 @@ static void on_timer(struct timer *t) {
 struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
     struct records *r = xcalloc(1, sizeof *r);
     *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
-    r->end = &r->oldest;
     r->timer = (struct timer){.fn = on_timer, .arg = r};
     return r;
 }
@@ -118,11 +131,7 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     rec->result = rec->text[0] = rec->text[1] = (struct buf)BUF_INIT;
     rec->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     copy(rec->id, sizeof rec->id, id);
-    copy(rec->tenant, sizeof rec->tenant, tenant);
-    rec->bytes = sizeof *rec;
-    r->bytes += rec->bytes;
-    *r->end = rec;
-    r->end = &rec->newer;
+    shares_add(&r->shares, &rec->item, tenant, sizeof *rec);
     struct record **chain = chain_of(r, rec->id);
     rec->chain = *chain;
     *chain = rec;
@@ -143,7 +152,6 @@ static bool tell(struct follower *f, uint64_t number, const char *type, const ch
 static void drop_oldest(struct record *rec) {
     struct event *e = &rec->events[rec->first];
     rec->bytes -= e->len + sizeof *e;
-    rec->all->bytes -= e->len + sizeof *e;
     free(e->json);
     rec->first++;
     rec->nevents--;
@@ -169,7 +177,7 @@ static void keep(struct record *rec, uint64_t number, const char *type, const ch
     memcpy(e->json, json, len);
     e->json[len] = '\0';
     rec->bytes += len + sizeof *e;
-    rec->all->bytes += len + sizeof *e;
+    count(rec);
 }
 
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
@@ -198,7 +206,7 @@ uint64_t record_last(const struct record *rec) {
 void record_end(struct record *rec, const char *json, size_t len) {
     rec->ended_ns = now_ns();
     buf_add(&rec->result, json, len);
-    rec->all->bytes += len;
+    count(rec);
     while (rec->followers) {
         struct follower *f = rec->followers;
         record_unfollow(f);
@@ -210,7 +218,6 @@ void record_end_with(struct record *rec, const char *json, size_t len, struct bu
     rec->apart = true;
     for (int i = 0; i < 2; i++) {
         rec->text[i] = text[i];
-        rec->all->bytes += text[i].len;
         text[i] = (struct buf)BUF_INIT;
     }
     record_end(rec, json, len);
@@ -219,7 +226,6 @@ void record_end_with(struct record *rec, const char *json, size_t len, struct bu
 static void put_together(struct record *rec) {
     struct buf whole = BUF_INIT;
     struct jw j = JW_INIT(&whole);
-    size_t before = bytes_of(rec);
     jw_object(&j);
     jw_key(&j, "stdout");
     jw_strn(&j, rec->text[0].data, rec->text[0].len);
@@ -232,14 +238,14 @@ static void put_together(struct record *rec) {
     buf_done(&rec->result);
     rec->result = whole;
     rec->apart = false;
-    rec->all->bytes += bytes_of(rec) - before;
+    count(rec);
 }
 
 struct record *records_find(struct records *r, const char *tenant, const char *id) {
     tidy(r);
     for (struct record *rec = *chain_of(r, id); rec; rec = rec->chain) {
         if (strcmp(rec->id, id) == 0)
-            return strcmp(rec->tenant, tenant) == 0 ? rec : NULL;
+            return strcmp(rec->item.share->tenant, tenant) == 0 ? rec : NULL;
     }
     return NULL;
 }

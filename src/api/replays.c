@@ -1,11 +1,17 @@
-/* See replays.h. The oldest go first: their replies when there is too much of those, and all that
- * is known of them when their time is over or there are too many. */
+/* See replays.h. That a key was used is known for its whole time, whatever others do: a tenant that
+ * has as many as it may have gets no more. Of replies there may be too much: the oldest of the
+ * tenant with the most of them goes first.
+ *
+ * SECURITY: clients choose the keys, so the chains are found by a hash with a secret in it. */
 
 #include "api/replays.h"
 
 #include "api/events.h"
 #include "api/records.h"
+#include "api/shares.h"
 #include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +20,6 @@
 #define KEPT_NS   3600000000000ull
 #define REPLY_MAX (4u << 20)  /* bytes of one reply */
 #define MAX_BYTES (32u << 20) /* of all replies */
-#define MAX_N     10000u
 #define CHAINS    4096
 #define MAX_KEY   255
 
@@ -25,10 +30,12 @@ struct waiter {
 };
 
 struct replay {
-    struct replay *newer, *chain;
+    struct share_item known; /* among all of its tenant */
+    struct share_item kept;  /* among those with a reply; share is NULL when it is not there */
+    struct replay *chain;
     struct replays *all;
     const struct route *route;
-    char tenant[65], key[MAX_KEY + 1];
+    char *key; /* owned */
     uint8_t hash[32];
     uint64_t done_ns; /* 0: under way */
     unsigned holds;
@@ -36,96 +43,125 @@ struct replay {
     const char *type; /* borrowed: a constant */
     char execution[48];
     struct buf reply;
-    size_t said; /* bytes, also of a reply that is not kept */
-    bool dropped;
-    bool refers; /* its events are the reply */
+    size_t said;  /* bytes, also of a reply that is not kept */
+    bool dropped; /* the reply: too large, or for lack of room */
+    bool refers;  /* its events are the reply */
     struct waiter *waiters;
 };
 
 struct replays {
-    struct replay *oldest, **end;
-    struct replay *chains[CHAINS]; /* by key */
-    size_t bytes, n;
+    struct shares known, kept;
+    struct replay *chains[CHAINS]; /* by tenant and key */
+    char secret[ID_MAX];
+    size_t most; /* keys of one tenant */
 };
 
-struct replays *replays_new(void) {
+struct replays *replays_new(size_t most) {
     struct replays *all = xcalloc(1, sizeof *all);
-    all->end = &all->oldest;
+    all->most = most;
+    id_make("", all->secret, sizeof all->secret);
     return all;
 }
 
 /* ---- what is kept ---- */
 
-static struct replay **chain_of(struct replays *all, const char *key) {
-    uint32_t h = 2166136261u;
-    for (; *key; key++)
-        h = (h ^ (unsigned char)*key) * 16777619u;
-    return &all->chains[h % CHAINS];
+static struct replay **chain_of(struct replays *all, const char *tenant, const char *key) {
+    struct sha256_ctx ctx;
+    uint8_t hash[32];
+    keys_hash_init(&ctx);
+    keys_hash_add(&ctx, all->secret, strlen(all->secret) + 1);
+    keys_hash_add(&ctx, tenant, strlen(tenant) + 1);
+    keys_hash_add(&ctx, key, strlen(key));
+    keys_hash_end(&ctx, hash);
+    return &all->chains[(hash[0] | (unsigned)hash[1] << 8) % CHAINS];
 }
 
 static void drop_reply(struct replay *r) {
-    r->all->bytes -= r->reply.len;
+    if (r->kept.share)
+        shares_remove(&r->all->kept, &r->kept);
+    r->kept.share = NULL;
     buf_done(&r->reply);
     r->reply = (struct buf)BUF_INIT;
     r->dropped = true;
 }
 
-static void forget(struct replay **at) {
-    struct replay *r = *at, **link = chain_of(r->all, r->key);
+static void forget(struct replay *r) {
+    struct replay **link = chain_of(r->all, r->known.share->tenant, r->key);
     while (*link != r)
         link = &(*link)->chain;
     *link = r->chain;
-    *at = r->newer;
-    if (r->all->end == &r->newer)
-        r->all->end = at;
-    r->all->n--;
     drop_reply(r);
+    shares_remove(&r->all->known, &r->known);
+    free(r->key);
     free(r);
+}
+
+/* Those of one tenant whose time is over. */
+static void forget_old(struct share *of, uint64_t now) {
+    struct share_item *newer;
+    for (struct share_item *it = of->oldest; it; it = newer) {
+        struct replay *r = (struct replay *)it;
+        bool waits = !r->done_ns || r->holds;
+        newer = it->newer;
+        if (!waits && now - r->done_ns <= KEPT_NS)
+            return; /* the rest is younger, as a rule */
+        if (!waits)
+            forget(r); /* with the last one the share is gone, too */
+    }
+}
+
+static struct replay *of_kept(const struct share_item *it) {
+    return (struct replay *)((char *)(uintptr_t)it - offsetof(struct replay, kept));
+}
+
+static bool may_go(const struct share_item *it) {
+    return of_kept(it)->done_ns != 0;
 }
 
 static void tidy(struct replays *all) {
     uint64_t now = now_ns();
-    for (struct replay **at = &all->oldest; *at;) {
-        struct replay *r = *at;
-        if (!r->done_ns || r->holds)
-            at = &r->newer;
-        else if (now - r->done_ns > KEPT_NS || all->n > MAX_N)
-            forget(at);
-        else
-            break; /* the rest is younger, as a rule */
+    struct share_item *it;
+    for (struct share *of = all->known.first, *next; of; of = next) {
+        next = of->next;
+        forget_old(of, now);
     }
-    for (struct replay *r = all->oldest; r && all->bytes > MAX_BYTES; r = r->newer) {
-        if (r->done_ns && r->reply.len)
-            drop_reply(r);
-    }
-}
-
-static void forget_one(struct replay *r) {
-    struct replay **at = &r->all->oldest;
-    while (*at != r)
-        at = &(*at)->newer;
-    forget(at);
+    while (all->kept.bytes > MAX_BYTES && (it = shares_victim(&all->kept, may_go)))
+        drop_reply(of_kept(it));
 }
 
 struct replay *replay_find(const struct call *c, const char *key) {
     struct replays *all = c->api->replays;
     tidy(all);
-    struct replay *r = *chain_of(all, key);
-    while (r && (strcmp(r->key, key) != 0 || strcmp(r->tenant, c->tenant) != 0))
+    struct replay *r = *chain_of(all, c->tenant, key);
+    while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->tenant) != 0))
         r = r->chain;
     return r;
 }
 
-struct replay *replay_add(const struct call *c, const char *key) {
+static void too_many(struct call *c, size_t most) {
+    struct problem p = {.status = 429,
+                        .code = "idempotency_keys_full",
+                        .remediation = "send it without a key, or wait: each is kept for an hour",
+                        .retryable = true,
+                        .retry_after_s = 60};
+    snprintf(p.text, sizeof p.text,
+             "%zu requests with an Idempotency-Key came within an hour, which is as many as are "
+             "kept for one tenant; this one was not carried out",
+             most);
+    call_problem(c, &p);
+}
+
+struct replay *replay_add(struct call *c, const char *key) {
     struct replays *all = c->api->replays;
-    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, key);
+    if (shares_count(&all->known, c->tenant) >= all->most) {
+        too_many(c, all->most);
+        return NULL;
+    }
+    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->tenant, key);
     *r = (struct replay){.all = all, .route = c->route, .reply = BUF_INIT, .chain = *chain};
-    memcpy(r->tenant, c->tenant, sizeof r->tenant);
-    memcpy(r->key, key, strlen(key) + 1);
+    r->key = xstrdup(key);
     *chain = r;
-    *all->end = r;
-    all->end = &r->newer;
-    all->n++;
+    shares_add(&all->known, &r->known, c->tenant, 0);
     return r;
 }
 
@@ -145,19 +181,26 @@ void replay_hold(struct replay *r, bool hold) {
 
 /* ---- later requests ---- */
 
-static void lost(const struct replay *r, struct call *c) {
+static void lost(const struct replay *r, struct call *c, bool asks_for_stream) {
     struct problem p = {.status = 409,
                         .code = "reply_not_kept",
                         .remediation = "look the execution up, if it has an id, with GET "
                                        "/v1/executions/ID; a new key runs it again"};
+    const char *as = *r->execution ? " as " : "";
     if (r->refers)
-        snprintf(p.text, sizeof p.text, "this request was carried out as %s, as a stream",
-                 r->execution);
-    else
+        snprintf(p.text, sizeof p.text, "this request was carried out as %s, as a stream%s",
+                 r->execution, asks_for_stream ? ", whose events are not kept any more" : "");
+    else if (r->said > REPLY_MAX)
         snprintf(
             p.text, sizeof p.text,
             "this request was carried out%s%s, but its reply of %zu bytes was too large to keep",
-            *r->execution ? " as " : "", r->execution, r->said);
+            as, r->execution, r->said);
+    else
+        snprintf(
+            p.text, sizeof p.text,
+            "this request was carried out%s%s, but its reply of %zu bytes had to make room for "
+            "later ones",
+            as, r->execution, r->said);
     call_problem(c, &p);
 }
 
@@ -165,7 +208,7 @@ static void send_again(const struct replay *r, struct call *c) {
     enum events_form form = events_wanted(c);
     struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
     if (r->dropped || (r->refers && (!rec || form == EVENTS_NONE))) {
-        lost(r, c);
+        lost(r, c, form != EVENTS_NONE);
         return;
     }
     http_add_header(c->req, "Idempotent-Replayed", "true");
@@ -240,7 +283,10 @@ void replay_write(struct replay *r, const void *data, size_t len) {
         return;
     }
     buf_add(&r->reply, data, len);
-    r->all->bytes += len;
+    if (r->kept.share)
+        shares_resize(&r->all->kept, &r->kept, r->reply.len);
+    else
+        shares_add(&r->all->kept, &r->kept, r->known.share->tenant, r->reply.len);
 }
 
 void replay_refer(struct replay *r) {
@@ -257,7 +303,7 @@ void replay_end(struct replay *r) {
 void replay_fail(struct replay *r, const struct problem *p) {
     for (struct call *c; (c = next_waiter(r));)
         call_problem(c, p);
-    forget_one(r);
+    forget(r);
 }
 
 /* ---- keys ---- */

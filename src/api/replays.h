@@ -1,13 +1,15 @@
 #pragma once
 /* Replies by Idempotency-Key: the same key and request gets the same reply without running twice,
- * also while the first is still under way and when its client has gone. Kept for an hour, in
- * bounded memory; what failed is not kept. Of a reply that is too large only is known that it was
- * given. */
+ * also while the first is still under way and when its client has gone. A key is kept for an hour;
+ * what failed is not kept. A tenant may have so many of them, and gets no more before some are an
+ * hour old. Of a reply that is too large, or had to make room for others of its tenant, only is
+ * known that it was given. */
 
 #include "api/call.h"
 
 struct replay;
-struct replays *replays_new(void);
+/* `most` is the number of keys that one tenant may have. */
+struct replays *replays_new(size_t most);
 
 /* What the requests must have in common beside the key: the path and these bytes. */
 void replay_hash(const struct call *c, const void *data, size_t len, uint8_t ret[32]);
@@ -17,8 +19,8 @@ void replay_hash(const struct call *c, const void *data, size_t len, uint8_t ret
 bool replay_key(struct call *c, const char **ret_key);
 /* NULL, or the one that the key was first used for: by this tenant. */
 struct replay *replay_find(const struct call *c, const char *key);
-/* Under way from now on. */
-struct replay *replay_add(const struct call *c, const char *key);
+/* Under way from now on. NULL when the tenant has too many keys, and the call is answered. */
+struct replay *replay_add(struct call *c, const char *key);
 void replay_set_hash(struct replay *r, const uint8_t hash[32]);
 
 /* The reply of the first; `type` is borrowed, `execution` may be NULL. */

@@ -87,6 +87,8 @@ const struct setting settings[] = {
      .help = "open HTTP connections"},
     {"bodies_mb",        MB,                              "512",       AT(http.bodies_mb),
      .help = "bodies of the requests under way together"},
+    {"idempotency_keys", NUM(1, 10000000),                "50000",     AT(http.idempotency_keys),
+     .help = "Idempotency-Keys that are kept for one tenant, each for an hour"},
     {"idle_s",           NUM(1, 86400),                   "75",        AT(http.idle_s),
      .help = "how long a connection may be quiet between two requests"},
     {"drain_s",          NUM(0, 3600),                    "10",        AT(http.drain_s),

@@ -168,7 +168,7 @@ static void begin(struct kernel *k) {
     k->begun = true;
     live_changed(k->live);
     if (k->cwd) {
-        kernel_query(k, "setup", NULL, on_set_up, k, &e);
+        kernel_query(k, "setup", "", on_set_up, k, &e);
         return;
     }
     if (k->env || k->live->req.env)

@@ -77,7 +77,8 @@ int kernel_query(struct kernel *k, const char *op, const char *members, kernel_r
     if (n >= MAX_QUERIES || k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
         return err_user(e, "kernel_busy", "the kernel %s; ask again later",
                         n >= MAX_QUERIES ? "has too many questions to answer" : "is starting");
-    if (strlen(members) > WIRE_MAX && budget_fits(k->live->engine, strlen(members), e) < 0)
+    size_t len = strlen(members);
+    if (len > WIRE_MAX && budget_fits(k->live->engine, len, e) < 0)
         return -1;
     struct kernel_query *q = xcalloc(1, sizeof *q);
     *q = (struct kernel_query){

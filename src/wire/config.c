@@ -87,6 +87,7 @@ static const struct field config_fields[] = {
     CONFIG_FIELD(K_U32, http.idle_s),
     CONFIG_FIELD(K_U32, http.drain_s),
     CONFIG_FIELD(K_U32, http.bodies_mb),
+    CONFIG_FIELD(K_U32, http.idempotency_keys),
     CONFIG_FIELD(K_U32, http.file_mb),
     CONFIG_FIELD(K_U32, http.file_ttl_s),
     CONFIG_FIELD(K_U32, http.files_mb),
