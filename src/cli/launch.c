@@ -23,13 +23,13 @@
 
 #define STOP_MS  20000 /* taking down an engine takes milliseconds; this is for a sick machine */
 #define FIRST_FD 3
-#define OWN_FDS  4
+#define OWN_FDS  5
 #define MAX_FDS  (OWN_FDS + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS)
 #define CLEAR_FD 64 /* above all that is handed over */
 
 /* SECURITY: whoever starts an engine may have secrets in the environment; no process below has use
- * for them. Kept: places, language, time zone, our own settings, and what sanitizers and coverage
- * read. */
+ * for them, nor for our settings, among which are secrets too. Kept: places, language, time zone,
+ * and what sanitizers and coverage read. */
 static const char *const kept_variables[] = {
     "HOME=",
     "LANG=",
@@ -37,7 +37,6 @@ static const char *const kept_variables[] = {
     "TZ=",
     "USER=",
     "TMPDIR=",
-    "CLOCHE_",
     "XDG_RUNTIME_DIR=",
     "ASAN_OPTIONS=",
     "LSAN_OPTIONS=",
@@ -47,8 +46,6 @@ static const char *const kept_variables[] = {
 };
 
 static bool is_kept(const char *variable) {
-    if (strncmp(variable, "CLOCHE_API_KEY=", 15) == 0) /* ours, and a secret all the same */
-        return false;
     for (size_t k = 0; k < sizeof kept_variables / sizeof kept_variables[0]; k++)
         if (strncmp(variable, kept_variables[k], strlen(kept_variables[k])) == 0)
             return true;
@@ -148,10 +145,16 @@ static int spawn(struct child *c, struct warden *w, struct err *e) {
     return 0;
 }
 
+/* For the warden, and for the server, which the warden only hands on. */
+static int pack_both(const struct config *c, int *ret_warden, int *ret_server, struct err *e) {
+    const struct config_part own = {.reader = CONFIG_WARDEN}, all = {.reader = CONFIG_SERVER};
+    return config_pack(c, &own, ret_warden, e) < 0 ? -1 : config_pack(c, &all, ret_server, e);
+}
+
 int warden_start(const struct config *c, int listen_fd, const int *http_fds, struct warden *ret,
                  struct err *e) {
-    AUTO_FD config = -1;
-    if (config_pack(c, &config, e) < 0)
+    AUTO_FD config = -1, all = -1;
+    if (pack_both(c, &config, &all, e) < 0)
         return -1;
     int life[2], ready[2];
     if (wire_pair(life, e) < 0)
@@ -172,7 +175,7 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
     AUTO_FREE char **env = warden_environment();
     struct child child = {.path = path.data,
                           .env = env,
-                          .fds = {config, listen_fd, life_read, ready_write},
+                          .fds = {config, listen_fd, life_read, ready_write, all},
                           .nfds = OWN_FDS + (int)config_http_fds(c),
                           .null = null};
     for (int i = OWN_FDS; i < child.nfds; i++)
@@ -187,12 +190,13 @@ int warden_start(const struct config *c, int listen_fd, const int *http_fds, str
 }
 
 int warden_tell(const struct warden *w, const struct config *c, struct err *e) {
-    AUTO_FD config = -1;
-    if (config_pack(c, &config, e) < 0)
+    AUTO_FD config = -1, all = -1;
+    if (pack_both(c, &config, &all, e) < 0)
         return -1;
     struct wire_out o;
     wire_begin(&o, WIRE_L_CONFIG);
     wire_put_fd(&o, config);
+    wire_put_fd(&o, all);
     return wire_send(w->life, &o, e) == WIRE_SENT ? 0 : -1;
 }
 

@@ -5,6 +5,7 @@
 
 #include "nursery/nursery.h"
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "nursery/birth.h"
@@ -117,8 +118,11 @@ _Noreturn void nurse(unsigned profile) {
         r = loop_watch(n.loop, &n.signal_watch, n.signals, EPOLLIN, &e);
     if (r == 0)
         r = zygotes_init(&n, &e);
-    if (r == 0)
+    if (r == 0) {
+        n.python = xstrdup(n.profile->python);
+        config_keep_numbers(&n.config); /* every init begins as a copy of us */
         r = zygotes_start(&n, &e);
+    }
     if (r == 0) /* while Python starts */
         r = netpool_init(&n.nets, &e);
     if (r == 0)

@@ -97,8 +97,9 @@ struct mounts {
 
 struct nursery {
     struct loop *loop;
-    struct config config;
+    struct config config;                 /* our part, and from the first zygote on its numbers */
     const struct config_profile *profile; /* borrowed from config */
+    char *python;                         /* owned: the interpreter */
     struct mounts mounts;
     struct chan warden;
     struct netpool nets;

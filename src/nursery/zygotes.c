@@ -117,9 +117,9 @@ static _Noreturn void become_zygote(struct nursery *n, int chan) {
     struct err e;
     if (seccomp_enter(n->early, n->early_len, NULL, &e) < 0)
         give_up(3, "load the system call filter");
-    char *const argv[] = {n->profile->python, (char *)ROOT_PYLIB "/cell/zygote.py", NULL};
-    execve(n->profile->python, argv, envp);
-    give_up(3, n->profile->python);
+    char *const argv[] = {n->python, (char *)ROOT_PYLIB "/cell/zygote.py", NULL};
+    execve(n->python, argv, envp);
+    give_up(3, n->python);
 }
 
 static void zygote_free(struct deferred *d) {

@@ -1,6 +1,7 @@
 /* cloche-warden: started by `cloche serve` or `cloche run`, never by hand. Descriptors: 3 the
- * packed configuration, 4 the listening socket, 5 the life line (its end of file is our end), 6
- * where to say that we are ready, from 7 on what the server needs for HTTP. SIGTERM lets the server
+ * packed configuration, our part of it, 4 the listening socket, 5 the life line (its end of file is
+ * our end), 6 where to say that we are ready, 7 all of the configuration, which is the server's and
+ * not read here, from 8 on what the server needs for HTTP. SIGTERM lets the server
  * finish first, SIGHUP is passed on to it (keys); new profiles come through the life line. Exit
  * status 3 means that this machine or configuration cannot do.
  */
@@ -268,7 +269,8 @@ int main(void) {
     struct err e = {0};
     log_init("warden", LOG_INFO);
     signal(SIGPIPE, SIG_IGN); /* whoever reads the log may leave */
-    w.config_fd = 3, w.listen_fd = 4, w.life_fd = 5, w.ready_fd = 6, w.signals = -1;
+    w.config_fd = 3, w.listen_fd = 4, w.life_fd = 5, w.ready_fd = 6, w.all_fd = 7;
+    w.signals = -1;
     w.life_watch = (struct watch){.fd = -1, .fn = on_life, .arg = &w};
     w.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &w};
     w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};

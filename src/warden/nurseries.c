@@ -211,10 +211,12 @@ static int start(struct nursery_child *n, struct err *e) {
     snprintf(count, sizeof count, "%u", part.count);
     snprintf(flags, sizeof flags, "%d", (part.single ? 1 : 0) | (part.helper ? 2 : 0));
     int pair[2];
-    if (wire_pair(pair, e) < 0)
+    AUTO_FD config = -1;
+    const struct config_part own = {CONFIG_NURSERY, n->profile};
+    if (config_pack(&w->config, &own, &config, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
     const char *argv[] = {"cloche-nursery", "birth", index, uid, gid, count, flags, NULL};
-    const int fds[] = {pair[1], w->config_fd};
+    const int fds[] = {pair[1], config};
     const struct spawn s = {.program = argv[0], .argv = argv, .fds = fds, .nfds = 2};
     chan_done(&n->chan);
     n->birth = n->pid = 0;

@@ -37,7 +37,7 @@ static void tell_server(struct warden *w, uint32_t changed) {
     struct wire_out o;
     wire_begin(&o, WIRE_W_RELOAD);
     wire_put_u32(&o, changed);
-    wire_put_fd(&o, w->config_fd);
+    wire_put_fd(&o, w->all_fd);
     chan_send(&w->server_chan, &o);
 }
 
@@ -54,7 +54,7 @@ static void renew(struct warden *w, unsigned i) {
     server_tell_profile(w, i);
 }
 
-static int take_over(struct warden *w, int *fd, struct err *e) {
+static int take_over(struct warden *w, int *fd, int *all, struct err *e) {
     struct config next;
     uint32_t changed = 0;
     if (config_unpack(*fd, &next, e) < 0)
@@ -69,6 +69,8 @@ static int take_over(struct warden *w, int *fd, struct err *e) {
     w->config = next;
     fd_close(&w->config_fd);
     w->config_fd = fd_take(fd);
+    fd_close(&w->all_fd);
+    w->all_fd = fd_take(all);
     tell_server(w, changed);
     for (unsigned i = 0; i < next.nprofiles; i++)
         if (changed & 1u << i)
@@ -80,6 +82,7 @@ static int take_over(struct warden *w, int *fd, struct err *e) {
 void warden_reload(struct warden *w, struct wire_in *in) {
     struct err e;
     AUTO_FD fd = wire_take_fd(in);
-    if (wire_end(in, &e) < 0 || take_over(w, &fd, &e) < 0)
+    AUTO_FD all = wire_take_fd(in);
+    if (wire_end(in, &e) < 0 || take_over(w, &fd, &all, &e) < 0)
         log_error("profiles not read, those known stay error=%s", log_text(e.text));
 }

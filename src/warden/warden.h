@@ -57,6 +57,7 @@ struct warden {
     struct loop *loop;
     struct config config;
     int config_fd, listen_fd, life_fd, ready_fd, signals;
+    int all_fd; /* the whole configuration, for the server */
     struct watch life_watch, signal_watch;
     struct idmap ids;
     struct cgroup_root cgroups;
@@ -83,7 +84,7 @@ struct warden {
     bool cannot;   /* start: trying again is no use */
 };
 
-#define HTTP_FDS 7 /* the first of what is handed on to the server for HTTP */
+#define HTTP_FDS 8 /* the first of what is handed on to the server for HTTP */
 
 /* nurseries.c */
 int nurseries_add(struct warden *w, unsigned profile, struct err *e);

@@ -3,6 +3,8 @@
  * its bytes, a list as its count and its strings. The tables drive writing, reading and freeing
  * alike, so the three cannot differ.
  *
+ * A process is given only what it needs: each field says who reads it, and is empty for the others.
+ *
  * Writer and reader are of one build and the memfd is sealed, yet the reader bounds everything: the
  * warden runs with privileges, and a wrong descriptor must be an error, not an adventure. */
 
@@ -24,82 +26,88 @@ enum kind { K_STR, K_LIST, K_U32, K_U64 };
 struct field {
     enum kind kind;
     size_t offset;
+    enum config_reader least; /* who reads it, and those after it */
 };
 
+/* Of the three, each reads what the one before it reads, and more. */
 #define CONFIG_FIELD(kind, member)                                                                 \
-    { kind, offsetof(struct config, member) }
+    { kind, offsetof(struct config, member), CONFIG_NURSERY }
+#define WARDEN_FIELD(kind, member)                                                                 \
+    { kind, offsetof(struct config, member), CONFIG_WARDEN }
+#define SERVER_FIELD(kind, member)                                                                 \
+    { kind, offsetof(struct config, member), CONFIG_SERVER }
 #define PROFILE_FIELD(kind, member)                                                                \
-    { kind, offsetof(struct config_profile, member) }
-#define LIMITS(which)                                                                              \
-    CONFIG_FIELD(K_U32, which.timeout_ms), CONFIG_FIELD(K_U32, which.memory_mb),                   \
-        CONFIG_FIELD(K_U32, which.cpu_seconds), CONFIG_FIELD(K_U32, which.cpus_percent),           \
-        CONFIG_FIELD(K_U32, which.pids), CONFIG_FIELD(K_U32, which.disk_mb),                       \
-        CONFIG_FIELD(K_U32, which.open_files), CONFIG_FIELD(K_U64, which.output_bytes)
+    { kind, offsetof(struct config_profile, member), CONFIG_NURSERY }
+#define LIMITS(FIELD, which)                                                                       \
+    FIELD(K_U32, which.timeout_ms), FIELD(K_U32, which.memory_mb),                                 \
+        FIELD(K_U32, which.cpu_seconds), FIELD(K_U32, which.cpus_percent),                         \
+        FIELD(K_U32, which.pids), FIELD(K_U32, which.disk_mb), FIELD(K_U32, which.open_files),     \
+        FIELD(K_U64, which.output_bytes)
 
 static const struct field config_fields[] = {
-    CONFIG_FIELD(K_STR, socket),
+    SERVER_FIELD(K_STR, socket),
     CONFIG_FIELD(K_STR, libexec),
     CONFIG_FIELD(K_STR, pylib),
-    CONFIG_FIELD(K_STR, id_user),
-    CONFIG_FIELD(K_STR, minimum),
-    CONFIG_FIELD(K_STR, cgroup),
+    WARDEN_FIELD(K_STR, id_user),
+    WARDEN_FIELD(K_STR, minimum),
+    WARDEN_FIELD(K_STR, cgroup),
     CONFIG_FIELD(K_STR, policy_allow),
     CONFIG_FIELD(K_STR, policy_deny),
     CONFIG_FIELD(K_U32, log_level),
     CONFIG_FIELD(K_STR, log_format),
-    CONFIG_FIELD(K_U32, warden_restarts),
+    SERVER_FIELD(K_U32, warden_restarts),
     CONFIG_FIELD(K_U32, max_sandboxes),
-    CONFIG_FIELD(K_U32, queue_max),
-    CONFIG_FIELD(K_U32, queue_ms),
-    CONFIG_FIELD(K_U32, memory_budget_mb),
+    SERVER_FIELD(K_U32, queue_max),
+    SERVER_FIELD(K_U32, queue_ms),
+    SERVER_FIELD(K_U32, memory_budget_mb),
     CONFIG_FIELD(K_U32, zygote_forks),
     CONFIG_FIELD(K_U32, zygote_age_s),
-    CONFIG_FIELD(K_U32, http.listeners),
-    CONFIG_FIELD(K_STR, http.mode),
-    CONFIG_FIELD(K_STR, http.host),
-    CONFIG_FIELD(K_U32, http.port),
-    CONFIG_FIELD(K_STR, http.unix_path),
-    CONFIG_FIELD(K_STR, http.state_dir),
-    CONFIG_FIELD(K_STR, http.file_dir),
-    CONFIG_FIELD(K_STR, http.keys),
-    CONFIG_FIELD(K_STR, http.audit_code),
-    CONFIG_FIELD(K_STR, http.without_keys),
-    CONFIG_FIELD(K_STR, http.hosts),
-    CONFIG_FIELD(K_STR, http.dialects),
-    CONFIG_FIELD(K_STR, http.cors_origins),
-    CONFIG_FIELD(K_U32, http.pyrunner_timeout_s),
-    CONFIG_FIELD(K_U32, http.pyrunner_memory_mb),
-    CONFIG_FIELD(K_STR, http.also),
-    CONFIG_FIELD(K_STR, http.runtime_replies),
-    CONFIG_FIELD(K_U32, http.runtime_ttl_s),
-    CONFIG_FIELD(K_U32, http.runtime_timeout_s),
-    CONFIG_FIELD(K_U32, http.runtime_memory_kb),
-    CONFIG_FIELD(K_U32, http.runtime_pids),
-    CONFIG_FIELD(K_STR, http.efast_url),
-    CONFIG_FIELD(K_STR, http.efast_allow),
-    CONFIG_FIELD(K_STR, http.efast_token),
-    CONFIG_FIELD(K_U32, http.efast_timeout_s),
-    CONFIG_FIELD(K_U32, http.jupyter_timeout_s),
-    CONFIG_FIELD(K_U32, http.jupyter_idle_s),
-    CONFIG_FIELD(K_U32, http.jupyter_cull_s),
-    CONFIG_FIELD(K_U32, http.max_connections),
-    CONFIG_FIELD(K_U32, http.header_s),
-    CONFIG_FIELD(K_U32, http.idle_s),
-    CONFIG_FIELD(K_U32, http.drain_s),
-    CONFIG_FIELD(K_U32, http.bodies_mb),
-    CONFIG_FIELD(K_U32, http.idempotency_keys),
-    CONFIG_FIELD(K_U32, http.file_mb),
-    CONFIG_FIELD(K_U32, http.file_ttl_s),
-    CONFIG_FIELD(K_U32, http.files_mb),
-    LIMITS(defaults),
-    LIMITS(maxima),
-    LIMITS(live),
-    CONFIG_FIELD(K_U32, live_ttl_s),
-    CONFIG_FIELD(K_U32, live_ttl_max_s),
-    CONFIG_FIELD(K_U32, live_idle_s),
-    CONFIG_FIELD(K_U32, live_per_tenant),
-    LIMITS(live_kernel),
-    CONFIG_FIELD(K_U32, live_grace_ms),
+    WARDEN_FIELD(K_U32, http.listeners),
+    SERVER_FIELD(K_STR, http.mode),
+    SERVER_FIELD(K_STR, http.host),
+    SERVER_FIELD(K_U32, http.port),
+    SERVER_FIELD(K_STR, http.unix_path),
+    SERVER_FIELD(K_STR, http.state_dir),
+    SERVER_FIELD(K_STR, http.file_dir),
+    SERVER_FIELD(K_STR, http.keys),
+    SERVER_FIELD(K_STR, http.audit_code),
+    SERVER_FIELD(K_STR, http.without_keys),
+    SERVER_FIELD(K_STR, http.hosts),
+    SERVER_FIELD(K_STR, http.dialects),
+    SERVER_FIELD(K_STR, http.cors_origins),
+    SERVER_FIELD(K_U32, http.pyrunner_timeout_s),
+    SERVER_FIELD(K_U32, http.pyrunner_memory_mb),
+    SERVER_FIELD(K_STR, http.also),
+    SERVER_FIELD(K_STR, http.runtime_replies),
+    SERVER_FIELD(K_U32, http.runtime_ttl_s),
+    SERVER_FIELD(K_U32, http.runtime_timeout_s),
+    SERVER_FIELD(K_U32, http.runtime_memory_kb),
+    SERVER_FIELD(K_U32, http.runtime_pids),
+    SERVER_FIELD(K_STR, http.efast_url),
+    SERVER_FIELD(K_STR, http.efast_allow),
+    SERVER_FIELD(K_STR, http.efast_token),
+    SERVER_FIELD(K_U32, http.efast_timeout_s),
+    SERVER_FIELD(K_U32, http.jupyter_timeout_s),
+    SERVER_FIELD(K_U32, http.jupyter_idle_s),
+    SERVER_FIELD(K_U32, http.jupyter_cull_s),
+    SERVER_FIELD(K_U32, http.max_connections),
+    SERVER_FIELD(K_U32, http.header_s),
+    SERVER_FIELD(K_U32, http.idle_s),
+    SERVER_FIELD(K_U32, http.drain_s),
+    SERVER_FIELD(K_U32, http.bodies_mb),
+    SERVER_FIELD(K_U32, http.idempotency_keys),
+    SERVER_FIELD(K_U32, http.file_mb),
+    SERVER_FIELD(K_U32, http.file_ttl_s),
+    SERVER_FIELD(K_U32, http.files_mb),
+    LIMITS(CONFIG_FIELD, defaults),
+    LIMITS(SERVER_FIELD, maxima),
+    LIMITS(SERVER_FIELD, live),
+    SERVER_FIELD(K_U32, live_ttl_s),
+    SERVER_FIELD(K_U32, live_ttl_max_s),
+    SERVER_FIELD(K_U32, live_idle_s),
+    SERVER_FIELD(K_U32, live_per_tenant),
+    LIMITS(SERVER_FIELD, live_kernel),
+    SERVER_FIELD(K_U32, live_grace_ms),
     CONFIG_FIELD(K_U32, nprofiles),
 };
 
@@ -190,13 +198,23 @@ static void put_field(struct buf *b, const struct field *f, const void *object) 
     }
 }
 
-void config_encode(const struct config *c, struct buf *to) {
+static void encode(const struct config *c, const struct config_part *part, struct buf *to) {
+    static const struct config nothing;
     buf_add(to, magic, sizeof magic);
     for (size_t k = 0; k < COUNT(config_fields); k++)
-        put_field(to, &config_fields[k], c);
-    for (unsigned i = 0; i < c->nprofiles; i++)
+        put_field(to, &config_fields[k], config_fields[k].least <= part->reader ? c : &nothing);
+    for (unsigned i = 0; i < c->nprofiles; i++) {
+        const struct config_profile *p = &c->profiles[i];
+        const struct config_profile name_only = {
+            .name = p->name, .python = (char *)"/", .live = p->live, .removed = 1};
+        bool all = part->reader != CONFIG_NURSERY || i == part->profile;
         for (size_t k = 0; k < COUNT(profile_fields); k++)
-            put_field(to, &profile_fields[k], &c->profiles[i]);
+            put_field(to, &profile_fields[k], all ? p : &name_only);
+    }
+}
+
+void config_encode(const struct config *c, struct buf *to) {
+    encode(c, &(struct config_part){CONFIG_SERVER, 0}, to);
 }
 
 bool config_profile_same(const struct config_profile *a, const struct config_profile *b) {
@@ -209,9 +227,10 @@ bool config_profile_same(const struct config_profile *a, const struct config_pro
     return one.len == two.len && memcmp(one.data, two.data, one.len) == 0;
 }
 
-int config_pack(const struct config *c, int *ret_fd, struct err *e) {
+int config_pack(const struct config *c, const struct config_part *part, int *ret_fd,
+                struct err *e) {
     AUTO_BUF b = BUF_INIT;
-    config_encode(c, &b);
+    encode(c, part, &b);
     if (b.len > CONFIG_MAX_BYTES)
         return err_user(e, "bad_config", "the configuration takes %zu bytes, %u are allowed", b.len,
                         CONFIG_MAX_BYTES);
@@ -357,26 +376,41 @@ int config_unpack(int fd, struct config *ret, struct err *e) {
         have += (size_t)n;
     }
     buf_commit(&b, have);
-    return config_decode(b.data, b.len, ret, e);
+    int r = config_decode(b.data, b.len, ret, e);
+    explicit_bzero(b.data, b.len);
+    return r;
+}
+
+/* SECURITY: what is freed stays in memory, also in that of children. */
+static void wipe(char *text) {
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
 }
 
 static void free_field(const struct field *f, void *object) {
     void *p = (char *)object + f->offset;
     if (f->kind == K_STR) {
-        ptr_free(p);
+        wipe(*(char **)p);
+        *(char **)p = NULL;
     } else if (f->kind == K_LIST) {
         struct config_list *l = p;
         for (unsigned k = 0; k < l->n; k++)
-            free(l->items[k]);
+            wipe(l->items[k]);
         free(l->items);
+        *l = (struct config_list){0};
     }
 }
 
-void config_done(struct config *c) {
+void config_keep_numbers(struct config *c) {
     for (unsigned i = 0; i < c->nprofiles; i++)
         for (size_t k = 0; k < COUNT(profile_fields); k++)
             free_field(&profile_fields[k], &c->profiles[i]);
     for (size_t k = 0; k < COUNT(config_fields); k++)
         free_field(&config_fields[k], c);
+}
+
+void config_done(struct config *c) {
+    config_keep_numbers(c);
     *c = (struct config){0};
 }

@@ -110,7 +110,17 @@ static inline unsigned config_http_fds(const struct config *c) {
 }
 
 void config_done(struct config *c);
-int config_pack(const struct config *c, int *ret_fd, struct err *e);
+/* Every text goes, and is overwritten: the nursery's heap is in every init. */
+void config_keep_numbers(struct config *c);
+
+/* Who gets how much of it, from least to all. SECURITY: secrets are the server's alone. A nursery
+ * has one profile; of the others there are only their names. */
+enum config_reader { CONFIG_NURSERY, CONFIG_WARDEN, CONFIG_SERVER };
+struct config_part {
+    enum config_reader reader;
+    unsigned profile; /* of a nursery */
+};
+int config_pack(const struct config *c, const struct config_part *part, int *ret_fd, struct err *e);
 /* Reads from the start whatever the descriptor's position, so that several processes can share it.
  * On failure *ret is empty. */
 int config_unpack(int fd, struct config *ret, struct err *e);

@@ -35,7 +35,7 @@
                      first one comes behind the last W_KEPT */                                      \
     X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */              \
     /* the supervisor→W */                                                                        \
-    X(L_CONFIG) /* fd: the packed configuration         the profiles anew */                        \
+    X(L_CONFIG) /* fds: the packed configuration, the warden's part and all   the profiles anew */  \
     /* W→N */                                                                                     \
     X(N_MAKE)   /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                \
     X(N_END)    /* u64 sandbox */                                                                   \

@@ -19,6 +19,8 @@
 static char *const sites[] = {(char *)"/opt/a", (char *)"/opt/b c"};
 static char *const preload[] = {(char *)"json", (char *)"numpy.random"};
 
+static const struct config_part whole = {.reader = CONFIG_SERVER};
+
 /* Borrows everything: never given to config_done. */
 static struct config sample(void) {
     return (struct config){
@@ -47,12 +49,43 @@ static struct config sample(void) {
     };
 }
 
+static bool holds(int fd, const char *text) {
+    char all[8192];
+    ssize_t n = pread(fd, all, sizeof all, 0);
+    return n > 0 && memmem(all, (size_t)n, text, strlen(text));
+}
+
+static void each_gets_only_its_part(void **state) {
+    (void)state;
+    struct config c = sample(), got;
+    struct err e;
+    c.http.efast_token = (char *)"s3cret";
+    for (int reader = CONFIG_NURSERY; reader <= CONFIG_SERVER; reader++) {
+        AUTO_FD fd = -1;
+        const struct config_part part = {(enum config_reader)reader, 1};
+        assert_int_equal(config_pack(&c, &part, &fd, &e), 0);
+        assert_int_equal(config_unpack(fd, &got, &e), 0);
+        assert_int_equal(holds(fd, "s3cret"), reader == CONFIG_SERVER);
+        assert_int_equal(holds(fd, "engine.sock"), reader == CONFIG_SERVER);
+        assert_int_equal(holds(fd, "strict,cgroup"), reader != CONFIG_NURSERY);
+        assert_int_equal(holds(fd, "/usr/bin/python3"), reader != CONFIG_NURSERY);
+        assert_string_equal(got.profiles[0].name, "base");
+        assert_string_equal(got.profiles[1].python, "/opt/venv/bin/python");
+        assert_int_equal(got.max_sandboxes, 64);
+        config_keep_numbers(&got);
+        assert_null(got.profiles[1].python);
+        assert_int_equal(got.profiles[1].sites.n, 0);
+        assert_int_equal(got.profiles[1].zygotes, 9);
+        config_done(&got);
+    }
+}
+
 static void a_configuration_arrives_whole(void **state) {
     (void)state;
     struct config c = sample(), got;
     struct err e;
     AUTO_FD fd = -1;
-    assert_int_equal(config_pack(&c, &fd, &e), 0);
+    assert_int_equal(config_pack(&c, &whole, &fd, &e), 0);
     /* Read twice and from anywhere: the warden and the server share the descriptor. */
     for (int round = 0; round < 2; round++) {
         assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
@@ -87,7 +120,7 @@ static void a_profile_and_its_twin_find_each_other(void **state) {
         .name = (char *)"base+live", .python = (char *)"/usr/bin/python3", .live = 1};
     c.profiles[c.nprofiles++] =
         (struct config_profile){.name = (char *)"bas", .python = (char *)"/usr/bin/python3"};
-    assert_int_equal(config_pack(&c, &fd, &e), 0);
+    assert_int_equal(config_pack(&c, &whole, &fd, &e), 0);
     assert_int_equal(config_unpack(fd, &got, &e), 0);
     assert_memory_equal(&got.live, &c.live, sizeof c.live);
     assert_int_equal(got.live_grace_ms, 29);
@@ -104,7 +137,7 @@ static void it_cannot_be_changed_on_the_way(void **state) {
     struct config c = sample();
     struct err e;
     AUTO_FD fd = -1;
-    assert_int_equal(config_pack(&c, &fd, &e), 0);
+    assert_int_equal(config_pack(&c, &whole, &fd, &e), 0);
     assert_int_equal(write(fd, "x", 1), -1);
     assert_int_equal(ftruncate(fd, 0), -1);
 }
@@ -176,7 +209,7 @@ static void senseless_ones_are_refused(void **state) {
         c.profiles[1].live = cases[i].live;
         struct err e;
         int fd = -1;
-        if (config_pack(&c, &fd, &e) == 0)
+        if (config_pack(&c, &whole, &fd, &e) == 0)
             fail_msg("not refused: %s", cases[i].behaviour);
         assert_int_equal(fd, -1);
     }
@@ -197,6 +230,7 @@ static void other_descriptors_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_arrives_whole),
+        cmocka_unit_test(each_gets_only_its_part),
         cmocka_unit_test(a_profile_and_its_twin_find_each_other),
         cmocka_unit_test(it_cannot_be_changed_on_the_way),
         cmocka_unit_test(every_cut_is_refused),
