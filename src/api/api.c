@@ -13,11 +13,11 @@
 #include "base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define RECORDS_BYTES (64u << 20)
 #define RECORDS_NS    600000000000ull
 #define DRAIN_LOOK_NS 50000000u
-#define AUDIT_NAME    "audit.log"
 
 int api_reload(struct api *a, struct err *e) {
     struct keys keys = {0};
@@ -40,6 +40,11 @@ static void on_bill(void *arg, const char *payer, double cpu_seconds) {
     guard_used(a->guard, payer, cpu_seconds);
 }
 
+static const char *trouble(void *arg) {
+    const struct api *a = arg;
+    return audit_trouble(&a->audit);
+}
+
 static void before_reply(void *arg) {
     struct api *a = arg;
     live_write_all(a->o.engine);
@@ -54,8 +59,12 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
     a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
-    if (audit_open(&a->audit, o->state_dir, AUDIT_NAME, e) < 0)
-        log_warn("no audit log why=%s", log_text(e->text));
+    audit_open(&a->audit,
+               &(struct audit_options){.loop = o->loop,
+                                       .dir = o->audit_dir,
+                                       .max_bytes = (uint64_t)a->config->http.audit_mb << 20,
+                                       .files = a->config->http.audit_files,
+                                       .lets = strcmp(a->config->http.audit_full, "allow") == 0});
     const struct http_options http = {.loop = o->loop,
                                       .arg = a,
                                       .on_request = call_begin,
@@ -68,6 +77,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20};
     o->engine->on_bill = on_bill;
     o->engine->bill_arg = a;
+    o->engine->trouble = trouble;
+    o->engine->trouble_arg = a;
     o->engine->on_command = command_over;
     o->engine->command_arg = a;
     o->engine->heir =
@@ -88,6 +99,7 @@ static void on_drain(struct timer *t) {
         loop_timer(a->o.loop, t, now_ns() + DRAIN_LOOK_NS);
         return;
     }
+    audit_close(&a->audit);
     a->drained(a->drained_arg);
 }
 

@@ -11,7 +11,8 @@ struct api_options {
     struct loop *loop;     /* borrowed */
     struct engine *engine; /* borrowed */
     struct store *store;   /* borrowed */
-    int state_dir;         /* borrowed: where the audit log is */
+    int state_dir;         /* borrowed */
+    int audit_dir;         /* borrowed: where the audit log is */
     int keys_dir;          /* borrowed: where the file of keys is */
 };
 

@@ -91,6 +91,8 @@ void guard_leave(struct guard *g, struct call *c) {
 
 int guard_may_run(struct guard *g, const struct call *c, struct problem *ret) {
     uint32_t most = c->limits.cpu_seconds_per_minute;
+    if (audit_lets(&c->api->audit, ret) < 0)
+        return -1;
     if (!most)
         return 0;
     struct tally *t = find(g, c->key_id);

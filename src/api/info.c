@@ -31,7 +31,9 @@ void do_health(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const char *why;
-    bool up = is_up(c->api, &why);
+    bool up = is_up(c->api, &why) && !audit_refuses(&c->api->audit);
+    if (!why)
+        why = audit_trouble(&c->api->audit);
     jw_object(&j);
     if (dialect_rank(c->api, PYRUNNER) == 1)
         jw_key_str(&j, "status", up ? "healthy" : "unhealthy");
@@ -155,6 +157,19 @@ static void put_restarts(struct buf *to, const struct engine *g) {
         buf_addf(to, "cloche_restarts_total{process=\"%s\"} %u\n", what[i].process, what[i].n);
 }
 
+static void put_audit(struct buf *to, const struct audit *a) {
+    metrics_gauge(to, "audit_up", "0 when nothing runs because the audit log cannot be written.",
+                  !audit_refuses(a));
+    metrics_gauge(to, "audit_lines_waiting",
+                  "Lines of the audit log that could not be written yet.", (double)a->nlines);
+    buf_addf(to,
+             "# HELP cloche_audit_failures_total Attempts to write the audit log that failed.\n"
+             "# TYPE cloche_audit_failures_total counter\ncloche_audit_failures_total %llu\n"
+             "# HELP cloche_audit_lines_lost_total Lines that were given up.\n"
+             "# TYPE cloche_audit_lines_lost_total counter\ncloche_audit_lines_lost_total %llu\n",
+             (unsigned long long)a->failures, (unsigned long long)a->lost);
+}
+
 void do_metrics(struct call *c) {
     struct api *a = c->api;
     AUTO_BUF text = BUF_INIT;
@@ -162,6 +177,7 @@ void do_metrics(struct call *c) {
     metrics_write(&a->metrics, &text);
     put_pools(&text, a->o.engine);
     put_restarts(&text, a->o.engine);
+    put_audit(&text, &a->audit);
     const struct loop_turns *turns = loop_turns(a->o.loop);
     metrics_histogram(&text, "loop_turn_seconds", "Turns of the event loop.", &turns->wall);
     metrics_histogram(&text, "loop_turn_cpu_seconds",

@@ -251,7 +251,9 @@ static int open_dirs(struct config *c, struct http_sockets *s, bool *ret_keys, s
         buf_addf(&files, "%s/files", c->http.state_dir);
     s->n = HTTP_FD_DIRS_;
     if (open_dir(c->http.state_dir, 0755, &s->fds[HTTP_FD_STATE], e) < 0 ||
-        open_dir(files.data, 0700, &s->fds[HTTP_FD_FILES], e) < 0)
+        open_dir(files.data, 0700, &s->fds[HTTP_FD_FILES], e) < 0 ||
+        open_dir(*c->http.audit_dir ? c->http.audit_dir : c->http.state_dir, 0755,
+                 &s->fds[HTTP_FD_AUDIT], e) < 0)
         return -1;
     return open_keys(c, s->fds[HTTP_FD_STATE], &s->fds[HTTP_FD_KEYS], ret_keys, e);
 }

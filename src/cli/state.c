@@ -139,6 +139,11 @@ void state_print(const json_t *state, const char *where) {
     printf("memory      %.1f MiB in the server process\n",
            (double)number(state, "memory_bytes") / (1 << 20));
     print_restarts(state);
+    if (json_is_string(json_object_get(state, "trouble"))) {
+        printf("trouble   ");
+        print_problem(state, "trouble");
+        putchar('\n');
+    }
     printf("\n%-18s %-11s %6s %5s %7s  %s\n", "profile", "state", "ready", "pool", "waiting",
            "live");
     json_array_foreach(json_object_get(state, "profiles"), i, p) {

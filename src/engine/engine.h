@@ -80,6 +80,9 @@ struct engine {
     /* A command of a live sandbox is over, whoever waits for that; or NULL. */
     void (*on_command)(void *arg, const struct live *l, const struct command *c);
     void *command_arg;
+    /* What keeps programs from running that the engine does not know of; or NULL, as its answer. */
+    const char *(*trouble)(void *arg);
+    void *trouble_arg;
     /* Once: all that an earlier server kept is here. Before that nobody may ask for it. */
     void (*on_settled)(void *arg);
     void *settled_arg;

@@ -385,6 +385,7 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key_uint(&j, "executions", g->counts.runs);
     jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
     jw_key_uint(&j, "memory_charged_bytes", g->charged);
+    jw_key_str(&j, "trouble", g->trouble ? g->trouble(g->trouble_arg) : NULL);
     state_put(&j, g);
     jw_key(&j, "profiles");
     jw_array(&j);

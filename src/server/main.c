@@ -81,7 +81,8 @@ static int start_http(struct server *s, struct err *e) {
     const struct api_options o = {.loop = s->loop,
                                   .engine = &s->engine,
                                   .state_dir = FIRST_HTTP_FD + HTTP_FD_STATE,
-                                  .keys_dir = FIRST_HTTP_FD + HTTP_FD_KEYS};
+                                  .keys_dir = FIRST_HTTP_FD + HTTP_FD_KEYS,
+                                  .audit_dir = FIRST_HTTP_FD + HTTP_FD_AUDIT};
     for (unsigned i = 0; i < config_http_fds(&s->engine.config); i++) {
         if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)
             return -1;

@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MAX_FDS 16
+#define MAX_FDS 32
 
 static int drop(const struct service *id) {
     if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||

@@ -52,8 +52,11 @@ struct config_http {
     char *file_dir;     /* of the stored files; "": below state_dir */
     char *keys;         /* the file of keys; "": keys.json in state_dir; the server gets its name */
     char *audit_code;   /* off, on: programs themselves are in the audit log */
-    char *without_keys; /* refuse, allow: listening to the network with no keys */
-    char *hosts;        /* names besides loopback's that it answers to, with commas */
+    char *audit_dir;    /* where that is; "": in state_dir */
+    char *audit_full;   /* refuse, allow: programs when it cannot be written */
+    uint32_t audit_mb, audit_files; /* of one file; old ones that are kept */
+    char *without_keys;             /* refuse, allow: listening to the network with no keys */
+    char *hosts;                    /* names besides loopback's that it answers to, with commas */
     char *dialects;     /* the APIs of others that it speaks, with commas, the first one first */
     char *cors_origins; /* sites whose pages may use it, with commas; "*" is any */
     uint32_t max_connections, header_s, idle_s, drain_s;
@@ -103,7 +106,7 @@ static inline uint64_t config_group_bytes(const struct config_limits *l) {
 }
 
 /* What the server is handed besides its own three when there is HTTP. */
-enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_DIRS_ };
+enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_AUDIT, HTTP_FD_DIRS_ };
 #define HTTP_MAX_LISTENERS 16
 static inline unsigned config_http_fds(const struct config *c) {
     return c->http.listeners ? HTTP_FD_DIRS_ + c->http.listeners : 0;
