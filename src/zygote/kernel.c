@@ -4,8 +4,9 @@
  *   signals, session → cgroup → namespaces → descriptors → rlimits → ids, user namespace →
  *   capabilities → no_new_privs → Landlock → seccomp → hand-over of the listener
  *
- * The kernel gets a user namespace of its own below the nursery's, in which only its own id exists
- * (as 1000): even where all sandboxes share one id outside, no capability of it reaches init. */
+ * The kernel gets a user namespace of its own two below the nursery's, in which only its own id
+ * exists (as 1000): even where all sandboxes share one id outside, no capability of it reaches
+ * init. */
 
 #include "zygote/kernel.h"
 
@@ -95,6 +96,12 @@ static int write_map(int proc_dir, const char *name, const char *text, struct er
     return file_write_at(proc_dir, path, text, e);
 }
 
+static int write_maps(int proc_dir, const char *map, struct err *e) {
+    if (write_map(proc_dir, "uid_map", map, e) < 0 || write_map(proc_dir, "gid_map", map, e) < 0)
+        return err_wrap(e, "id map");
+    return 0;
+}
+
 static int step_ids(const struct kernel_entry *k, struct err *e) {
     char map[32];
     uint32_t id = k->uid;
@@ -103,14 +110,18 @@ static int step_ids(const struct kernel_entry *k, struct err *e) {
     if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
         return err_sys(e, "become uid %u", id);
     prctl(PR_SET_DUMPABLE, 1); /* else our own /proc entries are not ours */
+    /* The map of a namespace tells the id in the one above, and that is the number of the slot; the
+     * map of the second tells nothing. It inherits that setgroups is denied. */
+    snprintf(map, sizeof map, "1000 %u 1", id);
     if (unshare(CLONE_NEWUSER) < 0)
         return err_sys(e, "make a user namespace");
-    snprintf(map, sizeof map, "1000 %u 1", id);
-    if (write_map(k->proc_dir, "setgroups", "deny", e) < 0 ||
-        write_map(k->proc_dir, "uid_map", map, e) < 0 ||
-        write_map(k->proc_dir, "gid_map", map, e) < 0)
+    if (write_map(k->proc_dir, "setgroups", "deny", e) < 0)
         return err_wrap(e, "id map");
-    return 0;
+    if (write_maps(k->proc_dir, map, e) < 0)
+        return -1;
+    if (unshare(CLONE_NEWUSER) < 0)
+        return err_sys(e, "make a second user namespace");
+    return write_maps(k->proc_dir, "1000 1000 1", e);
 }
 
 static int step_filters(struct kernel_entry *k, int *ret_listener, struct err *e) {
