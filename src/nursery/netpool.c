@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const names[NET_TABLES_] = {"snmp", "snmp6", "unix"};
@@ -69,10 +70,23 @@ static void bound_buffers(void) {
     (void)file_write_at(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 131072 212992", &e);
 }
 
+/* Tables with figures of the whole machine among those of the namespace: how many sockets, how much
+ * memory, how many packets. They are ours, as root of the namespace's owner; the kernel keeps their
+ * mode with the namespace. With a single id a sandbox has our id, but none of our capabilities. */
+static int close_tables(struct err *e) {
+    static const char *const shared[] = {"/proc/self/net/protocols", "/proc/self/net/sockstat",
+                                         "/proc/self/net/softnet_stat"};
+    for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) {
+        if (chmod(shared[i], 0) < 0 && errno != ENOENT)
+            return err_sys(e, "close %s", shared[i]);
+    }
+    return 0;
+}
+
 static int make(struct netpool *p, struct net *ret, struct err *e) {
     if (unshare(CLONE_NEWNET) < 0)
         return err_sys(e, "make a network namespace");
-    if (loopback_up(e) < 0 || open_all(ret, e) < 0)
+    if (loopback_up(e) < 0 || close_tables(e) < 0 || open_all(ret, e) < 0)
         return -1;
     bound_buffers();
     p->made++;
