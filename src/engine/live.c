@@ -633,10 +633,11 @@ static int change_limits(struct live *l, const struct config_limits *want, struc
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
         lower_kernels(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
         return -1;
-    if (next.disk_mb != l->req.limits.disk_mb) {
+    if (next.disk_mb != l->req.limits.disk_mb || next.memory_mb != l->req.limits.memory_mb) {
         struct wire_out o;
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, next.disk_mb);
+        wire_put_u32(&o, next.memory_mb);
         live_ask(l, &o, nobody, l);
     }
     l->req.limits = next;

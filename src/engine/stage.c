@@ -48,9 +48,11 @@ int stage_begin(struct stage *t, struct err *e) {
     struct wire_out o;
     if (stage_knobs(t->sandbox, l, false, e) < 0)
         return -1;
-    if (l->disk_mb != t->sandbox->engine->config.defaults.disk_mb) {
+    const struct config_limits *d = &t->sandbox->engine->config.defaults;
+    if (l->disk_mb != d->disk_mb || l->memory_mb != d->memory_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, l->disk_mb);
+        wire_put_u32(&o, l->memory_mb);
         if (ask(t, &o, e) < 0)
             return -1;
     }

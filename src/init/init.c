@@ -10,7 +10,8 @@
  * over before any user code, on the `hand` socket;
  *   - these seccomp listeners (procs.h): refused calls are answered with their errno and told to
  * the server once each; sockets that reach the network namespace are counted (sockets.c), and the
- * first one is told to the nursery and the server; locks on files are taken here (locks.c);
+ * first one is told to the nursery and the server; locks on files are taken here (locks.c), and a
+ * few calls have their whole answer from here (answers.c);
  *   - children that it inherits: they are reaped.
  * It is not dumpable, holds no capability that reaches outside the nursery, and dies with its
  * parent. When the server's end of the request socket is gone, nobody wants this sandbox any more:
@@ -19,6 +20,7 @@
 #include "init/init.h"
 
 #include "base/fd.h"
+#include "init/answers.h"
 #include "init/caller.h"
 #include "init/files.h"
 #include "init/locks.h"
@@ -26,6 +28,7 @@
 #include "init/sockets.h"
 #include "init/watch.h"
 #include "sandbox/landlock.h"
+#include "sandbox/proc.h"
 #include "sandbox/root.h"
 #include "sandbox/seccomp.h"
 #include "wire/wire.h"
@@ -55,6 +58,7 @@
 struct box {
     struct init_plan plan;
     int req, hand, signals, workspace;
+    int meminfo; /* its own, once its memory is not the usual */
     struct procs procs;
     struct watcher watcher;
     struct sockets sockets;
@@ -208,6 +212,15 @@ static void serve_call(struct box *b, struct proc *from, struct caller *c) {
     case SECCOMP_LOCK:
         locks_serve(&b->locks, c);
         return;
+    case SECCOMP_SYSINFO:
+        answers_sysinfo(c, b->plan.memory_mb);
+        return;
+    case SECCOMP_MEMFD:
+        if (b->watcher.timer < 0)
+            caller_go_on(c); /* its memory is its control group's */
+        else
+            answers_memfd(c, b->plan.uid);
+        return;
     case SECCOMP_REFUSE:
         caller_answer(c, refuse(b, from, c->nr, c->args));
     }
@@ -319,9 +332,14 @@ static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     b->plan.disk_mb = wire_get_u32(in);
+    uint32_t memory_mb = wire_get_u32(in);
     struct root_private places = {.disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
     struct err e;
     done(o, in->bad ? EINVAL : root_resize(&places, &e) < 0 ? e.code : 0, "resize");
+    if (!in->bad && memory_mb != b->plan.memory_mb) {
+        b->plan.memory_mb = memory_mb;
+        proc_memory(&b->meminfo, memory_mb, &e); /* a full tmpfs has no room for it: no matter */
+    }
 }
 
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
@@ -464,7 +482,7 @@ _Noreturn void init_main(const struct init_plan *plan, int hand) {
     static struct box b; /* not on the stack, where its zeros would have to be written */
     b.plan = *plan;
     b.hand = hand;
-    b.req = b.signals = b.watcher.timer = -1;
+    b.req = b.signals = b.meminfo = b.watcher.timer = -1;
     b.procs.live = plan->live;
     struct err e;
     struct wire_out o;

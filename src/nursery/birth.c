@@ -130,7 +130,8 @@ static int build_root(const struct config *c, const struct config_profile *p, st
                              .libexec = c->libexec,
                              .pylib = cell,
                              .mounts = mounts.items,
-                             .nmounts = mounts.n};
+                             .nmounts = mounts.n,
+                             .memory_mb = c->defaults.memory_mb};
     return root_build(&plan, e);
 }
 

@@ -107,6 +107,7 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
         return -1;
     struct init_plan plan = {.uid = b->uid,
                              .disk_mb = n->config.defaults.disk_mb,
+                             .memory_mb = n->config.defaults.memory_mb,
                              .live = n->profile->live,
                              .used = b->used,
                              .mounts = n->mounts.items,

@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -39,12 +38,6 @@ int mount_fs(const char *type, const char *path, unsigned flags, const char *dat
                       (flags & MOUNT_NOEXEC ? MS_NOEXEC : 0u);
     if (mount(type, path, type, f, data) < 0)
         return err_sys(e, "mount %s at %s", type, path);
-    return 0;
-}
-
-int mount_mask(const char *path, struct err *e) {
-    if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && errno != ENOENT)
-        return err_sys(e, "mask %s", path);
     return 0;
 }
 

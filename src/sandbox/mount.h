@@ -20,7 +20,5 @@ int mount_clone(const char *path, unsigned flags, int *ret_fd, struct err *e);
 int mount_attach(int mount_fd, int dirfd, const char *path, struct err *e);
 /* A new file system of its own at `path`; data are its options. */
 int mount_fs(const char *type, const char *path, unsigned flags, const char *data, struct err *e);
-/* Hides a file behind /dev/null; nothing to do when it is not there. */
-int mount_mask(const char *path, struct err *e);
 /* Sets flags on what is mounted at `path`. */
 int mount_set(const char *path, unsigned flags, bool recursive, struct err *e);

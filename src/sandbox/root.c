@@ -11,6 +11,8 @@
 
 #include "base/fd.h"
 #include "sandbox/mount.h"
+#include "sandbox/proc.h"
+#include "sandbox/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -128,7 +130,8 @@ static int want_python_etc(struct builder *b, struct err *e) {
 }
 
 static int collect(struct builder *b, const struct root_plan *p, struct err *e) {
-    if (want(b, "/usr", MOUNT_RO | MOUNT_NODEV, e) < 0 || want(b, "/proc", 0, e) < 0)
+    if (want(b, "/usr", MOUNT_RO | MOUNT_NODEV, e) < 0 || want(b, "/proc", 0, e) < 0 ||
+        want_at(b, PROC_UUID, PROC_UUID_MADE, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC, e) < 0)
         return -1;
     for (unsigned i = 0; i < sizeof usr_links / sizeof *usr_links; i++) {
         char path[16];
@@ -157,39 +160,6 @@ static int collect(struct builder *b, const struct root_plan *p, struct err *e) 
     return want_mounts(b, p, e);
 }
 
-/* Makes the directories above `path` (relative to root), and the last one too if `dir`. */
-static int make_way(int root, const char *path, bool dir, struct err *e) {
-    char part[256];
-    for (const char *p = path; *p; p++) {
-        bool last = p[1] == '\0';
-        if (p[1] != '/' && !(last && dir))
-            continue;
-        snprintf(part, sizeof part, "%.*s", (int)(p + 1 - path), path);
-        if (mkdirat(root, part, 0755) < 0 && errno != EEXIST)
-            return err_sys(e, "mkdir %s", part);
-    }
-    return 0;
-}
-
-static int put_file(int root, const char *path, const void *data, size_t len, struct err *e) {
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
-    AUTO_FD fd = openat(root, path, flags, 0644);
-    if (fd < 0 && errno == ENOENT) {
-        if (make_way(root, path, false, e) < 0)
-            return -1;
-        fd = openat(root, path, flags, 0644);
-    }
-    if (fd < 0)
-        return err_sys(e, "create %s", path);
-    if (fchmod(fd, 0644) < 0)
-        return err_sys(e, "chmod %s", path);
-    return len ? fd_write_all(fd, data, len, e) : 0;
-}
-
-static int put_text(int root, const char *path, const char *text, struct err *e) {
-    return put_file(root, path, text, strlen(text), e);
-}
-
 static char copy_space[SMALL];
 
 /* `from` is an open descriptor of a host file. */
@@ -197,7 +167,7 @@ static int copy_fd(int root, const char *to, int from, struct err *e) {
     size_t len;
     if (fd_read_all(from, copy_space, sizeof copy_space, &len, e) < 0)
         return err_wrap(e, "%s", to);
-    return put_file(root, to, copy_space, len, e);
+    return tree_put(root, to, copy_space, len, e);
 }
 
 struct own_files {
@@ -250,7 +220,7 @@ static int fill_etc(int root, const struct own_files *own, struct err *e) {
         {"etc/host.conf", "multi on\n"},
     };
     for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
-        if (put_text(root, made[i].path, made[i].text, e) < 0)
+        if (tree_put_text(root, made[i].path, made[i].text, e) < 0)
             return -1;
     }
     for (unsigned i = 0; i < sizeof etc_files / sizeof *etc_files; i++) {
@@ -274,7 +244,7 @@ static int fill_links(int root, struct err *e) {
         {"/tmp", "var/tmp"},
     };
     for (unsigned i = 0; i < sizeof links / sizeof *links; i++) {
-        if (make_way(root, links[i][1], false, e) < 0)
+        if (tree_make_way(root, links[i][1], false, e) < 0)
             return -1;
         if (symlinkat(links[i][0], root, links[i][1]) < 0)
             return err_sys(e, "link %s", links[i][1]);
@@ -307,7 +277,7 @@ static int attach_binds(struct builder *b, int root, struct err *e) {
     for (unsigned i = 0; i < b->nbinds; i++) {
         struct bind *in = &b->binds[i];
         const char *path = in->path + 1; /* relative to the root */
-        if (make_way(root, path, in->dir, e) < 0)
+        if (tree_make_way(root, path, in->dir, e) < 0)
             return -1;
         if (!in->dir) {
             AUTO_FD fd = openat(root, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
@@ -320,15 +290,16 @@ static int attach_binds(struct builder *b, int root, struct err *e) {
     return 0;
 }
 
-static int fill(struct builder *b, int root, const struct own_files *own, struct err *e) {
+static int fill(struct builder *b, int root, const struct own_files *own, uint32_t memory_mb,
+                struct err *e) {
     static const char *const dirs[] = {"workspace", "tmp",  "proc", "dev/pts",
                                        "dev/shm",   "root", "sys"};
     for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        if (make_way(root, dirs[i], true, e) < 0)
+        if (tree_make_way(root, dirs[i], true, e) < 0)
             return -1;
     }
     if (fill_links(root, e) < 0 || link_other(b, root, e) < 0 || fill_etc(root, own, e) < 0 ||
-        copy_own(root, own, e) < 0)
+        copy_own(root, own, e) < 0 || proc_make(root, memory_mb, e) < 0)
         return -1;
     return attach_binds(b, root, e);
 }
@@ -362,7 +333,7 @@ int root_build(const struct root_plan *p, struct err *e) {
         r = mount_fs("tmpfs", STAGE, 0, "mode=0755,size=64m", e);
     AUTO_FD root = r < 0 ? -1 : open(STAGE, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r == 0)
-        r = root < 0 ? err_sys(e, "open the new root") : fill(&b, root, &own, e);
+        r = root < 0 ? err_sys(e, "open the new root") : fill(&b, root, &own, p->memory_mb, e);
     builder_done(&b);
     return r < 0 ? r : enter(e);
 }
@@ -420,27 +391,11 @@ static int mount_hosts(const struct root_private *p, struct err *e) {
     return 0;
 }
 
-/* What these tell is about the host or its other users. What only the host's root can open is not
- * here (kcore, kmsg, timer_list, sysrq-trigger): its id does not exist in a sandbox, and a mount
- * more is paid for by every one of them. */
-static const char *const masked[] = {
-    "/proc/kallsyms", "/proc/keys",  "/proc/key-users",
-    "/proc/cmdline",  "/proc/swaps", "/proc/modules",
-};
-
 int root_private(const struct root_private *p, struct err *e) {
     if (mount_writable(p, e) < 0 || mount_hosts(p, e) < 0 ||
         mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, DEVPTS_OPTIONS, e) < 0)
         return -1;
-    /* SECURITY: read-only, so that nothing in /proc/sys or of another process can be written, and
-     * hidepid, so that init (whose uid may be ours in single-id mode) is not even visible. */
-    if (mount_fs("proc", "/proc", MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC, "hidepid=2", e) < 0)
-        return -1;
-    for (unsigned i = 0; i < sizeof masked / sizeof *masked; i++) {
-        if (mount_mask(masked[i], e) < 0)
-            return -1;
-    }
-    return 0;
+    return proc_mount(e);
 }
 
 int root_resize(const struct root_private *p, struct err *e) {

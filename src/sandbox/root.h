@@ -23,6 +23,7 @@ struct root_plan {
     const char *pylib;               /* host directory of the cell package */
     const struct root_mount *mounts; /* kept aside, for root_private */
     unsigned nmounts;
+    uint32_t memory_mb; /* what /proc/meminfo says to a sandbox that has the usual limit */
 };
 
 /* In a fresh mount namespace that is ours alone: builds the tree, makes it "/" and drops the old

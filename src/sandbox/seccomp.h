@@ -33,10 +33,12 @@ struct seccomp_refusal {
 };
 /* What init does with a notified call. A pure function of the registers. */
 enum seccomp_service {
-    SECCOMP_REFUSE, /* see seccomp_refusal */
-    SECCOMP_SOCKET, /* make the socket, with which the network namespace can be used */
-    SECCOMP_BUFFER, /* set SO_SNDBUF */
-    SECCOMP_LOCK,   /* fcntl and flock: a lock on a file */
+    SECCOMP_REFUSE,  /* see seccomp_refusal */
+    SECCOMP_SOCKET,  /* make the socket, with which the network namespace can be used */
+    SECCOMP_BUFFER,  /* set SO_SNDBUF */
+    SECCOMP_LOCK,    /* fcntl and flock: a lock on a file */
+    SECCOMP_SYSINFO, /* tell of the sandbox, not of the machine */
+    SECCOMP_MEMFD,   /* make a file in its place where no control group counts it */
 };
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]);
 /* How a notified call that is refused is answered; never NULL (a call that is not in the table gets

@@ -222,6 +222,7 @@ const struct rule seccomp_rules[] = {
     /* Huge pages come out of the operator's pool, and no memory limit counts them. */
     QUIET_IF(mmap, ENOMEM, BIT(3, MAP_HUGETLB)),
     QUIET_IF(memfd_create, ENOMEM, BIT(1, MFD_HUGETLB)),
+    SERVED_IF(memfd_create, ALWAYS),
     QUIET_IF(shmget, ENOMEM, BIT(2, SHM_HUGETLB)),
     QUIET_IF(madvise, EINVAL, IS(2, MADV_MERGEABLE)), /* equal pages of neighbours can be felt */
     QUIET_IF(prctl, EINVAL, IS(0, PR_SET_MEMORY_MERGE)),
@@ -307,6 +308,7 @@ const struct rule seccomp_rules[] = {
     TELL(setdomainname, EPERM, "change the domain name"),
     TELL(acct, EPERM, "switch process accounting"),
     TELL(syslog, EPERM, "read the kernel's log"),
+    SERVED_IF(sysinfo, ALWAYS),
     QUIET(vhangup, EPERM),
     QUIET(nfsservctl, ENOSYS),
     QUIET(lookup_dcookie, ENOSYS),

@@ -79,7 +79,7 @@
     X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
     X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
-    X(I_LIMITS)  /* u32 disk_mb                   a new size of the tmpfs */                        \
+    X(I_LIMITS)  /* u32 disk_mb, u32 memory_mb    new sizes: of the tmpfs, in meminfo */            \
     X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */          \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
     X(I_ECHO)    /* u64                           sent back: what came before is of others */       \

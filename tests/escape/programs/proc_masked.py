@@ -10,10 +10,10 @@ are words of the host that may not show.
 #= cmdline: nothing
 #= modules: nothing
 #= write sysrq-trigger: refused EROFS|EACCES|ENOENT
-#= write sys/kernel/core_pattern: refused EROFS|EACCES
-#= write sys/kernel/hostname: refused EROFS|EACCES
-#= write sys/vm/drop_caches: refused EROFS|EACCES
-#= write sys/net/ipv4/ip_forward: refused EROFS|EACCES
+#= write sys/kernel/core_pattern: refused EROFS|EACCES|ENOENT
+#= write sys/kernel/hostname: refused EROFS|EACCES|ENOENT
+#= write sys/vm/drop_caches: refused EROFS|EACCES|ENOENT
+#= write sys/net/ipv4/ip_forward: refused EROFS|EACCES|ENOENT
 #= write self/oom_score_adj: refused EROFS
 #= write self/mem: refused EROFS
 #= /sys: []
@@ -30,6 +30,7 @@ are words of the host that may not show.
 
 import fcntl
 import os
+import re
 import stat
 import sys
 
@@ -62,7 +63,9 @@ says("cgroup", "all at the root" if all(line.endswith(":/") for line in lines) e
 found = []
 for name in ("mountinfo", "cgroup", "cmdline", "environ", "maps", "net/unix"):
     text = open(f"/proc/self/{name}", "rb").read()
-    found += [(name, word) for word in sys.argv[1:] if word.encode() in text]
+    # As a word: a machine may be called "vm", and there is a vmstat.
+    whole = [rb"\b" + re.escape(word.encode()) + rb"\b" for word in sys.argv[1:]]
+    found += [(name, word) for word in whole if re.search(word, text)]
 says("words of the host in mountinfo, cgroup, cmdline, environ, maps, net/unix", found)
 attempt("a device", os.mknod, "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
 attempt("a device with mknodat", os.mknod, "mem", stat.S_IFCHR | 0o600, os.makedev(1, 1))

@@ -1,0 +1,337 @@
+/* See proc.h. Theory of operation.
+ *
+ * Most of what stands in /proc beside the processes is about the machine: figures in which one
+ * tenant can see the work of another, and lists behind locks that the whole machine needs (who
+ * reads /proc/locks in a loop makes every lock on the host wait). So a sandbox has none of it but
+ * what is named here. Files that libraries look for are made once for each nursery, with the names
+ * of the host's figures and values that do not change, and mounted over the real ones; `pinned`
+ * ones are constant or links, and stay.
+ *
+ * Hiding the others one by one would cost a mount for each, in every sandbox. The option subset=pid
+ * hides them all, but then nothing is left to mount a file over. So the mounts come first and the
+ * option second, by a remount: from then on the file system finds no name any more, and what the
+ * kernel still knows is what is in use. A mount keeps its place in use, an open descriptor of init
+ * keeps the pinned ones. A name that a newer kernel brings is hidden without our doing. */
+
+#include "sandbox/proc.h"
+
+#include "base/fd.h"
+#include "sandbox/mount.h"
+#include "sandbox/root.h"
+#include "sandbox/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MADE    ROOT_PYLIB "/proc"
+#define MEMINFO "/proc/meminfo"
+
+/* `name` is where the value begins: the name with its colon, if it has one, is before. */
+typedef void line_fn(FILE *out, const char *line, size_t name, uint64_t memory_kb);
+
+static void keep_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
+    (void)name, (void)memory_kb;
+    fputs(line, out);
+}
+
+static void zero_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
+    (void)memory_kb;
+    fprintf(out, "%.*s 0\n", (int)name, line);
+}
+
+static bool is_name(const char *line, size_t name, const char *what) {
+    return strlen(what) == name && memcmp(line, what, name) == 0;
+}
+
+static void meminfo_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
+    static const char *const same[] = {"Hugepagesize:", "VmallocTotal:"};
+    static const char *const all[] = {"MemTotal:", "MemFree:", "MemAvailable:"};
+    unsigned long long value = 0;
+    for (unsigned i = 0; i < sizeof same / sizeof *same; i++) {
+        if (is_name(line, name, same[i]))
+            value = strtoull(line + name, NULL, 10);
+    }
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        if (is_name(line, name, all[i]))
+            value = memory_kb;
+    }
+    fprintf(out, "%-15.*s %8llu%s\n", (int)name, line, value, strstr(line, " kB") ? " kB" : "");
+}
+
+/* A line for each processor, by which libraries count them; the time of boot is no secret, since
+ * the clocks tell it. */
+static void stat_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
+    if (strncmp(line, "cpu", 3) == 0)
+        fprintf(out, "%.*s%s 0 0 0 0 0 0 0 0 0 0\n", (int)name, line, name == 3 ? " " : "");
+    else if (is_name(line, name, "btime"))
+        keep_line(out, line, name, memory_kb);
+    else
+        zero_line(out, line, name, memory_kb);
+}
+
+/* The second figure is the idle time of all processors. */
+static void uptime_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
+    (void)memory_kb;
+    fprintf(out, "%.*s 0.00\n", (int)name, line);
+}
+
+static int make_lines(FILE *in, line_fn *fn, uint32_t memory_mb, char **ret, size_t *ret_len) {
+    AUTO_FREE char *line = NULL;
+    size_t room = 0;
+    FILE *out = open_memstream(ret, ret_len);
+    if (!out)
+        return -1;
+    while (getline(&line, &room, in) >= 0)
+        fn(out, line, strcspn(line, " :\t\n") + (line[strcspn(line, " :\t\n")] == ':'),
+           (uint64_t)memory_mb << 10);
+    return fclose(out);
+}
+
+/* What is made from the host's file of the same name. */
+static const struct {
+    const char *name;
+    line_fn *fn;
+} made[] = {
+    {"cpuinfo", keep_line}, /* as of now: the clock rates in it follow the load */
+    {"meminfo", meminfo_line}, {"stat", stat_line}, {"uptime", uptime_line}, {"vmstat", zero_line},
+};
+
+/* What is not. */
+static const struct {
+    const char *name, *text;
+} fixed[] = {
+    {"diskstats", ""},
+    {"loadavg", "0.00 0.00 0.00 1/1 1\n"},
+};
+
+/* Settings that libraries ask for, as the host has them. */
+static const char *const settings[] = {
+    "fs/aio-max-nr",
+    "fs/epoll/max_user_watches",
+    "fs/file-max",
+    "fs/inotify/max_queued_events",
+    "fs/inotify/max_user_instances",
+    "fs/inotify/max_user_watches",
+    "fs/mqueue/msg_default",
+    "fs/mqueue/msg_max",
+    "fs/mqueue/msgsize_default",
+    "fs/mqueue/msgsize_max",
+    "fs/mqueue/queues_max",
+    "fs/nr_open",
+    "fs/pipe-max-size",
+    "fs/pipe-user-pages-hard",
+    "fs/pipe-user-pages-soft",
+    "fs/protected_fifos",
+    "fs/protected_hardlinks",
+    "fs/protected_regular",
+    "fs/protected_symlinks",
+    "kernel/cap_last_cap",
+    "kernel/core_uses_pid",
+    "kernel/kptr_restrict",
+    "kernel/msgmax",
+    "kernel/msgmnb",
+    "kernel/msgmni",
+    "kernel/ngroups_max",
+    "kernel/osrelease",
+    "kernel/ostype",
+    "kernel/overflowgid",
+    "kernel/overflowuid",
+    "kernel/perf_event_paranoid",
+    "kernel/pid_max",
+    "kernel/pty/max",
+    "kernel/randomize_va_space",
+    "kernel/random/poolsize",
+    "kernel/sched_rr_timeslice_ms",
+    "kernel/seccomp/actions_avail",
+    "kernel/sem",
+    "kernel/shmall",
+    "kernel/shmmax",
+    "kernel/shmmni",
+    "kernel/threads-max",
+    "kernel/version",
+    "kernel/yama/ptrace_scope",
+    "net/core/rmem_default",
+    "net/core/rmem_max",
+    "net/core/somaxconn",
+    "net/core/wmem_default",
+    "net/core/wmem_max",
+    "net/ipv4/ip_local_port_range",
+    "net/ipv4/ip_unprivileged_port_start",
+    "net/ipv4/tcp_fin_timeout",
+    "net/ipv4/tcp_keepalive_intvl",
+    "net/ipv4/tcp_keepalive_probes",
+    "net/ipv4/tcp_keepalive_time",
+    "net/ipv4/tcp_max_syn_backlog",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_wmem",
+    "net/ipv6/bindv6only",
+    "net/ipv6/conf/all/disable_ipv6",
+    "vm/max_map_count",
+    "vm/mmap_min_addr",
+    "vm/overcommit_kbytes",
+    "vm/overcommit_memory",
+    "vm/overcommit_ratio",
+    "vm/page-cluster",
+    "vm/swappiness",
+};
+
+/* Those that are not the host's: its own value would be its name, or the state of the moment. */
+static const struct {
+    const char *name, *text;
+} own_settings[] = {
+    {"fs/aio-nr", "0\n"},
+    {"kernel/domainname", "(none)\n"},
+    {"kernel/hostname", "sandbox\n"},
+    {"kernel/random/entropy_avail", "256\n"},
+    {"vm/nr_hugepages", "0\n"},
+};
+
+static const char *const pinned[] = {"filesystems", "mounts", "net", "version"};
+
+static int put(int root, const char *name, const char *text, size_t len, struct err *e) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", &MADE[1], name);
+    return tree_put(root, path, text, len, e);
+}
+
+static int put_text(int root, const char *name, const char *text, struct err *e) {
+    return put(root, name, text, strlen(text), e);
+}
+
+static int make_setting(int root, const char *name, const char *text, struct err *e) {
+    char to[128], path[128], value[256];
+    struct err ignored;
+    snprintf(to, sizeof to, "sys/%s", name);
+    snprintf(path, sizeof path, "/proc/sys/%s", name);
+    if (text)
+        return put_text(root, to, text, e);
+    /* A kernel may lack one, or show it to root only. */
+    return file_read_at(AT_FDCWD, path, value, sizeof value, &ignored) < 0
+               ? 0
+               : put_text(root, to, value, e);
+}
+
+static int make_settings(int root, struct err *e) {
+    for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (make_setting(root, settings[i], NULL, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof own_settings / sizeof *own_settings; i++) {
+        if (make_setting(root, own_settings[i].name, own_settings[i].text, e) < 0)
+            return -1;
+    }
+    /* The host's boot_id would say who is on the same machine. */
+    char id[64];
+    if (file_read_at(AT_FDCWD, PROC_UUID, id, sizeof id, e) < 0)
+        return -1;
+    return make_setting(root, "kernel/random/boot_id", id, e);
+}
+
+int proc_make(int root, uint32_t memory_mb, struct err *e) {
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        AUTO_FREE char *text = NULL;
+        size_t len = 0;
+        char path[32];
+        snprintf(path, sizeof path, "/proc/%s", made[i].name);
+        FILE *in = fopen(path, "re");
+        int r = !in ? -1 : make_lines(in, made[i].fn, memory_mb, &text, &len);
+        if (r < 0)
+            err_sys(e, "%s", path);
+        if (in)
+            fclose(in);
+        if (r < 0 || put(root, made[i].name, text, len, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        if (put_text(root, fixed[i].name, fixed[i].text, e) < 0)
+            return -1;
+    }
+    return make_settings(root, e);
+}
+
+/* What the kernel does not have, the sandbox has not either. */
+static int cover(const char *name, struct err *e) {
+    char from[64], to[32];
+    snprintf(from, sizeof from, MADE "/%s", name);
+    snprintf(to, sizeof to, "/proc/%s", name);
+    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0 && errno != ENOENT)
+        return err_sys(e, "mount %s", to);
+    return 0;
+}
+
+static int pin(const char *name, struct err *e) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%s", name);
+    AUTO_FD fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fcntl(fd, F_DUPFD_CLOEXEC, PROC_PINS) < 0)
+        return err_sys(e, "%s", path);
+    return 0;
+}
+
+int proc_mount(struct err *e) {
+    const unsigned flags = MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC;
+    /* SECURITY: read-only, so that nothing of another process can be written, and hidepid, so that
+     * init (whose uid may be ours in single-id mode) is not even visible. */
+    if (mount_fs("proc", "/proc", flags, "hidepid=2", e) < 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        if (cover(made[i].name, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        if (cover(fixed[i].name, e) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < sizeof pinned / sizeof *pinned; i++) {
+        if (pin(pinned[i], e) < 0)
+            return -1;
+    }
+    if (cover("sys", e) < 0)
+        return -1;
+    const unsigned long same = MS_REMOUNT | MS_NOSUID | MS_RDONLY | MS_NODEV | MS_NOEXEC;
+    if (mount(NULL, "/proc", NULL, same, "hidepid=2,subset=pid") < 0)
+        return err_sys(e, "hide what is no process in /proc");
+    return 0;
+}
+
+/* A file on the sandbox's own tmpfs, without a name as soon as it is mounted: the first one over
+ * the nursery's, which all share. */
+static int mount_own_meminfo(int *ret_fd, struct err *e) {
+    uint32_t any;
+    char path[40], by_fd[40];
+    if (getrandom(&any, sizeof any, 0) != (ssize_t)sizeof any)
+        return err_sys(e, "getrandom");
+    snprintf(path, sizeof path, "/dev/shm/.meminfo-%08x", (unsigned)any);
+    AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_sys(e, "%s", path);
+    snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
+    int r = mount(by_fd, MEMINFO, NULL, MS_BIND, NULL) < 0 ? err_sys(e, "mount " MEMINFO) : 0;
+    unlink(path);
+    if (r == 0)
+        *ret_fd = fd_take(&fd);
+    return r;
+}
+
+int proc_memory(int *fd, uint32_t memory_mb, struct err *e) {
+    AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    FILE *in = fopen(MADE "/meminfo", "re");
+    int r = in ? make_lines(in, meminfo_line, memory_mb, &text, &len) : -1;
+    if (r < 0)
+        err_sys(e, MADE "/meminfo");
+    if (in)
+        fclose(in);
+    if (r < 0 || (*fd < 0 && mount_own_meminfo(fd, e) < 0))
+        return -1;
+    if (pwrite(*fd, text, len, 0) != (ssize_t)len || ftruncate(*fd, (off_t)len) < 0)
+        return err_sys(e, "write " MEMINFO);
+    return 0;
+}
