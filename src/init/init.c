@@ -345,7 +345,7 @@ static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     uint32_t memory_mb = wire_get_u32(in), cpu_seconds = wire_get_u32(in);
-    watch_limits(&b->watcher, procs_pid(&b->procs, 0), memory_mb, cpu_seconds);
+    watch_limits(&b->watcher, procs_pid(&b->procs, 0), memory_mb, cpu_seconds, b->plan.used);
     done(o, in->bad ? EINVAL : 0, "watch");
 }
 

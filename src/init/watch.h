@@ -5,9 +5,9 @@
  * is set: the memory that is theirs alone, not what they still share with their zygote, and their
  * CPU time. A program can overshoot between two looks; doctor and the start-up message say so. */
 
+#include "init/watch_cpu.h"
+#include "init/watch_kernel.h"
 #include "wire/messages.h"
-
-#include <stdbool.h>
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,19 +20,24 @@ struct watch_look {
     uint64_t own;      /* anonymous memory that no other process has */
     uint64_t anon;     /* anonymous memory, each page divided among those who have it */
     uint64_t shared;   /* shared memory, likewise */
-    uint64_t cpu_us;
+    uint64_t tables;   /* page tables, each process's own */
 };
 
+/* Nothing of it counts before watch_limits; it is large, and only what is needed of it is touched.
+ */
 struct watcher {
     int timer; /* timerfd, -1 while nothing is watched */
     pid_t kernel;
     struct watch_look start, last; /* when the program began; the last look at all details */
     uint64_t baseline;             /* what of `own` was there before the program */
     uint64_t forgivable;           /* by how much the baseline may still rise */
-    uint64_t resident_seen, loose; /* see watch.c */
+    uint64_t resident_seen;        /* see watch.c */
+    struct kernel_bytes held;
+    uint64_t start_rest;    /* what of `held` was there before */
+    const uint8_t *network; /* borrowed: whether there may be sockets of TCP and UDP */
     uint64_t memory_max, cpu_max_us;
-    uint64_t memory_peak, cpu_us;
-    unsigned ticks;
+    uint64_t memory_peak;
+    struct cpu_account cpu;
 };
 
 struct watch_usage {
@@ -40,7 +45,8 @@ struct watch_usage {
 };
 
 /* Starts watching, before any user code runs; 0 is no limit. */
-void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds);
+void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds,
+                  const uint8_t *network);
 /* The timer fired: which limit is exceeded, if any. */
 enum limit_kind watch_tick(struct watcher *w);
 struct watch_usage watch_usage(struct watcher *w);

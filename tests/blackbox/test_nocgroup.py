@@ -65,11 +65,6 @@ GREEDY = {
         "m = mmap.mmap(-1, 250 << 20)\n"
         "for at in range(0, len(m), 4096): m[at] = 1\n"
     ),
-    "in a file without a name": (
-        "import os\n"
-        "fd = os.memfd_create('x')\n"
-        "for _ in range(250): os.write(fd, bytes(1 << 20))\n"
-    ),
     "in a System V segment": (
         "import ctypes\n"
         "libc = ctypes.CDLL(None)\n"
@@ -77,6 +72,58 @@ GREEDY = {
         "at = libc.shmat(libc.shmget(0, 250 << 20, 0o1600), None, 0)\n"
         "ctypes.memset(at, 1, 250 << 20)\n"
         "libc.shmdt(ctypes.c_void_p(at))\n"
+    ),
+    "in System V messages": (
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None)\n"
+        "m = ctypes.create_string_buffer(8 + 8192)\n"
+        "m[0] = 1\n"
+        "while (q := libc.msgget(0, 0o1600)) >= 0:\n"
+        "    while libc.msgsnd(q, m, 8192, 0o4000) == 0: pass\n"
+    ),
+    "in semaphores": (
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None)\n"
+        "while libc.semget(0, 32000, 0o1600) >= 0: pass\n"
+    ),
+    "in the buffers of sockets": (
+        "import os, socket\n"
+        "def fill(s):\n"
+        "    try:\n"
+        "        while True: s.send(bytes(1 << 16))\n"
+        "    except BlockingIOError: return s\n"
+        "held = []\n"
+        "for _ in range(20):\n"
+        "    if os.fork(): continue\n"
+        "    while True:\n"
+        "        for s in socket.socketpair():\n"
+        "            s.setblocking(False)\n"
+        "            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)\n"
+        "            try: held.append(fill(s))\n"
+        "            except OSError: time.sleep(1000)\n"
+    ),
+    "in sockets whose sender is gone": (
+        "import os, socket\n"
+        "held = []\n"
+        "def hold():\n"
+        "    while True:\n"
+        "        try: a, b = socket.socketpair()\n"
+        "        except OSError: time.sleep(1000)\n"
+        "        a.setblocking(False)\n"
+        "        a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)\n"
+        "        try:\n"
+        "            while True: a.send(bytes(1 << 16))\n"
+        "        except BlockingIOError: a.close(); held.append(b)\n"
+        "for _ in range(20):\n"
+        "    if os.fork() == 0: hold()\n"
+    ),
+    "in page tables": (
+        "import mmap\n"
+        "NORESERVE = 0x4000\n"
+        "m = mmap.mmap(-1, 220 << 30, flags=mmap.MAP_PRIVATE | NORESERVE, "
+        "prot=mmap.PROT_READ)\n"
+        "m.madvise(mmap.MADV_NOHUGEPAGE)\n"
+        "for at in range(0, len(m), 2 << 20): m[at]\n"
     ),
 }
 
@@ -86,6 +133,58 @@ def test_too_much_memory(engine: Engine, code: str) -> None:
     result = engine.run(f"import time\n{code}time.sleep(1000)\n", memory=100, **LONG)
     assert is_out_of_memory(result), result.json
     assert result.usage["memory_peak_bytes"] > 100 * MB
+
+
+def test_what_is_in_tcp_counts(engine: Engine) -> None:
+    """There are too few sockets to get far with them."""
+    code = (
+        "import socket, time\n"
+        "held, sent = [], 0\n"
+        "server = socket.create_server(('127.0.0.1', 0), backlog=100)\n"
+        "for _ in range(40):\n"
+        "    s = socket.create_connection(server.getsockname())\n"
+        "    s.setblocking(False); held.append(s)\n"
+        "    try:\n"
+        "        while True: sent += s.send(bytes(1 << 16))\n"
+        "    except BlockingIOError: pass\n"
+        "time.sleep(0.5)\n"
+        "print(sent)\n"
+    )
+    result = engine.run(code, **LONG)
+    sent = int(result.stdout)
+    assert sent > 8 * MB and result.usage["memory_peak_bytes"] > sent / 2, (sent, result.json)
+
+
+def test_a_memfd_is_bounded_as_files_are(engine: Engine) -> None:
+    """Wherever it is: these are in no table of descriptors, but in messages that nobody reads."""
+    code = (
+        "import os, socket\n"
+        "made, held = 0, []\n"
+        "try:\n"
+        "    for _ in range(50):\n"
+        "        fd = os.memfd_create('x')\n"
+        "        os.write(fd, bytes(2 << 20))\n"
+        "        held.append(socket.socketpair())\n"
+        "        socket.send_fds(held[-1][0], [b'x'], [fd])\n"
+        "        os.close(fd)\n"
+        "        made += 2\n"
+        "except OSError as e: print(e.strerror)\n"
+        "print(made <= 32)\n"
+    )
+    result = engine.run(code, disk=32, memory=100, **LONG)
+    assert result.stdout == "No space left on device\nTrue\n", result.json
+
+
+def test_a_memfd_is_a_file(engine: Engine) -> None:
+    code = (
+        "import mmap, os, subprocess\n"
+        "fd = os.memfd_create('x', 0)\n"
+        "os.write(fd, b'#!/bin/sh\\necho run\\n')\n"
+        "print(os.get_inheritable(fd), os.get_inheritable(os.memfd_create('y')))\n"
+        "print(mmap.mmap(fd, 0)[:2], open(f'/proc/self/fd/{fd}', 'r+b').read(2))\n"
+        "print(subprocess.check_output(['cat', f'/proc/self/fd/{fd}'], pass_fds=[fd])[:4])\n"
+    )
+    assert engine.run(code, **LONG).stdout == "True False\nb'#!' b'#!'\nb'#!/b'\n"
 
 
 def test_too_much_memory_on_the_command_line(engine: Engine) -> None:
@@ -217,6 +316,26 @@ SPINS = {
         "            for _ in range(2_000_000): pass\n"
         "        os._exit(0)\n"
         "    os.wait()\n"
+    ),
+    "in children that nobody waits for": (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "while True:\n"
+        "    if os.fork() == 0:\n"
+        "        while time.process_time() < 0.1: pass\n"
+        "        os._exit(0)\n"
+        "    try: os.wait()\n"
+        "    except ChildProcessError: pass\n"
+    ),
+    "in short-lived children that nobody waits for": (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "while True:\n"
+        "    if os.fork() == 0:\n"
+        "        while time.process_time() < 0.004: pass\n"
+        "        os._exit(0)\n"
+        "    try: os.wait()\n"
+        "    except ChildProcessError: pass\n"
     ),
 }
 
