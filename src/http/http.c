@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -27,7 +26,9 @@
 
 static void run(struct http *h) {
     unsigned long long ms;
+    http_read_begin(h);
     MHD_run(h->daemon);
+    http_read_end();
     if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
         loop_timer(h->o.loop, &h->timer, now_ns() + (uint64_t)ms * 1000000u);
     else
@@ -177,17 +178,7 @@ static bool has_body(const struct http_req *r) {
 
 static void refuse(struct http_req *r, const char *wrong) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key(&j, "error");
-    jw_object(&j);
-    jw_key_str(&j, "code", "bad_request");
-    jw_key_str(&j, "message", wrong);
-    jw_key_str(&j, "remediation", "send a request that can be read in one way only");
-    jw_key_bool(&j, "retryable", false);
-    jw_object_end(&j);
-    jw_key_str(&j, "detail", wrong);
-    jw_object_end(&j);
+    http_refusal(wrong, &json);
     http_refuse(r, 400, "application/json", json.data, json.len);
 }
 
@@ -213,6 +204,9 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     snprintf(r->method, sizeof r->method, "%s", method);
     const char *wrong = http_check_head(r, method, version);
+    r->conn->requests++;
+    if (!wrong)
+        wrong = http_check_framing(r);
     if (wrong) {
         refuse(r, wrong);
     } else {
@@ -248,6 +242,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return r->closing && r->thrown ? MHD_NO : MHD_YES;
     }
     if (!r->body_done) {
+        if (r->conn->framing.bodies < r->conn->requests)
+            return MHD_NO; /* the library takes this for the end of the body, and we do not */
         loop_timer_stop(r->http->o.loop, &r->conn->timer);
         http_body_end(r);
     }

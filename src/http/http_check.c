@@ -1,9 +1,12 @@
 /* What makes a request ambiguous. Two servers that read the same bytes differently are how requests
  * are smuggled past a gateway; so whatever could be read in two ways is refused, and the connection
- * is closed. libmicrohttpd refuses bad chunk sizes, bad request lines and headers that are too long
- * by itself; what it lets through is judged here, before anything else about the request. */
+ * is closed. libmicrohttpd refuses bad request lines and headers that are too long by itself; what
+ * it lets through is judged here, before anything else about the request. Chunks: http_read.c. */
 
+#include "http/chars.h"
 #include "http/http_internal.h"
+
+#include "base/json.h"
 
 #include <string.h>
 #include <strings.h>
@@ -21,23 +24,17 @@ struct head {
 #define LINE_END 2
 
 static bool is_token(const char *s, size_t len) {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)s[i];
-        bool alnum = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
-        if (!alnum && (c == '\0' || !strchr(marks, c)))
-            return false;
-    }
-    return len > 0;
+    size_t i = 0;
+    while (i < len && char_is_token(s[i]))
+        i++;
+    return len > 0 && i == len;
 }
 
 static bool has_control(const char *s, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if ((c < 32 && c != '\t') || c == 127)
-            return true;
-    }
-    return false;
+    size_t i = 0;
+    while (i < len && !char_is_control(s[i]))
+        i++;
+    return i < len;
 }
 
 static bool is_digits(const char *s, size_t len) {
@@ -128,11 +125,25 @@ const char *http_check_head(struct http_req *r, const char *method, const char *
     return r->wrong;
 }
 
-static int hex(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+const char *http_check_framing(const struct http_req *r) {
+    const struct framing *f = &r->conn->framing;
+    if (f->heads < r->conn->requests)
+        return "the request's head does not end where it seems to";
+    return f->heads == r->conn->requests ? f->wrong : NULL;
+}
+
+void http_refusal(const char *wrong, struct buf *out) {
+    struct jw j = JW_INIT(out);
+    jw_object(&j);
+    jw_key(&j, "error");
+    jw_object(&j);
+    jw_key_str(&j, "code", "bad_request");
+    jw_key_str(&j, "message", wrong);
+    jw_key_str(&j, "remediation", "send a request that can be read in one way only");
+    jw_key_bool(&j, "retryable", false);
+    jw_object_end(&j);
+    jw_key_str(&j, "detail", wrong);
+    jw_object_end(&j);
 }
 
 bool http_decode(char *text, bool plus_is_space) {
@@ -140,7 +151,7 @@ bool http_decode(char *text, bool plus_is_space) {
     for (const char *at = text; *at; at++) {
         int v = (unsigned char)*at;
         if (v == '%') {
-            int a = hex(at[1]), b = a < 0 ? -1 : hex(at[2]);
+            int a = char_hex(at[1]), b = a < 0 ? -1 : char_hex(at[2]);
             if (b < 0)
                 return false;
             v = a * 16 + b;

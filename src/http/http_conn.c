@@ -141,6 +141,7 @@ static void closed(struct http_conn *c) {
     loop_unwatch(h->o.loop, &c->watch);
     if (c->pending)
         http_req_free(c->pending);
+    http_read_remove(c);
     free(c);
     h->nconns--;
 }
@@ -168,6 +169,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
         log_warn("connection not watched why=%s", log_text(e.text));
     *context = c;
+    http_read_add(c);
     h->nconns++;
 }
 

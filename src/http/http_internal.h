@@ -1,6 +1,7 @@
 #pragma once
 /* The inside of a request and of the server; for http*.c only. */
 
+#include "http/framing.h"
 #include "http/http.h"
 #include "loop/acceptor.h"
 
@@ -25,6 +26,8 @@ struct http {
     } listeners[16];
     unsigned nlisteners;
     unsigned nconns;
+    struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */
+    unsigned nreaders;
     size_t bodies;      /* what all requests hold; see http_take_body */
     struct ws *sockets; /* borrowed: the WebSockets that are open */
     bool draining;
@@ -39,6 +42,8 @@ struct http_conn {
     struct watch watch;       /* for that, and for its leaving */
     struct timer probe;       /* then: whether it is still there */
     struct timer timer;       /* until the next request's headers, or the next step of a body */
+    struct framing framing;   /* of what the library has read */
+    uint64_t requests;        /* how many of them have begun */
     struct http_req *req;     /* borrowed: the one at hand */
     struct http_req *pending; /* owned: its line was read, its headers may never be */
 };
@@ -108,6 +113,15 @@ void http_accept(struct acceptor *a);
 const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */
 bool http_decode(char *text, bool plus_is_space);
+/* The same for what has come of its body; NULL too when only a later request is wrong. */
+const char *http_check_framing(const struct http_req *r);
+/* The body of a 400, appended. */
+void http_refusal(const char *wrong, struct buf *out);
+/* http_read.c: the library runs from begin to end; it reads this connection. */
+void http_read_begin(struct http *h);
+void http_read_end(void);
+void http_read_add(struct http_conn *c);
+void http_read_remove(struct http_conn *c);
 /* http_body.c: takes what has come; true when it took all. */
 void http_body_data(struct http_req *r, const char *data, size_t len);
 void http_body_end(struct http_req *r);

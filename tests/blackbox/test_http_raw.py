@@ -117,6 +117,9 @@ def test_a_request_names_its_host(service: Service, line: bytes) -> None:
     assert b"Host" in said
 
 
+SIZE = b"%x" % len(BODY)
+CHUNKED_HEAD = b"POST /v1/execute HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n"
+CHUNK = SIZE + b"\r\n" + BODY + b"\r\n"
 BAD_CHUNKS = {
     "not hex": b"g\r\n",
     "signed": b"+18\r\n",
@@ -125,22 +128,78 @@ BAD_CHUNKS = {
     "empty": b"\r\n",
     "a space before": b" 18\r\n",
     "a space after": b"18 \r\n",
+    "a tab after": b"18\t\r\n",
+    "a comma": b"18,0\r\n",
     "a control byte": b"18\x01\r\n",
     "NUL": b"18\x00\r\n",
     "a longer chunk than was said": b"2\r\n",
     "a bare CR": b"18\r",
+    "a bare LF": b"18\n",
+    "CR CR LF": b"18\r\r\n",
+    "LF CR": b"18\n\r",
+    "an overflow": b"10000000000000018\r\n",
+    "more zeros than a number has": b"00000000000000018\r\n",
+    "an extension that ends in a bare LF": b"18;a=b\n",
+    "an extension with a bare LF": b"18;a\nb\r\n",
+    "an extension with a bare CR": b"18;a\rb\r\n",
+    "an extension with a quoted line break": b'18;a="\r\n"\r\n',
+    "an extension with NUL": b"18;a=\x00\r\n",
+    "an extension without end": b"18;" + b"a" * 300 + b"\r\n",
+    "a space before an extension": b"18 ;a=b\r\n",
+}
+BAD_ENDS = {
+    "data that end in a bare LF": SIZE + b"\r\n" + BODY + b"\n0\r\n\r\n",
+    "data that end in a bare CR": SIZE + b"\r\n" + BODY + b"\r0\r\n\r\n",
+    "data that do not end": SIZE + b"\r\n" + BODY + b"0\r\n\r\n",
+    "data that end twice": SIZE + b"\r\n" + BODY + b"\r\n\r\n0\r\n\r\n",
+    "a last size that ends in a bare LF": CHUNK + b"0\n\r\n",
+    "a last line that is a bare LF": CHUNK + b"0\r\n\n",
+    "a last line that is a bare CR": CHUNK + b"0\r\n\rG",
+    "a trailer that ends in a bare LF": CHUNK + b"0\r\nX-A: b\n\r\n",
+    "trailers that end in a bare LF": CHUNK + b"0\r\nX-A: b\r\n\n",
+    "a trailer with a bare LF": CHUNK + b"0\r\nX-A: b\nX-B: c\r\n\r\n",
+    "a trailer with a bare CR": CHUNK + b"0\r\nX-A: b\rc\r\n\r\n",
+    "a trailer with NUL": CHUNK + b"0\r\nX-A: b\x00\r\n\r\n",
+    "a folded trailer": CHUNK + b"0\r\nX-A: b\r\n c\r\n\r\n",
+    "a trailer without a colon": CHUNK + b"0\r\nGET / HTTP/1.1\r\n\r\n",
+    "a trailer without a name": CHUNK + b"0\r\n: a\r\n\r\n",
+    "a trailer with a space before the colon": CHUNK + b"0\r\nX-A : b\r\n\r\n",
+    "a trailer that says a length": CHUNK + b"0\r\nContent-Length: 100\r\n\r\n",
+    "a trailer that says an encoding": CHUNK + b"0\r\nTRANSFER-ENCODING: chunked\r\n\r\n",
+    "a trailer that says a host": CHUNK + b"0\r\nhost: example.com\r\n\r\n",
+    "a trailer that says an origin": CHUNK + b"0\r\nOrigin: http://example.com\r\n\r\n",
+    "a trailer that has a key": CHUNK + b"0\r\nX: y\r\nAuthorization: Bearer x\r\n\r\n",
+    "too many trailers": CHUNK + b"0\r\n" + b"X-A: b\r\n" * 2000 + b"\r\n",
+}
+BAD_BODIES = BAD_ENDS | {
+    f"a size: {name}": size + BODY + b"\r\n0\r\n\r\n" for name, size in BAD_CHUNKS.items()
 }
 
 
-@pytest.mark.parametrize("shape", BAD_CHUNKS)
-def test_bad_chunk_sizes_are_refused(service: Service, shape: str) -> None:
-    head = b"POST /v1/execute HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n"
-    refused(service, head + BAD_CHUNKS[shape] + BODY + b"\r\n0\r\n\r\n" + HEALTH)
+@pytest.mark.parametrize("shape", BAD_BODIES)
+def test_bodies_whose_chunks_can_be_read_in_two_ways_are_refused(
+    service: Service, shape: str
+) -> None:
+    """Whole, behind a request that is answered, and byte by byte: a line may come in pieces."""
+    bad = CHUNKED_HEAD + BAD_BODIES[shape] + HEALTH
+    refused(service, bad)
+    with Raw(service) as raw:
+        raw.try_send(post("/v1/execute", {"code": "print(1)"}) + bad)
+        assert raw.reply().json["stdout"] == "1\n"
+        said = raw.ends()
+        assert said.startswith(b"HTTP/1.1 400 ") and said.count(b"HTTP/1.1 ") == 1
+    with Raw(service) as raw:
+        raw.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        all(raw.try_send(bad[at : at + 1]) for at in range(len(bad)))
+        said = raw.ends()
+        assert said.startswith(b"HTTP/1.1 400 ") and said.count(b"HTTP/1.1 ") == 1
 
 
-def test_chunk_sizes_that_overflow_are_refused(service: Service) -> None:
-    head = b"POST /v1/execute HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n"
-    refused(service, head + b"10000000000000018\r\n" + BODY + b"\r\n0\r\n\r\n", first=413)
+def test_the_refusal_of_a_chunk_says_why(service: Service) -> None:
+    for shape in ("data that end in a bare LF", "a trailer that says a length"):
+        reply = ask(service, CHUNKED_HEAD + BAD_BODIES[shape])
+        assert reply.status == 400 and reply.code == "bad_request" and not reply.keeps
+        assert reply.json["detail"] == reply.json["error"]["message"]
 
 
 BAD_LINES = {
@@ -283,18 +342,26 @@ def test_requests_may_come_byte_by_byte(service: Service) -> None:
 
 
 def test_chunked_uploads(service: Service) -> None:
-    head = b"POST /v1/execute HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n"
-    extended = b"%x;name=value\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (len(BODY), BODY)
+    ways = (
+        chunks(BODY),
+        chunks(*(BODY[i : i + 1] for i in range(len(BODY)))),
+        b"%x;name=value\r\n%s\r\n0\r\nX-Trailer: 1\r\n\r\n" % (len(BODY), BODY),
+        b'%X; a ; b="c;\xc3\xa9"\r\n%s\r\n0;last\r\n\r\n' % (len(BODY), BODY),
+        b"%016x\r\n%s\r\n000\r\n\r\n" % (len(BODY), BODY),
+    )
     with Raw(service) as raw:
-        for body in (chunks(BODY), chunks(*(BODY[i : i + 1] for i in range(len(BODY)))), extended):
-            assert raw.send(head + body).reply().json["stdout"] == "42\n"
+        for body in ways:
+            assert raw.send(CHUNKED_HEAD + body).reply().json["stdout"] == "42\n"
+        raw.send(b"".join(CHUNKED_HEAD + body + b"\r\n" + HEALTH for body in ways))
+        for _ in ways:
+            assert raw.reply().json["stdout"] == "42\n"
+            assert raw.reply().json["status"] == "ok"
 
 
 def test_a_trailer_changes_nothing(service: Service) -> None:
-    head = b"POST /v1/execute HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n"
-    trailer = b"Host: example.com\r\nContent-Length: 100\r\nOrigin: http://example.com\r\n\r\n"
+    trailer = b"X-Checksum: 1\r\nServer-Timing:\tx;dur=1 \r\nX-Checksum: 2\r\n\r\n"
     with Raw(service) as raw:
-        reply = raw.send(head + chunks(BODY)[:-2] + trailer + HEALTH).reply()
+        reply = raw.send(CHUNKED_HEAD + chunks(BODY)[:-2] + trailer + HEALTH).reply()
         assert reply.json["stdout"] == "42\n"
         assert raw.reply().status == 200
 
