@@ -5,6 +5,7 @@
 #include "api/paths.h"
 #include "api/ranges.h"
 #include "base/fd.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static bool has_tag(const char *list, const char *tag) {
 static bool is_known(const struct call *c, const struct download *d, const char *date) {
     const char *tags = http_header(c->req, "If-None-Match");
     const char *since = http_header(c->req, "If-Modified-Since");
-    return tags ? has_tag(tags, d->tag) : since && strcmp(since, date) == 0;
+    return tags ? has_tag(tags, d->tag) : since && *date && strcmp(since, date) == 0;
 }
 
 /* What is asked for; the whole when the client has a part of something else. */
@@ -63,11 +64,12 @@ void download_reply(struct call *c, const struct download *d, int *fd) {
     AUTO_BUF name = BUF_INIT;
     struct range_part part;
     struct tm tm;
-    char date[DATE_ROOM];
-    gmtime_r(&d->modified, &tm);
-    strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    char date[DATE_ROOM] = "";
     http_add_header(c->req, "ETag", d->tag);
-    http_add_header(c->req, "Last-Modified", date);
+    /* A program may give its file a time that HTTP cannot write; the tag is then all there is. */
+    if (text_date((double)d->modified, &tm) &&
+        strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm) > 0)
+        http_add_header(c->req, "Last-Modified", date);
     http_add_header(c->req, "Accept-Ranges", "bytes");
     if (is_known(c, d, date)) {
         http_reply(c->req, 304, NULL, "", 0);

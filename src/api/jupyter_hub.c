@@ -7,6 +7,7 @@
 #include "api/jupyter.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "http/ws.h"
 
 #include <math.h>
@@ -26,11 +27,10 @@ double jupyter_now(void) {
 }
 
 void jupyter_date(char *to, size_t cap, double when) {
-    time_t s = (time_t)when;
     struct tm tm;
-    char day[40];
-    gmtime_r(&s, &tm);
-    strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
+    char day[40] = "";
+    if (text_date(when, &tm))
+        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(to, cap, "%s.%06uZ", day, (unsigned)(fmod(when, 1) * 1e6));
 }
 

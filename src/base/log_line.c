@@ -7,6 +7,8 @@
 
 #include "base/log_line.h"
 
+#include "base/text.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,29 +28,6 @@ static bool put(struct out *o, const char *text, size_t len) {
     memcpy(o->data + o->len, text, len);
     o->len += len;
     return true;
-}
-
-/* The length of the well-formed UTF-8 character at p, or 0. */
-static size_t character(const unsigned char *p, size_t left) {
-    static const struct {
-        unsigned char first, mask;
-        uint32_t least;
-    } forms[] = {{0xc0, 0xe0, 0x80}, {0xe0, 0xf0, 0x800}, {0xf0, 0xf8, 0x10000}};
-    if (*p < 0x80)
-        return 1;
-    for (size_t i = 0; i < 3; i++) {
-        if ((*p & forms[i].mask) != forms[i].first || left < i + 2)
-            continue;
-        uint32_t c = *p & (unsigned char)~forms[i].mask;
-        for (size_t k = 1; k < i + 2; k++) {
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-            c = c << 6 | (p[k] & 0x3fu);
-        }
-        bool good = c >= forms[i].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-        return good ? i + 2 : 0;
-    }
-    return 0;
 }
 
 /* One byte of a \xNN, or -1. */
@@ -71,12 +50,26 @@ static bool put_escape(struct out *o, unsigned c) {
     return put(o, text, strlen(text));
 }
 
+/* A character that would not show as what it is: a log is read at terminals, too. */
+static bool put_odd(struct out *o, const char *text, size_t len, uint32_t c) {
+    char json[8];
+    if (!o->json) {
+        bool fits = true;
+        for (size_t i = 0; i < len && fits; i++)
+            fits = put_escape(o, (unsigned char)text[i]);
+        return fits;
+    }
+    snprintf(json, sizeof json, "\\u%04x", c > 0xffff ? 0xfffdu : c);
+    return put(o, json, 6);
+}
+
 /* In quotes. `quoted`: it holds \xNN, which logfmt keeps and JSON has its own form for. */
 static void put_string(struct out *o, const char *text, size_t len, bool quoted) {
     bool fits = put(o, "\"", 1);
     for (size_t at = 0; at < len && fits;) {
         int code = quoted ? escaped(text + at, len - at) : -1;
-        size_t n = code >= 0 ? 4 : character((const unsigned char *)text + at, len - at);
+        uint32_t point = 0;
+        size_t n = code >= 0 ? 4 : text_char(text + at, len - at, &point);
         unsigned char c = code >= 0 ? (unsigned char)code : (unsigned char)text[at];
         if (n == 0)
             fits = o->json ? put(o, "\\ufffd", 6) : put_escape(o, c);
@@ -84,6 +77,8 @@ static void put_string(struct out *o, const char *text, size_t len, bool quoted)
             fits = o->json ? put(o, "\\ufffd", 6) : put_escape(o, c);
         else if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
             fits = put_escape(o, c);
+        else if (code < 0 && !text_is_plain(point))
+            fits = put_odd(o, text + at, n, point);
         else
             fits = code >= 0 ? put(o, (const char *)&c, 1) : put(o, text + at, n);
         at += n ? n : 1;

@@ -2,7 +2,9 @@
 
 #include "cli/state.h"
 
+#include "base/buf.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <getopt.h>
 #include <jansson.h>
@@ -79,13 +81,15 @@ static long long number(const json_t *o, const char *key) {
     return (long long)json_integer_value(json_object_get(o, key));
 }
 
+#define SPAN_MAX 1e12 /* nothing runs for longer; a server can say anything */
+
 /* "3 d 4 h", "5 min 6 s": the two largest units. */
 static void print_span(double seconds) {
     static const struct {
         const char *name;
         long size;
     } units[] = {{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}};
-    long left = (long)seconds;
+    long left = seconds > 0 && seconds < SPAN_MAX ? (long)seconds : 0;
     size_t i = 0;
     while (i < 3 && left < units[i].size)
         i++;
@@ -95,10 +99,9 @@ static void print_span(double seconds) {
 }
 
 static void print_since(const json_t *state) {
-    time_t at = (time_t)json_number_value(json_object_get(state, "started"));
-    struct tm tm;
     char when[40] = "?";
-    if (localtime_r(&at, &tm))
+    struct tm tm;
+    if (text_date_here(json_number_value(json_object_get(state, "started")), &tm))
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S %z", &tm);
     printf("up since    %s (", when);
     print_span(json_number_value(json_object_get(state, "uptime_seconds")));
@@ -120,9 +123,12 @@ static void print_restarts(const json_t *state) {
 }
 
 static void print_problem(const json_t *profile, const char *key) {
+    AUTO_BUF plain = BUF_INIT;
     char quoted[400];
     const char *what = json_string_value(json_object_get(profile, key));
-    printf("  %s", log_quote(what ? what : "", quoted, sizeof quoted));
+    log_quote(what ? what : "", quoted, sizeof quoted);
+    text_add_plain(&plain, quoted, strlen(quoted));
+    printf("  %s", plain.data);
 }
 
 void state_print(const json_t *state, const char *where) {

@@ -133,12 +133,14 @@ static enum entry_type type_of(mode_t mode) {
 }
 
 struct entry walk_entry(const struct stat *st, const char *path, const char *target) {
-    int64_t ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    int64_t ns; /* any time can be set: before 1970 is 1970, and there is a last one */
+    if (__builtin_mul_overflow((int64_t)st->st_mtim.tv_sec, 1000000000, &ns) ||
+        __builtin_add_overflow(ns, (int64_t)st->st_mtim.tv_nsec, &ns))
+        ns = st->st_mtim.tv_sec < 0 ? 0 : INT64_MAX;
     return (struct entry){.type = type_of(st->st_mode),
                           .mode = st->st_mode & 07777,
                           .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
-                          .mtime_ns =
-                              ns < 0 ? 0 : (uint64_t)ns, /* before 1970, as utimes can say */
+                          .mtime_ns = ns < 0 ? 0 : (uint64_t)ns,
                           .ino = st->st_ino,
                           .path = path,
                           .target = target};

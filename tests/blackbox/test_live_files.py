@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import signal
 import tarfile
 from collections.abc import Callable, Iterator
@@ -51,6 +52,22 @@ def test_a_file_goes_in_and_out_and_the_program_sees_it(box: Box) -> None:
     assert box.run("print(open('data/in.txt').read())") == "hello\n"
     box.run("open('data/out.bin', 'wb').write(bytes(range(256)))")
     assert box.read("data/out.bin") == bytes(range(256))
+
+
+@pytest.mark.parametrize("seconds", [2**63 - 1, 2**62, 253402300800, -1, -(2**63)])
+def test_times_that_no_date_can_tell(box: Box, seconds: int) -> None:
+    """tmpfs keeps any; utime(2) takes what Python's os.utime does not."""
+    box.run(
+        "import ctypes, struct\nopen('old', 'w').close()\n"
+        f"times = struct.pack('qqqq', 1, 0, {seconds}, 999999999)\n"
+        "assert ctypes.CDLL(None).utimensat(-100, b'old', times, 0) == 0"
+    )
+    reply = box.get("old")
+    date = reply.header("Last-Modified")
+    assert reply.status == 200
+    assert date is None or re.fullmatch(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", date)
+    (entry,) = box.get("").json["entries"]
+    assert 0 <= entry["modified"] < 9.3e9
 
 
 def test_a_second_upload_replaces_the_first(box: Box) -> None:
