@@ -14,6 +14,7 @@
 #include "cli/input.h"
 #include "cli/outdir.h"
 #include "cli/report.h"
+#include "cli/screen.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,7 +44,9 @@ struct session {
     size_t stdin_room; /* bytes that the engine still takes */
 
     struct wire_in in;
-    const uint8_t *output; /* into `in`: what is not written yet */
+    struct screen screens[2];
+    struct buf shown;   /* what may be shown of the output that came last */
+    const char *output; /* into `shown`: what is not written yet */
     size_t output_len;
     int output_fd;
 };
@@ -133,15 +136,21 @@ static void take_signal(struct session *s) {
 /* Receiving. */
 
 static int on_output(struct session *s, struct err *e) {
+    size_t len;
     uint32_t stream = wire_get_u32(&s->in);
-    s->output = wire_get_bytes(&s->in, &s->output_len);
+    const uint8_t *data = wire_get_bytes(&s->in, &len);
     if (wire_end(&s->in, e) < 0)
         return -1;
     if (stream != STDOUT_FILENO && stream != STDERR_FILENO)
         return err_set(e, EPROTO, "C_OUTPUT: stream %u", stream);
-    s->output_fd = (int)stream;
     if (s->job->run->flags & RUN_QUIET)
-        s->output_len = 0;
+        return 0;
+    buf_clear(&s->shown);
+    s->output_fd = (int)stream;
+    screen_add(&s->screens[stream == STDERR_FILENO], s->output_fd, &s->shown, (const char *)data,
+               len);
+    s->output = s->shown.data;
+    s->output_len = s->shown.len;
     return 0;
 }
 
@@ -223,8 +232,7 @@ static int receive(struct session *s, struct err *e) {
     switch (wire_recv(s->job->sock, &s->in, e)) {
     case WIRE_GOT: {
         int rc = handle(s, e);
-        if (!s->output_len)
-            wire_in_done(&s->in);
+        wire_in_done(&s->in);
         return rc;
     }
     case WIRE_NONE:
@@ -255,8 +263,6 @@ static int write_output(struct session *s, struct err *e) {
                         strerror(errno));
     s->output += n;
     s->output_len -= (size_t)n;
-    if (!s->output_len)
-        wire_in_done(&s->in);
     return 0;
 }
 
@@ -292,12 +298,14 @@ int client_run(const struct client_job *job, struct client_outcome *ret, struct 
     struct session *s = xcalloc(1, sizeof *s);
     s->job = job;
     s->outcome = ret;
+    s->shown = (struct buf)BUF_INIT;
     s->stdin_open = (job->run->flags & RUN_STDIN) != 0;
     s->stdin_room = RUN_STDIN_WINDOW;
     int rc = 0;
     while (rc == 0 && !s->over)
         rc = step(s, e);
     wire_in_done(&s->in);
+    buf_done(&s->shown);
     ptr_free(&s);
     return rc;
 }

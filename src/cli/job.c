@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/screen.h"
 #include "cli/verbs.h"
 #include "loop/loop.h"
 
@@ -92,9 +93,16 @@ static void release_signals(struct job *j) {
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
+static int show(struct screen *s, const char *text, size_t len, struct err *e) {
+    AUTO_BUF shown = BUF_INIT;
+    screen_add(s, STDOUT_FILENO, &shown, text, len);
+    return fd_write_all(STDOUT_FILENO, shown.data, shown.len, e);
+}
+
 /* The result may have a hundred megabytes; it is passed on, not read. */
 static int print_json(const struct client_outcome *o, struct err *e) {
-    if (fd_write_all(STDOUT_FILENO, o->json.data, o->json.len, e) < 0)
+    struct screen screen = {0}; /* JSON escapes controls, but not all of them */
+    if (show(&screen, o->json.data, o->json.len, e) < 0)
         return -1;
     char chunk[65536];
     off_t at = 0;
@@ -104,7 +112,7 @@ static int print_json(const struct client_outcome *o, struct err *e) {
             return err_sys(e, "read the result");
         if (n == 0)
             break;
-        if (fd_write_all(STDOUT_FILENO, chunk, (size_t)n, e) < 0)
+        if (show(&screen, chunk, (size_t)n, e) < 0)
             return -1;
         at += n;
     }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "cli/report.h"
@@ -333,10 +334,9 @@ static void print_table(const struct keys *k) {
            "limits");
     for (unsigned i = 0; i < k->n; i++) {
         const struct key *key = &k->items[i];
-        time_t created = (time_t)key->created;
-        struct tm tm;
         char when[32] = "?";
-        if (gmtime_r(&created, &tm))
+        struct tm tm;
+        if (text_date((double)key->created, &tm))
             strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
         AUTO_BUF limits = BUF_INIT;
         add_limits(&limits, &key->limits);

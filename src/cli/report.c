@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/verbs.h"
 
 #include <string.h>
@@ -51,35 +52,10 @@ static const struct remedy *find_remedy(const char *kind) {
     return &none;
 }
 
-/* Bytes of the character that begins here; 0 when none does. */
-static size_t character(const unsigned char *p, size_t len) {
-    size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 0;
-    if (*p >= 0xf0 && *p < 0xf5)
-        n = 4;
-    for (size_t i = 1; i < n; i++)
-        if (i >= len || (p[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
-void report_plain(struct buf *to, const char *text, size_t len) {
-    const unsigned char *p = (const unsigned char *)text, *end = p + len;
-    while (p < end) {
-        size_t n = character(p, (size_t)(end - p));
-        if (n == 0 || *p < 0x20 || *p == 0x7f)
-            buf_addf(to, "\\x%02x", *p);
-        else if (*p == 0xc2 && p[1] < 0xa0) /* U+0080 to U+009F: some terminals obey them */
-            buf_addf(to, "\\u00%02x", p[1]);
-        else
-            buf_add(to, p, n);
-        p += n ? n : 1;
-    }
-}
-
 void report_say(const char *text) {
     AUTO_BUF line = BUF_INIT;
     buf_adds(&line, "cloche: ");
-    report_plain(&line, text, strlen(text));
+    text_add_plain(&line, text, strlen(text));
     buf_addc(&line, '\n');
     struct err ignored;
     (void)fd_write_all(STDERR_FILENO, line.data, line.len, &ignored);

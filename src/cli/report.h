@@ -5,9 +5,6 @@
 #include "base/err.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-
-struct buf;
 
 struct failure {
     const char *kind, *message, *remediation; /* borrowed */
@@ -18,9 +15,7 @@ struct failure {
 int report(const struct err *e, bool json);
 int report_failure(const struct failure *f, bool json);
 
-/* Text from anyone for a terminal: control characters are escaped. */
-void report_plain(struct buf *to, const char *text, size_t len);
-/* One line "cloche: …" on stderr, control characters escaped. */
+/* One line "cloche: …" on stderr, what is not plain text escaped. */
 void report_say(const char *text);
 
 /* For main: an unknown verb. */

@@ -18,7 +18,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define SERVER "http://127.0.0.1:8000"
+#define SERVER      "http://127.0.0.1:8000"
+#define ANSWERS_MAX (64u << 20)
 
 static int (*const verbs[BOX_VERBS_])(struct box *b, struct err *e) = {
     [BOX_CREATE] = box_create,     [BOX_LIST] = box_list,
@@ -64,10 +65,15 @@ int box_ask(struct box *b, const char *method, const char *path, const json_t *b
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     if (body && box_dump(body, &text, e) < 0)
         return -1;
-    const struct remote_call c = {
-        .method = method, .path = path, .json = body ? &text : NULL, .upload = -1};
+    /* One bound for all answers together: lists come in pages, as many as the server likes. */
+    const struct remote_call c = {.method = method,
+                                  .path = path,
+                                  .json = body ? &text : NULL,
+                                  .upload = -1,
+                                  .most = (b->most ? b->most : ANSWERS_MAX) - b->answered};
     if (box_call(b, &c, &reply, e) < 0)
         return -1;
+    b->answered += reply.body.len;
     json_error_t ignored;
     *ret = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &ignored);
     if (json_is_object(*ret))

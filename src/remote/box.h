@@ -18,6 +18,8 @@ struct box {
     sigset_t taken;   /* what comes through it */
     int signal;       /* that ended it, or 0 */
     int status;       /* for the shell */
+    size_t answered;  /* bytes of answers to box_ask; */
+    size_t most;      /* and how many there may be; 0: what fits lists */
     struct client_outcome refused;
 };
 

@@ -2,8 +2,10 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "cli/screen.h"
 #include "remote/cell.h"
 #include "remote/table.h"
 
@@ -102,7 +104,8 @@ static int make_body(const struct box_options *o, bool is_command, struct buf *t
 static int ask(struct box *b, struct cell *c, const char *path, const struct buf *body,
                struct err *e) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    const struct remote_call call = {.method = "POST", .path = path, .json = body, .upload = -1};
+    const struct remote_call call = {
+        .method = "POST", .path = path, .json = body, .upload = -1, .most = REMOTE_RESULT_MAX};
     json_error_t ignored;
     if (box_call(b, &call, &reply, e) < 0)
         return -1;
@@ -111,6 +114,8 @@ static int ask(struct box *b, struct cell *c, const char *path, const struct buf
         return err_user(e, "bad_reply", "the server answered with what is no result");
     if (!b->o.json)
         table_line(box_text(c->end, "id"));
+    else if (isatty(STDOUT_FILENO))
+        table_json(c->end);
     else if (fd_write_all(STDOUT_FILENO, reply.body.data, reply.body.len, e) < 0 ||
              fd_write_all(STDOUT_FILENO, "\n", 1, e) < 0)
         return err_user(e, "output_failed", "cannot write the result: %s", strerror(e->code));
@@ -165,9 +170,8 @@ static void add_command(struct table *t, const json_t *command) {
     const json_t *cmd = json_object_get(command, "cmd"),
                  *exit = json_object_get(command, "exit_code");
     char when[32] = "?";
-    time_t created = (time_t)json_number_value(json_object_get(command, "created"));
     struct tm tm;
-    if (gmtime_r(&created, &tm))
+    if (text_date(json_number_value(json_object_get(command, "created")), &tm))
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (json_is_string(cmd))
         buf_adds(&line, json_string_value(cmd));
@@ -188,8 +192,7 @@ static int list_commands(struct box *b, const char *path, struct err *e) {
     if (box_ask(b, "GET", path, NULL, &answer, e) < 0)
         return -1;
     if (b->o.json) {
-        AUTO_FREE char *text = json_dumps(answer, JSON_COMPACT);
-        puts(text ? text : "null");
+        table_json(answer);
         return 0;
     }
     struct table t = {.columns = 5};
@@ -231,8 +234,12 @@ static int print_output(const json_t *command, struct err *e) {
     static const char *const names[] = {"stdout", "stderr"};
     for (int i = 0; i < 2; i++) {
         const json_t *text = json_object_get(command, names[i]);
-        if (json_is_string(text) && fd_write_all(STDOUT_FILENO + i, json_string_value(text),
-                                                 json_string_length(text), e) < 0)
+        AUTO_BUF shown = BUF_INIT;
+        struct screen screen = {0};
+        if (json_is_string(text))
+            screen_add(&screen, STDOUT_FILENO + i, &shown, json_string_value(text),
+                       json_string_length(text));
+        if (fd_write_all(STDOUT_FILENO + i, shown.data, shown.len, e) < 0)
             return e->code == EPIPE ? 0
                                     : err_user(e, "output_failed", "cannot write the output: %s",
                                                strerror(e->code));
@@ -263,11 +270,11 @@ int box_logs(struct box *b, struct err *e) {
         b->status = rc == 0 && b->status == 128 + SIGPIPE ? b->status : 0;
         return rc;
     }
+    b->most = REMOTE_RESULT_MAX;
     if (box_ask(b, "GET", path.data, NULL, &command, e) < 0)
         return -1;
     if (!b->o.json)
         return print_output(command, e);
-    AUTO_FREE char *text = json_dumps(command, JSON_COMPACT);
-    puts(text ? text : "null");
+    table_json(command);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* `cloche sandbox ls`. */
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "remote/box_place.h"
 #include "remote/table.h"
 
@@ -42,10 +43,9 @@ static void add_row(struct listing *l, const json_t *entry) {
     if (*target)
         buf_addf(&name, " -> %s", target);
     char mode[11], when[32] = "?";
-    time_t modified = (time_t)json_number_value(json_object_get(entry, "modified"));
     struct tm tm;
     write_mode(entry, mode);
-    if (gmtime_r(&modified, &tm))
+    if (text_date(json_number_value(json_object_get(entry, "modified")), &tm))
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     buf_addf(&size, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(entry, "size")));
     const char *row[] = {mode, size.data, when, name.data};
@@ -108,8 +108,7 @@ int box_ls(struct box *b, struct err *e) {
     int rc = read_pages(b, &l, url.data, e);
     if (rc == 0 && l.all) {
         json_auto_t *root = json_pack("{s:O}", "entries", l.all);
-        AUTO_FREE char *text = json_dumps(root, JSON_COMPACT);
-        puts(text ? text : "null");
+        table_json(root);
     } else if (rc == 0) {
         table_print(&l.table);
     }

@@ -171,17 +171,12 @@ int box_make(struct box *b, json_t **ret, struct err *e) {
     return box_ask(b, "POST", "/v1/sandboxes", body, ret, e);
 }
 
-static void print_json(const json_t *value) {
-    AUTO_FREE char *text = json_dumps(value, JSON_COMPACT);
-    puts(text ? text : "null");
-}
-
 int box_create(struct box *b, struct err *e) {
     json_auto_t *made = NULL;
     if (box_make(b, &made, e) < 0)
         return -1;
     if (b->o.json)
-        print_json(made);
+        table_json(made);
     else
         table_line(box_text(made, "id"));
     return 0;
@@ -199,8 +194,9 @@ static void add_metadata(struct buf *to, const json_t *sandbox) {
 }
 
 static void add_seconds(struct buf *to, double s) {
-    long long n = (long long)s;
-    if (s < 0 || s > 1e12)
+    bool good = s >= 0 && s < 1e12;
+    long long n = good ? (long long)s : 0;
+    if (!good)
         buf_adds(to, "?");
     else if (n < 120)
         buf_addf(to, "%lld s", n);
@@ -280,7 +276,7 @@ int box_list(struct box *b, struct err *e) {
     int rc = visit(b, query.data, add_row, &l, e);
     if (rc == 0 && l.all) {
         json_auto_t *root = json_pack("{s:O}", "sandboxes", l.all);
-        print_json(root);
+        table_json(root);
     } else if (rc == 0) {
         table_print(&l.table);
     }
@@ -349,7 +345,7 @@ int box_show(struct box *b, struct err *e) {
     if (box_find(b, &path, e) < 0 || box_ask(b, "GET", path.data, NULL, &sandbox, e) < 0)
         return -1;
     if (b->o.json)
-        print_json(sandbox);
+        table_json(sandbox);
     else
         print_facts(sandbox);
     return 0;

@@ -139,9 +139,10 @@ static int sit(struct terminal *t, const char *path, struct err *e) {
     send_size(t); /* it may have changed since */
     while ((rc = wsclient_pump(t->ws, e)) == 0 && (rc = step(t, e)) == 0)
         ;
-    if (t->end)
-        t->box->status = end_status(t->end);
-    return t->end || rc > 0 ? 0 : -1;
+    if (!t->end)
+        return rc < 0 ? -1 : err_user(e, "engine_gone", "the server closed the connection");
+    t->box->status = end_status(t->end);
+    return 0;
 }
 
 int box_terminal(struct box *b, struct err *e) {

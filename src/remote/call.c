@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define SILENCE_S    60 /* a stream gives a sign of life every 10 s */
-#define BODY_MAX     (1u << 30)
 #define ERR_BODY_MAX (64u << 10)
 
 void remote_reply_done(struct remote_reply *r) {
@@ -58,7 +57,8 @@ static size_t on_body(char *data, size_t one, size_t len, void *arg) {
         t->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    if (t->reply->body.len + len > (good ? BODY_MAX : ERR_BODY_MAX)) {
+    size_t most = !good ? ERR_BODY_MAX : t->call->most ? t->call->most : REMOTE_ANSWER_MAX;
+    if (t->reply->body.len + len > most) {
         t->too_large = true;
         return 0;
     }

@@ -46,6 +46,11 @@ struct remote_watch {
     void (*moved)(void *arg, uint64_t done, uint64_t total);
 };
 
+/* SECURITY: a server may send without end. Most answers are small; one that holds what a program
+ * printed has up to six bytes for each byte of it. */
+#define REMOTE_ANSWER_MAX (16u << 20)
+#define REMOTE_RESULT_MAX (256u << 20)
+
 struct remote_call {
     const char *method, *path;
     const char *header;               /* one more, or NULL */
@@ -55,6 +60,7 @@ struct remote_call {
     const char *upload_type;          /* its media type then, or NULL */
     const struct remote_watch *watch; /* or NULL */
     const struct remote_sink *sink;   /* or NULL: the body is kept */
+    size_t most;                      /* bytes of a body that is kept; 0: REMOTE_ANSWER_MAX */
     bool gives_signs;                 /* of life: a long silence means that the server is gone */
 };
 

@@ -132,10 +132,15 @@ static int on_input(void *arg, struct err *e) {
 
 /* ---- events ---- */
 
+/* What the program or the server says: as much of it as may be shown. */
+static void add_text(struct cell *c, const char *text, size_t len) {
+    screen_add(&c->screens[c->fd == STDERR_FILENO], c->fd, &c->output, text, len);
+}
+
 static void print(struct cell *c, int fd, const char *text, size_t len) {
     c->fd = fd;
     buf_clear(&c->output);
-    buf_add(&c->output, text, len);
+    add_text(c, text, len);
     c->written = 0;
 }
 
@@ -157,8 +162,8 @@ static void on_value(struct cell *c, const json_t *event) {
         report_say(why.text);
     if (rc > 0 || !json_is_string(text))
         return;
-    buf_add(&c->output, json_string_value(text), json_string_length(text));
-    buf_addc(&c->output, '\n');
+    add_text(c, json_string_value(text), json_string_length(text));
+    add_text(c, "\n", 1);
 }
 
 static void on_error(struct cell *c, const json_t *event) {
@@ -173,16 +178,20 @@ static void on_error(struct cell *c, const json_t *event) {
             continue;
         bool is_red = coloured && *name && strncmp(text, name, strlen(name)) == 0;
         buf_addf(&c->output, "%s", is_red ? "\033[31m" : "");
-        buf_add(&c->output, text, json_string_length(line));
+        add_text(c, text, json_string_length(line));
         buf_addf(&c->output, "%s\n", is_red ? "\033[0m" : "");
     }
-    if (i == 0)
-        buf_addf(&c->output, "%s: %s\n", name, box_text(event, "value"));
+    if (i == 0) {
+        AUTO_BUF text = BUF_INIT;
+        buf_addf(&text, "%s: %s\n", name, box_text(event, "value"));
+        add_text(c, text.data, text.len);
+    }
 }
 
 static void on_question(struct cell *c, const json_t *event) {
     const json_t *prompt = json_object_get(event, "prompt");
-    print(c, STDOUT_FILENO, json_string_value(prompt), json_string_length(prompt));
+    print(c, STDOUT_FILENO, json_is_string(prompt) ? json_string_value(prompt) : "",
+          json_string_length(prompt));
     if (json_is_true(json_object_get(event, "password")))
         hide_typing(c);
     buf_clear(&c->line);
@@ -388,7 +397,7 @@ int cell_status(const struct cell *c) {
     if (strcmp(status, "memory_exceeded") == 0)
         return 128 + SIGKILL;
     if (signal > 0)
-        return 128 + signal;
+        return 128 + (signal & 127);
     if (json_is_integer(code))
         return (int)(json_integer_value(code) & 255);
     return strcmp(status, "ok") == 0 ? 0 : 1;

@@ -2,6 +2,7 @@
 /* One stream of events from a sandbox, at our terminal: a cell in a kernel, or a command. Output
  * passes through as it comes, input() is answered from our stdin, Ctrl-C interrupts. */
 
+#include "cli/screen.h"
 #include "remote/box.h"
 #include "remote/images.h"
 #include "remote/sse.h"
@@ -23,7 +24,8 @@ struct cell {
     uint64_t seen;     /* the number of the event that was read last */
     struct buf output; /* of the event that was read last */
     size_t written;
-    int fd;             /* for it */
+    int fd; /* for it */
+    struct screen screens[2];
     struct json_t *end; /* owned: the result, or NULL */
     bool over, broken;  /* broken: `why` says more */
     bool failed;        /* the service did: box->refused says how */

@@ -3,7 +3,7 @@
 #include "remote/editor.h"
 
 #include "base/fd.h"
-#include "cli/report.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,9 +100,12 @@ static size_t common_prefix(const struct editor_matches *m) {
 }
 
 static bool is_plain(const char *text, size_t len) {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+    for (size_t at = 0, n; at < len; at += n) {
+        uint32_t c;
+        n = text_char(text + at, len - at, &c);
+        if (n == 0 || !text_is_plain(c))
             return false;
+    }
     return true;
 }
 
@@ -117,7 +120,7 @@ static void show_matches(const struct editor_matches *m) {
     AUTO_BUF out = BUF_INIT;
     buf_addc(&out, '\n');
     for (unsigned i = 0; i < m->n && i < SHOWN_MAX; i++) {
-        report_plain(&out, m->items[i], strlen(m->items[i]));
+        text_add_plain(&out, m->items[i], strlen(m->items[i]));
         buf_adds(&out, i + 1 < m->n && i + 1 < SHOWN_MAX ? "  " : "");
     }
     if (m->n > SHOWN_MAX)

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cli/report.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ void progress_init(struct progress *p, const char *name) {
     AUTO_BUF plain = BUF_INIT;
     *p = (struct progress){.start_ms = now_ms(), .is_terminal = isatty(STDERR_FILENO)};
     p->watch = (struct remote_watch){p, moved};
-    report_plain(&plain, name, strlen(name));
+    text_add_plain(&plain, name, strlen(name));
     snprintf(p->name, sizeof p->name, "%.31s", plain.data);
 }
 

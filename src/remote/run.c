@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/job.h"
 #include "cli/report.h"
+#include "cli/screen.h"
 #include "remote/call.h"
 #include "remote/request.h"
 #include "remote/sse.h"
@@ -27,6 +28,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define RESULT_TIMES 12 /* two streams, six bytes for a byte that JSON has to escape */
+
 struct stream {
     struct sse events;
     struct job *job;
@@ -37,6 +40,7 @@ struct stream {
     struct buf output; /* of the event that was read last */
     size_t written;
     int fd; /* for it */
+    struct screen screens[2];
 };
 
 static void leave(struct job *j, int signal) {
@@ -53,7 +57,8 @@ static int on_output(struct stream *s, const json_t *event, struct err *e) {
         return err_user(e, "bad_reply", "the server sent an output event without output");
     s->fd = strcmp(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
     buf_clear(&s->output);
-    buf_add(&s->output, json_string_value(data), json_string_length(data));
+    screen_add(&s->screens[s->fd == STDERR_FILENO], s->fd, &s->output, json_string_value(data),
+               json_string_length(data));
     s->written = 0;
     return 0;
 }
@@ -159,8 +164,12 @@ static int follow(struct job *j, struct remote *r, const struct buf *body, json_
 
 static int ask(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
                struct err *e) {
-    const struct remote_call c = {
-        .method = "POST", .path = "/v1/execute", .json = body, .upload = -1};
+    const uint64_t output = j->cmd.msg.output_bytes * RESULT_TIMES;
+    const struct remote_call c = {.method = "POST",
+                                  .path = "/v1/execute",
+                                  .json = body,
+                                  .upload = -1,
+                                  .most = REMOTE_RESULT_MAX + (size_t)output};
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     if (remote_do(r, &c, &reply, e) < 0)
         return -1;
@@ -176,7 +185,13 @@ static int ask(struct job *j, struct remote *r, const struct buf *body, json_t *
     *ret = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &ignored);
     if (!json_is_object(*ret))
         return err_user(e, "bad_reply", "the server answered with what is no result");
-    buf_add(&j->outcome.json, reply.body.data, reply.body.len);
+    /* At a terminal nothing but ASCII: what is between the quotes may be anybody's. */
+    AUTO_FREE char *plain =
+        isatty(STDOUT_FILENO) ? json_dumps(*ret, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    if (plain)
+        buf_adds(&j->outcome.json, plain);
+    else
+        buf_add(&j->outcome.json, reply.body.data, reply.body.len);
     return 0;
 }
 

@@ -6,10 +6,10 @@
 #include "cli/report.h"
 #include "cli/state.h"
 #include "remote/call.h"
+#include "remote/table.h"
 #include "remote/verbs.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static int show(const struct status_options *s, const struct remote_reply *reply, struct err *e) {
@@ -19,9 +19,8 @@ static int show(const struct status_options *s, const struct remote_reply *reply
     const json_t *state = json_object_get(root, "engine");
     if (!json_is_object(state))
         return err_user(e, "bad_reply", "the answer of %s says nothing of an engine", s->server);
-    AUTO_FREE char *line = s->json ? json_dumps(state, JSON_COMPACT) : NULL;
-    if (line)
-        puts(line);
+    if (s->json)
+        table_json(state);
     else
         state_print(state, s->server);
     return 0;

@@ -3,11 +3,13 @@
 #include "remote/table.h"
 
 #include "base/fd.h"
-#include "cli/report.h"
+#include "base/text.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GAP 2
 
@@ -15,7 +17,7 @@ void table_add(struct table *t, const char *const *row) {
     t->cells = xrealloc(t->cells, (t->n + t->columns) * sizeof *t->cells);
     for (unsigned i = 0; i < t->columns; i++) {
         struct buf b = BUF_INIT;
-        report_plain(&b, row[i], strlen(row[i]));
+        text_add_plain(&b, row[i], strlen(row[i]));
         buf_addc(&b, '\0'); /* so that there is always something to take */
         t->cells[t->n++] = buf_take(&b);
     }
@@ -65,6 +67,13 @@ void table_done(struct table *t) {
 
 void table_line(const char *text) {
     AUTO_BUF line = BUF_INIT;
-    report_plain(&line, text, strlen(text));
+    text_add_plain(&line, text, strlen(text));
     puts(line.data);
+}
+
+void table_json(const json_t *value) {
+    /* At a terminal nothing but ASCII: what is between the quotes may be anybody's. */
+    size_t flags = JSON_COMPACT | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+    AUTO_FREE char *text = json_dumps(value, flags);
+    puts(text ? text : "null");
 }

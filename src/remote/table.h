@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 
+struct json_t;
+
 struct table {
     unsigned columns;
     char **cells; /* owned */
@@ -15,3 +17,5 @@ void table_print(const struct table *t);
 void table_done(struct table *t);
 /* One line of plain text. */
 void table_line(const char *text);
+/* JSON in one line; at a terminal without what could steer it. */
+void table_json(const struct json_t *value);

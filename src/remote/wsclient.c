@@ -26,6 +26,7 @@ struct wsclient {
     struct wsclient_events ev;
     CURL *easy;
     curl_socket_t socket;
+    int signals;      /* borrowed, or -1 */
     struct buf early; /* what came with the answer's head */
     size_t early_at;
     wslay_event_context_ptr frames;
@@ -116,6 +117,10 @@ int wsclient_pump(struct wsclient *w, struct err *e) {
         rc = wslay_event_send(w->frames);
     if (wslay_event_get_close_received(w->frames))
         return 1;
+    /* Of a bad frame libwslay says nothing but to the server, and reads no more: whoever waits for
+     * bytes would be woken up by the same ones for ever. */
+    if (rc == 0 && !w->closed && !wslay_event_get_read_enabled(w->frames))
+        return err_user(e, "bad_reply", "the server sent what is no WebSocket frame");
     if (rc != 0 || w->closed)
         return err_user(e, "engine_gone", "the server closed the connection");
     return 0;
@@ -124,11 +129,11 @@ int wsclient_pump(struct wsclient *w, struct err *e) {
 /* ---- the handshake ---- */
 
 static int wait_for(const struct wsclient *w, short events, uint64_t until, struct err *e) {
-    struct pollfd p = {.fd = w->socket, .events = events};
+    struct pollfd p[] = {{.fd = w->socket, .events = events}, {.fd = w->signals, .events = POLLIN}};
     uint64_t now = now_ms();
-    if (now >= until || poll(&p, 1, (int)(until - now)) == 0)
+    if (now >= until || poll(p, 2, (int)(until - now)) == 0)
         return err_user(e, "engine_gone", "the server does not answer");
-    return 0;
+    return p[1].revents & POLLIN ? err_user(e, "interrupted", "interrupted") : 0;
 }
 
 static int send_all(struct wsclient *w, const struct buf *text, uint64_t until, struct err *e) {
@@ -284,6 +289,7 @@ int wsclient_open(struct remote *r, const char *path, const struct wsclient_even
                   struct wsclient **ret, struct remote_reply *reply, struct err *e) {
     struct wsclient *w = xcalloc(1, sizeof *w);
     w->ev = *ev;
+    w->signals = r->signals;
     w->early = (struct buf)BUF_INIT;
     int rc = connect_to(w, r, e);
     if (rc == 0)

@@ -5,6 +5,7 @@
 #include "remote/progress.h"
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "cli/report.h"
 
 #include <setjmp.h>
@@ -146,7 +147,7 @@ static void no_control_character_reaches_a_terminal(void **state) {
     static const char text[] = "a\033[2J\tb\x7f\xc2\x9b"
                                "1mc\xc3\xa4\xc2\xa0\xff\x9b\xe2\x82";
     AUTO_BUF plain = BUF_INIT;
-    report_plain(&plain, text, sizeof text - 1);
+    text_add_plain(&plain, text, sizeof text - 1);
     assert_string_equal(plain.data,
                         "a\\x1b[2J\\x09b\\x7f\\u009b1mc\xc3\xa4\xc2\xa0\\xff\\x9b\\xe2\\x82");
 }
