@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/service.h"
 #include "cli/paths.h"
+#include "cli/safedir.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,10 +30,10 @@
 /* A directory that the server may write in. */
 static int open_dir(const char *path, mode_t mode, int *ret, struct err *e) {
     struct stat st;
-    if (paths_make_state_dir(path, e) < 0)
+    AUTO_FD fd = -1;
+    if (paths_make_state_dir(path, &fd, e) < 0)
         return -1;
-    AUTO_FD fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fstat(fd, &st) < 0)
         return err_user(e, "output_failed", "%s: %s", path, strerror(errno));
     uid_t server = service_find().uid;
     if (geteuid() == 0 && st.st_uid != server &&
@@ -187,10 +188,17 @@ static int listen_unix(const struct config *c, struct http_sockets *s, struct er
     const char *path = c->http.unix_path;
     if (!*path)
         return 0;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    AUTO_FREE char *parent = slash ? strndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    AUTO_FD dir = -1;
     if (strlen(path) >= sizeof a.sun_path)
         return err_user(e, "bad_value", "http_socket is longer than %zu bytes",
                         sizeof a.sun_path - 1);
-    memcpy(a.sun_path, path, strlen(path) + 1);
+    if (safedir_open(parent ? parent : ".", &dir, e) < 0)
+        return -1;
+    if ((size_t)snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", dir, name) >=
+        sizeof a.sun_path)
+        return err_user(e, "bad_value", "the socket's name %s is too long", name);
     AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     AUTO_FD probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || probe < 0)
@@ -198,8 +206,8 @@ static int listen_unix(const struct config *c, struct http_sockets *s, struct er
     if (connect(probe, (struct sockaddr *)&a, sizeof a) == 0)
         return err_user(e, "port_taken", "another server listens on %s", path);
     struct stat st;
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-        unlink(path); /* nobody is behind it */
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode))
+        unlinkat(dir, name, 0); /* nobody is behind it */
     mode_t old = umask(0177);
     int r = bind(fd, (struct sockaddr *)&a, sizeof a);
     umask(old);

@@ -245,9 +245,10 @@ static int place_open(const struct key_options *o, bool make, struct place *ret,
     p.name = xstrdup(slash + 1);
     *slash = '\0';
     p.dir = xstrdup(slash == path ? "/" : path);
-    if (make && !named && paths_make_state_dir(p.dir, e) < 0)
+    if (make && !named && paths_make_state_dir(p.dir, &p.fd, e) < 0)
         return -1;
-    p.fd = open(p.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (p.fd < 0)
+        p.fd = open(p.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (p.fd < 0 && (make || errno != ENOENT))
         return err_user(e, errno == ENOENT ? "no_such_file" : "not_readable", "%s: %s", p.dir,
                         strerror(errno));

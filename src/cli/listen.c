@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/paths.h"
+#include "cli/safedir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,15 +91,15 @@ static int open_directory(const char *path, int *ret_fd, struct err *e) {
     AUTO_FREE char *dir = slash > path ? strndup(path, (size_t)(slash - path)) : xstrdup("/");
     AUTO_FREE char *state = paths_state_dir(); /* see paths_socket */
     mode_t mode = strcmp(dir, "/run/cloche") == 0 ? 0755 : 0700;
-    if (state && strcmp(dir, state) == 0 && paths_make_state_dir(dir, e) < 0)
+    AUTO_FD fd = -1;
+    if (state && strcmp(dir, state) == 0 && paths_make_state_dir(dir, &fd, e) < 0)
         return -1;
     if (mkdir(dir, mode) < 0 && errno != EEXIST)
         return err_user(e, errno == EACCES ? "no_privilege" : "no_such_file",
                         "cannot make %s for the engine's socket (--socket): %s", dir,
                         strerror(errno));
-    AUTO_FD fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_user(e, "no_privilege", "cannot open %s: %s", dir, strerror(errno));
+    if (fd < 0 && safedir_open(dir, &fd, e) < 0)
+        return -1;
     while (flock(fd, LOCK_EX) < 0) {
         if (errno != EINTR)
             return err_sys(e, "lock %s", dir);

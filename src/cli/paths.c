@@ -4,12 +4,12 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "cli/safedir.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char *join(const char *dir, const char *rest) {
@@ -89,20 +89,8 @@ char *paths_state_dir(void) {
     return home ? join(home, ".local/state/cloche") : NULL;
 }
 
-int paths_make_state_dir(const char *dir, struct err *e) {
-    mode_t mode = geteuid() == 0 ? 0755 : 0700;
-    AUTO_FREE char *path = xstrdup(dir);
-    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-        *p = '\0';
-        (void)mkdir(path, mode); /* what cannot be made shows in the one below */
-        *p = '/';
-    }
-    if (mkdir(path, mode) == 0)
-        /* Whatever the umask: the server, another user, must get through root's. */
-        return chmod(path, mode) < 0 ? err_sys(e, "%s", path) : 0;
-    if (errno == EEXIST)
-        return 0;
-    return err_user(e, "output_failed", "make %s: %s", path, strerror(errno));
+int paths_make_state_dir(const char *dir, int *ret, struct err *e) {
+    return safedir_make(dir, geteuid() == 0 ? 0755 : 0700, ret, e);
 }
 
 int paths_absolute(const char *path, char **ret, struct err *e) {

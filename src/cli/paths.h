@@ -11,7 +11,8 @@ int paths_libexec(char **ret, struct err *e);
 char *paths_config_file(void);
 /* Where this user's lasting state is kept; NULL when the environment does not tell. */
 char *paths_state_dir(void);
-/* Makes that directory and those above it where they are missing: 0755 for root, else 0700. */
-int paths_make_state_dir(const char *dir, struct err *e);
+/* Opens that directory; it and those above it are made where they are missing: 0755 for root, else
+ * 0700. Refused if another user has a hand in it (safedir.h). */
+int paths_make_state_dir(const char *dir, int *ret, struct err *e);
 /* Relative to the working directory made absolute; the file need not exist. */
 int paths_absolute(const char *path, char **ret, struct err *e);

@@ -39,6 +39,7 @@ static const struct remedy {
     {"below_minimum", "`cloche doctor` says how to get it; `--minimum` says what must be there",
      false},
     {"engine_failed", "`cloche doctor` checks this machine", false},
+    {"foreign_path", "name a directory that is yours alone, or remove what is there", false},
     {"no_privilege", "run as the user who started the engine, or start one of your own", false},
     {"output_failed", "make room, or name another place", false},
     {"interrupted", "run it again", true},
