@@ -16,6 +16,8 @@
 
 #include "base/log.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -33,25 +35,49 @@ static bool listed(const char *list, const char *word, size_t len) {
     return false;
 }
 
-/* A host without its port; the brackets of an IPv6 address stay. */
+/* The host of "host" or "host:port" without the port; the brackets of an IPv6 address stay. 0: it
+ * is none. SECURITY: all of it is read, since what stands behind a good beginning
+ * ("[::1].page.org", "localhost:80.page.org") makes another host of it. */
 static size_t host_len(const char *host) {
-    const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
-    return end ? (size_t)(end + 1 - host) : strcspn(host, ":");
+    static const char digits[] = "0123456789", letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                           "abcdefghijklmnopqrstuvwxyz"
+                                                           "0123456789.-_";
+    size_t len =
+        host[0] == '[' ? strspn(host + 1, "0123456789abcdefABCDEF:.") + 1 : strspn(host, letters);
+    if (host[0] == '[' && host[len++] != ']')
+        return 0;
+    const char *rest = host + len;
+    size_t port = *rest == ':' ? strspn(rest + 1, digits) : 0;
+    return rest[port + (*rest == ':')] == '\0' && port <= 5 ? len : 0;
+}
+
+/* An IPv4 address in its usual form, or an IPv6 one in brackets. */
+static bool is_address(const char *host, size_t len, struct in6_addr *ret) {
+    char text[INET6_ADDRSTRLEN];
+    struct in_addr v4;
+    bool bracketed = len > 2 && host[0] == '[';
+    size_t n = bracketed ? len - 2 : len;
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, host + bracketed, n);
+    text[n] = '\0';
+    if (bracketed)
+        return inet_pton(AF_INET6, text, ret) == 1;
+    *ret = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    if (inet_pton(AF_INET, text, &v4) != 1)
+        return false;
+    memcpy(&ret->s6_addr[12], &v4, sizeof v4);
+    return true;
 }
 
 static bool is_loopback(const char *host, size_t len) {
-    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (len == strlen(names[i]) && strncasecmp(host, names[i], len) == 0)
-            return true;
-    }
-    return (len > 10 && strncasecmp(host + len - 10, ".localhost", 10) == 0) ||
-           (len > 4 && strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") >= len);
-}
-
-/* An IPv4 address in its usual form, or anything in brackets. */
-static bool is_address(const char *host, size_t len) {
-    return len > 0 && (host[0] == '[' || strspn(host, "0123456789.") >= len);
+    static const char suffix[] = ".localhost";
+    const size_t n = sizeof suffix - 1;
+    struct in6_addr a;
+    if (is_address(host, len, &a))
+        return IN6_IS_ADDR_LOOPBACK(&a) || (IN6_IS_ADDR_V4MAPPED(&a) && a.s6_addr[12] == 127);
+    return (len == n - 1 && strncasecmp(host, suffix + 1, len) == 0) ||
+           (len > n && strncasecmp(host + len - n, suffix, n) == 0);
 }
 
 /* SECURITY: a name that anybody may have pointed at us is no proof of anything. */
@@ -68,8 +94,9 @@ static bool any_host(const struct call *c) {
 /* The host of an origin "scheme://host:port". */
 static bool is_own_origin(const struct call *c, const char *origin) {
     const char *host = strstr(origin, "://"), *own = http_header(c->req, "Host");
+    struct in6_addr ignored;
     return host && own && strcasecmp(host + 3, own) == 0 &&
-           (is_name_of_ours(c, own) || is_address(own, host_len(own)));
+           (is_name_of_ours(c, own) || is_address(own, host_len(own), &ignored));
 }
 
 static void allow_origin(struct call *c, const char *origin) {
