@@ -1,7 +1,8 @@
 /* See clients.h. A connection sends C_INPUT messages and a C_RUN, gets C_STARTED, C_OUTPUT…,
  * C_FILE… and C_RESULT or C_ERROR, and may then run the next program. What it sends is checked like
  * anything from outside; a message that makes no sense ends the connection. A client that does not
- * read slows its own program down and nothing else. */
+ * read slows its own program down and nothing else: while answers wait for it and no program of
+ * its runs, nothing more is read from it. */
 
 #include "server/clients.h"
 
@@ -14,12 +15,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_CLIENTS 1024
 #define HIGH_WATER  (512u << 10) /* bytes waiting for a slow client */
 #define INLINE_MAX  32768u
+#define UNREAD_MAX  16 /* answers with a descriptor that lie in the socket unread */
 
 struct clients {
     struct engine *engine; /* borrowed */
@@ -33,6 +36,7 @@ struct client {
     struct run *run; /* borrowed while it runs */
     struct run_input *inputs;
     unsigned ninputs;
+    unsigned unread; /* answers to C_INFO that it may not have read */
     struct deferred free_later;
 };
 
@@ -139,13 +143,7 @@ static void on_file(void *arg, const char *path, uint64_t size, int fd) {
     chan_send(&c->chan, &o);
 }
 
-static void on_done(void *arg, struct run *r, const struct err *why) {
-    struct client *c = arg;
-    c->run = NULL;
-    if (why) {
-        send_error(c, why);
-        return;
-    }
+static void send_result(struct client *c, struct run *r) {
     AUTO_BUF json = BUF_INIT;
     char text[200];
     struct err e;
@@ -168,8 +166,25 @@ static void on_done(void *arg, struct run *r, const struct err *why) {
     chan_send(&c->chan, &o);
 }
 
+/* What waits holds memory and descriptors: a client gets the next answer when it took the last. */
+static void wait_for_reader(struct client *c) {
+    if (c->chan.fd >= 0 && !c->run && c->chan.head)
+        chan_pause(&c->chan);
+}
+
+static void on_done(void *arg, struct run *r, const struct err *why) {
+    struct client *c = arg;
+    c->run = NULL;
+    if (why)
+        send_error(c, why);
+    else
+        send_result(c, r);
+    wait_for_reader(c);
+}
+
 static void on_drain(struct chan *chan) {
     struct client *c = chan->arg;
+    chan_resume(chan);
     if (c->run)
         run_hold(c->run, false);
 }
@@ -278,11 +293,22 @@ static bool do_signal(struct client *c, struct wire_in *in) {
     return true;
 }
 
+/* SECURITY: descriptors that lie in a socket count for the user who sent them, and the server needs
+ * to send others. */
+static bool reads_answers(struct client *c) {
+    int unread = 0;
+    if (ioctl(c->chan.fd, TIOCOUTQ, &unread) == 0 && unread == 0)
+        c->unread = 0;
+    return ++c->unread <= UNREAD_MAX;
+}
+
 static bool do_info(struct client *c, struct wire_in *in) {
     AUTO_BUF json = BUF_INIT;
     AUTO_FD fd = -1;
     struct wire_out o;
     struct err e;
+    if (!reads_answers(c))
+        return false;
     engine_state(c->all->engine, &json);
     if (wire_end(in, &e) < 0 || memfd_of("state", json.data, json.len, &fd, &e) < 0)
         return false;
@@ -303,8 +329,10 @@ static const struct {
 static void on_msg(struct chan *chan, struct wire_in *in) {
     struct client *c = chan->arg;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
-        if (requests[i].type == in->type && requests[i].fn(c, in))
+        if (requests[i].type == in->type && requests[i].fn(c, in)) {
+            wait_for_reader(c);
             return;
+        }
     }
     log_warn("client sent what makes no sense message=%s", wire_type_name(in->type));
     client_close(c);

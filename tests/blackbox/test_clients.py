@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from harness import Engine
+from host import Process, descendants
+
+
+def resident_kb(process: Process) -> int:
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1])
 
 
 PACKETS = {
@@ -72,3 +82,46 @@ def test_a_client_that_never_reads(engine: Engine) -> None:
             output_bytes=1 << 24,
         )
         assert engine.execute("print(1)").stdout == b"1\n"
+
+
+def descriptors(engine: Engine) -> int:
+    (server,) = [p for p in descendants(engine.process.pid) if p.role == "cloche-server"]
+    return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+
+
+def test_a_client_that_asks_and_never_reads_costs_little(engine: Engine) -> None:
+    """Answers have descriptors, and what waits for a reader is the server's."""
+    before = descriptors(engine)
+    with engine.raw() as client:
+        client.sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            for _ in range(20_000):
+                client.send("C_INFO")
+        assert engine.execute("print(1)").stdout == b"1\n"
+        assert descriptors(engine) - before < 64
+    assert engine.execute("print(1)").stdout == b"1\n"
+
+
+def test_a_client_may_ask_many_times_and_read(engine: Engine) -> None:
+    with engine.raw() as client:
+        for _ in range(100):
+            client.send("C_INFO")
+            message = client.recv()
+            assert message is not None and message.name == "C_STATE"
+            message.close()
+
+
+def test_errors_that_nobody_reads_are_few(engine: Engine) -> None:
+    """What is refused at once is answered at once: the next request waits for the reader."""
+    (server,) = [p for p in descendants(engine.process.pid) if p.role == "cloche-server"]
+    before = resident_kb(server)
+    with engine.raw() as client:
+        client.sock.setblocking(False)
+        sent = 0
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while sent < 50_000:
+                client.start("1", profile="nowhere")
+                sent += 1
+        assert engine.execute("print(1)").stdout == b"1\n"
+        assert sent < 50_000
+        assert resident_kb(server) - before < 16_384
