@@ -90,6 +90,35 @@ static int find_range(const char *file, const char *text, const struct identity 
     return 0;
 }
 
+/* Accounts have ids of 16 bits: the system's, people's, those that systemd gives out. */
+#define FIRST_APART 65536u
+
+static bool overlap(const struct range *a, const struct range *b) {
+    return (uint64_t)a->first < (uint64_t)b->first + b->count &&
+           (uint64_t)b->first < (uint64_t)a->first + a->count;
+}
+
+/* SECURITY: what makes the ids of a range another's, too: whoever has them can signal, trace and
+ * change the files of what runs under them. */
+static void find_odd(const char *file, const char *text, const struct identity *who,
+                     const struct range *ours, struct idmap *m) {
+    if (m->odd[0])
+        return;
+    if (ours->first < FIRST_APART)
+        snprintf(m->odd, sizeof m->odd,
+                 "the ids from %u on in %s are those of the host's users, too", ours->first, file);
+    for (const char *line = text, *end; *line && !m->odd[0]; line = *end ? end + 1 : end) {
+        end = strchrnul(line, '\n');
+        const char *colon = memchr(line, ':', (size_t)(end - line));
+        struct range r;
+        if (!colon || *line == '#' || is_identity(line, (size_t)(colon - line), who) ||
+            parse_range(colon + 1, end, &r) < 0 || !overlap(ours, &r))
+            continue;
+        snprintf(m->odd, sizeof m->odd, "%.*s has some of the ids from %u on in %s, too",
+                 (int)(colon - line > 32 ? 32 : colon - line), line, ours->first, file);
+    }
+}
+
 /* The first id after every range in the text, on a multiple of RANGE_IDS after RANGE_FIRST. */
 static uint64_t first_free(const char *text) {
     uint64_t first = RANGE_FIRST;
@@ -105,15 +134,19 @@ static uint64_t first_free(const char *text) {
     return first;
 }
 
-static void advise_range(const char *subuid, const char *subgid, const char *user, char *out,
-                         size_t cap) {
+static void advise_range(const char *subuid, const char *subgid, const char *user, bool odd,
+                         struct idmap *m) {
     uint64_t u = first_free(subuid), g = first_free(subgid);
     uint64_t first = u > g ? u : g, last = first + RANGE_IDS - 1;
-    snprintf(out, cap,
-             "no ids for %.32s in /etc/subuid and /etc/subgid; as root: usermod --add-subuids "
-             "%llu-%llu --add-subgids %llu-%llu %.32s",
-             user, (unsigned long long)first, (unsigned long long)last, (unsigned long long)first,
-             (unsigned long long)last, user);
+    AUTO_BUF what = BUF_INIT;
+    if (odd)
+        buf_addf(&what, "take the lines of %.32s out of /etc/subuid and /etc/subgid", user);
+    else
+        buf_addf(&what, "no ids for %.32s in /etc/subuid and /etc/subgid", user);
+    snprintf(m->why, sizeof m->why,
+             "%s; as root: usermod --add-subuids %llu-%llu --add-subgids %llu-%llu %.32s",
+             what.data, (unsigned long long)first, (unsigned long long)last,
+             (unsigned long long)first, (unsigned long long)last, user);
 }
 
 /* Neither usermod nor newuidmap knows a user that has no line in /etc/passwd. */
@@ -166,7 +199,13 @@ int idmap_find_in(const char *subuid, const char *subgid, const char *name, uid_
         .uid = u.first, .gid = g.first, .count = u.count < g.count ? u.count : g.count};
     if (m.count < PART_MIN) {
         make_single(&m, uid);
-        advise_range(subuid, subgid, name, m.why, sizeof m.why);
+        advise_range(subuid, subgid, name, false, &m);
+    } else {
+        u.count = g.count = m.count;
+        find_odd("/etc/subuid", subuid, &who, &u, &m);
+        find_odd("/etc/subgid", subgid, &who, &g, &m);
+        if (m.odd[0])
+            advise_range(subuid, subgid, name, true, &m);
     }
     *ret = m;
     return 0;

@@ -17,7 +17,8 @@ struct idmap {
     bool helper;       /* newuidmap and newgidmap write the maps */
     uint32_t uid, gid; /* first outside id; inside it is 0 */
     uint32_t count;    /* ids from there on; 1 when single */
-    char why[200];     /* single: why there is no range, and the command that gives one */
+    char why[240]; /* single or odd: why there is no good range, and the command that gives one */
+    char odd[120]; /* what is wrong with a range that is there: others have its ids too; or "" */
 };
 
 /* `user` is a name whose range to take, or "" for: the one we run as, and for root also "cloche".

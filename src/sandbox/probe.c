@@ -388,9 +388,11 @@ static void tell_ids(struct probe *p, const struct trials *t, const struct idmap
         snprintf(r->how, sizeof r->how, "one id for all: %u", ids->uid);
         snprintf(r->fix, sizeof r->fix, "%s", ids->why);
     } else {
-        *r = (struct probe_result){.state = PROBE_OK};
-        snprintf(r->how, sizeof r->how, "%u ids from %u on%s", ids->count, ids->uid,
-                 ids->helper ? ", mapped by newuidmap" : "");
+        *r = (struct probe_result){.state = ids->odd[0] ? PROBE_WEAK : PROBE_OK};
+        snprintf(r->how, sizeof r->how, "%u ids from %u on%s%s%.80s", ids->count, ids->uid,
+                 ids->helper ? ", mapped by newuidmap" : "", ids->odd[0] ? "; " : "", ids->odd);
+        if (ids->odd[0])
+            snprintf(r->fix, sizeof r->fix, "%s", ids->why);
     }
 }
 
