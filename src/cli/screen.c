@@ -55,7 +55,7 @@ static void take_text(struct screen *s, struct buf *to, char c) {
         s->state = ESCAPE;
     else if (u == 0xc2)
         s->state = AFTER_C2;
-    else if (u >= 0x20 ? u != 0x7f : memchr("\a\b\t\n\v\f\r", c, 7) != NULL)
+    else if (u >= 0x20 ? u != 0x7f : u >= '\a' && u <= '\r') /* bells, tabs, ends of lines */
         buf_addc(to, c);
     if (u > 0xc2)
         s->more = u < 0xe0 ? 1 : u < 0xf0 ? 2 : 3;

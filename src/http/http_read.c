@@ -75,11 +75,11 @@ static bool follow(struct http_conn *c, const char *data, size_t len) {
     return false;
 }
 
-ssize_t recv(int fd, void *to, size_t len, int flags) {
-    ssize_t n = recvfrom(fd, to, len, flags, NULL, NULL);
-    struct http_conn *c = n > 0 ? reader_of(fd) : NULL;
-    if (!c || follow(c, to, (size_t)n))
-        return n;
+ssize_t recv(int fd, void *buf, size_t n, int flags) {
+    ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
+    struct http_conn *c = got > 0 ? reader_of(fd) : NULL;
+    if (!c || follow(c, buf, (size_t)got))
+        return got;
     errno = ECONNRESET;
     return -1;
 }
