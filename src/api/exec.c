@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/pieces.h"
+#include "engine/store_copy.h"
+#include "loop/copy.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -93,6 +95,8 @@ struct exec {
     struct err why;          /* then */
     struct kept_file *files; /* what the program made, as stored */
     unsigned nfiles;
+    struct store_copy *copying; /* one more, beside the loop; or NULL */
+    char *copying_path;         /* owned */
     struct pieces pieces[2];
 };
 
@@ -100,6 +104,8 @@ static void exec_free(struct exec *x) {
     for (unsigned i = 0; i < x->nfiles; i++)
         free(x->files[i].path);
     free(x->files);
+    store_copy_leave(x->copying);
+    free(x->copying_path);
     audit_code_done(&x->code);
     free(x);
 }
@@ -191,19 +197,48 @@ static void on_stdin(void *arg, size_t taken) {
         x->cb.on_stdin(x->cb.arg);
 }
 
-static void on_file(void *arg, const char *path, uint64_t size, int fd) {
-    struct exec *x = arg;
-    struct store_entry entry;
-    struct err e;
-    if (store_copy(x->api->o.store, x->tenant, path, fd, size, &entry, &e) < 0) {
-        log_warn("file not kept request=%s why=%s", x->request_id, log_text(e.text));
+static void keep_file(struct exec *x, const char *path, const struct store_entry *entry,
+                      const struct err *why) {
+    if (why) {
+        log_warn("file not kept request=%s why=%s", x->request_id, log_text(why->text));
         return;
     }
     x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);
     struct kept_file *f = &x->files[x->nfiles++];
     f->path = xstrdup(path);
-    memcpy(f->id, entry.id, sizeof f->id);
+    memcpy(f->id, entry->id, sizeof f->id);
+}
+
+static void on_copied(void *arg, const struct store_entry *entry, const struct err *why) {
+    struct exec *x = arg;
+    AUTO_FREE char *path = x->copying_path;
+    x->copying_path = NULL;
+    x->copying = NULL;
+    keep_file(x, path, entry, why);
+    run_next_file(x->run);
+}
+
+static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
+    struct exec *x = arg;
+    struct store *s = x->api->o.store;
+    struct store_entry entry = {0};
+    struct err e;
+    const struct store_copy_request q = {.tenant = x->tenant,
+                                         .name = path,
+                                         .fd = fd,
+                                         .size = size,
+                                         .done = on_copied,
+                                         .arg = x};
+    bool large = size > COPY_SMALL;
+    int r = large ? store_copy_begin(s, x->api->o.engine->crew, &q, &x->copying, &e)
+                  : store_copy(s, &q, &entry, &e);
+    if (r == 0 && large) {
+        x->copying_path = xstrdup(path);
+        return true;
+    }
+    keep_file(x, path, &entry, r < 0 ? &e : NULL);
     store_entry_done(&entry);
+    return false;
 }
 
 /* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */

@@ -130,8 +130,9 @@ struct run_callbacks {
     /* The program took so much of its stdin (RUN_STDIN); 0: it reads no more, the rest is dropped.
      */
     void (*on_stdin)(void *arg, size_t taken);
-    /* A file that was made or changed (RUN_FILES); the descriptor is the engine's. */
-    void (*on_file)(void *arg, const char *path, uint64_t size, int fd);
+    /* A file that was made or changed (RUN_FILES), of which so many bytes count; the descriptor may
+     * be taken. True: it takes time, and run_next_file is called when it is through. */
+    bool (*on_file)(void *arg, const char *path, uint64_t size, int *fd);
     /* Once. `why` is NULL when there is a result. The run is freed after it. */
     void (*on_done)(void *arg, struct run *r, const struct err *why);
 };
@@ -145,6 +146,7 @@ void run_cancel(struct run *r);
 void run_stdin(struct run *r, const void *data, size_t len);
 size_t run_stdin_backlog(const struct run *r);
 void run_signal(struct run *r, int sig);
+void run_next_file(struct run *r); /* see on_file */
 /* The consumer of the output is slow: stop, or go on, reading from the program. */
 void run_hold(struct run *r, bool hold);
 

@@ -134,6 +134,7 @@ static void close_live(struct live *l, const struct err *why) {
         return;
     l->state = LIVE_ENDED;
     loop_timer_stop(g->loop, &l->timer);
+    stage_done(&l->stage);
     unlink_live(l);
     commands_ended_with(l);
     kernel_ended_with(l, why);

@@ -93,6 +93,8 @@ static void close_run(struct run *r, const struct err *why) {
     loop_unwatch(g->loop, &r->stdin_watch);
     output_end(&r->out[0]);
     output_end(&r->out[1]);
+    stage_done(&r->stage);
+    run_collect_done(r);
     struct sandbox *s = r->sandbox;
     r->sandbox = NULL;
     if (s)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "loop/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,12 @@ static bool may_have_files(const struct run *r) {
     return r->req.ninputs > 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
 }
 
+/* For init's next answer. */
+static void set_deadline(struct run *r) {
+    loop_timer(r->engine->loop, &r->timer,
+               now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
+}
+
 static void ask_changes(struct run *r) {
     struct wire_out o;
     if (r->end == END_DONE || r->end == END_EXIT) { /* whoever is left must not go on writing */
@@ -65,8 +72,7 @@ static void ask_changes(struct run *r) {
     wire_put_u32(&o, MAX_DEPTH);
     wire_put_u64(&o, 0);
     sandbox_ask(r->sandbox, ASKED_CHANGES, &o);
-    loop_timer(r->engine->loop, &r->timer,
-               now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
+    set_deadline(r);
 }
 
 void run_collect(struct run *r) {
@@ -90,18 +96,6 @@ void run_collect(struct run *r) {
         run_finish(r);
 }
 
-static bool same_bytes(int a, int b) {
-    char x[16384], y[16384];
-    for (off_t at = 0;;) {
-        ssize_t n = pread(a, x, sizeof x, at), m = pread(b, y, sizeof y, at);
-        if (n != m || n < 0 || memcmp(x, y, (size_t)n) != 0)
-            return false;
-        if (n == 0)
-            return true;
-        at += n;
-    }
-}
-
 /* Of two for the same path the later one is there. */
 static const struct run_input *find_input(const struct run *r, const char *path) {
     for (unsigned i = r->req.ninputs; i-- > 0;) {
@@ -111,7 +105,7 @@ static const struct run_input *find_input(const struct run *r, const char *path)
     return NULL;
 }
 
-/* By name; an input file of the same size is compared when it has been opened. */
+/* By name; a file of the same size as an input's is compared with it when it has been opened. */
 static bool counts(const struct change *c) {
     const char *base = strrchr(c->path, '/');
     return strcmp(base ? base + 1 : c->path, "__main__.py") != 0;
@@ -129,30 +123,90 @@ static void ask_next_file(struct run *r) {
         wire_put_u32(&o, 0);
         wire_put_str(&o, c->path);
         sandbox_ask(r->sandbox, ASKED_FILE, &o);
+        set_deadline(r);
         return;
     }
 }
 
+static void finish_if_through(struct run *r) {
+    if (r->sandbox->nasked == 0 && !r->comparing && !r->keeping)
+        run_finish(r);
+}
+
+/* The one before `collected` is a change. */
+static void hand_out(struct run *r, int *fd) {
+    const struct change *c = &r->changes.items[r->collected - 1];
+    if (r->req.flags & RUN_FILES && !r->cancelled)
+        r->keeping = r->cb.on_file(r->cb.arg, c->path, c->size, fd);
+    if (r->keeping)
+        loop_timer_stop(r->engine->loop, &r->timer); /* nobody is asked */
+}
+
+void run_next_file(struct run *r) {
+    r->keeping = false;
+    ask_next_file(r);
+    finish_if_through(r);
+}
+
+static void on_compared(void *arg, const struct err *differ) {
+    struct run *r = arg;
+    AUTO_FD fd = fd_take(&r->file);
+    r->comparing = NULL;
+    if (differ)
+        hand_out(r, &fd);
+    else
+        r->is_change[r->collected - 1] = 0;
+    if (r->keeping)
+        return;
+    run_next_file(r);
+}
+
+/* False: it is another one for sure. */
+static bool compare(struct run *r, const struct run_input *given, int *fd) {
+    const struct change *c = &r->changes.items[r->collected - 1];
+    if (!given || given->size != c->size)
+        return false;
+    int a = fcntl(*fd, F_DUPFD_CLOEXEC, 3), b = fcntl(given->fd, F_DUPFD_CLOEXEC, 3);
+    if (a < 0 || b < 0) {
+        fd_close(&a);
+        fd_close(&b);
+        return false;
+    }
+    r->file = fd_take(fd);
+    r->comparing = compare_begin(r->engine->crew, &a, &b, c->size, on_compared, r);
+    loop_timer_stop(r->engine->loop, &r->timer);
+    return true;
+}
+
 static void take_file(struct run *r, struct wire_in *in) {
-    unsigned k = r->collected++;
-    const struct change *c = &r->changes.items[k];
-    const struct run_input *given = find_input(r, c->path);
+    const struct change *c = &r->changes.items[r->collected++];
     AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
-    if (fd >= 0 && given && given->size == c->size && same_bytes(fd, given->fd))
-        r->is_change[k] = 0;
-    else if (fd >= 0 && r->req.flags & RUN_FILES && !r->cancelled)
-        r->cb.on_file(r->cb.arg, c->path, c->size, fd);
+    if (fd >= 0 && !compare(r, find_input(r, c->path), &fd))
+        hand_out(r, &fd);
+    if (!r->comparing && !r->keeping)
+        ask_next_file(r);
+}
+
+void run_collect_done(struct run *r) {
+    if (r->comparing)
+        fd_close(&r->file);
+    copy_leave(r->comparing);
+    r->comparing = NULL;
 }
 
 static void take_changes(struct run *r, struct wire_in *in) {
     if (sandbox_changes(in, MAX_FILES, &r->changes, &r->files_cut) < 0)
         return;
     r->is_change = xcalloc(r->changes.n, 1);
-    uint64_t most = (uint64_t)r->req.limits.disk_mb << 20;
+    /* SECURITY: holes cost the program nothing, and whoever gets its files may have to pay for
+     * them: together they are no larger than its disk. */
+    uint64_t left = (uint64_t)r->req.limits.disk_mb << 20;
     for (unsigned i = 0; i < r->changes.n; i++) {
-        bool holes = r->changes.items[i].size > most; /* more than the disk: nobody's data */
-        r->is_change[i] = !holes && counts(&r->changes.items[i]);
-        r->files_cut |= holes;
+        const struct change *c = &r->changes.items[i];
+        bool fits = c->size <= left;
+        r->is_change[i] = fits && counts(c);
+        r->files_cut |= !fits;
+        left -= r->is_change[i] ? c->size : 0;
     }
 }
 
@@ -165,8 +219,6 @@ void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
         ask_next_file(r);
     } else if (what == ASKED_FILE) {
         take_file(r, in);
-        ask_next_file(r);
     }
-    if (r->sandbox->nasked == 0)
-        run_finish(r);
+    finish_if_through(r);
 }

@@ -50,6 +50,9 @@ struct run {
     struct changes changes;
     unsigned char *is_change; /* owned: which of them count */
     bool files_cut;
+    struct copy *comparing; /* the file at hand with what was given under its name; or NULL */
+    int file;               /* owned meanwhile: the file at hand */
+    bool keeping;           /* it is with the one who asked for the run: see run_next_file */
     /* the outcome */
     enum done_how how;
     int exit_code, signal; /* -1 when there is none */
@@ -77,3 +80,4 @@ void run_denied(struct run *r, const char *op, const char *detail, const char *r
 /* run_collect.c: what comes after it ended */
 void run_collect(struct run *r);
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
+void run_collect_done(struct run *r);

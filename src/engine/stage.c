@@ -3,12 +3,12 @@
 #include "engine/stage.h"
 
 #include "base/fd.h"
+#include "loop/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +46,7 @@ static int ask_input(struct stage *t, struct err *e) {
 int stage_begin(struct stage *t, struct err *e) {
     const struct config_limits *l = t->limits;
     struct wire_out o;
+    t->to = -1;
     if (stage_knobs(t->sandbox, l, false, e) < 0)
         return -1;
     const struct config_limits *d = &t->sandbox->engine->config.defaults;
@@ -68,39 +69,80 @@ int stage_begin(struct stage *t, struct err *e) {
     return t->waiting > 0;
 }
 
-/* Copies without a loop through user space; the source is a regular file, so nothing blocks. */
-static int copy(int from, int to, struct err *e) {
-    off_t at = 0;
-    for (;;) {
-        ssize_t n = sendfile(to, from, &at, 1 << 20);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_sys(e, "copy");
-        if (n == 0)
-            return 0;
+static const struct run_input *at_hand(const struct stage *t) {
+    return &t->inputs[t->at];
+}
+
+/* The file at hand is whole: the next one. */
+static int end_input(struct stage *t, struct err *e) {
+    struct stat st;
+    int r = fstat(t->to, &st) < 0 ? err_sys(e, "fstat") : 0;
+    fd_close(&t->to);
+    if (r < 0)
+        return -1;
+    t->inputs[t->at].size = (uint64_t)st.st_size;
+    return ++t->at < t->ninputs ? ask_input(t, e) : 0;
+}
+
+static int copy_failed(const struct stage *t, struct err *e) {
+    return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s",
+                    at_hand(t)->path, strerror(e->code));
+}
+
+/* In the words of the guest: it failed, all is there, or there is more to wait for. */
+static void stage_go_on(struct stage *t, int r, const struct err *why) {
+    if (r < 0) {
+        sandbox_unask(t->sandbox, t);
+        t->done(t->arg, why);
+    } else if (t->waiting == 0 && !t->copy) {
+        t->done(t->arg, NULL);
     }
 }
 
+static void on_copied(void *arg, const struct err *why) {
+    struct stage *t = arg;
+    struct err e;
+    t->copy = NULL;
+    if (why)
+        e = *why;
+    stage_go_on(t, why ? copy_failed(t, &e) : end_input(t, &e), &e);
+}
+
+/* A large file is copied beside the loop. Its source may be one that the client still writes to:
+ * what it has now is what counts. */
+static int copy_input(struct stage *t, struct err *e) {
+    struct stat st;
+    int from = at_hand(t)->fd;
+    if (fstat(from, &st) < 0)
+        return err_sys(e, "fstat");
+    if ((uint64_t)st.st_size <= COPY_SMALL) {
+        if (copy_now(from, t->to, (uint64_t)st.st_size, e) < 0)
+            return copy_failed(t, e);
+        return end_input(t, e);
+    }
+    int own_from = fcntl(from, F_DUPFD_CLOEXEC, 3), own_to = fcntl(t->to, F_DUPFD_CLOEXEC, 3);
+    if (own_from < 0 || own_to < 0) {
+        err_sys(e, "duplicate a descriptor");
+        fd_close(&own_from);
+        fd_close(&own_to);
+        return -1;
+    }
+    t->copy = copy_begin(t->sandbox->engine->crew, &own_from, &own_to, (uint64_t)st.st_size,
+                         on_copied, t);
+    return 0;
+}
+
 static int take_input(struct stage *t, struct wire_in *in, struct err *e) {
-    struct run_input *input = &t->inputs[t->at];
     if (in->type != WIRE_I_REPLY) {
         int code = (int)wire_get_u32(in);
         const char *why = wire_get_str(in, 300);
         return err_user(e, code == ENOSPC ? "disk_full" : "bad_path", "file for %.150s: %s",
-                        input->path, why);
+                        at_hand(t)->path, why);
     }
-    AUTO_FD fd = wire_take_fd(in);
-    if (fd < 0)
+    t->to = wire_take_fd(in);
+    if (t->to < 0)
         return err_set(e, EPROTO, "init opened no file");
-    if (copy(input->fd, fd, e) < 0)
-        return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s",
-                        input->path, strerror(e->code));
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return err_sys(e, "fstat");
-    input->size = (uint64_t)st.st_size;
-    return ++t->at < t->ninputs ? ask_input(t, e) : 0;
+    return copy_input(t, e);
 }
 
 static int take(struct stage *t, struct wire_in *in, struct err *e) {
@@ -119,10 +161,12 @@ static void on_answer(void *arg, struct wire_in *in) {
     if (!in)
         return; /* the sandbox ends, and its guest knows */
     t->waiting--;
-    if (take(t, in, &e) < 0) {
-        sandbox_unask(t->sandbox, t);
-        t->done(t->arg, &e);
-    } else if (t->waiting == 0) {
-        t->done(t->arg, NULL);
-    }
+    stage_go_on(t, take(t, in, &e), &e);
+}
+
+void stage_done(struct stage *t) {
+    copy_leave(t->copy);
+    t->copy = NULL;
+    if (t->sandbox)
+        fd_close(&t->to);
 }

@@ -36,7 +36,6 @@
 #include <unistd.h>
 
 #define META_MAX  16384 /* a name and a tenant with every byte escaped fit */
-#define COPY_STEP 65536
 #define SWEEP_MAX 256u /* files removed per wake-up */
 #define TIMER_MAX 86400.0
 #define STAMP_GAP 1e-6 /* seconds; more than the precision of today's times as a double */
@@ -152,8 +151,7 @@ static int unlink_part(const struct store *s, const char *id, enum part part, st
     return 0;
 }
 
-/* A failed write in the words of store.h. */
-static int write_error(struct err *e) {
+int store_error(struct err *e) {
     int code = e->code;
     char text[sizeof e->text];
     memcpy(text, e->text, sizeof text);
@@ -171,7 +169,7 @@ static int create_part(const struct store *s, const char *id, enum part part, in
     int fd = openat(s->dir, path.text, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
         err_sys(e, "create %s", path.text);
-        return write_error(e);
+        return store_error(e);
     }
     *ret_fd = fd;
     return 0;
@@ -183,7 +181,7 @@ static int rename_part(const struct store *s, const char *id, enum part from, en
     if (renameat(s->dir, a.text, s->dir, b.text) == 0)
         return 0;
     err_sys(e, "rename %s", a.text);
-    return write_error(e);
+    return store_error(e);
 }
 
 /* Entries. */
@@ -251,7 +249,7 @@ static int write_meta(const struct store *s, const struct store_entry *entry, st
         return -1;
     if (fd_write_all(fd, text.data, text.len, e) < 0) {
         err_wrap(e, "meta of %s", entry->id);
-        return write_error(e);
+        return store_error(e);
     }
     return rename_part(s, entry->id, NEW_META, META, e);
 }
@@ -601,7 +599,7 @@ static int reserve(struct store_upload *u, uint64_t len, struct err *e) {
 int store_append(struct store_upload *u, const void *data, size_t len, struct err *e) {
     int r = u->failed.code ? -1 : reserve(u, len, &u->failed);
     if (r == 0 && (r = fd_write_all(u->fd, data, len, &u->failed)) < 0)
-        write_error(&u->failed);
+        store_error(&u->failed);
     if (r < 0)
         *e = u->failed;
     return r;
@@ -654,45 +652,11 @@ void store_abort(struct store_upload *u) {
     free_upload(u);
 }
 
-/* In the kernel as far as that goes (not between any two file systems), the rest by hand, which
- * also finds out why it did not go. */
-static int copy_bytes(int from, int to, uint64_t size, struct err *e) {
-    char chunk[COPY_STEP];
-    off_t at = 0;
-    ssize_t n;
-    while ((uint64_t)at < size && copy_file_range(from, &at, to, NULL, size - (uint64_t)at, 0) > 0)
-        ;
-    for (; (uint64_t)at < size; at += n) {
-        uint64_t left = size - (uint64_t)at;
-        n = pread(from, chunk, left < COPY_STEP ? (size_t)left : COPY_STEP, at);
-        if (n < 0 && errno != EINTR)
-            return err_sys(e, "read");
-        if (n == 0)
-            return err_set(e, EIO, "the file ends after %jd of %" PRIu64 " bytes", (intmax_t)at,
-                           size);
-        if (n < 0)
-            n = 0;
-        else if (fd_write_all(to, chunk, (size_t)n, e) < 0)
-            return write_error(e);
-    }
-    return 0;
-}
-
-int store_copy(struct store *s, const char *tenant, const char *name, int fd, uint64_t size,
-               struct store_entry *ret, struct err *e) {
-    struct stat st;
-    struct store_upload *u;
-    if (fstat(fd, &st) < 0)
-        return err_sys(e, "look at the file to copy");
-    if (!S_ISREG(st.st_mode)) /* reading anything else could block */
-        return err_set(e, EINVAL, "copy: not a regular file");
-    if (store_begin(s, tenant, &u, e) < 0)
+int store_give(struct store_upload *u, uint64_t size, int *ret_fd, struct err *e) {
+    if (reserve(u, size, e) < 0)
         return -1;
-    if (reserve(u, size, e) < 0 || copy_bytes(fd, u->fd, size, e) < 0) {
-        store_abort(u);
-        return err_wrap(e, "copy");
-    }
-    return store_finish(u, name, ret, e);
+    *ret_fd = fd_take(&u->fd);
+    return 0;
 }
 
 /* Finding. */

@@ -52,10 +52,10 @@ int store_append(struct store_upload *u, const void *data, size_t len, struct er
 int store_finish(struct store_upload *u, const char *name, struct store_entry *ret, struct err *e);
 void store_abort(struct store_upload *u);
 
-/* A new file with the first `size` bytes of a regular file, which must have that many. ret may be
- * NULL. */
-int store_copy(struct store *s, const char *tenant, const char *name, int fd, uint64_t size,
-               struct store_entry *ret, struct err *e);
+/* Makes room for `size` bytes, which somebody else writes to this descriptor before store_finish. */
+int store_give(struct store_upload *u, uint64_t size, int *ret_fd, struct err *e);
+/* A write that failed, in the words above; -1. */
+int store_error(struct err *e);
 
 /* A file and a read-only descriptor of it; either may be NULL. "no_file" when the id is unknown or
  * malformed, or the file is another tenant's or too old. */

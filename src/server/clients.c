@@ -133,14 +133,15 @@ static void on_stdin(void *arg, size_t taken) {
     chan_send(&c->chan, &o);
 }
 
-static void on_file(void *arg, const char *path, uint64_t size, int fd) {
+static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
     struct client *c = arg;
     struct wire_out o;
     wire_begin(&o, WIRE_C_FILE);
     wire_put_str(&o, path);
     wire_put_u64(&o, size);
-    wire_put_fd(&o, fd);
+    wire_put_fd(&o, *fd);
     chan_send(&c->chan, &o);
+    return false;
 }
 
 static void send_result(struct client *c, struct run *r) {
