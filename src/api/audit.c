@@ -29,6 +29,11 @@
 void audit_code(struct audit_code *to, const char *code, size_t len, bool keep) {
     uint8_t hash[32];
     keys_sha256(code, len, hash);
+    audit_code_of(to, hash, code, len, keep);
+}
+
+void audit_code_of(struct audit_code *to, const uint8_t hash[32], const char *code, size_t len,
+                   bool keep) {
     for (int i = 0; i < 32; i++)
         snprintf(to->sha256 + 2 * i, 3, "%02x", hash[i]);
     to->len = len;

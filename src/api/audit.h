@@ -19,6 +19,9 @@ struct audit_code {
     char *text; /* owned: the code, or NULL when it is not to be kept */
 };
 void audit_code(struct audit_code *to, const char *code, size_t len, bool keep);
+/* The same when its hash is known. */
+void audit_code_of(struct audit_code *to, const uint8_t hash[32], const char *code, size_t len,
+                   bool keep);
 void audit_code_done(struct audit_code *c);
 
 struct audit_line {

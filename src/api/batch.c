@@ -4,6 +4,7 @@
  * soon: otherwise all that are left would be refused within a moment. When none has got in for as
  * long as one may wait in the queue, they are. */
 
+#include "api/body.h"
 #include "api/exec.h"
 #include "api/handlers.h"
 #include "api/outlet.h"
@@ -81,6 +82,7 @@ static void free_batch(void *state) {
     }
     outlet_done(&b->out);
     json_decref(b->body);
+    body_unref(b->out.who.large);
     free(b);
 }
 
@@ -228,6 +230,7 @@ void do_batch(struct call *c) {
         return;
     }
     b->body = json_incref(c->body);
+    b->out.who.large = body_ref(c->large);
     b->items = json_object_get(b->body, "items");
     b->n = json_array_size(b->items);
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);

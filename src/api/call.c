@@ -4,6 +4,7 @@
 #include "api/call.h"
 
 #include "api/access.h"
+#include "api/body.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -347,16 +348,31 @@ void call_add_error(struct buf *reply, int status) {
 }
 
 /* Of a body that was not read. */
-static void add_body_error(const struct call *c, struct buf *reply, int status) {
+static void add_body_error(const struct call *c, size_t len, struct buf *reply, int status) {
     static const struct problem type = {
         .code = "bad_fields",
         .message = "the body is not taken for JSON: its Content-Type does not say so",
         .remediation = "send the header Content-Type: application/json"};
-    if (http_body(c->req)->len > 0 &&
-        !fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type")))
+    if (len > 0 && !fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type")))
         add_error(reply, &type);
     else
         call_add_error(reply, status);
+}
+
+static void refuse_body(struct call *c, size_t len, int status, struct buf *reply) {
+    add_body_error(c, len, reply, status);
+    if (call_is_jupyter(c))
+        add_reason(reply, "the body is not what this endpoint takes", "bad_fields");
+    call_json(c, status, reply);
+}
+
+static void with_large_body(struct call *c) {
+    AUTO_BUF reply = BUF_INIT;
+    int status = 0;
+    if (body_take(c, &c->body, &status, &reply) < 0)
+        refuse_body(c, BODY_LARGE, status, &reply);
+    else
+        c->route->fn(c);
 }
 
 static void with_body(struct http_req *r) {
@@ -364,15 +380,13 @@ static void with_body(struct http_req *r) {
     AUTO_BUF reply = BUF_INIT;
     int status = 0;
     const struct buf *b = http_body(r);
-    if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len, &c->body,
-                    &status, &reply) < 0) {
-        add_body_error(c, &reply, status);
-        if (call_is_jupyter(c))
-            add_reason(&reply, "the body is not what this endpoint takes", "bad_fields");
-        call_json(c, status, &reply);
-        return;
-    }
-    c->route->fn(c);
+    if (b->len > BODY_LARGE)
+        body_read(c, with_large_body);
+    else if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len,
+                         &c->body, &status, &reply) < 0)
+        refuse_body(c, b->len, status, &reply);
+    else
+        c->route->fn(c);
 }
 
 /* A body that is larger than all may be together is not one to try again with. */
@@ -493,6 +507,7 @@ void call_finished(void *arg, struct http_req *r) {
         c->state_done(c->state);
     guard_leave(a->guard, c);
     json_decref(c->body);
+    body_leave(c->large);
     free(c->path_copy);
     free(c);
     http_set_user(r, NULL);

@@ -11,6 +11,7 @@
 #include "http/openapi.h"
 #include "keys/keys.h"
 
+struct body;
 struct fetcher;
 struct jupyter_hub;
 struct named;
@@ -72,6 +73,7 @@ struct call {
     const char *params[CALL_PARAMS]; /* {…} of the path */
     char *path_copy;                 /* owned */
     json_t *body;                    /* owned: checked against the route's table, or NULL */
+    struct body *large;              /* owned: where `body` is from, if that was large; or NULL */
     bool counted;                    /* holds a place of the key's concurrent ones */
     void *state;                     /* of the handler */
     void (*state_done)(void *state); /* when the request is over */

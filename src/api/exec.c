@@ -3,6 +3,7 @@
 #include "api/exec.h"
 
 #include "api/audit.h"
+#include "api/body.h"
 #include "api/inputs.h"
 #include "api/records.h"
 #include "base/fd.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_CODE 32768u /* more goes into a memfd: the kernel's message has WIRE_MAX bytes */
+#define FEW_FILES   8      /* small ones that are copied at once: init may answer quickly */
 #define MAX_STRINGS 30000u /* bytes of args and env together, for the same reason */
 
 /* ---- what a request may say ---- */
@@ -94,7 +95,7 @@ struct exec {
     bool starting, failed;   /* run_new has not returned yet; it ended before that */
     struct err why;          /* then */
     struct kept_file *files; /* what the program made, as stored */
-    unsigned nfiles;
+    unsigned nfiles, asked;
     struct store_copy *copying; /* one more, beside the loop; or NULL */
     char *copying_path;         /* owned */
     struct pieces pieces[2];
@@ -110,11 +111,15 @@ static void exec_free(struct exec *x) {
     free(x);
 }
 
+/* They are asked for in the order in which they were kept. */
 static const char *file_id(void *arg, const char *path) {
-    const struct exec *x = arg;
+    struct exec *x = arg;
     for (unsigned i = 0; i < x->nfiles; i++) {
-        if (strcmp(x->files[i].path, path) == 0)
-            return x->files[i].id;
+        const struct kept_file *f = &x->files[(x->asked + i) % x->nfiles];
+        if (strcmp(f->path, path) != 0)
+            continue;
+        x->asked += i + 1;
+        return f->id;
     }
     return NULL;
 }
@@ -223,13 +228,9 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
     struct store *s = x->api->o.store;
     struct store_entry entry = {0};
     struct err e;
-    const struct store_copy_request q = {.tenant = x->tenant,
-                                         .name = path,
-                                         .fd = fd,
-                                         .size = size,
-                                         .done = on_copied,
-                                         .arg = x};
-    bool large = size > COPY_SMALL;
+    const struct store_copy_request q = {
+        .tenant = x->tenant, .name = path, .fd = fd, .size = size, .done = on_copied, .arg = x};
+    bool large = size > COPY_SMALL || x->nfiles >= FEW_FILES;
     int r = large ? store_copy_begin(s, x->api->o.engine->crew, &q, &x->copying, &e)
                   : store_copy(s, &q, &entry, &e);
     if (r == 0 && large) {
@@ -317,14 +318,26 @@ void exec_leave(struct exec *x) {
 
 /* ---- from the request ---- */
 
+static size_t strings_size(const json_t *args, json_t *env) {
+    const json_t *v;
+    json_t *value;
+    const char *key;
+    size_t i, total = 0;
+    json_array_foreach(args, i, v) total += json_string_length(v);
+    json_object_foreach(env, key, value) total += strlen(key) + 1 + json_string_length(value);
+    return total;
+}
+
 static int add_strings(struct run_request *q, const json_t *body, struct problem *p) {
     const json_t *args = json_object_get(body, "args"), *v;
     json_t *env = json_object_get(body, "env"), *value;
     const char *key;
-    size_t i, total = 0;
+    size_t i;
+    if (strings_size(args, env) > MAX_STRINGS)
+        return problem_plain(p, 422, "bad_value",
+                             "args and env have more than 30000 bytes together");
     q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
     json_array_foreach(args, i, v) {
-        total += json_string_length(v);
         q->args[q->nargs++] = xstrdup(json_string_value(v));
     }
     q->env = xcalloc(json_object_size(env) + 1, sizeof *q->env);
@@ -333,22 +346,20 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
         if (*key == '\0' || strchr(key, '='))
             return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
         buf_addf(&b, "%s=%s", key, json_string_value(value));
-        total += b.len;
         q->env[q->nenv++] = buf_take(&b);
     }
-    return total <= MAX_STRINGS ? 0
-                                : problem_plain(p, 422, "bad_value",
-                                                "args and env have more than 30000 bytes together");
+    return 0;
 }
 
-static int add_code(struct run_request *q, const json_t *code, struct problem *p) {
+static int add_code(const struct call *c, struct run_request *q, const json_t *code,
+                    struct problem *p) {
     const char *text = json_string_value(code);
     size_t len = json_string_length(code);
     struct err e;
     if (len > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
-    if (len > INLINE_CODE) {
-        if (memfd_of("code", text, len, &q->code_fd, &e) == 0)
+    if (len > EXEC_INLINE_CODE) {
+        if (body_memfd(c, code, &q->code_fd, &e) == 0)
             return 0;
         *p = problem_of(&e);
         return -1;
@@ -377,20 +388,18 @@ static int read_request(struct call *c, const json_t *body, const struct exec_ca
     if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
         q->flags |= RUN_RESTRICTED;
     q->profile = xstrdup(field_str(body, "profile", "auto"));
-    return add_strings(q, body, p) < 0 ? -1 : add_code(q, json_object_get(body, "code"), p);
+    return add_strings(q, body, p) < 0 ? -1 : add_code(c, q, json_object_get(body, "code"), p);
 }
 
 static struct exec *exec_new(struct call *c, const json_t *body, const struct exec_callbacks *cb) {
     struct exec *x = xcalloc(1, sizeof *x);
-    const json_t *code = json_object_get(body, "code");
     x->api = c->api;
     x->cb = *cb;
     x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);
     memcpy(x->request_id, c->id, sizeof x->request_id);
-    audit_code(&x->code, json_string_value(code), json_string_length(code),
-               strcmp(c->api->config->http.audit_code, "on") == 0);
+    body_audit(c, json_object_get(body, "code"), &x->code);
     return x;
 }
 
@@ -420,9 +429,9 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
     }
     record_of(x);
     *ret = x;
-    const json_t *in = json_object_get(body, "stdin");
+    json_t *in = json_object_get(body, "stdin");
     if (json_is_string(in) && json_string_length(in)) {
-        run_stdin(x->run, json_string_value(in), json_string_length(in));
+        run_stdin_text(x->run, in);
         if (!cb->on_stdin)
             run_stdin(x->run, NULL, 0);
     }

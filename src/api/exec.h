@@ -6,7 +6,10 @@
 
 struct exec;
 
-extern const struct schema execute_schema;
+extern const struct schema execute_schema, batch_schema;
+
+/* Bytes of code; more goes into a memfd: the kernel's message has WIRE_MAX bytes. */
+#define EXEC_INLINE_CODE 32768u
 
 struct exec_callbacks {
     void *arg;

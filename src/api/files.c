@@ -100,9 +100,9 @@ static void hash_upload(struct upload *u, uint8_t ret[32]) {
     struct {
         uint8_t name[32], bytes[32];
     } both;
-    replay_hash(u->call, u->name, strlen(u->name), both.name);
+    replay_hash(http_path(u->call->req), u->name, strlen(u->name), both.name);
     keys_hash_end(&u->hash, both.bytes);
-    replay_hash(u->call, &both, sizeof both, ret);
+    replay_hash(http_path(u->call->req), &both, sizeof both, ret);
 }
 
 static void keep_reply(struct upload *u, const uint8_t hash[32], const struct buf *json) {

@@ -2,6 +2,7 @@
 
 #include "api/inputs.h"
 
+#include "api/body.h"
 #include "api/paths.h"
 #include "base/fd.h"
 
@@ -71,24 +72,29 @@ int problem_plain(struct problem *p, int status, const char *code, const char *t
     return -1;
 }
 
+bool inputs_is_base64(const json_t *file) {
+    return strcmp(field_str(file, "encoding", "utf8"), "base64") == 0;
+}
+
 /* A file that the request itself brings. */
-static int inline_file(const json_t *f, const char *path, int *ret_fd, struct problem *p) {
-    const char *content = field_str(f, "content", "");
-    size_t len = json_string_length(json_object_get(f, "content"));
+static int inline_file(const struct call *c, const json_t *f, const char *path, int *ret_fd,
+                       struct problem *p) {
+    const json_t *content = json_object_get(f, "content");
+    const struct body_text *made = body_find(c->large, content);
     struct err e;
     AUTO_BUF bytes = BUF_INIT;
     char text[300];
-    if (strcmp(field_str(f, "encoding", "utf8"), "base64") != 0)
-        buf_add(&bytes, content, len);
-    else if (!paths_base64(content, len, &bytes)) {
+    bool decode = !made && inputs_is_base64(f);
+    if ((made && made->is_bad) || (decode && !paths_base64(json_string_value(content),
+                                                           json_string_length(content), &bytes))) {
         snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
         return problem_plain(p, 422, "bad_base64", text);
     }
-    if (memfd_of("file", bytes.data, bytes.len, ret_fd, &e) < 0) {
+    int r = decode ? memfd_of("file", bytes.data, bytes.len, ret_fd, &e)
+                   : body_memfd(c, content, ret_fd, &e);
+    if (r < 0)
         *p = problem_of(&e);
-        return -1;
-    }
-    return 0;
+    return r;
 }
 
 static int stored_file(struct call *c, const char *id, const char *path, int *ret_fd,
@@ -117,7 +123,7 @@ static int add_file(struct call *c, struct inputs *to, const json_t *f, struct p
     const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
     struct err e;
     AUTO_FD file = -1;
-    if ((id ? stored_file(c, id, path, &file, p) : inline_file(f, path, &file, p)) < 0)
+    if ((id ? stored_file(c, id, path, &file, p) : inline_file(c, f, path, &file, p)) < 0)
         return -1;
     if (is_too_many(file)) {
         err_user(&e, "no_descriptors", "the requests under way have as many files as fit");

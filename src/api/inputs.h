@@ -13,6 +13,7 @@ int problem_plain(struct problem *p, int status, const char *code, const char *t
 /* The member `files`; what is in *ret is the caller's in any case. */
 int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
                 unsigned *ret_n, struct problem *p);
+bool inputs_is_base64(const json_t *file); /* the encoding of its content */
 /* The members `limits` and `timeout_ms`; what is not said is 0. */
 int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
                 struct problem *p);

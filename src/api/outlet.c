@@ -2,6 +2,8 @@
 
 #include "api/outlet.h"
 
+#include "api/body.h"
+
 #include <string.h>
 
 #define MAX_ALONE 64u /* pieces of work without a client: they hold their bodies in memory */
@@ -12,6 +14,7 @@ bool outlet_open(struct call *c, struct outlet *ret) {
     *ret = (struct outlet){.call = c, .who = *c};
     ret->who.req = NULL;
     ret->who.state = NULL;
+    ret->who.large = NULL;
     ret->who.counted = false;
     if (!replay_key(c, &key))
         return false;
@@ -19,7 +22,8 @@ bool outlet_open(struct call *c, struct outlet *ret) {
         return true;
     const struct buf *body = http_body(c->req);
     struct replay *first = replay_find(c, key);
-    replay_hash(c, body->data, body->len, hash);
+    if (!body_hash(c->large, hash))
+        replay_hash(http_path(c->req), body->data, body->len, hash);
     if (first) {
         replay_answer(first, c, hash);
         return false;

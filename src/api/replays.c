@@ -308,10 +308,10 @@ void replay_fail(struct replay *r, const struct problem *p) {
 
 /* ---- keys ---- */
 
-void replay_hash(const struct call *c, const void *data, size_t len, uint8_t ret[32]) {
+void replay_hash(const char *path, const void *data, size_t len, uint8_t ret[32]) {
     struct sha256_ctx ctx;
     keys_hash_init(&ctx);
-    keys_hash_add(&ctx, http_path(c->req), strlen(http_path(c->req)) + 1);
+    keys_hash_add(&ctx, path, strlen(path) + 1);
     keys_hash_add(&ctx, data, len);
     keys_hash_end(&ctx, ret);
 }

@@ -144,6 +144,8 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
 void run_cancel(struct run *r);
 /* More for the program's stdin; len 0 is its end. */
 void run_stdin(struct run *r, const void *data, size_t len);
+/* The same with a text that need not be copied: a reference is taken. Before any other. */
+void run_stdin_text(struct run *r, struct json_t *text);
 size_t run_stdin_backlog(const struct run *r);
 void run_signal(struct run *r, int sig);
 void run_next_file(struct run *r); /* see on_file */

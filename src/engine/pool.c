@@ -17,6 +17,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,7 @@ void pool_init(struct engine *g, unsigned i) {
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    json_object_seed(0); /* before there are threads that use it */
     state_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;

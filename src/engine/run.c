@@ -17,6 +17,7 @@
 #include "engine/sealed.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ static void free_now(struct deferred *d) {
     output_free(&r->out[0]);
     output_free(&r->out[1]);
     buf_done(&r->stdin_data);
+    json_decref(r->stdin_text);
     changes_done(&r->changes);
     free(r->is_change);
     free(r->error_name);
@@ -437,20 +439,38 @@ static void stdin_taken(struct run *r, size_t taken) {
         r->cb.on_stdin(r->cb.arg, taken);
 }
 
+struct stdin_rest {
+    const char *data;
+    size_t len;
+};
+
+/* What is to be written next. */
+static struct stdin_rest stdin_rest(struct run *r) {
+    if (r->stdin_text && r->stdin_at == json_string_length(r->stdin_text)) {
+        json_decref(r->stdin_text);
+        r->stdin_text = NULL;
+        r->stdin_at = 0;
+    }
+    if (r->stdin_text)
+        return (struct stdin_rest){json_string_value(r->stdin_text) + r->stdin_at,
+                                   json_string_length(r->stdin_text) - r->stdin_at};
+    return (struct stdin_rest){r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at};
+}
+
 static void pump_stdin(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
-    size_t before = r->stdin_at;
+    size_t taken = 0;
     bool gone = false;
     int fd = s ? s->fds[SANDBOX_STDIN] : -1;
     if (fd < 0 || r->state != RUN_ACTIVE)
         return;
-    while (r->stdin_at < r->stdin_data.len) {
-        ssize_t n = write(fd, r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at);
+    for (struct stdin_rest rest; (rest = stdin_rest(r)).len > 0;) {
+        ssize_t n = write(fd, rest.data, rest.len);
         if (n < 0 && errno == EAGAIN) {
             if (r->stdin_watch.fd < 0)
                 loop_watch(r->engine->loop, &r->stdin_watch, fd, EPOLLOUT, &e);
-            stdin_taken(r, r->stdin_at - before);
+            stdin_taken(r, taken);
             return;
         }
         if (n < 0) { /* nobody reads any more */
@@ -458,8 +478,10 @@ static void pump_stdin(struct run *r) {
             break;
         }
         r->stdin_at += (size_t)n;
+        taken += (size_t)n;
     }
-    size_t taken = r->stdin_at - before;
+    json_decref(r->stdin_text);
+    r->stdin_text = NULL;
     buf_clear(&r->stdin_data);
     r->stdin_at = 0;
     loop_unwatch(r->engine->loop, &r->stdin_watch);
@@ -478,8 +500,13 @@ void run_stdin(struct run *r, const void *data, size_t len) {
     pump_stdin(r);
 }
 
+void run_stdin_text(struct run *r, json_t *text) {
+    r->stdin_text = json_incref(text);
+    pump_stdin(r);
+}
+
 size_t run_stdin_backlog(const struct run *r) {
-    return r->stdin_data.len - r->stdin_at;
+    return json_string_length(r->stdin_text) + r->stdin_data.len - r->stdin_at;
 }
 
 void run_signal(struct run *r, int sig) {

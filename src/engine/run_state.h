@@ -44,6 +44,7 @@ struct run {
     struct watch stdin_watch;
     struct buf stdin_data;
     size_t stdin_at;
+    struct json_t *stdin_text; /* owned: comes before stdin_data; or NULL */
     bool stdin_closed;
     struct stage stage;
     unsigned collected; /* changed files opened */

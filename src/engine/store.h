@@ -52,7 +52,8 @@ int store_append(struct store_upload *u, const void *data, size_t len, struct er
 int store_finish(struct store_upload *u, const char *name, struct store_entry *ret, struct err *e);
 void store_abort(struct store_upload *u);
 
-/* Makes room for `size` bytes, which somebody else writes to this descriptor before store_finish. */
+/* Makes room for `size` bytes, which somebody else writes to this descriptor before store_finish.
+ */
 int store_give(struct store_upload *u, uint64_t size, int *ret_fd, struct err *e);
 /* A write that failed, in the words above; -1. */
 int store_error(struct err *e);

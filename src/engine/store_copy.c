@@ -83,8 +83,7 @@ int store_copy_begin(struct store *s, struct crew *crew, const struct store_copy
     if (open_copy(s, q, &u, &to, e) < 0)
         return -1;
     struct store_copy *c = xmalloc(sizeof *c);
-    *c = (struct store_copy){
-        .upload = u, .name = xstrdup(q->name), .done = q->done, .arg = q->arg};
+    *c = (struct store_copy){.upload = u, .name = xstrdup(q->name), .done = q->done, .arg = q->arg};
     c->copy = copy_begin(crew, q->fd, &to, q->size, on_copied, c);
     *ret = c;
     return 0;

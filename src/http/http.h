@@ -79,6 +79,7 @@ struct http_take {
  * do not count, so that a few large ones cannot keep everybody out. */
 void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
+struct buf http_move_body(struct http_req *r); /* the caller's: for longer */
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 

@@ -46,6 +46,12 @@ const struct buf *http_body(const struct http_req *r) {
     return &r->body;
 }
 
+struct buf http_move_body(struct http_req *r) {
+    struct buf body = r->body;
+    r->body = (struct buf)BUF_INIT;
+    return body;
+}
+
 static bool on_piece(void *arg, const struct form_part *p) {
     struct http_req *r = arg;
     if (!r->piece(r, p))

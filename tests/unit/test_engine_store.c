@@ -888,8 +888,7 @@ static int fill_a_small_disk(void) {
     if (add("t", "x", text, &entry, &e) == 0 || strcmp(e.kind, "disk_full") != 0)
         return 3;
     e = (struct err){0};
-    if (copy_of("x", fd, 100000, &entry, &e) == 0 ||
-        strcmp(e.kind, "disk_full") != 0)
+    if (copy_of("x", fd, 100000, &entry, &e) == 0 || strcmp(e.kind, "disk_full") != 0)
         return 4;
     if (names_in_dir() != 0 || copy_of("x", fd, 30000, NULL, &e) < 0)
         return 5;
