@@ -157,23 +157,27 @@ void command_over(void *arg, const struct live *l, const struct command *c) {
 
 /* ---- the request ---- */
 
-static char **copy_list(const json_t *list, size_t *total) {
+static char **copy_list(const json_t *list) {
     char **to = xcalloc(json_array_size(list) + 1, sizeof *to);
     size_t i;
     const json_t *v;
-    json_array_foreach(list, i, v) {
-        to[i] = xstrdup(json_string_value(v));
-        *total += json_string_length(v) + 8;
-    }
+    json_array_foreach(list, i, v) to[i] = xstrdup(json_string_value(v));
     return to;
 }
 
-static char **shell_line(const char *line, size_t *total) {
+/* Bytes of its words and of the environment, as the kernel's message has them. */
+static size_t strings_size(const json_t *body) {
+    const json_t *env = json_object_get(body, "env"), *v;
+    size_t i, total = json_string_length(json_object_get(body, "cmd")) + 16;
+    json_array_foreach(json_object_get(body, "argv"), i, v) total += json_string_length(v) + 8;
+    return total + (json_is_object(env) ? json_dumpb(env, NULL, 0, JSON_COMPACT) : 0);
+}
+
+static char **shell_line(const char *line) {
     char **to = xcalloc(4, sizeof *to);
     to[0] = xstrdup("/bin/sh");
     to[1] = xstrdup("-c");
     to[2] = xstrdup(line);
-    *total += strlen(line) + 16;
     return to;
 }
 
@@ -187,15 +191,17 @@ static char *joined(char *const *argv) {
 static int command_read(const json_t *body, struct command_request *q, struct problem *p) {
     const char *cmd = field_str(body, "cmd", NULL), *in = field_str(body, "stdin", NULL);
     bool background = field_bool(body, "background", false);
-    size_t total = 0;
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
         return problem_plain(p, 422, "bad_value", "cmd and argv: give one of them");
     if (env_check(body, p) < 0 || cwd_check(body, p) < 0)
         return -1;
-    q->argv = cmd ? shell_line(cmd, &total) : copy_list(json_object_get(body, "argv"), &total);
+    if (strings_size(body) > MAX_STRINGS)
+        return problem_plain(p, 422, "bad_value",
+                             "the arguments and the environment have more than 40000 bytes; "
+                             "write them to a file");
+    q->argv = cmd ? shell_line(cmd) : copy_list(json_object_get(body, "argv"));
     q->env = field_dump(body, "env");
-    total += q->env ? strlen(q->env) : 0;
     q->shown = cmd ? xstrdup(cmd) : joined(q->argv);
     q->cwd = xstrdup(field_str(body, "cwd", "/workspace"));
     q->stdin_data = in ? xstrdup(in) : NULL;
@@ -210,10 +216,6 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
                              "timeout_ms of 0, no limit, is for background commands");
     if (strlen(q->cwd) >= PATH_MAX)
         return problem_plain(p, 422, "bad_value", "cwd is longer than a path can be");
-    if (total > MAX_STRINGS)
-        return problem_plain(p, 422, "bad_value",
-                             "the arguments and the environment have more than 40000 bytes; "
-                             "write them to a file");
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "api/handlers.h"
 
 #include "api/exec.h"
+#include "api/inbox.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/ws.h"
@@ -24,6 +25,7 @@ struct talk {
     struct exec *exec; /* borrowed while it runs */
     struct timer late; /* until the first message has come */
     bool begun;
+    struct inbox in;
 };
 
 /* ---- to the client ---- */
@@ -101,14 +103,14 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
 static void on_stdin(void *arg) {
     struct talk *t = arg;
     if (t->exec && exec_stdin_backlog(t->exec) < HTTP_LOW_WATER)
-        ws_hold(t->ws, false);
+        inbox_hold(&t->in, false);
 }
 
 static void give(struct talk *t, const char *data, size_t len) {
     if (len)
         exec_stdin(t->exec, data, len);
     if (t->exec && exec_stdin_backlog(t->exec) > HTTP_HIGH_WATER)
-        ws_hold(t->ws, true);
+        inbox_hold(&t->in, true);
 }
 
 static const struct {
@@ -177,36 +179,73 @@ static void begin(struct talk *t, const json_t *body) {
         give(t, "", 0);
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
-    struct talk *t = arg;
-    AUTO_BUF reply = BUF_INIT;
-    json_auto_t *message = NULL;
+struct heard {
+    const void *data; /* borrowed: stdin that is no text; or NULL */
+    size_t len;
+    json_t *json;     /* owned; NULL: it is not what it should be, */
+    struct buf reply; /* and this is why */
+};
+
+static void *read_as(const struct schema *s, const void *data, size_t len, bool binary) {
+    struct heard *h = xcalloc(1, sizeof *h);
     int status = 0;
-    if (fields_read(t->begun ? &message_schema : &execute_schema, "application/json", text, len,
-                    &message, &status, &reply) < 0) {
-        call_add_error(&reply, status);
-        tell(t, "error", 0, &reply);
+    *h = (struct heard){.data = binary ? data : NULL, .len = len, .reply = BUF_INIT};
+    if (!binary &&
+        fields_read(s, "application/json", data, len, &h->json, &status, &h->reply) < 0) {
+        h->json = NULL;
+        call_add_error(&h->reply, status);
+    }
+    return h;
+}
+
+static void *read_request(const void *data, size_t len, bool binary) {
+    return read_as(&execute_schema, data, len, binary);
+}
+
+static void *read_message(const void *data, size_t len, bool binary) {
+    return read_as(&message_schema, data, len, binary);
+}
+
+static void drop_heard(void *message) {
+    struct heard *h = message;
+    json_decref(h->json);
+    buf_done(&h->reply);
+    free(h);
+}
+
+static void take_heard(void *arg, void *message) {
+    struct talk *t = arg;
+    const struct heard *h = message;
+    if (h->data && t->exec) {
+        give(t, h->data, h->len);
+    } else if (h->data && !t->begun) {
+        ws_close(t->ws, WS_UNSUPPORTED, "the first message is the request, as JSON text");
+    } else if (!h->data && !h->json) {
+        tell(t, "error", 0, &h->reply);
         ws_close(t->ws, WS_POLICY, "bad_fields");
-    } else if (!t->begun) {
-        begin(t, message);
+    } else if (!h->data && !t->begun) {
+        begin(t, h->json);
     } else if (t->exec) {
-        take_message(t, message);
+        take_message(t, h->json);
     }
 }
 
-/* stdin that is no text. */
+static void on_text(void *arg, const char *text, size_t len) {
+    struct talk *t = arg;
+    inbox_add(&t->in, text, len, false);
+    t->in.read = read_message; /* the first one is the request */
+}
+
 static void on_binary(void *arg, const void *data, size_t len) {
     struct talk *t = arg;
-    if (t->exec)
-        give(t, data, len);
-    else if (!t->begun)
-        ws_close(t->ws, WS_UNSUPPORTED, "the first message is the request, as JSON text");
+    inbox_add(&t->in, data, len, true);
 }
 
 static void on_closed(void *arg) {
     struct talk *t = arg;
     struct exec *x = t->exec;
     loop_timer_stop(loop_of(t), &t->late);
+    inbox_done(&t->in);
     t->exec = NULL;
     if (x)
         exec_leave(x);
@@ -215,6 +254,12 @@ static void on_closed(void *arg) {
 static void on_late(struct timer *timer) {
     struct talk *t = timer->arg;
     ws_close(t->ws, WS_POLICY, "no request came");
+}
+
+static void free_talk(void *state) {
+    struct talk *t = state;
+    inbox_done(&t->in);
+    free(t);
 }
 
 void do_execute_ws(struct call *c) {
@@ -229,8 +274,14 @@ void do_execute_ws(struct call *c) {
     t->call = c;
     t->late = (struct timer){.fn = on_late, .arg = t};
     c->state = t;
-    c->state_done = free;
+    c->state_done = free_talk;
     t->ws = ws_accept(c->req, &o);
+    t->in = (struct inbox){.crew = c->api->o.engine->crew,
+                           .ws = t->ws,
+                           .arg = t,
+                           .read = read_request,
+                           .take = take_heard,
+                           .drop = drop_heard};
     if (t->ws)
         loop_timer(loop_of(t), &t->late,
                    now_ns() + (uint64_t)c->api->config->http.header_s * 1000000000u);

@@ -4,6 +4,7 @@
  * goes with it; all that must outlive the server is in the kernel's label. For api/ only. */
 
 #include "api/call.h"
+#include "api/inbox.h"
 #include "api/jupyter_frame.h"
 #include "api/records.h"
 #include "engine/live.h"
@@ -24,6 +25,7 @@ struct jupyter_client {
     struct ws *ws;           /* borrowed: lives as long as the call */
     char session[JUPYTER_SESSION];
     bool v1;
+    struct inbox in;
 };
 
 /* What a client asked for. */

@@ -13,25 +13,52 @@
 
 #define MESSAGE_MAX (10u << 20)
 
-static void hear(struct jupyter_client *c, const void *data, size_t len, bool binary) {
+struct heard {
     struct jupyter_in m;
-    struct err e;
+    bool is_bad;
+    struct err why; /* then */
+};
+
+static struct heard *read_as(const void *data, size_t len, bool binary, bool v1) {
+    struct heard *h = xcalloc(1, sizeof *h);
+    h->is_bad = jupyter_read(data, len, binary, v1, &h->m, &h->why) < 0;
+    return h;
+}
+
+static void *read_v1(const void *data, size_t len, bool binary) {
+    return read_as(data, len, binary, true);
+}
+
+static void *read_old(const void *data, size_t len, bool binary) {
+    return read_as(data, len, binary, false);
+}
+
+static void take_heard(void *arg, void *message) {
+    struct jupyter_client *c = arg;
+    struct heard *h = message;
     if (!c->hub)
         return;
-    if (jupyter_read(data, len, binary, c->v1, &m, &e) < 0) {
-        jupyter_complain(c, &e);
-        return;
-    }
-    jupyter_hear(c, &m);
-    jupyter_in_done(&m);
+    if (h->is_bad)
+        jupyter_complain(c, &h->why);
+    else
+        jupyter_hear(c, &h->m);
+}
+
+static void drop_heard(void *message) {
+    struct heard *h = message;
+    if (!h->is_bad)
+        jupyter_in_done(&h->m);
+    free(h);
 }
 
 static void on_text(void *arg, const char *text, size_t len) {
-    hear(arg, text, len, false);
+    struct jupyter_client *c = arg;
+    inbox_add(&c->in, text, len, false);
 }
 
 static void on_binary(void *arg, const void *data, size_t len) {
-    hear(arg, data, len, true);
+    struct jupyter_client *c = arg;
+    inbox_add(&c->in, data, len, true);
 }
 
 static void on_drain(void *arg) {
@@ -45,8 +72,10 @@ static void on_closed(void *arg) {
 }
 
 static void free_client(void *state) {
-    jupyter_leave(state);
-    free(state);
+    struct jupyter_client *c = state;
+    jupyter_leave(c);
+    inbox_done(&c->in);
+    free(c);
 }
 
 /* The word in the list of those that the client offers. */
@@ -94,6 +123,12 @@ void do_jupyter_channels(struct call *c) {
         free(to);
         return;
     }
+    to->in = (struct inbox){.crew = c->api->o.engine->crew,
+                            .ws = to->ws,
+                            .arg = to,
+                            .read = to->v1 ? read_v1 : read_old,
+                            .take = take_heard,
+                            .drop = drop_heard};
     c->state = to;
     c->state_done = free_client;
     jupyter_join(h, to);

@@ -129,22 +129,26 @@ static void on_clear(struct jupyter_request *r, const char *json, size_t len) {
     jupyter_say(r->hub, "clear_output", r->parent, json);
 }
 
-static void put(struct jw *j, const char *key, const json_t *object) {
-    AUTO_FREE char *text = json_is_object(object) ? json_dumps(object, JSON_COMPACT) : NULL;
-    jw_key(j, key);
-    jw_raw(j, text ? text : "{}", text ? strlen(text) : 2);
-}
-
+/* The event ends with `,"display_id":…,"update":…}`: Jupyter has that elsewhere, and the rest may
+ * be long, so only the end is looked at. In no string does such a key stand, since its quotes would
+ * be escaped; and behind that one comes none. */
 static void on_display(struct jupyter_request *r, const char *json, size_t len) {
-    json_auto_t *o = json_loadb(json, len, 0, NULL);
+    static const char key[] = ",\"display_id\":";
+    const size_t n = sizeof key - 1;
+    size_t end = len;
+    while (end > n && memcmp(json + end - n, key, n) != 0)
+        end--;
+    AUTO_BUF last = BUF_INIT;
+    buf_addf(&last, "{\"display_id\":%.*s", (int)(len - end), json + end);
+    json_auto_t *o = end > n ? json_loadb(last.data, last.len, 0, NULL) : NULL;
+    if (!o)
+        return;
     bool update = json_is_true(json_object_get(o, "update"));
     const char *id = json_string_value(json_object_get(o, "display_id"));
     struct jupyter_out *m =
         jupyter_out(r->hub, "iopub", update ? "update_display_data" : "display_data", r->parent);
-    struct jw j = JW_INIT(&m->content);
-    jw_object(&j);
-    put(&j, "data", json_object_get(o, "data"));
-    put(&j, "metadata", json_object_get(o, "metadata"));
+    buf_add(&m->content, json, end - n);
+    struct jw j = {.to = &m->content, .comma = true};
     jw_key(&j, "transient");
     jw_object(&j);
     if (id)
@@ -178,43 +182,52 @@ static void on_error(struct jupyter_request *r, const char *json, size_t len) {
     say_text(r, "stderr", text.data);
 }
 
-static void add_buffers(struct jupyter_out *m, const json_t *list) {
-    size_t n = json_array_size(list);
-    if (n == 0)
-        return;
-    n = n > JUPYTER_BUFFERS_MAX ? JUPYTER_BUFFERS_MAX : n;
-    m->buffers = xcalloc(n, sizeof *m->buffers);
-    for (; m->nbuffers < n; m->nbuffers++) {
-        const json_t *text = json_array_get(list, m->nbuffers);
-        struct buf *to = &m->buffers[m->nbuffers];
+/* A list of strings of base64. */
+static void add_buffers(struct jupyter_out *m, const char *list, size_t len) {
+    const char *end = list + len, *at = list;
+    while (m->nbuffers < JUPYTER_BUFFERS_MAX && (at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *close = memchr(at + 1, '"', (size_t)(end - at - 1));
+        if (!close)
+            break;
+        m->buffers = xrealloc(m->buffers, (m->nbuffers + 1) * sizeof *m->buffers);
+        struct buf *to = &m->buffers[m->nbuffers++];
         *to = (struct buf)BUF_INIT;
-        if (json_is_string(text))
-            paths_base64(json_string_value(text), json_string_length(text), to);
+        paths_base64(at + 1, (size_t)(close - at - 1), to);
+        at = close + 1;
     }
 }
 
 /* SECURITY: the kernel chooses the type: only these are a comm's. */
-static const char *comm_type(const json_t *type) {
+static const char *comm_type(const char *json, size_t len) {
     static const char *const known[] = {"comm_open", "comm_msg", "comm_close"};
-    for (size_t i = 0; json_is_string(type) && i < sizeof known / sizeof *known; i++) {
-        if (strcmp(json_string_value(type), known[i]) == 0)
+    struct json_span type = json_member(json, len, "type");
+    for (size_t i = 0; type.at && i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i]);
+        if (type.len == n + 2 && memcmp(type.at + 1, known[i], n) == 0)
             return known[i];
     }
     return NULL;
 }
 
+static void add_span(struct buf *to, struct json_span object) {
+    buf_clear(to);
+    if (object.at && *object.at == '{')
+        buf_add(to, object.at, object.len);
+    else
+        buf_adds(to, "{}");
+}
+
+/* It may be long: its parts are taken as they are. */
 static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
-    json_auto_t *o = json_loadb(json, len, 0, NULL);
-    const char *type = comm_type(json_object_get(o, "type"));
+    const char *type = comm_type(json, len);
     if (!type)
         return;
     struct jupyter_out *m = jupyter_out(r->hub, "iopub", type, r->parent);
-    AUTO_FREE char *content = json_dumps(json_object_get(o, "content"), JSON_COMPACT);
-    AUTO_FREE char *metadata = json_dumps(json_object_get(o, "metadata"), JSON_COMPACT);
-    buf_adds(&m->content, content ? content : "{}");
-    buf_clear(&m->metadata);
-    buf_adds(&m->metadata, metadata ? metadata : "{}");
-    add_buffers(m, json_object_get(o, "buffers"));
+    struct json_span buffers = json_member(json, len, "buffers");
+    add_span(&m->content, json_member(json, len, "content"));
+    add_span(&m->metadata, json_member(json, len, "metadata"));
+    if (buffers.at && *buffers.at == '[')
+        add_buffers(m, buffers.at, buffers.len);
     jupyter_publish(r->hub, m);
 }
 
@@ -232,18 +245,23 @@ static void on_expressions(struct jupyter_request *r, const char *json, size_t l
     r->expressions = strndup(json, len);
 }
 
+static bool is_true(const char *json, size_t len, const char *name) {
+    struct json_span v = json_member(json, len, name);
+    return v.at && *v.at == 't';
+}
+
+/* The results are among its members, and may be long. */
 static void on_end(struct jupyter_request *r, const char *json, size_t len) {
-    json_auto_t *o = json_loadb(json, len, 0, NULL);
-    const char *status = json_string_value(json_object_get(o, "status"));
-    bool cut = json_is_true(json_object_get(o, "stdout_truncated")) ||
-               json_is_true(json_object_get(o, "stderr_truncated"));
-    if (cut)
+    struct json_span status = json_member(json, len, "status");
+    struct json_span count = json_member(json, len, "execution_count");
+    if (is_true(json, len, "stdout_truncated") || is_true(json, len, "stderr_truncated"))
         say_text(r, "stderr",
                  "\ncloche: what was printed beyond the limit of a cell "
                  "(--live-output-bytes) was dropped\n");
-    if (status && strcmp(status, "ok") != 0 && !r->error)
-        jupyter_fail(r, status, "the cell did not come to its end");
-    jupyter_over(r->hub, (uint64_t)json_integer_value(json_object_get(o, "execution_count")));
+    AUTO_FREE char *word = status.len > 2 ? strndup(status.at + 1, status.len - 2) : NULL;
+    if (word && strcmp(word, "ok") != 0 && !r->error)
+        jupyter_fail(r, word, "the cell did not come to its end");
+    jupyter_over(r->hub, count.at ? strtoull(count.at, NULL, 10) : 0);
 }
 
 static void on_failed(struct jupyter_request *r, const char *json, size_t len) {

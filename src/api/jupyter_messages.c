@@ -126,10 +126,9 @@ static void do_debug(struct jupyter_client *c, const struct jupyter_in *m) {
 
 static void do_input_reply(struct jupyter_client *c, const struct jupyter_in *m) {
     struct kernel *k = jupyter_kernel(c->hub);
-    const char *value = json_string_value(json_object_get(m->content, "value"));
     struct err e;
-    if (k)
-        kernel_stdin(k, value ? value : "", &e); /* too late: as with Jupyter, nobody hears it */
+    if (k) /* too late: as with Jupyter, nobody hears it */
+        kernel_stdin(k, json_object_get(m->content, "value"), &e);
 }
 
 /* ---- what runs ---- */

@@ -181,13 +181,17 @@ void do_interrupt(struct call *c) {
     call_json(c, 200, &json);
 }
 
+int kernel_answer(struct kernel *k, const json_t *body, struct err *e) {
+    return field_bool(body, "eof", false) ? kernel_no_stdin(k, e)
+                                          : kernel_stdin(k, json_object_get(body, "value"), e);
+}
+
 void do_stdin(struct call *c) {
     struct kernel *k = chosen(c);
     struct err e;
     if (!k)
         return;
-    bool eof = field_bool(c->body, "eof", false);
-    if (kernel_stdin(k, eof ? NULL : field_str(c->body, "value", ""), &e) < 0)
+    if (kernel_answer(k, c->body, &e) < 0)
         call_fail(c, &e);
     else
         http_reply(c->req, 200, "application/json", "{}", 2);

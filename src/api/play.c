@@ -3,6 +3,7 @@
 #include "api/play.h"
 
 #include "api/audit.h"
+#include "api/body.h"
 #include "api/inputs.h"
 #include "api/jupyter.h"
 #include "api/records.h"
@@ -183,25 +184,18 @@ static void on_done(void *arg, struct cell *c, const struct err *why) {
 
 /* ---- from the request ---- */
 
-static char *copy(const json_t *text) {
-    return json_is_string(text) ? xstrdup(json_string_value(text)) : NULL;
-}
-
 static void read_request(const json_t *body, const struct play_options *o, struct cell_request *q) {
-    const json_t *code = json_object_get(body, "code");
-    size_t len = json_string_length(code);
-    *q = (struct cell_request){.code = xmalloc(len + 1),
-                               .code_len = len,
+    json_t *in = json_object_get(body, "stdin");
+    *q = (struct cell_request){.code = json_incref(json_object_get(body, "code")),
                                .env = field_dump(body, "env"),
                                .formats = field_dump(body, "formats"),
-                               .stdin_text = copy(json_object_get(body, "stdin")),
+                               .stdin_text = json_is_string(in) ? json_incref(in) : NULL,
                                .op = o->op,
                                .extra = o->extra ? xstrdup(o->extra) : NULL,
                                .tag = o->tag ? xstrdup(o->tag) : NULL,
                                .allow_stdin = field_bool(body, "allow_stdin", o->stream),
                                .silent = field_bool(body, "silent", false),
                                .no_history = !field_bool(body, "store_history", true)};
-    memcpy(q->code, json_string_value(code), len + 1);
     q->limits.timeout_ms = (uint32_t)field_int(body, "timeout_ms", 0);
     q->limits.cpu_seconds = (uint32_t)field_int(body, "cpu_seconds", 0);
     q->limits.output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
@@ -211,7 +205,6 @@ static void read_request(const json_t *body, const struct play_options *o, struc
 }
 
 static struct play *play_new(struct call *c, const json_t *body, const struct play_options *o) {
-    const json_t *code = json_object_get(body, "code");
     struct play *x = xcalloc(1, sizeof *x);
     x->api = c->api;
     x->o = *o;
@@ -220,8 +213,7 @@ static struct play *play_new(struct call *c, const json_t *body, const struct pl
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);
     memcpy(x->request_id, c->id, sizeof x->request_id);
-    audit_code(&x->code, json_string_value(code), json_string_length(code),
-               strcmp(c->api->config->http.audit_code, "on") == 0);
+    body_audit(c, json_object_get(body, "code"), &x->code);
     return x;
 }
 

@@ -7,6 +7,7 @@
  * goes away leaves the executions that it started to their on_disconnect. */
 
 #include "api/handlers.h"
+#include "api/inbox.h"
 #include "api/inputs.h"
 #include "api/play.h"
 #include "api/records.h"
@@ -35,6 +36,7 @@ struct session {
     struct live_watcher watcher; /* of the sandbox, which is in use meanwhile */
     char reason[124];            /* why it is closed */
     struct stream streams[MAX_STREAMS];
+    struct inbox in;
 };
 
 /* ---- to the client ---- */
@@ -184,9 +186,8 @@ static struct kernel *find_kernel(struct session *s, const json_t *body, const c
 
 static void do_message_stdin(struct session *s, const json_t *body, const char *ref) {
     struct kernel *k = find_kernel(s, body, ref);
-    bool eof = field_bool(body, "eof", false);
     struct err e;
-    if (k && kernel_stdin(k, eof ? NULL : field_str(body, "value", ""), &e) < 0)
+    if (k && kernel_answer(k, body, &e) < 0)
         fail_with(s, ref, &e);
 }
 
@@ -337,19 +338,37 @@ static bool check(struct session *s, const struct message *m, const json_t *body
     return false;
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
+struct heard {
+    json_t *body;   /* owned; NULL: it is no JSON, */
+    struct err why; /* or it is binary when this has no text */
+};
+
+static void *read_message(const void *data, size_t len, bool binary) {
+    struct heard *h = xcalloc(1, sizeof *h);
+    if (!binary && json_read(data, len, JSON_DEPTH_MAX, &h->body, &h->why) < 0)
+        h->body = NULL;
+    return h;
+}
+
+static void drop_message(void *message) {
+    struct heard *h = message;
+    json_decref(h->body);
+    free(h);
+}
+
+static void take_message(void *arg, void *message) {
     struct session *s = arg;
+    struct heard *h = message;
     AUTO_BUF named = BUF_INIT;
     const struct message *m;
     struct problem p = {.status = 422,
                         .code = "bad_json",
                         .remediation = "a message is a JSON object; its type is one of: " ALLOWED};
-    struct err e;
-    json_auto_t *body = NULL;
+    json_t *body = h->body;
     if (!s->watcher.live)
         return;
-    if (json_read(text, len, JSON_DEPTH_MAX, &body, &e) < 0) {
-        snprintf(p.text, sizeof p.text, "%s", e.text);
+    if (!body) {
+        snprintf(p.text, sizeof p.text, "%s", *h->why.text ? h->why.text : "the message is binary");
         fail(s, NULL, &p);
         return;
     }
@@ -367,14 +386,14 @@ static void on_text(void *arg, const char *text, size_t len) {
         m->fn(s, body, ref);
 }
 
+static void on_text(void *arg, const char *text, size_t len) {
+    struct session *s = arg;
+    inbox_add(&s->in, text, len, false);
+}
+
 static void on_binary(void *arg, const void *data, size_t len) {
-    (void)data, (void)len;
-    fail(arg, NULL,
-         &(struct problem){.status = 422,
-                           .code = "bad_json",
-                           .message = "the message is binary",
-                           .remediation =
-                               "a message is text, a JSON object; its type is one of: " ALLOWED});
+    struct session *s = arg;
+    inbox_add(&s->in, data, len, true);
 }
 
 /* ---- its ends ---- */
@@ -398,8 +417,10 @@ static void on_closed(void *arg) {
 }
 
 static void free_session(void *state) {
-    leave(state);
-    free(state);
+    struct session *s = state;
+    leave(s);
+    inbox_done(&s->in);
+    free(s);
 }
 
 static void on_end(struct live_watcher *w, const struct err *why) {
@@ -426,6 +447,12 @@ void do_sandbox_ws(struct call *c) {
         free(s);
         return;
     }
+    s->in = (struct inbox){.crew = c->api->o.engine->crew,
+                           .ws = s->ws,
+                           .arg = s,
+                           .read = read_message,
+                           .take = take_message,
+                           .drop = drop_message};
     c->state = s;
     c->state_done = free_session;
     s->watcher = (struct live_watcher){.on_end = on_end, .arg = s};

@@ -63,6 +63,14 @@ bool json_is_utf8(const char *text, size_t len);
 #define JSON_VALUE_DEPTH 512
 bool json_is_value(const char *text, size_t len);
 
+/* A member of an object that we wrote ourselves, compact: its text, or nothing. Looks no further
+ * than that, and makes nothing of what is before it. */
+struct json_span {
+    const char *at; /* NULL: there is none */
+    size_t len;
+};
+struct json_span json_member(const char *text, size_t len, const char *name);
+
 #define JSON_DEPTH_MAX  64 /* levels of arrays and objects, unless a caller wants less */
 #define JSON_VALUES_MAX 500000
 

@@ -138,3 +138,53 @@ bool json_is_value(const char *text, size_t len) {
         }
     }
 }
+
+/* Behind the string that begins at `at`. */
+static const char *after_string(const char *at, const char *end) {
+    for (at++; at < end; at++) {
+        const char *quote = memchr(at, '"', (size_t)(end - at));
+        if (!quote)
+            return end;
+        const char *back = quote;
+        while (back > at && back[-1] == '\\')
+            back--;
+        if ((quote - back) % 2 == 0)
+            return quote + 1;
+        at = quote;
+    }
+    return end;
+}
+
+/* Behind the value that begins at `at`, with what comes after it. */
+static const char *after_value(const char *at, const char *end) {
+    unsigned depth = 0;
+    while (at < end) {
+        if (*at == '"') {
+            at = after_string(at, end);
+            continue;
+        }
+        if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
+            return at;
+        depth += *at == '{' || *at == '[';
+        depth -= *at == '}' || *at == ']';
+        at++;
+    }
+    return end;
+}
+
+struct json_span json_member(const char *text, size_t len, const char *name) {
+    const char *at = text, *end = text + len;
+    size_t n = strlen(name);
+    while (at < end && (*at == '{' || *at == ',')) {
+        const char *key = ++at;
+        if (at == end || *at != '"')
+            break;
+        at = after_string(at, end);
+        bool is_it = (size_t)(at - key) == n + 2 && memcmp(key + 1, name, n) == 0;
+        const char *value = at < end ? at + 1 : end; /* behind the colon */
+        at = after_value(value, end);
+        if (is_it)
+            return (struct json_span){value, (size_t)(at - value)};
+    }
+    return (struct json_span){0};
+}

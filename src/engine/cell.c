@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/changes.h"
+#include "engine/said.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -27,20 +28,27 @@
 #define MAX_DEPTH    32
 
 void cell_request_done(struct cell_request *q) {
-    free(q->code);
+    json_decref(q->code);
     free(q->env);
     free(q->formats);
-    free(q->stdin_text);
+    json_decref(q->stdin_text);
     free(q->extra);
     free(q->tag);
     *q = (struct cell_request){0};
 }
 
+static void free_output(struct cell_output *o) {
+    buf_done(&o->shown);
+    free(o->display_id);
+}
+
+static size_t output_size(const struct cell_output *o) {
+    return o->shown.len + sizeof *o + 64 + (o->display_id ? strlen(o->display_id) : 0);
+}
+
 static void free_outputs(struct cell *c) {
     for (unsigned i = 0; i < c->noutputs; i++) {
-        free(c->outputs[i].data);
-        free(c->outputs[i].metadata);
-        free(c->outputs[i].display_id);
+        free_output(&c->outputs[i]);
     }
     free(c->outputs);
     c->outputs = NULL;
@@ -166,11 +174,6 @@ static void flush_tails(struct cell *c) {
     }
 }
 
-static char *dump_object(const json_t *value) {
-    char *text = json_is_object(value) ? json_dumps(value, JSON_COMPACT) : NULL;
-    return text ? text : xstrdup("{}");
-}
-
 static struct cell_output *find_display(struct cell *c, const char *id) {
     for (unsigned i = 0; id && i < c->noutputs; i++) {
         if (c->outputs[i].display_id && strcmp(c->outputs[i].display_id, id) == 0)
@@ -182,23 +185,17 @@ static struct cell_output *find_display(struct cell *c, const char *id) {
 /* Takes `o`. */
 static void keep_output(struct cell *c, struct cell_output *o, bool update) {
     struct cell_output *old = update ? find_display(c, o->display_id) : NULL;
-    o->size = strlen(o->data) + strlen(o->metadata) + sizeof *o + 64;
-    o->size += o->display_id ? strlen(o->display_id) : 0;
-    size_t size = c->outputs_bytes + o->size - (old ? old->size : 0);
+    size_t size = c->outputs_bytes + output_size(o) - (old ? output_size(old) : 0);
     bool fits = size <= OUTPUTS_MAX;
     c->outputs_cut |= !fits;
     if (!fits || (update && !old)) { /* of an earlier execution: whoever follows has the event */
-        free(o->data);
-        free(o->metadata);
-        free(o->display_id);
+        free_output(o);
         return;
     }
     c->outputs_bytes = size;
     if (old) {
-        free(old->data);
-        free(old->metadata);
-        free(old->display_id);
         o->is_main = old->is_main;
+        free_output(old);
         *old = *o;
         return;
     }
@@ -207,22 +204,20 @@ static void keep_output(struct cell *c, struct cell_output *o, bool update) {
     c->outputs[c->noutputs++] = *o;
 }
 
-static void on_shown(struct cell *c, json_t *message, bool is_main) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    const char *id = json_string_value(json_object_get(message, "display_id"));
-    struct cell_output o = {.data = dump_object(json_object_get(message, "data")),
-                            .metadata = dump_object(json_object_get(message, "metadata")),
+/* Takes the text: the event is what is kept, with its end. */
+static void on_shown(struct cell *c, struct said *s, bool is_main) {
+    const char *id = said_str(s, "display_id");
+    struct cell_output o = {.shown = s->text,
+                            .plain_at = s->plain_at,
+                            .plain_len = s->plain_len,
                             .display_id = id ? xstrdup(id) : NULL,
                             .is_main = is_main};
-    bool update = json_is_true(json_object_get(message, "update"));
+    bool update = said_true(s, "update");
+    size_t open = o.shown.len;
+    s->text = (struct buf)BUF_INIT;
     if (c->clear_next)
         clear_shown(c);
-    jw_object(&j);
-    jw_key(&j, "data");
-    jw_raw(&j, o.data, strlen(o.data));
-    jw_key(&j, "metadata");
-    jw_raw(&j, o.metadata, strlen(o.metadata));
+    struct jw j = {.to = &o.shown, .comma = true};
     if (is_main) {
         jw_key_uint(&j, "execution_count", c->execution_count);
     } else {
@@ -230,15 +225,16 @@ static void on_shown(struct cell *c, json_t *message, bool is_main) {
         jw_key_bool(&j, "update", update);
     }
     jw_object_end(&j);
-    keep_output(c, &o, update);
-    c->outputs_cut |= json_is_true(json_object_get(message, "cut"));
+    c->outputs_cut |= s->cut || said_true(s, "cut");
     if (has_room(c))
-        emit(c, is_main ? "result" : "display", &json);
+        emit(c, is_main ? "result" : "display", &o.shown);
+    o.shown.len = open;
+    keep_output(c, &o, update);
 }
 
-static void on_clear(struct cell *c, json_t *message) {
+static void on_clear(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;
-    bool wait = json_is_true(json_object_get(message, "wait"));
+    bool wait = said_true(s, "wait");
     if (wait)
         c->clear_next = true;
     else
@@ -248,79 +244,57 @@ static void on_clear(struct cell *c, json_t *message) {
         emit(c, "clear", &json);
 }
 
-static void set_error(struct cell *c, const char *name, const char *value, const json_t *lines) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    size_t i;
-    const json_t *line;
-    jw_object(&j);
-    jw_key_str(&j, "name", name);
-    jw_key_str(&j, "value", value);
-    jw_key(&j, "traceback");
-    jw_array(&j);
-    json_array_foreach(lines, i, line) {
-        if (json_is_string(line))
-            jw_strn(&j, json_string_value(line), json_string_length(line));
-    }
-    jw_array_end(&j);
-    jw_object_end(&j);
-    emit(c, "error", &json);
+/* Takes `json`. */
+static void set_error(struct cell *c, struct buf *json) {
+    emit(c, "error", json);
     free(c->error);
-    c->error = buf_take(&json);
+    c->error = buf_take(json);
 }
 
 /* SECURITY: an execution's error is always kept, so there is one. */
-static void on_error(struct cell *c, json_t *message) {
-    if (c->error)
-        return;
-    const char *name = json_string_value(json_object_get(message, "name"));
-    const char *value = json_string_value(json_object_get(message, "value"));
-    set_error(c, name ? name : "Exception", value ? value : "",
-              json_object_get(message, "traceback"));
+static void on_error(struct cell *c, struct said *s) {
+    if (!c->error)
+        set_error(c, &s->text);
 }
 
 /* The lines that came with the request answer it, one each or all at once, then their end. */
 static void answer_from_request(struct cell *c, bool all) {
-    const char *rest = c->req.stdin_text + c->stdin_at;
+    const char *rest = json_string_value(c->req.stdin_text) + c->stdin_at;
+    size_t left = json_string_length(c->req.stdin_text) - c->stdin_at;
     struct err e;
     c->waits_for_input = true;
-    if (!*rest) {
-        kernel_stdin(c->kernel, NULL, &e);
+    if (left == 0) {
+        kernel_input(c->kernel, NULL, &e);
         return;
     }
-    size_t len = all ? strlen(rest) : strcspn(rest, "\n");
-    AUTO_BUF line = BUF_INIT;
-    buf_add(&line, rest, len);
-    c->stdin_at += len + (rest[len] == '\n');
-    kernel_stdin(c->kernel, line.data, &e);
+    const char *end = all ? NULL : memchr(rest, '\n', left);
+    struct kernel_text line = {c->req.stdin_text, c->stdin_at, end ? (size_t)(end - rest) : left};
+    c->stdin_at += line.len + (end != NULL);
+    kernel_input(c->kernel, &line, &e);
 }
 
-static void on_input(struct cell *c, json_t *message) {
+static void on_input(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     if (c->req.stdin_text) {
-        answer_from_request(c, json_is_true(json_object_get(message, "rest")));
+        answer_from_request(c, said_true(s, "rest"));
         return;
     }
-    const char *prompt = json_string_value(json_object_get(message, "prompt"));
+    const char *prompt = said_str(s, "prompt");
     c->waits_for_input = true;
     live_changed(c->kernel->live);
     jw_object(&j);
     jw_key_str(&j, "prompt", prompt ? prompt : "");
-    jw_key_bool(&j, "password", json_is_true(json_object_get(message, "password")));
+    jw_key_bool(&j, "password", said_true(s, "password"));
     jw_object_end(&j);
     if (has_room(c))
         emit(c, "input", &json);
 }
 
 /* For those who asked for it: what it is, they know. */
-static void on_extra(struct cell *c, json_t *message) {
-    AUTO_FREE char *value = dump_object(json_object_get(message, "value"));
-    AUTO_BUF json = BUF_INIT;
-    if (!c->req.extra || !has_room(c))
-        return;
-    buf_adds(&json, value);
-    emit(c, json_string_value(json_object_get(message, "ev")), &json);
+static void on_extra(struct cell *c, struct said *s) {
+    if (c->req.extra && has_room(c))
+        emit(c, said_str(s, "ev"), &s->text);
 }
 
 /* ---- how it ended ---- */
@@ -413,37 +387,37 @@ static int exit_code_of(const struct cell *c, const json_t *own) {
     return c->status == CELL_OK ? 0 : c->status == CELL_INTERRUPTED ? 128 + SIGINT : 1;
 }
 
-static void on_done(struct cell *c, json_t *message) {
-    const char *word = json_string_value(json_object_get(message, "status"));
-    const json_t *count = json_object_get(message, "execution_count");
+static void on_done(struct cell *c, struct said *s) {
+    const char *word = said_str(s, "status");
+    const json_t *count = json_object_get(s->rest, "execution_count");
     c->status = status_of(c, word);
     if (json_is_integer(count) && json_integer_value(count) >= 0)
         c->execution_count = (uint64_t)json_integer_value(count);
     if (!c->req.silent && !c->req.no_history)
         c->kernel->execution_count = c->execution_count;
-    c->exit_code = exit_code_of(c, json_object_get(message, "exit_code"));
+    c->exit_code = exit_code_of(c, json_object_get(s->rest, "exit_code"));
     finish(c);
 }
 
 static const struct {
     const char *name;
-    void (*fn)(struct cell *c, json_t *message);
+    void (*fn)(struct cell *c, struct said *s);
 } events[] = {
     {"clear", on_clear}, {"error", on_error},   {"input", on_input},       {"done", on_done},
     {"comm", on_extra},  {"payload", on_extra}, {"expressions", on_extra},
 };
 
-void cell_event(struct cell *c, const char *name, json_t *message) {
-    const json_t *count = json_object_get(message, "execution_count");
+void cell_event(struct cell *c, const char *name, struct said *s) {
+    const json_t *count = json_object_get(s->rest, "execution_count");
     if (c->finishing)
         return;
     if (strcmp(name, "result") == 0 && json_is_integer(count) && json_integer_value(count) >= 0)
         c->execution_count = (uint64_t)json_integer_value(count);
     if (strcmp(name, "result") == 0 || strcmp(name, "display") == 0)
-        on_shown(c, message, name[0] == 'r');
+        on_shown(c, s, name[0] == 'r');
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         if (strcmp(events[i].name, name) == 0) {
-            events[i].fn(c, message);
+            events[i].fn(c, s);
             return;
         }
     }
@@ -502,7 +476,16 @@ void cell_killed(struct cell *c, int status, const char *why) {
                                                                          : CELL_KILLED;
     explain(c, why, reason, sizeof reason);
     snprintf(text, sizeof text, "the kernel died: %s; its variables are lost", reason);
-    set_error(c, "KernelDied", text, NULL);
+    struct buf json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "name", "KernelDied");
+    jw_key_str(&j, "value", text);
+    jw_key(&j, "traceback");
+    jw_array(&j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    set_error(c, &json);
     finish(c);
 }
 
@@ -690,13 +673,14 @@ struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct ce
 }
 
 static void send_code(struct cell *c) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
+    AUTO_BUF head = BUF_INIT;
+    AUTO_BUF tail = BUF_INIT;
+    struct jw j = JW_INIT(&head);
     jw_object(&j);
     jw_key_str(&j, "op", c->req.op ? c->req.op : "execute");
     jw_key_str(&j, "id", c->id);
     jw_key(&j, "code");
-    jw_strn(&j, c->req.code, c->req.code_len);
+    j = (struct jw){.to = &tail, .comma = true};
     jw_key_bool(&j, "silent", c->req.silent);
     jw_key_bool(&j, "store_history", !c->req.no_history);
     jw_key_bool(&j, "allow_stdin", c->req.allow_stdin || c->req.stdin_text);
@@ -710,9 +694,10 @@ static void send_code(struct cell *c) {
         jw_raw(&j, c->req.formats, strlen(c->req.formats));
     }
     if (c->req.extra)
-        buf_addf(&json, ",%s", c->req.extra);
+        buf_addf(&tail, ",%s", c->req.extra);
     jw_object_end(&j);
-    kernel_do(c->kernel, &json);
+    const struct kernel_text code = {c->req.code, 0, json_string_length(c->req.code)};
+    kernel_do_text(c->kernel, &head, &code, &tail);
 }
 
 /* What was printed since the last execution belongs to nobody else. */

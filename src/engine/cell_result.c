@@ -3,7 +3,6 @@
 
 #include "engine/live_state.h"
 
-#include <jansson.h>
 #include <string.h>
 
 static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
@@ -28,11 +27,7 @@ static void put_results(struct jw *j, const struct cell *c) {
     jw_array(j);
     for (unsigned i = 0; i < c->noutputs; i++) {
         const struct cell_output *o = &c->outputs[i];
-        jw_object(j);
-        jw_key(j, "data");
-        jw_raw(j, o->data, strlen(o->data));
-        jw_key(j, "metadata");
-        jw_raw(j, o->metadata, strlen(o->metadata));
+        jw_raw(j, o->shown.data, o->shown.len);
         jw_key_bool(j, "is_main_result", o->is_main);
         jw_object_end(j);
     }
@@ -46,11 +41,9 @@ static void put_text(struct jw *j, const struct cell *c) {
         if (c->outputs[i].is_main)
             last = &c->outputs[i];
     }
-    json_auto_t *data = last ? json_loads(last->data, 0, NULL) : NULL;
-    const json_t *text = json_object_get(data, "text/plain");
     jw_key(j, "text");
-    if (json_is_string(text))
-        jw_strn(j, json_string_value(text), json_string_length(text));
+    if (last && last->plain_len)
+        jw_raw(j, last->shown.data + last->plain_at, last->plain_len);
     else
         jw_null(j);
 }

@@ -452,7 +452,10 @@ int command_new(struct live *l, struct command_request *q, const struct command_
     struct command *c = make(l, q);
     c->cb = *cb;
     id_make("cmd_", c->id, sizeof c->id);
-    buf_add(&c->stdin_data, c->req.stdin_data, c->req.stdin_len);
+    if (c->req.stdin_len) /* it is not copied */
+        c->stdin_data = (struct buf){c->req.stdin_data, c->req.stdin_len, c->req.stdin_len + 1};
+    if (c->req.stdin_len)
+        c->req.stdin_data = NULL;
     c->stdin_closed = !c->req.stdin_open;
     *ret = c;
     process_start(&c->process, l);

@@ -8,7 +8,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/lent.h"
-#include "engine/sealed.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -20,32 +19,8 @@
 #define FAIL_MAX    3
 #define RETRY_NS    200000000u
 #define HUNG_UP_NS  2000000000u
-#define TIRED_NS    5000000u
-#define SAY_MAX     (20u << 20) /* bytes; see MAX_DATA in py/cell/channel.py */
-#define INLINE_MAX  (WIRE_MAX - 64)
-#define MAX_UNREAD  64 /* answers for a kernel that does not read */
 
 /* ---- the process ---- */
-
-void kernel_do(struct kernel *k, const struct buf *json) {
-    struct wire_out o;
-    struct err e;
-    wire_begin(&o, WIRE_K_DO);
-    if (json->len <= INLINE_MAX) {
-        wire_put_bytes(&o, json->data, json->len);
-        chan_send(k->process.ctl, &o);
-        return;
-    }
-    int fd;
-    if (lent_new(k, json->data, json->len, &fd, &e) < 0) {
-        log_error("kernel message error=%s", log_text(e.text));
-        kernel_kill(k);
-        return;
-    }
-    wire_put_bytes(&o, NULL, 0);
-    wire_put_fd(&o, fd);
-    chan_send(k->process.ctl, &o);
-}
 
 void kernel_set_up(struct kernel *k, const char *id) {
     AUTO_BUF json = BUF_INIT;
@@ -192,28 +167,8 @@ void kernel_hold(struct kernel *k, bool hold) {
     output_hold(&k->out[1], hold);
     if (ctl && hold)
         chan_pause(ctl);
-    else if (ctl && ctl->paused && !k->rest.place)
+    else if (ctl && ctl->paused && !k->rest.place && !k->hearing)
         chan_resume(ctl);
-}
-
-static unsigned count_resting(const struct engine *g) {
-    unsigned n = 0;
-    for (const struct live *l = g->lives; l; l = l->next) {
-        for (const struct kernel *k = l->kernels; k; k = k->next)
-            n += k->rest.place != 0;
-    }
-    return n;
-}
-
-/* SECURITY: to hear a large message takes us longer than it takes to say. Whoever does that waits
- * as long before the next one, so that others have their turns: the longer, the more do it. */
-static void rest_after(struct kernel *k, uint64_t began_ns) {
-    uint64_t now = now_ns(), took = now - began_ns;
-    if (took < TIRED_NS || !k->process.ctl || k->state == KERNEL_ENDING)
-        return;
-    chan_pause(k->process.ctl);
-    unsigned others = count_resting(k->live->engine);
-    loop_timer(k->live->engine->loop, &k->rest, now + took * (1 + others));
 }
 
 static void on_rested(struct timer *t) {
@@ -235,8 +190,7 @@ void kernel_kill(struct kernel *k) {
     process_kill(&k->process);
 }
 
-/* Nothing that it says counts any more. */
-static void give_up(struct kernel *k, const char *why) {
+void kernel_give_up(struct kernel *k, const char *why) {
     k->broken = why;
     kernel_kill(k);
 }
@@ -247,75 +201,6 @@ static const char hung_up[] = "it closed its connection to cloche";
 static void on_hung_up(void *owner) {
     struct kernel *k = owner;
     loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
-}
-
-/* ---- what it says ---- */
-
-/* The text of a K_SAY, from a hostile process. 0 and *ret, or -1. */
-static int read_say(struct kernel *k, struct wire_in *in, struct buf *ret) {
-    size_t len;
-    const uint8_t *data = wire_get_bytes(in, &len);
-    if (in->bad)
-        return -1;
-    if (len > 0) {
-        buf_add(ret, data, len);
-        return 0;
-    }
-    int fd = wire_take_fd(in), rc = sealed_read(fd, SAY_MAX, ret);
-    chan_leave(k->process.ctl, &fd, 1);
-    return rc;
-}
-
-/* SECURITY: whoever wants answers reads them: they would pile up here. (Questions that wait for the
- * end of a cell are none, and have a limit of their own.) */
-static void answer(struct kernel *k, const struct buf *json) {
-    if (k->process.ctl->queued == 0)
-        k->unread = 0;
-    if (++k->unread > MAX_UNREAD)
-        give_up(k, "it does not listen to cloche");
-    else
-        kernel_do(k, json);
-}
-
-/* It waits until we have heard it, so that what it prints next comes after it. */
-static void let_go_on(struct kernel *k, json_int_t number) {
-    AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"op\":\"go\",\"go\":%lld}", (long long)number);
-    answer(k, &json);
-}
-
-static void heard(struct kernel *k, json_t *message) {
-    const json_t *go = json_object_get(message, "go");
-    const char *kind = json_string_value(json_object_get(message, "ev"));
-    const char *id = json_string_value(json_object_get(message, "id"));
-    if (kind && strcmp(kind, "reply") == 0) {
-        kernel_replied(k, message);
-        lent_back(k);
-    } else if (kind && id && k->running && strcmp(id, k->running->id) == 0) {
-        cell_event(k->running, kind, message);
-    }
-    if (json_is_integer(go))
-        let_go_on(k, json_integer_value(go));
-}
-
-static void on_frame(void *owner, struct wire_in *in) {
-    struct kernel *k = owner;
-    AUTO_BUF text = BUF_INIT;
-    json_t *message = NULL;
-    uint64_t began = now_ns();
-    struct err e;
-    if (k->state == KERNEL_ENDING)
-        return;
-    if (in->type != WIRE_K_SAY || read_say(k, in, &text) < 0 ||
-        json_read(text.data, text.len, JSON_DEPTH_MAX, &message, &e) < 0) {
-        give_up(k, "it said something to cloche that no kernel says");
-        return;
-    }
-    kernel_catch_up(k); /* printed before it was said */
-    if (k->state != KERNEL_ENDING)
-        heard(k, message);
-    json_decref(message);
-    rest_after(k, began);
 }
 
 /* ---- its end, and the next process ---- */
@@ -341,6 +226,8 @@ static void forget(struct kernel *k, const struct err *why) {
     }
     loop_timer_stop(l->engine->loop, &k->retry);
     loop_timer_stop(l->engine->loop, &k->rest);
+    kernel_untell(k);
+    kernel_unhear(k);
     output_end(&k->out[0]); /* before they are closed: the warden may hold them, too */
     output_end(&k->out[1]);
     process_done(&k->process);
@@ -380,7 +267,7 @@ static void on_retry(struct timer *t) {
     if (k->process.state == PROCESS_NONE)
         start(k);
     else if (k->process.ctl->gone && k->state != KERNEL_ENDING)
-        give_up(k, hung_up);
+        kernel_give_up(k, hung_up);
 }
 
 static void on_end(void *owner, int status, const char *why) {
@@ -390,6 +277,8 @@ static void on_end(void *owner, int status, const char *why) {
              why ? why : "");
     loop_timer_stop(k->live->engine->loop, &k->retry);
     loop_timer_stop(k->live->engine->loop, &k->rest);
+    kernel_untell(k);
+    kernel_unhear(k);
     k->is_fresh = true;
     k->begun = false;
     k->restarts++;
@@ -428,7 +317,7 @@ static void on_go_later(struct deferred *d) {
 
 static const struct process_kind kind = {.on_ready = on_ready,
                                          .on_resumed = on_resumed,
-                                         .on_frame = on_frame,
+                                         .on_frame = kernel_on_frame,
                                          .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
                                          .on_end = on_end};
@@ -574,22 +463,33 @@ void kernel_unwait(struct live *l, const void *arg) {
     }
 }
 
-int kernel_stdin(struct kernel *k, const char *value, struct err *e) {
+int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e) {
     struct cell *c = k->running;
     if (!c || !c->waits_for_input)
         return err_user(e, "not_waiting", "no input() waits in this kernel");
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "op", "input");
-    jw_key_str(&j, "id", c->id);
-    if (value)
-        jw_key_str(&j, "value", value);
-    else
-        jw_key_bool(&j, "eof", true);
-    jw_object_end(&j);
+    AUTO_BUF head = BUF_INIT;
+    AUTO_BUF tail = BUF_INIT;
     c->waits_for_input = false;
     live_changed(k->live);
-    answer(k, &json);
+    if (!kernel_may_answer(k))
+        return 0;
+    buf_addf(&head, "{\"op\":\"input\",\"id\":\"%s\",\"%s\":", c->id, text ? "value" : "eof");
+    buf_adds(&tail, text ? "}" : "true}");
+    if (text) {
+        kernel_do_text(k, &head, text, &tail);
+    } else {
+        buf_add(&head, tail.data, tail.len);
+        kernel_do(k, &head);
+    }
     return 0;
+}
+
+int kernel_stdin(struct kernel *k, struct json_t *value, struct err *e) {
+    json_auto_t *line = json_is_string(value) ? json_incref(value) : json_string("");
+    const struct kernel_text text = {line, 0, json_string_length(line)};
+    return kernel_input(k, &text, e);
+}
+
+int kernel_no_stdin(struct kernel *k, struct err *e) {
+    return kernel_input(k, NULL, e);
 }

@@ -4,9 +4,8 @@
 #include "engine/live_state.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "engine/said.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,8 @@ static void free_query(struct kernel_query *q) {
     free(q);
 }
 
-void kernel_replied(struct kernel *k, const json_t *message) {
-    const char *id = json_string_value(json_object_get(message, "id"));
+void kernel_replied(struct kernel *k, struct said *s) {
+    const char *id = said_str(s, "id");
     uint64_t number = id ? strtoull(id, NULL, 10) : 0;
     for (struct kernel_query **at = &k->queries; *at; at = &(*at)->next) {
         struct kernel_query *q = *at;
@@ -33,12 +32,10 @@ void kernel_replied(struct kernel *k, const json_t *message) {
         if (!fn)
             return;
         struct err e;
-        if (json_is_true(json_object_get(message, "ok"))) {
-            AUTO_FREE char *text =
-                json_dumps(json_object_get(message, "result"), JSON_COMPACT | JSON_ENCODE_ANY);
-            fn(arg, text ? text : "null", text ? strlen(text) : 4, NULL);
+        if (said_true(s, "ok")) {
+            fn(arg, s->text.data, s->text.len, NULL);
         } else {
-            const char *why = json_string_value(json_object_get(message, "error"));
+            const char *why = said_str(s, "error");
             err_user(&e, "kernel_failed", "%.300s", why ? why : "the kernel did not say why");
             fn(arg, NULL, 0, &e);
         }

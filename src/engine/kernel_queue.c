@@ -2,6 +2,7 @@
 
 #include "engine/live_state.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #define QUEUE_BYTES (64u << 20) /* of what waits in all kernels of a sandbox */
 
 static size_t size_of(const struct cell_request *q) {
-    return q->code_len + (q->stdin_text ? strlen(q->stdin_text) : 0) +
+    return json_string_length(q->code) + json_string_length(q->stdin_text) +
            (q->env ? strlen(q->env) : 0) + (q->extra ? strlen(q->extra) : 0);
 }
 

@@ -35,21 +35,25 @@ void lent_back(struct kernel *k) {
         lent_end(k);
 }
 
-int lent_new(struct kernel *k, const void *data, size_t len, int *ret_fd, struct err *e) {
+int lent_file(const void *data, size_t len, int *ret_fd, struct err *e) {
     AUTO_FD fd = memfd_create("do", MFD_CLOEXEC);
     if (fd < 0)
         return err_sys(e, "memfd_create");
     if (fd_write_all(fd, data, len, e) < 0)
         return -1;
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+int lent_add(struct kernel *k, int *fd, size_t len) {
     if (k->nlent == MAX_LENT)
         take_oldest_back(k);
     struct lent *it = xcalloc(1, sizeof *it), **end = &k->lent;
     while (*end)
         end = &(*end)->next;
-    *it = (struct lent){.fd = fd_take(&fd), .len = len};
+    *it = (struct lent){.fd = fd_take(fd), .len = len};
     *end = it;
     k->nlent++;
     k->live->sandbox->lent_bytes += len;
-    *ret_fd = it->fd;
-    return 0;
+    return it->fd;
 }

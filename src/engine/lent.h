@@ -16,8 +16,11 @@ struct lent {
     size_t len;
 };
 
-/* *ret_fd is borrowed, until the next call for this kernel. */
-int lent_new(struct kernel *k, const void *data, size_t len, int *ret_fd, struct err *e);
+/* Such a file; may be made beside the loop. */
+int lent_file(const void *data, size_t len, int *ret_fd, struct err *e);
+/* It is the kernel's to read from now on. Takes it, and returns what is borrowed until the next
+ * call for this kernel. */
+int lent_add(struct kernel *k, int *fd, size_t len);
 /* Those that are left, if the kernel has nothing to answer. */
 void lent_back(struct kernel *k);
 /* All of them: the kernel's process has ended. */

@@ -143,8 +143,9 @@ int kernel_delete(struct kernel *k, struct err *e);
 bool kernel_interrupt(struct kernel *k);
 /* A fresh process; what ran and what waited fails. */
 void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg);
-/* The answer to an input() that waits; NULL is the end of the file. Kind "not_waiting". */
-int kernel_stdin(struct kernel *k, const char *value, struct err *e);
+/* The answer to an input() that waits: a string, or the end of the file. Kind "not_waiting". */
+int kernel_stdin(struct kernel *k, struct json_t *value, struct err *e);
+int kernel_no_stdin(struct kernel *k, struct err *e);
 /* complete, inspect, variables, is_complete, history, comms: `members` is the inside of the
  * request's object ("" is none), the result a JSON text. Kinds "kernel_busy", "kernel_failed". */
 typedef void kernel_reply_fn(void *arg, const char *json, size_t len, const struct err *why);
@@ -157,13 +158,12 @@ void kernel_unwait(struct live *l, const void *arg);
 /* ---- executions in a kernel ---- */
 
 struct cell_request {
-    char *code; /* owned */
-    size_t code_len;
-    char *env, *formats; /* owned: JSON, or NULL */
-    char *stdin_text;    /* owned: lines for input(); or NULL */
-    const char *op;      /* a constant: another operation of the kernel's than execute; or NULL */
-    char *extra;         /* owned: more members of the kernel's request, as JSON; or NULL */
-    char *tag;           /* owned: what its owner knows it by, also in the next server; or NULL */
+    struct json_t *code;       /* owned: a string */
+    char *env, *formats;       /* owned: JSON, or NULL */
+    struct json_t *stdin_text; /* owned: a string, lines for input(); or NULL */
+    const char *op; /* a constant: another operation of the kernel's than execute; or NULL */
+    char *extra;    /* owned: more members of the kernel's request, as JSON; or NULL */
+    char *tag;      /* owned: what its owner knows it by, also in the next server; or NULL */
     bool allow_stdin, silent, no_history;
     struct config_limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
     bool own_bounds;             /* these were held against other maxima than the engine's */

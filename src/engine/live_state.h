@@ -137,14 +137,19 @@ struct kernel {
     struct kernel_wait *waits; /* for it to be ready */
     struct timer retry;        /* to start it, or to give up one that hung up */
     struct timer rest;         /* from hearing it */
+    struct hearing *hearing;   /* what it said is being read; or NULL */
+    struct telling *telling;   /* what is still to be said to it, first to last */
     struct deferred go_later, free_later;
 };
 
 void kernel_init(struct kernel *k, struct live *l);
 void kernel_begin_first(struct kernel *k);
 void kernel_ended_with(struct live *l, const struct err *why); /* all of them */
-/* Sends the object that `json` holds. */
-void kernel_do(struct kernel *k, const struct buf *json);
+/* Nothing that it says counts any more. */
+void kernel_give_up(struct kernel *k, const char *why);
+/* Answers its input(), NULL: nobody does. */
+struct kernel_text;
+int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e);
 /* Begins the next execution, if it can. */
 void kernel_go_on(struct kernel *k);
 /* Its process must go: what runs ends as killed. */
@@ -158,10 +163,29 @@ void kernel_set_up(struct kernel *k, const char *id);
 /* The one that ran is over; an interrupt was sent to it. */
 void kernel_ran(struct kernel *k, bool interrupted);
 
-/* ---- kernel_query.c ---- */
+/* ---- kernel_talk.c ---- */
 
 struct json_t;
-void kernel_replied(struct kernel *k, const struct json_t *message);
+struct said;
+struct kernel_text {
+    struct json_t *of; /* borrowed: a string, of which this part counts */
+    size_t from, len;
+};
+/* Sends the object that `json` holds. */
+void kernel_do(struct kernel *k, const struct buf *json);
+/* The same for one with a text in the middle, as a JSON string; may take what is in the buffers. */
+void kernel_do_text(struct kernel *k, struct buf *head, const struct kernel_text *text,
+                    struct buf *tail);
+/* False when it has had too many answers that it does not read, and is given up. */
+bool kernel_may_answer(struct kernel *k);
+void kernel_on_frame(void *owner, struct wire_in *in);
+/* Its process is over: what is on its way either way is nobody's. */
+void kernel_untell(struct kernel *k);
+void kernel_unhear(struct kernel *k);
+
+/* ---- kernel_query.c ---- */
+
+void kernel_replied(struct kernel *k, struct said *s);
 void kernel_fail_queries(struct kernel *k, const struct err *why);
 
 /* ---- kernel_queue.c ---- */
@@ -177,9 +201,9 @@ enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU, STOP_KERNEL };
 enum cell_status { CELL_OK, CELL_ERROR, CELL_TIMEOUT, CELL_MEMORY, CELL_KILLED, CELL_INTERRUPTED };
 
 struct cell_output {
-    char *data, *metadata; /* owned: JSON objects */
-    char *display_id;      /* owned, or NULL */
-    size_t size;           /* all of it */
+    struct buf shown;           /* {"data":…,"metadata":…, still open */
+    size_t plain_at, plain_len; /* see said.h */
+    char *display_id;           /* owned, or NULL */
     bool is_main;
 };
 
@@ -228,8 +252,8 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q);
 /* Its end was lost. */
 void cell_lost(struct cell *c);
 void cell_print(struct cell *c, int stream, const void *data, size_t len);
-/* An event of the kernel's, checked as little as JSON is. */
-void cell_event(struct cell *c, const char *name, struct json_t *message);
+/* An event of the kernel's; may take what is in it. */
+void cell_event(struct cell *c, const char *name, struct said *s);
 /* The process is dead. */
 void cell_killed(struct cell *c, int status, const char *why);
 /* It ends without a result. */

@@ -294,6 +294,30 @@ static void one_value_is_told_from_other_text(void **state) {
     assert_true(json_is_value(deep + 1, sizeof deep - 2));
 }
 
+static void a_member_is_found_without_reading_the_rest(void **state) {
+    (void)state;
+    static const char text[] = "{\"a\":{\"b\":1,\"}\":[\"\\\\\\\"\",2]},\"b\":\"x\\\"]\","
+                               "\"c\":[],\"d\":12}";
+    static const struct {
+        const char *name, *want;
+    } cases[] = {
+        {"a", "{\"b\":1,\"}\":[\"\\\\\\\"\",2]}"},
+        {"b", "\"x\\\"]\""},
+        {"c", "[]"},
+        {"d", "12"},
+        {"e", ""},
+        {"}", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct json_span found = json_member(text, sizeof text - 1, cases[i].name);
+        assert_int_equal(found.len, strlen(cases[i].want));
+        assert_memory_equal(found.at ? found.at : "", cases[i].want, found.len);
+    }
+    for (size_t len = 0; len < sizeof text - 1; len++) /* what is cut does no harm */
+        json_member(text, len, "d");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_escaped),
@@ -305,6 +329,7 @@ int main(void) {
         cmocka_unit_test(a_text_of_too_many_values_is_refused),
         cmocka_unit_test(an_error_is_one_clean_line),
         cmocka_unit_test(one_value_is_told_from_other_text),
+        cmocka_unit_test(a_member_is_found_without_reading_the_rest),
     };
     return cmocka_run_group_tests_name("base/json", tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+#pragma once
+/* The messages that come over a WebSocket, in their order: long ones are read beside the loop
+ * (crew.h), and those behind them wait. Embedded in the one who gets them. For api/ only. */
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct crew;
+struct mail;
+struct ws;
+
+struct inbox {
+    struct crew *crew; /* borrowed, as all of this */
+    struct ws *ws;
+    void *arg;
+    /* What is made of a message; may be called beside the loop, and touches nothing else. The bytes
+     * stay until it is dropped. */
+    void *(*read)(const void *data, size_t len, bool binary);
+    void (*take)(void *arg, void *message); /* in the loop */
+    void (*drop)(void *message);
+    /* its own */
+    struct mail *first;
+    bool is_held;
+};
+
+void inbox_add(struct inbox *b, const void *data, size_t len, bool binary);
+/* Whoever takes them has enough for now: instead of ws_hold. */
+void inbox_hold(struct inbox *b, bool hold);
+/* Nobody takes any more. */
+void inbox_done(struct inbox *b);
