@@ -1,0 +1,336 @@
+"""The longest turn of the server's loop that a request or a kernel may cause: for so long everybody
+else waits. What takes longer is done beside the loop, or in slices. Each row of the tables is
+something large that somebody may send; the processor time of the loop's turns is read from the
+server itself, so that a busy machine does not count."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import LiveService, cloche_bin
+from http_client import BOUNDARY, FORM, JSON, Reply, ask
+from live import Box, Client
+
+MB = 1 << 20
+IS_ASAN = "asan" in str(cloche_bin())
+LONGEST_S = 0.25 if IS_ASAN else 0.025  # a bound of cloche_loop_turn_cpu_seconds
+BUCKET = re.compile(r'^cloche_loop_turn_cpu_seconds_bucket\{le="([^"]+)"\} (\d+)$', re.MULTILINE)
+
+
+class Turns:
+    """The server's turns, counted by how long they took."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.before = self.counts()
+
+    def counts(self) -> dict[float, int]:
+        text = ask(self.port, "GET", "/metrics").body.decode()
+        return {float(bound): int(n) for bound, n in BUCKET.findall(text)}
+
+    def longest(self) -> float:
+        """The bound of the bucket that the longest turn since the beginning is in."""
+        after = self.counts()
+        new = {bound: n - self.before[bound] for bound, n in after.items()}
+        return min(bound for bound, n in new.items() if n == max(new.values()))
+
+
+@pytest.fixture
+def port(live_session: LiveService) -> Iterator[int]:
+    """One sandbox of somebody else lives through every row."""
+    port = live_session.port
+    with Client(port).box() as neighbour:
+        neighbour.run("mine = 1")
+        yield port
+        assert neighbour.text("mine") == "1"
+    live_session.check_health()
+    live_session.check_no_leak()
+
+
+def post(port: int, path: str, body: bytes, **headers: str) -> Reply:
+    return ask(port, "POST", path, body, JSON | headers)
+
+
+def execute(port: int, body: bytes, **headers: str) -> Reply:
+    return post(port, "/v1/execute", body, **headers)
+
+
+def fields(n: int) -> bytes:
+    return b",".join(b'"f%d":1' % i for i in range(n))
+
+
+def names(n: int) -> bytes:
+    return b"{" + b",".join(b'"N%d":"x"' % i for i in range(n)) + b"}"
+
+
+def upload(port: int, data: bytes) -> str:
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    form = head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
+    reply = ask(port, "POST", "/v1/files", form, FORM)
+    assert reply.status == 201, reply
+    return str(reply.json["file_id"])
+
+
+# ---------------------------------------------------------------------------- requests
+
+LONG = b"x" * (20 * MB)  # a tenth of a second and more for a parser
+PASS = b'"code":"pass"'
+
+
+def references(port: int) -> Reply:
+    """A hundred to one stored file; the disk has room for a few."""
+    file = upload(port, b"x" * (90 * MB))
+    wanted = [{"path": f"f{i}", "file_id": file} for i in range(100)]
+    body = {"code": "pass", "files": wanted, "limits": {"disk_mb": 400}}
+    reply = execute(port, json.dumps(body).encode())
+    assert ask(port, "DELETE", f"/v1/files/{file}").status == 204
+    return reply
+
+
+def given_back(port: int) -> Reply:
+    """Files that come and go unchanged are compared, one that changed is kept."""
+    content = base64.b64encode(b"x" * (20 * MB)).decode()
+    wanted = [{"path": f"f{i}", "content": content, "encoding": "base64"} for i in range(2)]
+    body = {"code": "open('f1', 'r+').write('y')", "files": wanted}
+    reply = execute(port, json.dumps(body).encode())
+    assert [file["path"] for file in reply.json["files"]] == ["f1"], reply.json
+    return reply
+
+
+def sparse(port: int) -> Reply:
+    code = "for i in range(100): open(f'f{i}', 'wb').truncate(60 << 20)"
+    reply = execute(port, json.dumps({"code": code}).encode())
+    assert reply.json["files_truncated"] and len(reply.json["files"]) == 1, reply.json
+    return reply
+
+
+def full(port: int) -> Reply:
+    code = "for i in range(3): open(f'f{i}', 'wb').write(b'x' * (20 << 20))"
+    reply = execute(port, json.dumps({"code": code, "timeout_ms": 10000}).encode())
+    assert len(reply.json["files"]) == 3 and not reply.json["files_truncated"], reply.json
+    return reply
+
+
+def many(port: int) -> Reply:
+    code = "for i in range(1000): open(f'f{i}', 'wb').write(b'x' * 60000)"
+    reply = execute(port, json.dumps({"code": code, "timeout_ms": 10000}).encode())
+    assert len(reply.json["files"]) == 1000, reply.json
+    return reply
+
+
+REQUESTS: dict[str, tuple[Callable[[int], Reply], int]] = {
+    "code of 20 MB": (lambda port: execute(port, b'{"code":"%s"}' % LONG), 413),
+    "code of 8 MB": (lambda port: execute(port, b'{"code":"#%s"}' % LONG[: 8 * MB]), 200),
+    "code of 500,000 lines": (
+        lambda port: execute(port, b'{"code":"%s"}' % (rb"import os\n" * 500_000)),
+        200,
+    ),
+    "stdin of 20 MB": (lambda port: execute(port, b'{%s,"stdin":"%s"}' % (PASS, LONG)), 200),
+    "an unknown field of 20 MB": (lambda port: execute(port, b'{%s,"x":"%s"}' % (PASS, LONG)), 200),
+    "20 MB of escapes": (
+        lambda port: execute(port, b'{%s,"x":"%s"}' % (PASS, rb"\u00e9" * (3 * MB))),
+        200,
+    ),
+    "20 MB that are no JSON": (lambda port: execute(port, b'{%s,"x":"%s}' % (PASS, LONG)), 422),
+    "20 MB that are not UTF-8": (
+        lambda port: execute(port, b'{%s,"x":"%s"}' % (PASS, b"\xff" * (20 * MB))),
+        400,
+    ),
+    "20 MB of another type": (
+        lambda port: execute(port, LONG, **{"Content-Type": "text/plain"}),
+        422,
+    ),
+    "20 MB with an idempotency key": (
+        lambda port: execute(port, b'{%s,"x":"%s"}' % (PASS, LONG), **{"Idempotency-Key": "turns"}),
+        200,
+    ),
+    "490,000 unknown fields": (
+        lambda port: execute(port, b"{%s,%s}" % (PASS, fields(490_000))),
+        200,
+    ),
+    "490,000 fields that are refused": (
+        lambda port: post(port, "/v1/sandboxes", b"{%s}" % fields(490_000)),
+        422,
+    ),
+    "240,000 names in env": (
+        lambda port: execute(port, b'{%s,"env":%s}' % (PASS, names(240_000))),
+        422,
+    ),
+    "240,000 names in a sandbox's env": (
+        lambda port: post(port, "/v1/sandboxes", b'{"env":%s}' % names(240_000)),
+        422,
+    ),
+    "240,000 names in metadata": (
+        lambda port: post(port, "/v1/sandboxes", b'{"metadata":%s}' % names(240_000)),
+        422,
+    ),
+    "an argument of 20 MB": (
+        lambda port: execute(port, b'{%s,"args":["%s"]}' % (PASS, LONG)),
+        422,
+    ),
+    "a file of 20 MB in base64": (
+        lambda port: execute(
+            port,
+            b'{%s,"files":[{"path":"f","encoding":"base64","content":"%s"}]}'
+            % (PASS, base64.b64encode(LONG)),
+        ),
+        200,
+    ),
+    "a file of 20 MB as text": (
+        lambda port: execute(port, b'{%s,"files":[{"path":"f","content":"%s"}]}' % (PASS, LONG)),
+        200,
+    ),
+    "a batch of 10,000 broken items": (
+        lambda port: post(port, "/v1/execute/batch", b'{"items":[%s{}]}' % (b"{}," * 9_999)),
+        200,
+    ),
+    "a batch with code of 8 MB twice": (
+        lambda port: post(
+            port,
+            "/v1/execute/batch",
+            b'{"items":[%s]}' % b",".join([b'{"code":"#%s"}' % LONG[: 8 * MB]] * 2),
+        ),
+        200,
+    ),
+    "the specification": (lambda port: ask(port, "GET", "/openapi.json"), 200),
+    "a hundred references to a file of 90 MB": (references, 413),
+    "files that come back": (given_back, 200),
+    "a hundred sparse files of 60 MB": (sparse, 200),
+    "60 MB of files": (full, 200),
+    "a thousand files": (many, 200),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_request_takes_no_long_turn(port: int, name: str) -> None:
+    send, status = REQUESTS[name]
+    turns = Turns(port)
+    reply = send(port)
+    assert reply.status == status, (reply.status, reply.body[:500])
+    assert turns.longest() <= LONGEST_S
+
+
+# ------------------------------------------------------------------ live sandboxes: requests
+
+
+def tar_of(size: int) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
+        info = tarfile.TarInfo("f")
+        info.size = size
+        tar.addfile(info, io.BytesIO(bytes(size)))
+    return out.getvalue()
+
+
+def cell(box: Box, body: bytes, path: str = "/execute") -> Reply:
+    return post(box.port, box.path + path, body)
+
+
+BOXES: dict[str, tuple[Callable[[Box], Reply], int]] = {
+    "code of 20 MB": (lambda box: cell(box, b'{"code":"%s"}' % LONG), 413),
+    "code of 8 MB": (lambda box: cell(box, b'{"code":"#%s"}' % LONG[: 8 * MB]), 200),
+    "stdin of 20 MB": (lambda box: cell(box, b'{%s,"stdin":"%s"}' % (PASS, LONG)), 200),
+    "240,000 names in env": (
+        lambda box: cell(box, b'{%s,"env":%s}' % (PASS, names(240_000))),
+        422,
+    ),
+    "a command with stdin of 15 MB": (
+        lambda box: cell(box, b'{"cmd":"wc -c","stdin":"%s"}' % LONG[: 15 * MB], "/commands"),
+        200,
+    ),
+    "a command with 200,000 words": (
+        lambda box: cell(box, b'{"argv":[%s"x"]}' % (b'"x",' * 200_000), "/commands"),
+        422,
+    ),
+    "an upload of 20 MB": (
+        lambda box: ask(box.port, "PUT", box.path + "/files/f", LONG),
+        201,
+    ),
+    "an archive of 60 MB comes": (
+        lambda box: ask(box.port, "PUT", box.path + "/archive", tar_of(60 * MB)),
+        200,
+    ),
+    "an archive of 20 MB goes": (
+        lambda box: (
+            box.run("import os; open('f', 'wb').write(os.urandom(20 << 20))"),
+            ask(box.port, "GET", box.path + "/archive"),
+        )[1],
+        200,
+    ),
+    "20,000 variables": (
+        lambda box: (
+            box.run("globals().update({f'v{i}': i for i in range(20_000)}); None"),
+            box.ask("GET", "/variables"),
+        )[1],
+        200,
+    ),
+    "20,000 completions": (
+        lambda box: (
+            box.run("globals().update({f'v{i}': i for i in range(20_000)}); None"),
+            box.ask("POST", "/complete", {"code": "v"}),
+        )[1],
+        200,
+    ),
+}
+
+
+@pytest.fixture
+def box(port: int) -> Iterator[Box]:
+    with Client(port).box(limits={"disk_mb": 200}) as box:
+        yield box
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_a_request_to_a_sandbox_takes_no_long_turn(box: Box, name: str) -> None:
+    send, status = BOXES[name]
+    turns = Turns(box.port)
+    reply = send(box)
+    assert reply.status == status, (reply.status, reply.body[:500])
+    assert turns.longest() <= LONGEST_S
+
+
+# ----------------------------------------------------------------- live sandboxes: kernels
+
+KERNELS: dict[str, str] = {
+    "a display of 150,000 MIME types": (
+        "from IPython.display import display\n"
+        "display({f'x/{i}': '' for i in range(150_000)}, raw=True)"
+    ),
+    "a display of 4 MB": (
+        "from IPython.display import display\n" "display({'text/plain': 'x' * (4 << 20)}, raw=True)"
+    ),
+    "a display of 2 MB of escapes": (
+        "from IPython.display import display\n"
+        "display({'text/plain': '\\n' * (2 << 20)}, raw=True)"
+    ),
+    "a display of 190,000 values": (
+        "from IPython.display import display\n"
+        "display({'application/json': [0] * 190_000}, raw=True)"
+    ),
+    "a result of 2 MB": "'x' * (2 << 20)",
+    "2,000 displays": (
+        "from IPython.display import display\n"
+        "for i in range(2_000): display({'text/plain': 'x'}, raw=True)"
+    ),
+    "a traceback of 10 MB": "raise ValueError('x' * (10 << 20))",
+    "a prompt of 10 MB": "input('x' * (10 << 20))",
+    "printing 4 MB": "print('x' * (4 << 20))",
+    "comm buffers of 8 MB": (
+        "from comm import create_comm\n" "create_comm(target_name='x', buffers=[bytes(8 << 20)])"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_takes_no_long_turn(box: Box, name: str) -> None:
+    turns = Turns(box.port)
+    reply = cell(box, json.dumps({"code": KERNELS[name], "timeout_ms": 20_000}).encode())
+    assert reply.status == 200, (reply.status, reply.body[:500])
+    assert turns.longest() <= LONGEST_S
