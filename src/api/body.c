@@ -25,7 +25,8 @@ struct body {
     /* what the reader needs */
     const struct schema *schema;
     struct buf text;
-    char *type, *path; /* owned; `path` only when there is an Idempotency-Key */
+    struct http_count count; /* SECURITY: until it is freed, whoever sent it may have left */
+    char *type, *path;       /* owned; `path` only when there is an Idempotency-Key */
     /* what it made */
     json_t *json; /* NULL: `reply` says why */
     int status;
@@ -119,7 +120,9 @@ static bool free_slice(struct work *w) {
 /* ---- in the loop ---- */
 
 static void on_freed(struct work *w) {
-    free(w->arg);
+    struct body *b = w->arg;
+    http_uncount(&b->count);
+    free(b);
 }
 
 static void release(struct body *b) {
@@ -147,6 +150,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
                        .refs = 1,
                        .schema = c->route->doc.body,
                        .text = http_move_body(c->req),
+                       .count = http_move_count(c->req),
                        .reply = BUF_INIT,
                        .type = type ? xstrdup(type) : NULL};
     if (http_header(c->req, "Idempotency-Key"))

@@ -14,6 +14,7 @@ struct mail {
     struct work work;
     struct inbox *box; /* borrowed; NULL when nobody takes it */
     struct buf data;
+    struct http_count count; /* it may outlive its socket */
     bool binary, is_read;
     void *(*read)(const void *data, size_t len, bool binary);
     void (*drop)(void *message);
@@ -24,6 +25,7 @@ static void mail_free(struct mail *m) {
     if (m->message)
         m->drop(m->message);
     buf_done(&m->data);
+    http_uncount(&m->count);
     free(m);
 }
 
@@ -33,9 +35,8 @@ static bool mail_slice(struct work *w) {
     return false;
 }
 
-/* While one is being read, nothing more is taken from the socket, and it counts as a body does. */
+/* While one is being read, nothing more is taken from the socket. */
 static void heed(struct inbox *b) {
-    ws_keep(b->ws, b->first != NULL);
     ws_hold(b->ws, b->first || b->is_held);
 }
 
@@ -69,6 +70,7 @@ void inbox_add(struct inbox *b, const void *data, size_t len, bool binary) {
     struct mail *m = xmalloc(sizeof *m), **end = &b->first;
     *m = (struct mail){.box = b,
                        .data = BUF_INIT,
+                       .count = ws_move_count(b->ws),
                        .binary = binary,
                        .read = b->read,
                        .drop = b->drop,

@@ -80,6 +80,13 @@ struct http_take {
 void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
 struct buf http_move_body(struct http_req *r); /* the caller's: for longer */
+/* What it counts for (see http_take_body) counts on after its request, until http_uncount. */
+struct http_count {
+    struct http *http;
+    size_t bytes;
+};
+struct http_count http_move_count(struct http_req *r);
+void http_uncount(struct http_count *c);
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 

@@ -52,6 +52,18 @@ struct buf http_move_body(struct http_req *r) {
     return body;
 }
 
+struct http_count http_move_count(struct http_req *r) {
+    struct http_count c = {r->http, r->held};
+    r->held = 0;
+    return c;
+}
+
+void http_uncount(struct http_count *c) {
+    if (c->bytes)
+        c->http->bodies -= c->bytes;
+    c->bytes = 0;
+}
+
 static bool on_piece(void *arg, const struct form_part *p) {
     struct http_req *r = arg;
     if (!r->piece(r, p))

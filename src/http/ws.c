@@ -168,11 +168,6 @@ static void on_frame(wslay_event_context_ptr ctx,
     wslay_event_shutdown_read(ctx);
 }
 
-static void let_go(struct ws *w) {
-    w->coming = 0;
-    http_release(w->req);
-}
-
 static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
                        void *arg) {
     struct ws *w = arg;
@@ -183,8 +178,8 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
         w->o.on_text(w->o.arg, m->msg ? (const char *)m->msg : "", m->msg_length);
     else if (!w->closing && !w->over)
         w->o.on_binary(w->o.arg, m->msg ? (const void *)m->msg : "", m->msg_length);
-    if (!w->kept)
-        let_go(w);
+    w->coming = 0;
+    http_release(w->req);
 }
 
 /* ---- turns ---- */
@@ -377,10 +372,8 @@ void ws_hold(struct ws *w, bool hold) {
     soon(w);
 }
 
-void ws_keep(struct ws *w, bool keep) {
-    if (w->kept && !keep && !w->over)
-        let_go(w);
-    w->kept = keep;
+struct http_count ws_move_count(struct ws *w) {
+    return http_move_count(w->req);
 }
 
 void ws_drain(struct http *h) {

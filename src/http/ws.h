@@ -47,5 +47,5 @@ void ws_close(struct ws *w, enum ws_code code, const char *reason);
 size_t ws_backlog(const struct ws *w);
 /* Stop, or go on, reading what the peer sends. A little that was read already still comes. */
 void ws_hold(struct ws *w, bool hold);
-/* The message that just came is still somewhere: it counts as a body does until it is not. */
-void ws_keep(struct ws *w, bool keep);
+/* In on_text and on_binary: what the message counts for, as a body does. */
+struct http_count ws_move_count(struct ws *w);

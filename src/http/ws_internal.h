@@ -21,7 +21,6 @@ struct ws {
     unsigned pieces;      /* of the message that is coming */
     size_t coming;        /* its bytes, as far as they are known */
     bool held, high;      /* the owner is slow; the peer is */
-    bool kept;            /* see ws_keep */
     bool gone, malformed; /* the peer has left; what it sends is no WebSocket */
     bool closing, said, parting, over;
     enum ws_code code;  /* once it is closing */

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import LiveService, cloche_bin
-from http_client import BOUNDARY, FORM, JSON, Reply, ask
+from harness import LiveService, cloche_bin, eventually
+from http_client import BOUNDARY, FORM, JSON, Connection, Reply, Stream, ask
 from live import Box, Client
 
 MB = 1 << 20
@@ -334,3 +334,41 @@ def test_a_kernel_takes_no_long_turn(box: Box, name: str) -> None:
     reply = cell(box, json.dumps({"code": KERNELS[name], "timeout_ms": 20_000}).encode())
     assert reply.status == 200, (reply.status, reply.body[:500])
     assert turns.longest() <= LONGEST_S
+
+
+# ------------------------------------------------------------------- those who leave meanwhile
+
+
+def bodies(port: int) -> int:
+    text = ask(port, "GET", "/metrics").body.decode()
+    return int(float(re.findall(r"^cloche_bodies_bytes (\S+)$", text, re.MULTILINE)[0]))
+
+
+def test_bodies_count_until_they_are_freed(port: int) -> None:
+    body = b'{%s,"x":"%s"}' % (PASS, LONG)
+    for _ in range(4):
+        with Connection(port) as connection:
+            connection.send("POST", "/v1/execute", body, JSON)
+    eventually(lambda: bodies(port) == 0)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_client_leaves_while_its_files_are_copied(port: int, goes_on: bool) -> None:
+    code = "for i in range(3): open(f'f{i}', 'wb').write(b'x' * (20 << 20))\nprint('written')"
+    fields = {"code": code, "timeout_ms": 20_000}
+    if goes_on:
+        fields["on_disconnect"] = "continue"
+    with Stream(port, "POST", "/v1/execute/stream", fields) as stream:
+        run = stream.reply.header("x-execution-id")
+        assert next(stream.events()).data["data"] == "written\n"
+    reply = eventually(lambda: over(port, str(run)))
+    files = reply.json["result"]["files"] if goes_on else []
+    for file in files:
+        assert ask(port, "DELETE", f"/v1/files/{file['file_id']}").status == 204
+    assert len(files) == (3 if goes_on else 0)
+
+
+def over(port: int, run: str) -> Reply | None:
+    reply = ask(port, "GET", f"/v1/executions/{run}")
+    assert reply.status == 200, reply
+    return reply if reply.json["state"] == "done" else None
