@@ -229,8 +229,8 @@ void audit_write(struct audit *a, const struct audit_line *l) {
         jw_key_null(&j, "cpu_ms");
     jw_key(&j, "denied");
     jw_array(&j);
-    for (unsigned i = 0; l->receipt && i < l->receipt->ndenied; i++)
-        jw_str(&j, l->receipt->denied[i].op);
+    for (unsigned i = 0; i < l->denied->n; i++)
+        jw_str(&j, l->denied->all[i].op);
     jw_array_end(&j);
     jw_object_end(&j);
     buf_addc(&line, '\n');

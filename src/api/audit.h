@@ -28,6 +28,7 @@ struct audit_line {
     const char *execution, *request, *tenant, *key, *status, *profile;
     const struct audit_code *code;
     const struct run_receipt *receipt; /* NULL: a command's, which has none */
+    const struct denials *denied;
 };
 
 struct audit_options {

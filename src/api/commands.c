@@ -151,7 +151,8 @@ void command_over(void *arg, const struct live *l, const struct command *c) {
                                                 .key = q->key,
                                                 .code = &code,
                                                 .status = command_status(c),
-                                                .profile = live_profile(l)});
+                                                .profile = live_profile(l),
+                                                .denied = command_end(c).denied});
     audit_code_done(&code);
 }
 

@@ -259,7 +259,8 @@ static void account(struct exec *x, const char *failed) {
                                                 .code = &x->code,
                                                 .status = receipt.status,
                                                 .profile = receipt.profile,
-                                                .receipt = &receipt});
+                                                .receipt = &receipt,
+                                                .denied = receipt.denied});
 }
 
 static void end_record(struct exec *x, const struct err *why) {

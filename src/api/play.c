@@ -152,7 +152,8 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
                                                 .code = &x->code,
                                                 .status = t.status,
                                                 .profile = t.profile,
-                                                .receipt = &t});
+                                                .receipt = &t,
+                                                .denied = t.denied});
 }
 
 static void end_record(struct play *x, struct cell *c, const struct err *why) {

@@ -303,7 +303,6 @@ static void take_usage(struct cell *c) {
     struct live *l = c->kernel->live;
     struct knobs_usage u = group_usage(&c->kernel->process);
     uint64_t all = knobs_memory_peak(l->sandbox->knobs);
-    uint64_t no_route = sandbox_no_route(l->sandbox);
     c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
     l->cpu_told_us += c->cpu_us;
     c->memory_peak = u.memory_peak;
@@ -315,14 +314,7 @@ static void take_usage(struct cell *c) {
         c->limit = LIMIT_PIDS;
     else if (c->limit == LIMIT_NONE && sandbox_is_full(l->sandbox))
         c->limit = LIMIT_DISK;
-    if (no_route > c->no_route_base) {
-        char detail[120];
-        snprintf(detail, sizeof detail,
-                 "%llu attempt%s to reach an address outside the sandbox; it has no network",
-                 (unsigned long long)(no_route - c->no_route_base),
-                 no_route - c->no_route_base == 1 ? "" : "s");
-        cell_denied(c, "connect to the network", detail, "network:none");
-    }
+    attempts_end(&c->attempts, l, &c->denied);
 }
 
 static void put_file(struct jw *j, const struct change *f) {
@@ -487,15 +479,6 @@ void cell_killed(struct cell *c, int status, const char *why) {
     jw_object_end(&j);
     set_error(c, &json);
     finish(c);
-}
-
-void cell_denied(struct cell *c, const char *op, const char *detail, const char *rule) {
-    if (c->ndenied == MAX_DENIED)
-        return;
-    struct denial *d = &c->denied[c->ndenied++];
-    snprintf(d->op, sizeof d->op, "%s", op);
-    snprintf(d->detail, sizeof d->detail, "%s", detail);
-    snprintf(d->rule, sizeof d->rule, "%s", rule);
 }
 
 void cell_limit(struct cell *c, enum limit_kind kind) {
@@ -726,7 +709,7 @@ void cell_begin(struct cell *c) {
     c->execution_count = k->execution_count + 1;
     c->changed_since_ns = file_stamp_ns();
     c->cpu_base_us = group_cpu_us(&k->process);
-    c->no_route_base = sandbox_no_route(l->sandbox);
+    attempts_begin(&c->attempts, l);
     group_usage(&k->process); /* what happened before is not ours */
     c->started_ns = now_ns();
     l->executions++;

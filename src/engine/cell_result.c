@@ -18,8 +18,7 @@ struct run_receipt cell_receipt(const struct cell *c) {
                                 .wall_ms = ms_between(c->started_ns, c->ended_ns),
                                 .queue_ms = ms_between(c->born_ns, c->started_ns),
                                 .cpu_ms = (double)c->cpu_us / 1e3,
-                                .denied = c->denied,
-                                .ndenied = c->ndenied};
+                                .denied = &c->denied};
 }
 
 static void put_results(struct jw *j, const struct cell *c) {

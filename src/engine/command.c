@@ -195,6 +195,7 @@ static void on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
     c->started_ns = now_ns();
+    attempts_begin(&c->attempts, c->live);
     watch_output(c, 1, c->process.fds[2]);
     if (!c->req.rows) {
         watch_output(c, 0, c->process.fds[1]);
@@ -299,6 +300,7 @@ static void tidy(struct live *l) {
 static void over(struct command *c, enum command_status status) {
     c->ended_ns = now_ns();
     c->status = status;
+    attempts_end(&c->attempts, c->live, &c->denied);
     c->stdin_closed = true;
     loop_timer_stop(loop_of(c), &c->timer);
     fd_close(&c->terminal);
@@ -346,11 +348,17 @@ static void on_end(void *owner, int status, const char *why) {
     over(c, c->called_off ? COMMAND_TIMEOUT : how);
 }
 
+static struct denials *denied(void *owner) {
+    struct command *c = owner;
+    return &c->denied;
+}
+
 static const struct process_kind kind = {.on_ready = on_ready,
                                          .on_resumed = on_resumed,
                                          .on_frame = on_frame,
                                          .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
+                                         .denied = denied,
                                          .on_end = on_end};
 
 static void on_timer(struct timer *t) {
@@ -509,6 +517,7 @@ struct command_end command_end(const struct command *c) {
         .kept = {&c->out[0].kept, &c->out[1].kept},
         .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
         .timed_out = c->status == COMMAND_TIMEOUT,
+        .denied = &c->denied,
         .exit_code = c->exit_code,
         .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
 }
@@ -553,6 +562,7 @@ void command_json(const struct command *c, bool with_output, struct buf *to) {
     jw_key_uint(&j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
     jw_key_bool(&j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
     jw_key_bool(&j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
+    denials_put(&c->denied, &j);
     jw_key_str(&j, "problem", c->why[0] ? c->why : NULL);
     jw_object_end(&j);
 }

@@ -5,6 +5,7 @@
  * A caller makes a struct run_request, hands it to run_new with its callbacks, and gets on_output
  * as the program writes and on_done exactly once. run_cancel may come any time before that. */
 
+#include "engine/denials.h"
 #include "engine/knobs.h"
 #include "engine/queue.h"
 #include "engine/state.h"
@@ -166,12 +167,6 @@ struct result_options {
 void run_result_json(const struct run *r, const struct result_options *o, struct buf *to);
 const char *run_id(const struct run *r);
 
-/* What the sandbox refused. */
-struct denial {
-    char op[100], detail[200], rule[64];
-};
-#define MAX_DENIED 16
-
 /* The result in short, for counters and logs; lives as long as the run. */
 struct run_receipt {
     const char *status, *profile;
@@ -179,8 +174,7 @@ struct run_receipt {
     uint64_t memory_peak;
     uint32_t timeout_ms; /* what it had */
     const char *refused; /* why the policy did not let it begin, or NULL */
-    const struct denial *denied;
-    unsigned ndenied;
+    const struct denials *denied;
 };
 struct run_receipt run_receipt(const struct run *r);
 /* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. */

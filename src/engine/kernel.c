@@ -315,11 +315,17 @@ static void on_go_later(struct deferred *d) {
     kernel_go_on(d->arg);
 }
 
+static struct denials *denied(void *owner) {
+    const struct kernel *k = owner;
+    return k->running ? &k->running->denied : NULL;
+}
+
 static const struct process_kind kind = {.on_ready = on_ready,
                                          .on_resumed = on_resumed,
                                          .on_frame = kernel_on_frame,
                                          .on_hung_up = on_hung_up,
                                          .on_dying = on_dying,
+                                         .denied = denied,
                                          .on_end = on_end};
 
 void kernel_init(struct kernel *k, struct live *l) {

@@ -302,13 +302,8 @@ static void answer(void *owner, enum asked what, struct wire_in *in) {
     (void)owner, (void)what, (void)in; /* every question of ours has its own answer */
 }
 
-/* It is not told which process was refused something: whatever runs hears of it. */
-static void denied(void *owner, const char *op, const char *detail, const char *rule) {
-    const struct live *l = owner;
-    for (struct kernel *k = l->kernels; k; k = k->next) {
-        if (k->running)
-            cell_denied(k->running, op, detail, rule);
-    }
+static struct denials *denied(void *owner, uint32_t process) {
+    return processes_denied(owner, process);
 }
 
 /* Without control groups: init has ended all that is in the sandbox. */

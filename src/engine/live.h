@@ -247,6 +247,7 @@ struct command_end {
     bool truncated[2], timed_out;
     int exit_code;
     uint64_t duration_ms;
+    const struct denials *denied;
 };
 struct command_end command_end(const struct command *c);
 /* What of it is kept: of stdout, or of the terminal. */

@@ -69,7 +69,6 @@ static void put_cell(struct jw *j, const struct cell *c) {
     jw_key_uint(j, "stop", c->stop);
     jw_key_uint(j, "count", c->execution_count);
     jw_key_uint(j, "cpu_base_us", c->cpu_base_us);
-    jw_key_uint(j, "no_route_base", c->no_route_base);
     jw_key_uint(j, "changed_since_ns", c->changed_since_ns);
     jw_key_bool(j, "silent", c->req.silent);
     jw_key_bool(j, "no_history", c->req.no_history);
@@ -245,7 +244,6 @@ static void take_cell(struct kernel *k, const json_t *o) {
     c->stop = (enum cell_stop)number_of(o, "stop");
     c->execution_count = number_of(o, "count");
     c->cpu_base_us = number_of(o, "cpu_base_us");
-    c->no_route_base = number_of(o, "no_route_base");
     c->changed_since_ns = number_of(o, "changed_since_ns");
     c->kernel_restarted = truth_of(o, "restarted");
     c->waits_for_input = truth_of(o, "waits_for_input");

@@ -8,6 +8,18 @@
 #include "engine/sandbox.h"
 #include "engine/stage.h"
 
+/* ---- attempts.c: to reach a network ---- */
+
+struct attempts {
+    uint64_t base; /* those of the sandbox before */
+    uint64_t turn; /* its number among those that began in this sandbox; 0: it began under an
+                      earlier server */
+    bool alone;    /* nobody else ran then */
+};
+/* A cell or a command begins, and is over. */
+void attempts_begin(struct attempts *a, struct live *l);
+void attempts_end(const struct attempts *a, const struct live *l, struct denials *to);
+
 /* ---- process.c: what a kernel or a command stands on ---- */
 
 enum process_state {
@@ -24,6 +36,8 @@ struct process_kind {
     void (*on_frame)(void *owner, struct wire_in *in);
     void (*on_hung_up)(void *owner); /* it closed its control socket; or NULL */
     void (*on_dying)(void *owner);   /* it is dead: what do its descriptors hold? or NULL */
+    /* Where to note what it was refused; NULL: nobody is told. */
+    struct denials *(*denied)(void *owner);
     /* Once, after that. `why` when it could not be made; else the wait status. */
     void (*on_end)(void *owner, int status, const char *why);
 };
@@ -65,6 +79,8 @@ void processes_failed(struct live *l, uint32_t number, const char *why);
 void processes_exited(struct live *l, uint32_t number, int status);
 void processes_frame(struct live *l, struct wire_in *in);
 void processes_hung_up(struct live *l);
+/* Where to note what the process was refused, or NULL. */
+struct denials *processes_denied(struct live *l, uint32_t number);
 void processes_first_here(struct live *l);
 /* All that an earlier server had are here: the others are dead. */
 void processes_all_here(struct live *l);
@@ -223,7 +239,7 @@ struct cell {
     struct timer timer, cpu_timer;
     uint64_t left_ns; /* of its time, while it is paused */
     uint64_t born_ns, started_ns, ended_ns;
-    uint64_t cpu_base_us, cpu_us, memory_peak, no_route_base, changed_since_ns;
+    uint64_t cpu_base_us, cpu_us, memory_peak, changed_since_ns;
     size_t stdin_at;
     struct buf text[2]; /* what is kept of stdout and stderr, at the end */
     uint64_t total[2];
@@ -239,8 +255,8 @@ struct cell {
     uint64_t execution_count;
     int exit_code, signal; /* -1 when there is none */
     enum limit_kind limit;
-    struct denial denied[MAX_DENIED];
-    unsigned ndenied;
+    struct denials denied;
+    struct attempts attempts;
     struct deferred free_later;
 };
 
@@ -258,7 +274,6 @@ void cell_event(struct cell *c, const char *name, struct said *s);
 void cell_killed(struct cell *c, int status, const char *why);
 /* It ends without a result. */
 void cell_fail(struct cell *c, const struct err *why);
-void cell_denied(struct cell *c, const char *op, const char *detail, const char *rule);
 void cell_limit(struct cell *c, enum limit_kind kind);
 void cell_stop(struct cell *c, enum cell_stop why);
 void cell_pause(struct cell *c, bool pause);
@@ -294,6 +309,8 @@ struct command {
     int exit_code, signal; /* -1: none */
     uint64_t kills;        /* in its sandbox for want of memory, before it began */
     char why[200];         /* it could not be started, or was killed */
+    struct denials denied;
+    struct attempts attempts;
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);
@@ -333,6 +350,7 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak;
+    uint64_t turns;       /* cells and commands that began; see attempts.c */
     uint64_t cpu_told_us; /* see bill.c */
     struct timer bill_timer;
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */

@@ -242,6 +242,11 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     }
 }
 
+struct denials *processes_denied(struct live *l, uint32_t number) {
+    const struct process *p = find(l, number);
+    return p && p->kind->denied ? p->kind->denied(p->owner) : NULL;
+}
+
 void processes_failed(struct live *l, uint32_t number, const char *why) {
     struct process *p = find(l, number);
     if (p && p->state == PROCESS_ASKED)

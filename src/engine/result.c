@@ -149,8 +149,7 @@ struct run_receipt run_receipt(const struct run *r) {
         .memory_peak = r->usage.memory_peak,
         .timeout_ms = r->req.limits.timeout_ms,
         .refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL,
-        .denied = r->denied,
-        .ndenied = r->ndenied};
+        .denied = &r->denied};
 }
 
 const struct buf *run_returned(const struct run *r) {
@@ -159,16 +158,7 @@ const struct buf *run_returned(const struct run *r) {
 
 void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
                  uint64_t output_bytes) {
-    jw_key(j, "denied");
-    jw_array(j);
-    for (unsigned i = 0; i < t->ndenied; i++) {
-        jw_object(j);
-        jw_key_str(j, "op", t->denied[i].op);
-        jw_key_str(j, "detail", t->denied[i].detail);
-        jw_key_str(j, "rule", t->denied[i].rule);
-        jw_object_end(j);
-    }
-    jw_array_end(j);
+    denials_put(t->denied, j);
     jw_key(j, "usage");
     jw_object(j);
     jw_key_real(j, "wall_ms", t->wall_ms);

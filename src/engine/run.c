@@ -355,7 +355,7 @@ static void frame(void *owner, struct wire_in *in) {
             r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
     }
     if (d.how == DONE_REFUSED)
-        run_denied(r, "program", d.value, "policy restricted");
+        denials_add(&r->denied, "program", d.value, "policy restricted");
     ended(r, END_DONE);
     run_collect(r);
 }
@@ -381,17 +381,10 @@ static void exited(void *owner, uint32_t number, int status) {
     run_collect(r);
 }
 
-void run_denied(struct run *r, const char *op, const char *detail, const char *rule) {
-    if (r->ndenied == MAX_DENIED)
-        return;
-    struct denial *d = &r->denied[r->ndenied++];
-    snprintf(d->op, sizeof d->op, "%s", op);
-    snprintf(d->detail, sizeof d->detail, "%s", detail);
-    snprintf(d->rule, sizeof d->rule, "%s", rule);
-}
-
-static void denied(void *owner, const char *op, const char *detail, const char *rule) {
-    run_denied(owner, op, detail, rule);
+static struct denials *denied(void *owner, uint32_t process) {
+    struct run *r = owner;
+    (void)process;
+    return &r->denied;
 }
 
 static void limit(void *owner, enum limit_kind kind) {

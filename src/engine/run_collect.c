@@ -24,18 +24,6 @@
 #define MAX_FILES 1000
 #define MAX_DEPTH 32
 
-static void note_network(struct run *r) {
-    const struct sandbox *s = r->sandbox;
-    uint64_t n = sandbox_no_route(s);
-    if (n == 0)
-        return;
-    char detail[120];
-    snprintf(detail, sizeof detail,
-             "%llu attempt%s to reach an address outside the sandbox; it has no network",
-             (unsigned long long)n, n == 1 ? "" : "s");
-    run_denied(r, "connect to the network", detail, "network:none");
-}
-
 static enum limit_kind which_limit(const struct run *r) {
     if (r->end == END_TIMEOUT)
         return LIMIT_TIME;
@@ -84,7 +72,7 @@ void run_collect(struct run *r) {
     uint64_t said_us = r->said_cpu_us < wall_us ? r->said_cpu_us : wall_us;
     if (r->usage.cpu_us < said_us)
         r->usage.cpu_us = said_us;
-    note_network(r);
+    denials_add_network(&r->denied, sandbox_no_route(r->sandbox));
     r->limit = which_limit(r);
     if (!knobs_there(r->sandbox->knobs)) {
         wire_begin(&o, WIRE_I_USAGE);

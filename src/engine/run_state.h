@@ -64,8 +64,7 @@ struct run {
     struct knobs_usage usage;
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     enum limit_kind limit;
-    struct denial denied[MAX_DENIED];
-    unsigned ndenied;
+    struct denials denied;
     struct deferred free_later;
 };
 
@@ -77,7 +76,6 @@ void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);
 /* It ends without a result. */
 void run_fail(struct run *r, const struct err *why);
-void run_denied(struct run *r, const char *op, const char *detail, const char *rule);
 /* run_collect.c: what comes after it ended */
 void run_collect(struct run *r);
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);

@@ -143,8 +143,12 @@ static void on_req(struct chan *c, struct wire_in *in) {
         return;
     }
     if (in->type == WIRE_I_DENIED) {
+        uint32_t process = wire_get_u32(in);
         const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
-        who->kind->denied(who->owner, op, detail, wire_get_str(in, 100));
+        const char *rule = wire_get_str(in, 100);
+        struct denials *to = in->bad ? NULL : who->kind->denied(who->owner, process);
+        if (to)
+            denials_add(to, op, detail, rule);
     } else if (in->type == WIRE_I_LIMIT) {
         who->kind->limit(who->owner, (enum limit_kind)wire_get_u32(in));
     } else if (s->nasked) {

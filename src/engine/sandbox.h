@@ -29,7 +29,8 @@ struct guest_kind {
     void (*hung_up)(void *owner); /* it closed its control socket, or ended */
     /* From init. */
     void (*answer)(void *owner, enum asked what, struct wire_in *in);
-    void (*denied)(void *owner, const char *op, const char *detail, const char *rule);
+    /* Where to note what this process was refused; NULL: nowhere. */
+    struct denials *(*denied)(void *owner, uint32_t process);
     void (*limit)(void *owner, enum limit_kind kind);
     /* From the warden. */
     void (*exited)(void *owner, uint32_t number, int status);

@@ -54,6 +54,7 @@
 #define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
 #define WINDOW_MS     100
 #define WORK_MS       25 /* of each window, for the calls of the sandbox */
+#define TOLD_MAX      32 /* refusals of one process in a second */
 
 struct box {
     struct init_plan plan;
@@ -157,23 +158,31 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
     return 0;
 }
 
-static void tell(struct box *b, const struct seccomp_refusal *r) {
+static void tell(struct box *b, uint32_t process, const struct seccomp_refusal *r) {
     struct wire_out o;
     struct err e;
     wire_begin(&o, WIRE_I_DENIED);
+    wire_put_u32(&o, process);
     wire_put_str(&o, r->op);
     wire_put_str(&o, r->detail);
     wire_put_str(&o, r->rule);
     wire_send(b->req, &o, &e); /* a full socket loses the note, not the answer */
 }
 
-/* A kernel that stays is told of again in a later cell. */
-static void forget(struct proc *from) {
-    time_t now = time(NULL);
-    if (now == from->noted_at)
-        return;
-    from->noted_at = now;
-    memset(from->noted, 0, sizeof from->noted);
+/* Whether the server is to hear of this refusal. In a one-shot sandbox each call is told once. In a
+ * live one the next cell may be refused the same again, and only the server knows when it begins: a
+ * number of refusals is told in each second, and the server leaves out what it has heard. */
+static bool is_news(struct proc *from, int nr, bool live) {
+    unsigned bit = (unsigned)nr % (8 * sizeof from->noted);
+    time_t now = live ? time(NULL) : 0;
+    if (live) {
+        from->told = now == from->told_at ? from->told + 1 : 1;
+        from->told_at = now;
+        return from->told <= TOLD_MAX;
+    }
+    bool told = from->noted[bit / 8] & 1 << bit % 8;
+    from->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
+    return !told;
 }
 
 /* Both know it before the call goes on. */
@@ -189,13 +198,8 @@ static void tell_of_use(struct box *b) {
 static int refuse(struct box *b, struct proc *from, int nr, const uint64_t args[6]) {
     struct seccomp_refusal scratch;
     const struct seccomp_refusal *r = seccomp_refusal(nr, args, &scratch);
-    unsigned bit = (unsigned)nr % (8 * sizeof from->noted);
-    if (b->plan.live)
-        forget(from);
-    if (!(from->noted[bit / 8] & 1 << bit % 8)) {
-        from->noted[bit / 8] |= (uint8_t)(1 << bit % 8);
-        tell(b, r); /* before the answer, so that the note is there when the program goes on */
-    }
+    if (is_news(from, nr, b->plan.live))
+        tell(b, from->number, r); /* before the answer: it is there when the program goes on */
     return r->errnum;
 }
 

@@ -18,7 +18,8 @@ struct proc {
     int pidfd;         /* -1: it has ended */
     int listener;      /* -1: nobody uses the filter any more */
     uint8_t noted[64]; /* bit set of system calls already told, by number */
-    time_t noted_at;   /* in a live sandbox: since when */
+    time_t told_at;    /* in a live sandbox: the last refusal, */
+    unsigned told;     /* and how many there were in that second */
 };
 
 struct procs {

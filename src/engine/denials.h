@@ -1,0 +1,23 @@
+#pragma once
+/* What the sandbox refused to a run, a cell or a command; each once, up to a number. */
+
+#include "base/json.h"
+
+#include <stdint.h>
+
+#define MAX_DENIED 16
+
+struct denial {
+    char op[100], detail[200], rule[64];
+};
+
+struct denials {
+    struct denial all[MAX_DENIED];
+    unsigned n;
+};
+
+void denials_add(struct denials *d, const char *op, const char *detail, const char *rule);
+/* So many attempts to reach an address that no route leads to; 0: none. */
+void denials_add_network(struct denials *d, uint64_t attempts);
+/* The member `denied` of an object that is open. */
+void denials_put(const struct denials *d, struct jw *j);
