@@ -35,6 +35,7 @@ struct http_options {
     uint32_t body_step_s; /* in each such step at least HTTP_SLOWEST bytes of a body must come */
     size_t bodies_max;    /* bytes of all bodies that are kept whole; see http_take_body */
 };
+#define HTTP_LISTENERS  16
 #define HTTP_SMALL_BODY (64u << 10)
 #define HTTP_SLOWEST    1024
 #define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */

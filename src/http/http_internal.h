@@ -23,7 +23,7 @@ struct http {
         struct http *http;
         struct acceptor acceptor;
         int fd; /* owned */
-    } listeners[16];
+    } listeners[HTTP_LISTENERS];
     unsigned nlisteners;
     unsigned nconns;
     struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */

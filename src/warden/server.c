@@ -230,7 +230,7 @@ int server_start(struct warden *w, struct err *e) {
     if (wire_pair(pair, e) < 0)
         return -1;
     const char *argv[] = {"cloche-server", NULL};
-    int fds[3 + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS] = {w->all_fd, w->listen_fd, pair[1]};
+    int fds[SPAWN_MAX_FDS] = {w->all_fd, w->listen_fd, pair[1]};
     for (unsigned i = 0; i < config_http_fds(&w->config); i++)
         fds[3 + i] = HTTP_FDS + (int)i;
     const struct spawn s = {.program = argv[0],

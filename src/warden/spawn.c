@@ -14,8 +14,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MAX_FDS 32
-
 static int drop(const struct service *id) {
     if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
@@ -25,12 +23,12 @@ static int drop(const struct service *id) {
 
 /* The program is open already: it may lie below a directory that only root can enter. */
 static _Noreturn void child(const struct spawn *s, int program, const struct service *id) {
-    int moved[MAX_FDS], exe = fcntl(program, F_DUPFD_CLOEXEC, 3 + 2 * MAX_FDS);
+    int moved[SPAWN_MAX_FDS], exe = fcntl(program, F_DUPFD_CLOEXEC, 3 + 2 * SPAWN_MAX_FDS);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (unsigned i = 0; i < s->nfds; i++)
-        moved[i] = fcntl(s->fds[i], F_DUPFD, 3 + MAX_FDS);
+        moved[i] = fcntl(s->fds[i], F_DUPFD, 3 + SPAWN_MAX_FDS);
     for (unsigned i = 0; i < s->nfds; i++) {
         if (moved[i] < 0 || dup2(moved[i], 3 + (int)i) < 0)
             _exit(126);
@@ -53,7 +51,10 @@ int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err 
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", w->config.libexec, s->program);
     AUTO_FD program = open(path, O_RDONLY | O_CLOEXEC);
-    if (s->nfds > MAX_FDS || program < 0 || access(path, X_OK) < 0)
+    if (s->nfds > SPAWN_MAX_FDS)
+        return err_set(e, E2BIG, "%s is handed %u descriptors, %d at most", path, s->nfds,
+                       SPAWN_MAX_FDS);
+    if (program < 0 || access(path, X_OK) < 0)
         return err_sys(e, "%s", path);
     struct service id = service_find();
     pid_t pid = fork();

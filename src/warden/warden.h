@@ -158,6 +158,7 @@ void slots_recheck(struct timer *t);
 void slots_spare(struct timer *t);
 
 /* spawn.c: the one place that forks. The descriptors become 3, 4, … of the new program. */
+#define SPAWN_MAX_FDS (3 + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS) /* as many as the server gets */
 struct spawn {
     const char *program; /* name in libexec */
     const char *const *argv;

@@ -852,6 +852,18 @@ def test_more_addresses(start_service: Callable[..., Service], tmp_path: Path) -
             assert b" 200 " in connection.recv(1000)
 
 
+def test_as_many_addresses_as_there_may_be(start_service: Callable[..., Service]) -> None:
+    service = start_service("--also-listen", ",".join(["0"] * 14))
+    ports = re.findall(r"http://127.0.0.1:(\d+)", service.text())
+    assert len(set(ports)) == 15
+    assert all(ask(int(port), "GET", "/health").status == 200 for port in ports)
+
+
+def test_too_many_addresses_are_an_error_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="more than 15 addresses to listen on"):
+        Service(tmp_path, "--also-listen", ",".join(["0"] * 15))
+
+
 def test_tenants_have_sessions_of_their_own(
     start_live: Callable[..., LiveService], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
