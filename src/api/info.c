@@ -126,18 +126,22 @@ void do_profiles(struct call *c) {
 static void put_pools(struct buf *to, const struct engine *g) {
     static const struct {
         const char *name, *help;
-    } what[] = {{"pool_ready", "Sandboxes that wait for a program."},
-                {"queue_length", "Programs that wait for a sandbox."},
-                {"profile_up", "1 when the profile can be used."}};
-    for (unsigned k = 0; k < 3; k++) {
+        bool live;
+    } what[] = {{"pool_ready", "Sandboxes that wait for a program.", false},
+                {"queue_length", "Programs that wait for a sandbox.", false},
+                {"profile_up", "1 when the profile can be used.", false},
+                {"live_queue_length", "Live sandboxes that wait for a place.", true}};
+    for (unsigned k = 0; k < sizeof what / sizeof *what; k++) {
         buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s gauge\n", what[k].name, what[k].help,
                  what[k].name);
         for (unsigned i = 0; i < g->config.nprofiles; i++) {
             const struct profile_pool *p = &g->pools[i];
-            if (p->config->removed || p->config->live)
+            const char *name = p->config->name;
+            if (p->config->removed || p->config->live != what[k].live)
                 continue;
-            unsigned v = k == 0 ? p->nready : k == 1 ? p->queue.n : p->state == PROFILE_READY;
-            buf_addf(to, "cloche_%s{profile=\"%s\"} %u\n", what[k].name, p->config->name, v);
+            unsigned v = k == 0 ? p->nready : k == 2 ? p->state == PROFILE_READY : p->queue.n;
+            buf_addf(to, "cloche_%s{profile=\"%.*s\"} %u\n", what[k].name,
+                     (int)strcspn(name, "+"), name, v);
         }
     }
 }

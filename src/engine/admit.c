@@ -133,17 +133,17 @@ const char *run_tenant(const struct run_request *q) {
     return q->tenant ? q->tenant : "";
 }
 
-/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
- * have to give way: queue.h says when. */
-static int find_place(struct profile_pool *p, const struct run_request *q, struct err *e) {
+int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
+                const char *tenant, struct err *e) {
     struct engine *g = p->engine;
-    bool memory = budget_lets(g, &q->limits, q->files_bytes);
+    bool memory = budget_lets(g, l, files_bytes);
     if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
         return 0;
     err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
-             "%u programs wait already for %s of profile %s", p->queue.n,
-             p->ready && !memory ? "memory for a sandbox" : "a sandbox", p->config->name);
-    struct queue_item *other = queue_surplus(&p->queue, run_tenant(q));
+             "%u requests wait already for %s of profile %.*s", p->queue.n,
+             p->ready && !memory ? "memory for a sandbox" : "a sandbox",
+             (int)strcspn(p->config->name, "+"), p->config->name); /* without "+live" */
+    struct queue_item *other = queue_surplus(&p->queue, tenant);
     if (!other)
         return -1;
     struct guest *who = other->owner;
@@ -162,5 +162,5 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
         return -1;
-    return find_place(*ret, q, e);
+    return admit_place(*ret, &q->limits, q->files_bytes, run_tenant(q), e);
 }

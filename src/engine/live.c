@@ -428,16 +428,6 @@ static int check_quota(struct engine *g, const struct live_request *q, struct er
     return 0;
 }
 
-static int find_place(struct profile_pool *p, const struct live_request *q, uint64_t files_bytes,
-                      struct err *e) {
-    const struct engine *g = p->engine;
-    bool memory = budget_lets(p->engine, &q->limits, files_bytes);
-    if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
-        return 0;
-    return err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
-                    "%u live sandboxes wait already for a place", p->queue.n);
-}
-
 static int admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                  uint64_t *ret_files, struct err *e) {
     if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 || settle_time(g, q, e) < 0 ||
@@ -445,7 +435,7 @@ static int admit(struct engine *g, struct live_request *q, struct profile_pool *
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
         return -1;
-    return find_place(*ret, q, *ret_files, e);
+    return admit_place(*ret, &q->limits, *ret_files, q->tenant, e);
 }
 
 static struct live *make(struct engine *g) {

@@ -107,6 +107,11 @@ int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool
 int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
                   struct config_limits *l, struct err *e);
 
+/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
+ * have to give way: queue.h says when. */
+int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
+                const char *tenant, struct err *e);
+
 /* result.c: `denied` and `usage`, into an object that is open. */
 struct jw;
 void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,

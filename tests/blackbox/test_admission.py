@@ -144,6 +144,33 @@ def test_a_full_queue_is_shared(tenants: Callable[..., Tenants]) -> None:
             assert raw.reply().json["status"] == "ok"
 
 
+def test_a_full_queue_for_live_sandboxes_is_shared(tenants: Callable[..., Tenants]) -> None:
+    service = tenants(*ONE, "--live", "on", "--queue-max", "4")
+
+    def create(name: str) -> Raw:
+        header = f"Authorization: Bearer {service.keys[name]}"
+        return Raw(service).send(post("/v1/sandboxes", {"profile": "base"}, header))
+
+    with service.send("alice", HOLD, "/v1/execute/stream") as runs:
+        runs.until(b"up")
+        alices = []
+        for n in range(4):
+            alices.append(create("alice"))
+            assert eventually(lambda: service.metric("live_queue_length") == n + 1)
+        with create("alice") as late:
+            assert refused(late.reply()) == "503 queue_full"
+        bobs = []
+        for _ in range(2):
+            bobs.append(create("bob"))
+            with alices.pop() as newest:
+                assert refused(newest.reply()) == "503 queue_full"
+        with create("bob") as late:
+            assert refused(late.reply()) == "503 queue_full"
+        for raw in (*alices, *bobs):
+            raw.reset()
+        assert eventually(lambda: service.metric("live_queue_length") == 0)
+
+
 def test_profiles_take_turns(start_engine: Callable[..., Engine], tmp_path: Path) -> None:
     settings = {"max_sandboxes": 1, "queue_ms": 600000}
     engine = start_engine("--config", write_config(tmp_path, PROFILES, **settings))
