@@ -191,6 +191,7 @@ static enum MHD_Result before_body(struct http_req *r) {
     if (r->response && has_body(r) && !http_body_drains(r))
         return http_queue(r);
     loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.body_step_s * SECOND);
+    http_conn_ack(r->conn);
     return MHD_YES;
 }
 
@@ -238,6 +239,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return MHD_NO;
     if (*len) {
         http_body_data(r, data, *len);
+        http_conn_ack(r->conn);
         *len = 0;
         return r->closing && r->thrown ? MHD_NO : MHD_YES;
     }

@@ -38,12 +38,14 @@ struct http_conn {
     struct MHD_Connection *mhd; /* borrowed */
     int fd;                     /* borrowed */
     bool is_unix;
-    bool half;                /* the client sends no more */
-    struct watch watch;       /* for that, and for its leaving */
-    struct timer probe;       /* then: whether it is still there */
-    struct timer timer;       /* until the next request's headers, or the next step of a body */
-    struct framing framing;   /* of what the library has read */
-    uint64_t requests;        /* how many of them have begun */
+    bool half;              /* the client sends no more */
+    struct watch watch;     /* for that, and for its leaving */
+    struct timer probe;     /* then: whether it is still there */
+    struct timer timer;     /* until the next request's headers, or the next step of a body */
+    struct framing framing; /* of what the library has read */
+    uint64_t requests;      /* how many of them have begun */
+    struct deferred ack;    /* of what has come of a body that is not whole */
+    struct deferred free_later;
     struct http_req *req;     /* borrowed: the one at hand */
     struct http_req *pending; /* owned: its line was read, its headers may never be */
 };
@@ -104,6 +106,8 @@ void http_wake(struct http_req *r);
 void http_sleep(struct http_req *r);
 void http_cut(struct http_req *r);
 struct http_conn *http_conn_of(struct MHD_Connection *mhd);
+/* Something of a request came whose body may not be whole. */
+void http_conn_ack(struct http_conn *c);
 /* The client sends no more: looks whether it is still there. */
 void http_conn_probe(struct http_conn *c);
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
