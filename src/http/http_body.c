@@ -4,9 +4,8 @@
 
 #include <stdlib.h>
 
-#define DRAIN_MAX                                                                                  \
-    (1u << 20) /* bytes beyond a limit that are read before the connection is closed */
-#define STREAM_DRAIN_MAX (256u << 20) /* the same for a stream, which is expected to be large */
+#define DRAIN_MAX (256u << 20) /* bytes beyond a limit that are read before the connection is cut  \
+                                */
 
 bool http_reserve(struct http_req *r, size_t len) {
     struct http *h = r->http;
@@ -105,12 +104,12 @@ void http_proceed(struct http_req *r) {
 
 bool http_body_drains(const struct http_req *r) {
     return (r->stream || r->form) && !http_header(r, MHD_HTTP_HEADER_EXPECT) &&
-           http_body_length(r) <= STREAM_DRAIN_MAX;
+           http_body_length(r) <= DRAIN_MAX;
 }
 
 static void throw_away(struct http_req *r, size_t len) {
     r->thrown += len;
-    if (r->thrown > (r->stream || r->form ? STREAM_DRAIN_MAX : DRAIN_MAX))
+    if (r->thrown > DRAIN_MAX)
         r->closing = true;
 }
 

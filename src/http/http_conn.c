@@ -166,7 +166,8 @@ static void closed(struct http_conn *c) {
     http_read_remove(c);
     c->req = NULL;
     loop_defer(h->o.loop, &c->free_later);
-    h->nconns--;
+    if (!c->lingers || !http_linger(h, c->fd))
+        h->nconns--;
 }
 
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,

@@ -39,6 +39,7 @@ struct http_conn {
     int fd;                     /* borrowed */
     bool is_unix;
     bool half;              /* the client sends no more */
+    bool lingers;           /* it was answered before its body was read */
     struct watch watch;     /* for that, and for its leaving */
     struct timer probe;     /* then: whether it is still there */
     struct timer timer;     /* until the next request's headers, or the next step of a body */
@@ -113,6 +114,9 @@ void http_conn_probe(struct http_conn *c);
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
                       enum MHD_ConnectionNotificationCode code);
 void http_accept(struct acceptor *a);
+/* http_linger.c: reads on for a while what the client sends on a connection that is about to be
+ * closed, and counts as one until then; false when that cannot be. */
+bool http_linger(struct http *h, int fd);
 /* http_check.c: what is wrong with the request's head, in words, or NULL. */
 const char *http_check_head(struct http_req *r, const char *method, const char *version);
 /* Decodes %XX in place; false on a bad escape, a NUL, or a control byte. */

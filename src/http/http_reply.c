@@ -172,5 +172,6 @@ enum MHD_Result http_queue(struct http_req *r) {
     r->response = NULL;
     r->queued = true;
     r->phase = REQ_REPLYING;
+    r->conn->lingers = !r->body_done;
     return queued;
 }

@@ -522,7 +522,7 @@ def test_a_chunked_body_over_its_limit_is_drained_to_a_bound(service: Service) -
         assert raw.send(HEALTH).reply().status == 200
     with Raw(service) as raw:
         raw.send(head)
-        piece = chunks(b"x" * 100_000)[:-5]
+        piece = chunks(b"x" * 1_000_000)[:-5]
         sent = 0
         while raw.try_send(piece):
             sent += len(piece)
