@@ -33,6 +33,7 @@ const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 
 static const struct field cleanup_fields[] = {
     {.name = "force",
      .type = FIELD_BOOL,
+     .flags = FIELD_NULLABLE,
      .fallback = "false",
      .help = "also those in which something runs"},
 };

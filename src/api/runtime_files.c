@@ -26,11 +26,11 @@ static const struct field create_fields[] = {
     {.name = "filename", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "from the session"},
     {.name = "mode",
      .type = FIELD_INT,
-     .flags = FIELD_LAX | FIELD_MIN | FIELD_MAX,
+     .flags = FIELD_LAX | FIELD_MIN | FIELD_MAX | FIELD_NULLABLE,
      .min = 0,
      .max = 511,
      .fallback = "420",
-     .help = "permissions; 420 is 0644"},
+     .help = "permissions; 420 is 0644, and so are 0 and null"},
 };
 const struct schema runtime_create_schema = {"RuntimeCreate", create_fields, 3, true};
 
@@ -39,6 +39,13 @@ const struct schema runtime_create_schema = {"RuntimeCreate", create_fields, 3, 
 static bool bad_path(struct call *c, const char *why) {
     runtime_error(c, 400, "bad_path", "Invalid file path: %s", why);
     return false;
+}
+
+/* Without what means nothing at its beginning: "/", "./". */
+static const char *runtime_relative(const char *path) {
+    while (*path == '/' || (path[0] == '.' && (path[1] == '/' || path[1] == '\0')))
+        path++;
+    return path;
 }
 
 static size_t part_len(const char *at) {
@@ -51,7 +58,7 @@ static bool is_dots(const char *at, size_t most) {
 }
 
 bool runtime_path_is_good(struct call *c, const char *path) {
-    path += strspn(path, "/");
+    path = runtime_relative(path);
     if (is_dots(path, 2))
         return bad_path(c, "child path cannot start with '.' or '..'");
     for (const char *at = path; *at; at += part_len(at), at += *at == '/') {
@@ -78,7 +85,7 @@ static bool on_error(struct box *b, int errnum) {
 
 void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
                   void (*on_done)(struct box *b)) {
-    path += strspn(path, "/");
+    path = runtime_relative(path);
     if (!runtime_path_is_good(c, path))
         return NULL;
     struct box *b = box_new_in(c, live_id(l), path, size, on_done);
@@ -152,17 +159,19 @@ static void put_made(struct call *c, const char *path, uint64_t size) {
 }
 
 static void created(struct call *c, struct live *l, const char *path) {
-    (void)l;
-    put_made(c, path, json_string_length(json_object_get(c->body, "content")));
+    (void)l, (void)path;
+    put_made(c, field_str(c->body, "filename", ""),
+             json_string_length(json_object_get(c->body, "content")));
 }
 
 static void create(struct call *c, struct live *l) {
     const json_t *content = json_object_get(c->body, "content");
+    uint32_t mode = (uint32_t)field_int_lax(c->body, "mode", 0);
     runtime_write(c, l,
                   &(struct runtime_file){.path = field_str(c->body, "filename", ""),
                                          .data = json_string_value(content),
                                          .len = json_string_length(content),
-                                         .mode = (uint32_t)field_int_lax(c->body, "mode", 0644),
+                                         .mode = mode ? mode : 0644,
                                          .then = created});
 }
 
@@ -174,7 +183,8 @@ void do_runtime_create(struct call *c) {
 
 struct upload {
     struct box box;
-    int fd; /* owned: without a name yet */
+    int fd;      /* owned: without a name yet */
+    char *asked; /* owned: its name, as the client has it */
     uint64_t size;
     struct form_file file;
 };
@@ -182,6 +192,8 @@ struct upload {
 static void free_upload(struct box *b) {
     struct upload *u = (struct upload *)b;
     fd_close(&u->fd);
+    free(u->asked);
+    u->asked = NULL;
 }
 
 /* What it is called: by the query, or by the form. False when the client has its reply. */
@@ -189,7 +201,9 @@ static bool name_it(struct upload *u, const char *form_name) {
     struct call *c = u->box.call;
     const char *asked = http_query(c->req, "filename");
     const char *name = asked && *asked ? asked : form_name;
-    name += strspn(name, "/");
+    free(u->asked);
+    u->asked = xstrdup(name);
+    name = runtime_relative(name);
     if (!*name) {
         runtime_error(c, 400, "bad_value", "No filename provided");
         return false;
@@ -219,7 +233,7 @@ static bool upload_piece(struct http_req *r, const struct form_part *p) {
 static void on_placed(struct box *b, struct wire_in *in) {
     const struct upload *u = (const struct upload *)b;
     (void)in;
-    put_made(b->call, b->path, u->size);
+    put_made(b->call, u->asked, u->size);
 }
 
 static void upload_whole(struct http_req *r) {

@@ -243,6 +243,17 @@ static void read_at(int fd, uint64_t from, size_t len, struct buf *to) {
     buf_commit(to, n < 0 ? 0 : (size_t)n);
 }
 
+/* To so many bytes, or to its first character if that has more. Of GBK so few bytes may look like
+ * UTF-8: all stay. */
+static void shorten(struct buf *piece, size_t most) {
+    if (!json_is_utf8(piece->data, piece->len - cut_off(piece->data, piece->len)))
+        return;
+    while (most < piece->len && cut_off(piece->data, most) == most)
+        most++;
+    if (most < piece->len)
+        piece->len = most;
+}
+
 static void on_readfile(struct box *b, struct wire_in *in) {
     struct reading *r = (struct reading *)b;
     AUTO_FD fd = wire_take_fd(in);
@@ -258,6 +269,7 @@ static void on_readfile(struct box *b, struct wire_in *in) {
     if (r->offset < size) {
         size_t back = r->offset < LONGEST - 1 ? (size_t)r->offset : LONGEST - 1;
         read_at(fd, r->offset, want, &r->piece);
+        shorten(&r->piece, r->most);
         read_at(fd, r->offset - back, back, &r->before);
     }
     put_piece(r, size);
