@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #define META_MAX  16384 /* a name and a tenant with every byte escaped fit */
-#define SWEEP_MAX 32u  /* files removed per wake-up */
+#define SWEEP_MAX 32u   /* files removed per wake-up */
 #define TIMER_MAX 86400.0
 #define STAMP_GAP 1e-6 /* seconds; more than the precision of today's times as a double */
 
