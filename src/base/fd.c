@@ -102,16 +102,20 @@ int file_read_at(int dirfd, const char *name, char *buf, size_t cap, struct err 
     return 0;
 }
 
+int memfd_seal(int fd, struct err *e) {
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+        return err_sys(e, "seal memfd");
+    return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "rewind memfd") : 0;
+}
+
 int memfd_of(const char *name, const void *data, size_t len, int *ret_fd, struct err *e) {
     AUTO_FD fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return err_sys(e, "memfd_create");
     if (fd_write_all(fd, data, len, e) < 0)
         return err_wrap(e, "memfd %s", name);
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-        return err_sys(e, "seal memfd");
-    if (lseek(fd, 0, SEEK_SET) < 0)
-        return err_sys(e, "rewind memfd");
+    if (memfd_seal(fd, e) < 0)
+        return -1;
     *ret_fd = fd_take(&fd);
     return 0;
 }

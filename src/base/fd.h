@@ -35,6 +35,8 @@ int file_read_at(int dirfd, const char *name, char *buf, size_t cap, struct err 
 
 /* A sealed memfd that holds the given bytes; positioned at 0. */
 int memfd_of(const char *name, const void *data, size_t len, int *ret_fd, struct err *e);
+/* One that was written: it changes no more, and is read from its beginning. */
+int memfd_seal(int fd, struct err *e);
 
 /* For st_ctim: later than every change of a file before, not later than any after. Kernels before
  * 6.13 stamp by the tick; there changes of the last few milliseconds count as after. */
