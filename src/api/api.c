@@ -74,7 +74,9 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .header_s = a->config->http.header_s,
                                       .idle_s = a->config->http.idle_s,
                                       .body_step_s = a->config->http.header_s,
-                                      .bodies_max = (size_t)a->config->http.bodies_mb << 20};
+                                      .bodies_max = (size_t)a->config->http.bodies_mb << 20,
+                                      .reply_max = (size_t)a->config->http.reply_buffer_kb << 10,
+                                      .replies_max = (size_t)a->config->http.replies_mb << 20};
     o->engine->on_bill = on_bill;
     o->engine->bill_arg = a;
     o->engine->trouble = trouble;

@@ -197,12 +197,18 @@ void do_metrics(struct call *c) {
                   a->config->memory_budget_mb * 1048576.0);
     metrics_gauge(&text, "bodies_bytes", "Bodies of requests under way.",
                   (double)http_bodies(a->http));
+    metrics_gauge(&text, "replies_bytes", "What waits for clients to read it.",
+                  (double)http_replies(a->http));
     metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
     metrics_gauge(&text, "requests_active", "Requests under way.", a->active);
     metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
     metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
                   (double)state_resident_bytes());
+    buf_addf(&text,
+             "# HELP cloche_replies_cut_total Connections cut because their clients did not read.\n"
+             "# TYPE cloche_replies_cut_total counter\ncloche_replies_cut_total %llu\n",
+             (unsigned long long)http_replies_cut(a->http));
     buf_addf(&text,
              "# HELP cloche_log_lines_lost_total Lines of the log that nobody took.\n"
              "# TYPE cloche_log_lines_lost_total counter\ncloche_log_lines_lost_total %llu\n",

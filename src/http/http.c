@@ -63,7 +63,7 @@ void http_req_free(struct http_req *r) {
     free(r->headers);
     if (r->response)
         MHD_destroy_response(r->response);
-    buf_done(&r->out);
+    http_let_go(r);
     ws_free(r->ws);
     free(r->path);
     free(r->query);
@@ -124,6 +124,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *mhd) {
     struct http *h = arg;
     struct http_req *r = xcalloc(1, sizeof *r);
     *r = (struct http_req){.http = h, .body = BUF_INIT, .out = BUF_INIT, .born_ns = now_ns()};
+    r->rest.meter = &h->replies;
     r->path = xstrdup(uri);
     r->uri = uri;
     r->uri_len = strlen(uri);
@@ -285,6 +286,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = h};
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
+    http_held_init(h);
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |
             MHD_USE_ERROR_LOG,

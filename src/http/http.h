@@ -8,10 +8,12 @@
  * left. After a reply has begun and on_gone or on_finished was called, the request is gone.
  *
  * Nothing here waits for anybody: a body that nobody can take yet and a reply that the client does
- * not read cost one bounded buffer each. */
+ * not read cost one bounded buffer each. When all of those together are too much, the connections
+ * whose clients have taken nothing for longest are cut. */
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/rope.h"
 #include "http/form.h"
 #include "loop/loop.h"
 
@@ -34,9 +36,13 @@ struct http_options {
     uint32_t idle_s;      /* from one reply to the next request's headers */
     uint32_t body_step_s; /* in each such step at least HTTP_SLOWEST bytes of a body must come */
     size_t bodies_max;    /* bytes of all bodies that are kept whole; see http_take_body */
+    size_t reply_max;   /* bytes of one stream or WebSocket that wait for its reader; 0: no bound */
+    size_t replies_max; /* bytes that wait for all readers together; 0: no bound */
 };
 #define HTTP_LISTENERS  16
 #define HTTP_SMALL_BODY (64u << 10)
+#define HTTP_SMALL      (64u << 10) /* a reply up to this is made at once */
+#define HTTP_SLICE      (32u << 10) /* bytes of a larger one that are made at a time */
 #define HTTP_SLOWEST    1024
 #define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */
 #define HTTP_LOW_WATER  (64u << 10)
@@ -48,6 +54,9 @@ int http_listen(struct http *h, int *fd, struct err *e);
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
 size_t http_bodies(const struct http *h); /* bytes that count against bodies_max */
+/* Bytes that count against replies_max; connections that were cut because of either bound. */
+size_t http_replies(const struct http *h);
+uint64_t http_replies_cut(const struct http *h);
 
 /* ---- the request ---- */
 const char *http_method(const struct http_req *r);
@@ -112,6 +121,16 @@ void http_proceed(struct http_req *r);
 /* Before the reply; as often as wanted. */
 void http_add_header(struct http_req *r, const char *name, const char *value);
 void http_reply(struct http_req *r, int status, const char *type, const void *data, size_t len);
+/* A reply of any size, made slice by slice as the client takes it; takes the rope. */
+void http_reply_rope(struct http_req *r, int status, const char *type, struct rope *rope);
+/* The same for what is not in memory. `more` adds about HTTP_SLICE bytes, in a millisecond at most;
+ * it may add none and go on in another turn of the loop. False: there is no more. It is first
+ * called at once. */
+struct http_source {
+    bool (*more)(struct http_source *s, struct buf *to);
+    void (*free)(struct http_source *s); /* once, also when there is no reply */
+};
+void http_reply_from(struct http_req *r, int status, const char *type, struct http_source *s);
 /* The same, and the connection is closed after it. */
 void http_refuse(struct http_req *r, int status, const char *type, const void *data, size_t len);
 /* These bytes of a regular file; takes the descriptor. */
@@ -120,6 +139,7 @@ void http_reply_file(struct http_req *r, int status, const char *type, int *fd, 
 /* Chunks that come as they are written. */
 void http_stream(struct http_req *r, int status, const char *type);
 void http_write(struct http_req *r, const void *data, size_t len);
+void http_write_rope(struct http_req *r, struct rope *rope); /* takes it */
 /* What may be written at any time and means nothing, to find out whether the client is there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);

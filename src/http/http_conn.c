@@ -63,6 +63,7 @@ void http_cut(struct http_req *r) {
     if (r->on_gone)
         r->on_gone(r);
     r->on_gone = NULL;
+    http_let_go(r);
     loop_unwatch(r->http->o.loop, &r->conn->watch);
     loop_timer_stop(r->http->o.loop, &r->conn->probe);
     shutdown(r->conn->fd, SHUT_RDWR);

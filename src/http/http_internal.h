@@ -31,6 +31,14 @@ struct http {
     size_t bodies;      /* what all requests hold; see http_take_body */
     struct ws *sockets; /* borrowed: the WebSockets that are open */
     bool draining;
+    /* http_held.c: what waits for clients */
+    size_t replies;
+    uint64_t replies_cut;
+    struct http_req *idlest, *liveliest; /* by when their clients last took something */
+    struct deferred squeeze;
+    struct http_req *hungry, **hungry_end; /* wait for their next slice: there were enough */
+    uint64_t slices_ns;                    /* that may still be spent on slices in this turn */
+    struct timer refill;
 };
 
 struct http_conn {
@@ -93,6 +101,12 @@ struct http_req {
     unsigned nheaders;
     struct buf out; /* of a stream: what MHD has not taken */
     size_t out_at;
+    struct rope rest;           /* behind it */
+    struct http_source *source; /* owned: behind that; or NULL */
+    size_t owed;                /* bytes that count in http.replies */
+    size_t beyond;              /* bytes that were written above reply_max */
+    bool listed, too_slow, is_hungry;
+    struct http_req *idler, *livelier, *hungrier;
     const char *sign; /* of life, on a stream; borrowed */
     bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;
@@ -144,7 +158,20 @@ bool http_body_drains(const struct http_req *r);
 enum MHD_Result http_queue(struct http_req *r);
 /* The reply after which the connection is the WebSocket's; false when none is possible. */
 bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn);
+/* http_held.c: the buffers of a reply, of one and of all. */
+void http_held_init(struct http *h);
+/* Whether one who has `backlog` bytes to read is to get no more than that. */
+bool http_is_too_much(const struct http *h, size_t backlog, size_t len, size_t *beyond);
+void http_weigh(struct http_req *r);                 /* what it holds has changed */
+void http_took(struct http_req *r);                  /* its client has taken something */
+void http_let_go(struct http_req *r);                /* of all that it holds */
+bool http_may_slice(struct http *h);                 /* or enough was made in this turn */
+void http_sliced(struct http *h, uint64_t since_ns); /* one was made */
+void http_slice_later(struct http_req *r);           /* wakes it in another turn */
 /* ws.c: the request is over; it is freed; the server stops. */
 void ws_over(struct ws *w);
 void ws_free(struct ws *w);
 void ws_drain(struct http *h);
+size_t ws_held(const struct ws *w); /* bytes that wait for its peer */
+size_t ws_owes(const struct ws *w); /* those among them that nobody else counts */
+void ws_cut(struct ws *w);          /* at once */

@@ -4,12 +4,11 @@
 
 #include "http/http_internal.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define BLOCK 32768
 
 void http_add_header(struct http_req *r, const char *name, const char *value) {
     r->headers = xrealloc(r->headers, (r->nheaders + 1) * sizeof *r->headers);
@@ -45,9 +44,35 @@ static bool may_reply(const struct http_req *r) {
     return !r->response && !r->queued && r->phase != REQ_CUT;
 }
 
+static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max);
+
+/* A reply that on_more makes of what `r` has by then; `size` as far as it is known. */
+static void begin(struct http_req *r, int status, const char *type, uint64_t size) {
+    r->streaming = true;
+    if (!made(r, MHD_create_response_from_callback(size, HTTP_SLICE, on_more, r, NULL)))
+        return;
+    dress(r, status, type);
+    http_weigh(r);
+    ready(r);
+}
+
+/* Of a larger one the client's slowness costs no more than for a stream. */
+static void reply_large(struct http_req *r, int status, const char *type, const void *data,
+                        size_t len) {
+    struct buf copy = BUF_INIT;
+    buf_add(&copy, data, len);
+    rope_add(&r->rest, &copy);
+    r->ended = true;
+    begin(r, status, type, len);
+}
+
 void http_reply(struct http_req *r, int status, const char *type, const void *data, size_t len) {
     if (!may_reply(r))
         return;
+    if (len > HTTP_SMALL) {
+        reply_large(r, status, type, data, len);
+        return;
+    }
     void *copied = (void *)(uintptr_t)data;
     if (!made(r, MHD_create_response_from_buffer(len, copied, MHD_RESPMEM_MUST_COPY)))
         return;
@@ -85,28 +110,62 @@ bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn) {
 /* ---- streams ---- */
 
 size_t http_backlog(const struct http_req *r) {
-    return r->out.len - r->out_at;
+    return r->out.len - r->out_at + r->rest.bytes;
+}
+
+/* The next slice into the empty buffer. False: there is none, or not in this turn. */
+static bool fill(struct http_req *r) {
+    if (!r->rest.n && !r->source)
+        return false;
+    if (!http_may_slice(r->http)) {
+        http_slice_later(r);
+        return false;
+    }
+    uint64_t since = now_ns();
+    if (r->rest.n) {
+        rope_read(&r->rest, HTTP_SLICE, &r->out);
+    } else if (!r->source->more(r->source, &r->out)) {
+        struct http_source *s = r->source;
+        r->source = NULL;
+        r->ended = true;
+        s->free(s);
+    } else if (r->out.len == 0) {
+        http_slice_later(r);
+    }
+    http_sliced(r->http, since);
+    http_weigh(r);
+    return r->out.len > 0;
+}
+
+static void empty(struct http_req *r) {
+    r->out_at = 0;
+    buf_clear(&r->out);
+    if (r->out.cap > HTTP_HIGH_WATER) { /* it was large once */
+        buf_done(&r->out);
+        http_weigh(r);
+    }
 }
 
 static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max) {
     struct http_req *r = arg;
     (void)pos;
-    size_t n = http_backlog(r);
-    if (n == 0 && r->ended)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    if (n == 0) {
+    if (r->phase == REQ_CUT)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    http_took(r);
+    if (r->out.len == 0 && !fill(r)) {
+        if (r->ended && !r->rest.n && !r->source)
+            return MHD_CONTENT_READER_END_OF_STREAM;
         http_sleep(r);
         return 0;
     }
+    size_t n = r->out.len - r->out_at;
     if (n > max)
         n = max;
     memcpy(to, r->out.data + r->out_at, n);
     r->out_at += n;
     r->bytes_out += n;
-    if (r->out_at == r->out.len) {
-        buf_clear(&r->out);
-        r->out_at = 0;
-    }
+    if (r->out_at == r->out.len)
+        empty(r);
     if (r->high && http_backlog(r) < HTTP_LOW_WATER) {
         r->high = false;
         if (r->on_drain)
@@ -115,33 +174,89 @@ static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max) {
     return (ssize_t)n;
 }
 
+/* The library would send the last chunk of a stream all the same. */
+static bool is_head(const struct http_req *r) {
+    return strcmp(r->method, "HEAD") == 0;
+}
+
 void http_stream(struct http_req *r, int status, const char *type) {
     if (!may_reply(r))
         return;
-    if (strcmp(r->method, "HEAD") == 0) { /* the library would send the last chunk all the same */
+    if (is_head(r))
         http_reply(r, status, type, "", 0);
-        return;
+    else
+        begin(r, status, type, MHD_SIZE_UNKNOWN);
+}
+
+void http_reply_rope(struct http_req *r, int status, const char *type, struct rope *rope) {
+    AUTO_BUF whole = BUF_INIT;
+    if (rope->bytes <= HTTP_SMALL || is_head(r) || !may_reply(r)) {
+        if (rope->bytes <= HTTP_SMALL)
+            rope_read(rope, SIZE_MAX / 2, &whole);
+        http_reply(r, status, type, whole.data, whole.len);
+    } else {
+        rope_add_rope(&r->rest, rope);
+        r->ended = true;
+        begin(r, status, type, MHD_SIZE_UNKNOWN);
     }
-    r->streaming = true;
-    if (!made(r, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, on_more, r, NULL)))
-        return;
-    dress(r, status, type);
-    ready(r);
+    rope_done(rope);
+}
+
+void http_reply_from(struct http_req *r, int status, const char *type, struct http_source *s) {
+    AUTO_BUF first = BUF_INIT;
+    if (!may_reply(r)) {
+        s->free(s);
+    } else if (!s->more(s, &first) || is_head(r)) { /* as a rule there is no more than this */
+        http_reply(r, status, type, first.data, first.len);
+        s->free(s);
+    } else {
+        r->source = s;
+        r->out = first;
+        first = (struct buf)BUF_INIT;
+        begin(r, status, type, MHD_SIZE_UNKNOWN);
+    }
+}
+
+static bool may_write(struct http_req *r, size_t len) {
+    if (!r->streaming || r->ended || r->phase == REQ_CUT)
+        return false;
+    if (http_is_too_much(r->http, http_backlog(r), len, &r->beyond))
+        r->too_slow = true; /* and is cut at the end of the batch */
+    return !r->too_slow;
+}
+
+static void wrote(struct http_req *r) {
+    if (http_backlog(r) > HTTP_HIGH_WATER)
+        r->high = true;
+    http_weigh(r);
+    if (r->queued)
+        http_wake(r);
 }
 
 void http_write(struct http_req *r, const void *data, size_t len) {
-    if (!r->streaming || r->ended || r->phase == REQ_CUT || len == 0)
+    struct buf *to = &r->out, behind = BUF_INIT;
+    if (len == 0)
         return;
+    if (!may_write(r, len)) {
+        http_weigh(r);
+        return;
+    }
     if (r->out_at > HTTP_HIGH_WATER) { /* what was sent makes room */
-        memmove(r->out.data, r->out.data + r->out_at, r->out.len - r->out_at);
-        r->out.len -= r->out_at;
+        buf_drop(to, r->out_at);
         r->out_at = 0;
     }
-    buf_add(&r->out, data, len);
-    if (http_backlog(r) > HTTP_HIGH_WATER)
-        r->high = true;
-    if (r->queued)
-        http_wake(r);
+    if (r->rest.n)
+        to = &behind;
+    buf_add(to, data, len);
+    rope_add(&r->rest, &behind);
+    wrote(r);
+}
+
+void http_write_rope(struct http_req *r, struct rope *rope) {
+    if (may_write(r, rope->bytes))
+        rope_add_rope(&r->rest, rope);
+    rope_done(rope);
+    wrote(r);
 }
 
 void http_set_sign(struct http_req *r, const char *sign) {

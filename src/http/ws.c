@@ -24,10 +24,10 @@
 
 #define PING_NS    (20 * SECOND)
 #define SILENT_NS  (60 * SECOND)
-#define GOODBYE_NS (5 * SECOND) /* for the peer's half of closing */
-#define READ_MAX   (128u << 10) /* bytes in one turn of the loop */
-#define PIECES_MAX 4096u        /* of a message: each costs libwslay a few allocations */
-#define FRAME_COST 128u         /* what a message that waits takes beside its bytes, about */
+#define GOODBYE_NS (5 * SECOND)          /* for the peer's half of closing */
+#define READ_MAX   (128u << 10)          /* bytes in one turn of the loop */
+#define PIECES_MAX 4096u                 /* of a message: each costs libwslay a few allocations */
+#define FRAME_COST 128u                  /* what a frame of control that waits takes, about */
 #define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
 
 static struct loop *loop_of(const struct ws *w) {
@@ -46,6 +46,8 @@ static void end(struct ws *w) {
     if (w->over)
         return;
     w->over = true;
+    ws_queue_drop(w, true);
+    http_weigh(w->req);
     loop_unwatch(loop_of(w), &w->watch);
     loop_timer_stop(loop_of(w), &w->timer);
     for (struct ws **at = &w->req->http->sockets; *at; at = &(*at)->next) {
@@ -68,9 +70,22 @@ void ws_over(struct ws *w) {
     end(w);
 }
 
+void ws_cut(struct ws *w) {
+    end(w);
+}
+
+size_t ws_held(const struct ws *w) {
+    return w->over ? 0 : ws_backlog(w);
+}
+
+size_t ws_owes(const struct ws *w) {
+    return w->over ? 0 : ws_backlog(w) - w->queue_bytes;
+}
+
 void ws_free(struct ws *w) {
     if (!w)
         return;
+    ws_queue_drop(w, true);
     wslay_event_context_free(w->frames);
     buf_done(&w->early);
     free(w);
@@ -79,7 +94,7 @@ void ws_free(struct ws *w) {
 /* ---- for libwslay ---- */
 
 size_t ws_backlog(const struct ws *w) {
-    return wslay_event_get_queued_msg_length(w->frames) +
+    return w->queue_bytes + ws_queue_cost(w) + wslay_event_get_queued_msg_length(w->frames) +
            FRAME_COST * wslay_event_get_queued_msg_count(w->frames);
 }
 
@@ -117,6 +132,16 @@ static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int
     return n;
 }
 
+void ws_took(struct ws *w, size_t n) {
+    w->req->bytes_out += n;
+    w->heard_ns = now_ns(); /* it takes what we send: it is there */
+    w->taken += n;
+    if (w->taken >= HTTP_SLICE) { /* not for every byte */
+        w->taken = 0;
+        http_took(w->req);
+    }
+}
+
 /* Of a frame that is none libwslay says so with a close frame that has no code; it gets one. */
 static ssize_t send_malformed(struct ws *w) {
     static const uint8_t text[] = {0x88, 2, WSLAY_CODE_PROTOCOL_ERROR >> 8,
@@ -139,8 +164,7 @@ static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t 
         return not_now(w, WSLAY_ERR_WOULDBLOCK);
     if (n < 0)
         return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
-    w->req->bytes_out += (size_t)n;
-    w->heard_ns = now_ns(); /* it takes what we send: it is there */
+    ws_took(w, (size_t)n);
     return n;
 }
 
@@ -205,10 +229,23 @@ static bool take(struct ws *w) {
     return !wslay_event_get_close_sent(w->frames) || throw_away(w);
 }
 
+static bool wants_write(const struct ws *w) {
+    return w->queue || wslay_event_want_write(w->frames);
+}
+
+/* First what has begun, then control, then the rest; nothing after a close frame. */
 static bool give(struct ws *w) {
+    if (ws_queue_is_inside(w) && !ws_queue_send(w, false))
+        return false;
+    if (ws_queue_is_inside(w))
+        return true;
     if (wslay_event_send(w->frames) != 0)
         return false;
-    if (w->closing && !w->said && !wslay_event_want_write(w->frames)) {
+    if (wslay_event_get_close_sent(w->frames))
+        ws_queue_drop(w, true);
+    if (!wslay_event_want_write(w->frames) && !ws_queue_send(w, true))
+        return false;
+    if (w->closing && !w->said && !wants_write(w)) {
         w->said = true;
         wslay_event_queue_close(w->frames, (uint16_t)w->code, (const uint8_t *)w->reason,
                                 strlen(w->reason));
@@ -234,7 +271,7 @@ static bool part(struct ws *w) {
 
 static uint32_t interest(const struct ws *w) {
     bool reads = may_read(w) || wslay_event_get_close_sent(w->frames);
-    return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (wslay_event_want_write(w->frames) ? EPOLLOUT : 0);
+    return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (wants_write(w) ? EPOLLOUT : 0);
 }
 
 static void turn(struct ws *w) {
@@ -243,6 +280,7 @@ static void turn(struct ws *w) {
         end(w);
         return;
     }
+    http_weigh(w->req);
     uint32_t events = interest(w);
     if (events != w->watch.events && loop_rewatch(loop_of(w), &w->watch, events, &e) < 0) {
         end(w);
@@ -281,7 +319,7 @@ static void on_timer(struct timer *t) {
         end(w);
         return;
     }
-    if (!wslay_event_want_write(w->frames)) {
+    if (!wants_write(w)) {
         const struct wslay_event_msg ping = {.opcode = WSLAY_PING};
         wslay_event_queue_msg(w->frames, &ping);
         soon(w);
@@ -324,7 +362,7 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
                                                            .on_frame_recv_start_callback = on_frame,
                                                            .on_msg_recv_callback = on_message};
     struct ws *w = xcalloc(1, sizeof *w);
-    *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT};
+    *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = w};
     w->timer = (struct timer){.fn = on_timer, .arg = w};
     w->later = (struct deferred){.fn = on_later, .arg = w};
@@ -337,22 +375,48 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
 
 /* ---- for owners ---- */
 
-static void send_message(struct ws *w, uint8_t opcode, const void *data, size_t len) {
-    const struct wslay_event_msg m = {.opcode = opcode, .msg = data, .msg_length = len};
+static void send_message(struct ws *w, uint8_t opcode, struct blob *of) {
     if (w->over || w->closing)
         return;
-    wslay_event_queue_msg(w->frames, &m); /* refused when a close frame is under way */
+    if (http_is_too_much(w->req->http, ws_backlog(w), of->bytes.len + FRAME_COST,
+                         &w->req->beyond)) {
+        ws_give_up(w, WS_TRY_LATER, "the client does not read");
+        return;
+    }
+    ws_queue_add(w, opcode, of);
     if (ws_backlog(w) > HTTP_HIGH_WATER)
         w->high = true;
+    http_weigh(w->req);
     soon(w);
 }
 
+static void send_copy(struct ws *w, uint8_t opcode, const void *data, size_t len) {
+    struct buf copy = BUF_INIT;
+    buf_add(&copy, data, len);
+    struct blob *of = blob_take(&copy);
+    send_message(w, opcode, of);
+    blob_unref(of);
+}
+
+void ws_send_blob(struct ws *w, bool binary, struct blob *of) {
+    send_message(w, binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, of);
+}
+
 void ws_send_text(struct ws *w, const char *text, size_t len) {
-    send_message(w, WSLAY_TEXT_FRAME, text, len);
+    send_copy(w, WSLAY_TEXT_FRAME, text, len);
 }
 
 void ws_send_binary(struct ws *w, const void *data, size_t len) {
-    send_message(w, WSLAY_BINARY_FRAME, data, len);
+    send_copy(w, WSLAY_BINARY_FRAME, data, len);
+}
+
+void ws_give_up(struct ws *w, enum ws_code code, const char *reason) {
+    if (w->over || w->closing)
+        return;
+    ws_queue_drop(w, false);
+    w->req->http->replies_cut++;
+    http_weigh(w->req);
+    ws_close(w, code, reason);
 }
 
 void ws_close(struct ws *w, enum ws_code code, const char *reason) {
@@ -363,6 +427,10 @@ void ws_close(struct ws *w, enum ws_code code, const char *reason) {
     w->code = code;
     w->reason = reason;
     soon(w);
+}
+
+bool ws_is_closing(const struct ws *w) {
+    return w->over || w->closing;
 }
 
 void ws_hold(struct ws *w, bool hold) {

@@ -6,8 +6,9 @@
  * comes before it, exactly once, and nothing after on_closed. Every function may be called from any
  * callback. Pings are sent and answered here; a peer that is silent for too long is closed.
  *
- * Nothing here waits for anybody: what the peer does not read costs one bounded buffer if the owner
- * heeds ws_backlog, and what the owner cannot take stays in the peer's socket (ws_hold). */
+ * Nothing here waits for anybody: what the peer does not read costs one bounded buffer (a peer with
+ * more than reply_max is given up), less if the owner heeds ws_backlog, and what the owner cannot
+ * take stays in the peer's socket (ws_hold). */
 
 #include "http/http.h"
 
@@ -41,8 +42,12 @@ struct ws *ws_accept(struct http_req *r, const struct ws_options *o);
 
 void ws_send_text(struct ws *w, const char *text, size_t len);
 void ws_send_binary(struct ws *w, const void *data, size_t len);
+void ws_send_blob(struct ws *w, bool binary, struct blob *of); /* shared, not copied */
 /* After what was sent before; nothing comes from the peer any more. `reason`: up to 123 bytes. */
 void ws_close(struct ws *w, enum ws_code code, const char *reason);
+/* The same without what waits for the peer, who does not read. */
+void ws_give_up(struct ws *w, enum ws_code code, const char *reason);
+bool ws_is_closing(const struct ws *w); /* or was given up, for not reading */
 /* Bytes that wait for the peer to read; more than HTTP_HIGH_WATER: send no more until on_drain. */
 size_t ws_backlog(const struct ws *w);
 /* Stop, or go on, reading what the peer sends. A little that was read already still comes. */

@@ -99,6 +99,8 @@ static const struct field config_fields[] = {
     SERVER_FIELD(K_U32, http.idle_s),
     SERVER_FIELD(K_U32, http.drain_s),
     SERVER_FIELD(K_U32, http.bodies_mb),
+    SERVER_FIELD(K_U32, http.reply_buffer_kb),
+    SERVER_FIELD(K_U32, http.replies_mb),
     SERVER_FIELD(K_U32, http.idempotency_keys),
     SERVER_FIELD(K_U32, http.file_mb),
     SERVER_FIELD(K_U32, http.file_ttl_s),

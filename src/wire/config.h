@@ -69,6 +69,7 @@ struct config_http {
     uint32_t jupyter_timeout_s, jupyter_idle_s, jupyter_cull_s; /* its cells and kernels; 0: none */
     uint32_t bodies_mb;                     /* bodies of requests under way, together */
     uint32_t idempotency_keys;              /* that are kept for one tenant */
+    uint32_t reply_buffer_kb, replies_mb;   /* what waits for a slow reader; for all of them */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */
 };
 

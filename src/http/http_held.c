@@ -1,0 +1,178 @@
+/* What waits for clients to read it, of one connection and of all together.
+ *
+ * Everything that a reply holds is counted: the buffer of a stream, a WebSocket's queue, and the
+ * bytes behind a rope, once for all replies that share them. Those that hold more than a little
+ * stand in a list, the one whose client has taken nothing for longest first. When all together are
+ * over their bound, connections are cut from that end of the list, until they no longer are. The
+ * last one left may hold as much as it likes: a single reply is made of what is kept anyway.
+ *
+ * Large replies are made in slices, one for each connection that can take one; when enough was made
+ * in a turn of the loop, the others wait for the next. */
+
+#include "http/http_internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define SLICES_NS  1000000u /* for making slices in a turn */
+#define SEND_NS    20000u   /* for sending one, about */
+#define SLICES_MAX 16u      /* that are woken up for a turn */
+
+size_t http_replies(const struct http *h) {
+    return h->replies;
+}
+
+uint64_t http_replies_cut(const struct http *h) {
+    return h->replies_cut;
+}
+
+/* ---- the list ---- */
+
+static void unlist(struct http_req *r) {
+    struct http *h = r->http;
+    if (!r->listed)
+        return;
+    *(r->idler ? &r->idler->livelier : &h->idlest) = r->livelier;
+    *(r->livelier ? &r->livelier->idler : &h->liveliest) = r->idler;
+    r->listed = false;
+}
+
+static void list_last(struct http_req *r) {
+    struct http *h = r->http;
+    r->idler = h->liveliest;
+    r->livelier = NULL;
+    *(h->liveliest ? &h->liveliest->livelier : &h->idlest) = r;
+    h->liveliest = r;
+    r->listed = true;
+}
+
+void http_took(struct http_req *r) {
+    if (!r->listed)
+        return;
+    unlist(r);
+    list_last(r);
+}
+
+static bool is_over(const struct http *h) {
+    return h->o.replies_max && h->replies > h->o.replies_max;
+}
+
+/* One message may be as large as it likes, and what is said behind it is small. */
+bool http_is_too_much(const struct http *h, size_t backlog, size_t len, size_t *beyond) {
+    *beyond = h->o.reply_max && backlog > h->o.reply_max ? *beyond + len : 0;
+    return *beyond > HTTP_HIGH_WATER;
+}
+
+static size_t holds_of(const struct http_req *r) {
+    return r->out.cap + r->rest.bytes + (r->ws ? ws_held(r->ws) : 0);
+}
+
+void http_weigh(struct http_req *r) {
+    struct http *h = r->http;
+    size_t owes = r->out.cap + (r->ws ? ws_owes(r->ws) : 0);
+    h->replies = h->replies - r->owed + owes;
+    r->owed = owes;
+    bool holds = holds_of(r) > HTTP_SMALL;
+    if (holds && !r->listed)
+        list_last(r);
+    else if (!holds)
+        unlist(r);
+    if (r->too_slow || is_over(h)) /* whoever holds it may be in the middle of something */
+        loop_defer(h->o.loop, &h->squeeze);
+}
+
+static void leave_hungry(struct http_req *r) {
+    struct http *h = r->http;
+    if (!r->is_hungry)
+        return;
+    for (struct http_req **at = &h->hungry; *at; at = &(*at)->hungrier) {
+        if (*at != r)
+            continue;
+        *at = r->hungrier;
+        if (h->hungry_end == &r->hungrier)
+            h->hungry_end = at;
+        break;
+    }
+    r->is_hungry = false;
+}
+
+void http_let_go(struct http_req *r) {
+    struct http_source *s = r->source;
+    leave_hungry(r);
+    unlist(r);
+    rope_done(&r->rest);
+    buf_done(&r->out);
+    r->out_at = 0;
+    r->source = NULL;
+    if (s)
+        s->free(s);
+    r->http->replies -= r->owed;
+    r->owed = 0;
+}
+
+static void cut(struct http_req *r) {
+    log_info("reply cut path=%s held=%zu why=%s", log_text(r->path), holds_of(r),
+             r->too_slow ? "reply_buffer_kb" : "replies_mb");
+    r->http->replies_cut++;
+    unlist(r);
+    if (r->ws)
+        ws_cut(r->ws);
+    else
+        http_cut(r);
+}
+
+static void on_squeeze(struct deferred *d) {
+    struct http *h = d->arg;
+    for (struct http_req *r = h->idlest, *next; r; r = next) {
+        next = r->livelier;
+        if (r->too_slow)
+            cut(r);
+    }
+    while (is_over(h) && h->idlest != h->liveliest)
+        cut(h->idlest);
+}
+
+/* ---- slices ---- */
+
+bool http_may_slice(struct http *h) {
+    return h->slices_ns > 0;
+}
+
+void http_sliced(struct http *h, uint64_t since_ns) {
+    uint64_t took = now_ns() - since_ns + SEND_NS;
+    h->slices_ns -= took < h->slices_ns ? took : h->slices_ns;
+    if (!h->refill.place)
+        loop_timer(h->o.loop, &h->refill, now_ns());
+}
+
+void http_slice_later(struct http_req *r) {
+    struct http *h = r->http;
+    if (r->is_hungry)
+        return;
+    r->is_hungry = true;
+    r->hungrier = NULL;
+    *h->hungry_end = r;
+    h->hungry_end = &r->hungrier;
+    if (!h->refill.place)
+        loop_timer(h->o.loop, &h->refill, now_ns());
+}
+
+/* A timer, since deferred calls would come in the same turn. */
+static void on_refill(struct timer *t) {
+    struct http *h = t->arg;
+    h->slices_ns = SLICES_NS;
+    for (unsigned n = 0; h->hungry && n < SLICES_MAX; n++) {
+        struct http_req *r = h->hungry;
+        leave_hungry(r);
+        http_wake(r);
+    }
+    if (h->hungry)
+        loop_timer(h->o.loop, t, now_ns());
+}
+
+void http_held_init(struct http *h) {
+    h->slices_ns = SLICES_NS;
+    h->hungry_end = &h->hungry;
+    h->squeeze = (struct deferred){.fn = on_squeeze, .arg = h};
+    h->refill = (struct timer){.fn = on_refill, .arg = h};
+}
