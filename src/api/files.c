@@ -90,7 +90,7 @@ static bool piece(struct http_req *r, const struct form_part *p) {
     return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || failed(u, &e);
 }
 
-static void put_entry(struct jw *j, const struct store_entry *e) {
+void files_put_entry(struct jw *j, const struct store_entry *e) {
     jw_key_str(j, "file_id", e->id);
     jw_key_str(j, "filename", e->name);
     jw_key_uint(j, "size_bytes", e->size);
@@ -146,7 +146,7 @@ static void whole(struct http_req *r) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    put_entry(&j, &u->entry);
+    files_put_entry(&j, &u->entry);
     jw_object_end(&j);
     call_json(c, 201, &json);
     keep_reply(u, hash, &json);
@@ -200,26 +200,6 @@ void do_upload(struct call *c) {
     if (http_take_form(c->req, piece, whole) < 0)
         /* Not a form: there is no file in it. */
         http_take_body(c->req, &(struct http_take){1 << 20, whole, whole, whole});
-}
-
-static void list_one(void *arg, const struct store_entry *e) {
-    struct jw *j = arg;
-    jw_object(j);
-    put_entry(j, e);
-    jw_key_real(j, "upload_time", e->uploaded);
-    jw_object_end(j);
-}
-
-void do_files(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key(&j, "files");
-    jw_array(&j);
-    store_list(c->api->o.store, c->tenant, list_one, &j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    call_json(c, 200, &json);
 }
 
 static void not_found(struct call *c, const struct err *e) {

@@ -115,5 +115,11 @@ extern const struct schema runtime_execute_schema, runtime_code_schema, runtime_
 extern const struct schema runtime_efast_schema;
 extern const struct schema jupyter_kernel_schema, jupyter_session_schema;
 extern const struct schema events_query, variables_query, sandboxes_query, pty_query, attach_query;
+extern const struct schema pages_query;
+
+/* files.c: id, name and size of a stored file. */
+struct jw;
+struct store_entry;
+void files_put_entry(struct jw *j, const struct store_entry *e);
 extern const struct schema sandbox_file_query, sandbox_file_put_query, sandbox_file_delete_query;
 extern const struct schema command_schema, feed_schema, signal_schema;

@@ -63,7 +63,7 @@ const struct route routes[] = {
     {{"POST", "/v1/sandboxes/{id}/kernels", "One more kernel", "sandboxes", &kernel_schema, NULL, 201,
       "the kernel", JSON_TYPE}, do_kernel_new, .body_max = MB},
     {{"GET", "/v1/sandboxes/{id}/kernels", "List kernels", "sandboxes", NULL, NULL, 200, "the kernels",
-      JSON_TYPE}, do_kernels},
+      JSON_TYPE, &pages_query}, do_kernels},
     {{"GET", "/v1/sandboxes/{id}/kernels/{kernel_id}", "Look at a kernel", "sandboxes", NULL, NULL,
       200, "the kernel", JSON_TYPE}, do_kernel},
     {{"DELETE", "/v1/sandboxes/{id}/kernels/{kernel_id}", "End a kernel", "sandboxes", NULL, NULL,
@@ -78,7 +78,7 @@ const struct route routes[] = {
       "the command with its output, or a stream of events as the Accept header asks; 202 when it is "
       "in the background", JSON_TYPE, .also = 202}, do_command_new, .body_max = 16 * MB},
     {{"GET", "/v1/sandboxes/{id}/commands", "List commands", "commands", NULL, NULL, 200,
-      "the commands", JSON_TYPE}, do_commands},
+      "the commands", JSON_TYPE, &pages_query}, do_commands},
     {{"GET", "/v1/sandboxes/{id}/commands/pty", "A command at a terminal, over a WebSocket: cmd, cwd, "
       "rows, cols of the query; keys as binary messages", "commands", NULL, NULL, 101, "a WebSocket",
       NULL, &pty_query}, do_command_pty},
@@ -106,7 +106,8 @@ const struct route routes[] = {
      .dialect = "code-interpreter"},
     {{"POST", "/v1/files", "Upload a file", "files", &upload_schema, "multipart/form-data", 201,
       "its id, name and size", JSON_TYPE}, do_upload},
-    {{"GET", "/v1/files", "List files", "files", NULL, NULL, 200, "the files", JSON_TYPE}, do_files},
+    {{"GET", "/v1/files", "List files, newest first", "files", NULL, NULL, 200,
+      "the files, and with a limit what comes next", JSON_TYPE, &pages_query}, do_files},
     {{"GET", "/v1/files/{file_id}", "Download a file", "files", NULL, NULL, 200, "its bytes",
       "application/octet-stream"}, do_download},
     {{"DELETE", "/v1/files/{file_id}", "Delete a file", "files", NULL, NULL, 204, "nothing", NULL},

@@ -54,6 +54,7 @@ struct store {
     struct node **buckets; /* a power of two of them */
     size_t nbuckets;
     struct node *oldest, *newest;
+    struct store_cursor *cursors; /* borrowed: lists under way */
     unsigned nfiles;
     uint64_t bytes, pending; /* of whole files; of uploads under way */
 };
@@ -348,6 +349,8 @@ static void drop_node(struct store *s, struct node *n) {
     *at = n->chain;
     *(n->older ? &n->older->newer : &s->oldest) = n->newer;
     *(n->newer ? &n->newer->older : &s->newest) = n->older;
+    for (struct store_cursor *c = s->cursors; c; c = c->next)
+        c->at = c->at == n ? n->older : c->at;
     s->nfiles--;
     s->bytes -= n->entry.size;
     free_node(n);
@@ -706,13 +709,33 @@ int store_delete(struct store *s, const char *tenant, const char *id, struct err
     return 0;
 }
 
-void store_list(struct store *s, const char *tenant,
-                void (*fn)(void *arg, const struct store_entry *e), void *arg) {
+void store_list(struct store *s, struct store_cursor *ret) {
+    *ret = (struct store_cursor){.store = s, .next = s->cursors, .at = s->newest};
+    s->cursors = ret;
+}
+
+const struct store_entry *store_list_next(struct store_cursor *c, const char *tenant,
+                                          unsigned *looks) {
     double now = real_now();
-    for (const struct node *n = s->newest; n; n = n->older) {
-        if (!is_old(s, &n->entry, now) && strcmp(n->entry.tenant, tenant) == 0)
-            fn(arg, &n->entry);
+    while (c->at && *looks > 0) {
+        const struct node *n = c->at;
+        c->at = n->older;
+        --*looks;
+        if (!is_old(c->store, &n->entry, now) && strcmp(n->entry.tenant, tenant) == 0)
+            return &n->entry;
     }
+    return NULL;
+}
+
+bool store_list_is_over(const struct store_cursor *c) {
+    return !c->at;
+}
+
+void store_list_end(struct store_cursor *c) {
+    struct store_cursor **at = &c->store->cursors;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
 }
 
 struct store_usage store_usage(const struct store *s) {

@@ -8,10 +8,12 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct loop;
+struct node;
 struct store;
 struct store_upload;
 
@@ -63,9 +65,20 @@ int store_error(struct err *e);
 int store_find(struct store *s, const char *tenant, const char *id, struct store_entry *ret,
                int *ret_fd, struct err *e);
 int store_delete(struct store *s, const char *tenant, const char *id, struct err *e);
-/* Newest first. fn may not change the store; what it gets is borrowed. */
-void store_list(struct store *s, const char *tenant,
-                void (*fn)(void *arg, const struct store_entry *e), void *arg);
+/* The files that there are now, newest first; those that go meanwhile are left out. It may take any
+ * time, costs no copy, and ends with store_list_end. */
+struct store_cursor {
+    struct store *store;       /* borrowed */
+    struct store_cursor *next; /* of the store's */
+    struct node *at;           /* borrowed */
+};
+void store_list(struct store *s, struct store_cursor *ret);
+/* The tenant's next one, borrowed until the store changes. NULL at the end, or when *looks files
+ * were looked at: they count down. */
+const struct store_entry *store_list_next(struct store_cursor *c, const char *tenant,
+                                          unsigned *looks);
+bool store_list_is_over(const struct store_cursor *c);
+void store_list_end(struct store_cursor *c);
 
 /* Files of all tenants, without those being uploaded. */
 struct store_usage {
