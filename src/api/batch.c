@@ -87,14 +87,23 @@ static void free_batch(void *state) {
 }
 
 /* {"index":N, and what `json` has inside its braces. */
-static void line(struct batch *b, size_t index, const struct buf *json) {
-    AUTO_BUF out = BUF_INIT;
-    buf_addf(&out, "{\"index\":%zu,", index);
-    buf_add(&out, json->data + 1, json->len - 1);
-    buf_addc(&out, '\n');
-    outlet_write(&b->out, out.data, out.len);
+static void line_of(struct batch *b, size_t index, struct rope *json) {
+    AUTO_BUF head = BUF_INIT;
+    AUTO_ROPE out = ROPE_INIT;
+    buf_addf(&head, "{\"index\":%zu,", index);
+    rope_add(&out, &head);
+    rope_skip(json, 1);
+    rope_add_rope(&out, json);
+    rope_adds(&out, "\n");
+    outlet_write_rope(&b->out, &out);
     if (b->out.call)
         loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
+}
+
+static void line(struct batch *b, size_t index, struct buf *json) {
+    AUTO_ROPE rope = ROPE_INIT;
+    rope_add(&rope, json);
+    line_of(b, index, &rope);
 }
 
 /* Not from within a callback of the engine's. */
@@ -137,15 +146,15 @@ static void refuse(struct batch *b, size_t index, const struct problem *p) {
 static void on_done(void *arg, struct exec *x, const struct err *why) {
     struct item *i = arg;
     struct batch *b = i->batch;
-    AUTO_BUF json = BUF_INIT;
+    AUTO_ROPE json = ROPE_INIT;
     take_out(i);
     b->busy--;
     if (why) {
         struct problem p = problem_of(why);
         refuse(b, i->index, &p);
     } else {
-        exec_result(x, false, &json);
-        line(b, i->index, &json);
+        exec_result(x, &json);
+        line_of(b, i->index, &json);
     }
     free(i);
     more_soon(b);

@@ -74,7 +74,7 @@ static void on_done(void *arg, struct command *c) {
     struct seat *t = arg;
     AUTO_BUF object = BUF_INIT;
     t->command = NULL;
-    command_json(c, false, &object);
+    command_json(c, &object);
     say(t, "end", &object);
     ws_close(t->ws, WS_NORMAL, "");
 }

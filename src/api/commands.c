@@ -6,6 +6,7 @@
 #include "api/handlers.h"
 #include "api/inputs.h"
 #include "api/outlet.h"
+#include "api/pages.h"
 #include "api/play.h"
 #include "api/records.h"
 #include "base/log.h"
@@ -94,14 +95,16 @@ static void on_event(void *arg, const char *type, const struct buf *json) {
 static void on_done(void *arg, struct command *c) {
     struct task *t = arg;
     AUTO_BUF end = BUF_INIT;
-    AUTO_BUF all = BUF_INIT;
-    command_json(c, false, &end);
-    command_json(c, true, &all);
+    AUTO_ROPE all = ROPE_INIT;
+    AUTO_ROPE kept = ROPE_INIT;
+    command_json(c, &end);
+    command_result(c, &all);
+    rope_add_rope(&kept, &all);
     record_event(t->record, "end", end.data, end.len);
-    record_end(t->record, all.data, all.len);
+    record_end_with(t->record, &kept);
     t->command = NULL;
     if (t->waits) {
-        outlet_json(&t->out, 200, &all, NULL);
+        outlet_rope(&t->out, 200, &all, NULL);
         if (t->out.call)
             return; /* freed with its call */
         outlet_done(&t->out);
@@ -286,13 +289,13 @@ static void run_whole(struct call *c, struct live *l) {
 static void run_background(struct call *c, struct live *l) {
     struct problem p = {0};
     struct outlet out;
-    AUTO_BUF json = BUF_INIT;
+    AUTO_ROPE json = ROPE_INIT;
     if (!outlet_open(c, &out))
         return;
     const struct task *t = start(c, l, &p);
     if (t) {
-        command_json(t->command, true, &json);
-        outlet_json(&out, 202, &json, NULL);
+        command_result(t->command, &json);
+        outlet_rope(&out, 202, &json, NULL);
     } else {
         outlet_problem(&out, &p);
     }
@@ -344,31 +347,36 @@ void do_commands(struct call *c) {
     struct live *l = call_live(c);
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    if (!l)
+    struct page_walk w;
+    if (!l || !page_walk(c, &w))
         return;
     jw_object(&j);
     jw_key(&j, "commands");
     jw_array(&j);
     for (struct command *x = command_next(l, NULL); x; x = command_next(l, x)) {
         AUTO_BUF one = BUF_INIT;
-        command_json(x, false, &one);
+        if (!page_takes(&w, command_id(x)))
+            continue;
+        command_json(x, &one);
         jw_raw(&j, one.data, one.len);
     }
     jw_array_end(&j);
-    jw_object_end(&j);
-    call_json(c, 200, &json);
+    page_reply(c, &w, &j);
 }
 
-static void reply_with(struct call *c, const struct command *x, bool with_output) {
+static void reply_with(struct call *c, struct command *x) {
     AUTO_BUF json = BUF_INIT;
-    command_json(x, with_output, &json);
+    command_json(x, &json);
     call_json(c, 200, &json);
 }
 
 void do_command(struct call *c) {
-    const struct command *x = call_command(c);
-    if (x)
-        reply_with(c, x, true);
+    struct command *x = call_command(c);
+    AUTO_ROPE json = ROPE_INIT;
+    if (!x)
+        return;
+    command_result(x, &json);
+    http_reply_rope(c->req, 200, "application/json", &json);
 }
 
 void do_command_delete(struct call *c) {
@@ -407,7 +415,7 @@ void do_command_stdin(struct call *c) {
         (field_bool(c->body, "eof", false) && command_stdin(x, NULL, 0, &e) < 0))
         call_fail(c, &e);
     else
-        reply_with(c, x, false);
+        reply_with(c, x);
 }
 
 /* "SIGTERM", "TERM" or "15". */
@@ -455,6 +463,6 @@ void do_command_signal(struct call *c) {
     } else if (command_signal(x, number, &e) < 0) {
         call_fail(c, &e);
     } else {
-        reply_with(c, x, false);
+        reply_with(c, x);
     }
 }

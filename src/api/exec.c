@@ -99,6 +99,7 @@ struct exec {
     struct store_copy *copying; /* one more, beside the loop; or NULL */
     char *copying_path;         /* owned */
     struct pieces pieces[2];
+    struct buf end; /* the result without stdout and stderr, once there is one */
 };
 
 static void exec_free(struct exec *x) {
@@ -108,6 +109,7 @@ static void exec_free(struct exec *x) {
     store_copy_leave(x->copying);
     free(x->copying_path);
     audit_code_done(&x->code);
+    buf_done(&x->end);
     free(x);
 }
 
@@ -132,10 +134,17 @@ const struct run *exec_run(const struct exec *x) {
     return x->run;
 }
 
-void exec_result(const struct exec *x, bool no_output, struct buf *to) {
-    const struct result_options o = {
-        .no_output = no_output, .file_id = file_id, .arg = (void *)(uintptr_t)x};
-    run_result_json(x->run, &o, to);
+static void make_result(struct exec *x, bool no_output, struct rope *to) {
+    const struct result_options o = {.no_output = no_output, .file_id = file_id, .arg = x};
+    run_result(x->run, &o, to);
+}
+
+void exec_result(const struct exec *x, struct rope *to) {
+    rope_add_rope(to, record_result(x->record));
+}
+
+const struct buf *exec_end(const struct exec *x) {
+    return &x->end;
 }
 
 void exec_hold(struct exec *x, bool hold) {
@@ -270,12 +279,16 @@ static void end_record(struct exec *x, const struct err *why) {
         problem_json(&p, &json);
         record_event(record_of(x), "error", json.data, json.len);
     } else {
-        AUTO_BUF end = BUF_INIT;
-        exec_result(x, true, &end);
-        record_event(record_of(x), "end", end.data, end.len);
-        exec_result(x, false, &json);
+        AUTO_ROPE result = ROPE_INIT;
+        AUTO_ROPE end = ROPE_INIT;
+        make_result(x, true, &end);
+        rope_read(&end, SIZE_MAX / 2, &x->end);
+        record_event(record_of(x), "end", x->end.data, x->end.len);
+        make_result(x, false, &result);
+        record_end_with(record_of(x), &result);
+        return;
     }
-    record_end(record_of(x), json.data, json.len);
+    record_end(record_of(x), json.data);
 }
 
 static void on_done(void *arg, struct run *r, const struct err *why) {
@@ -313,7 +326,7 @@ void exec_leave(struct exec *x) {
     account(x, "interrupted");
     run_cancel(x->run);
     record_event(record_of(x), "error", json, sizeof json - 1);
-    record_end(record_of(x), json, sizeof json - 1);
+    record_end(record_of(x), json);
     exec_free(x);
 }
 
@@ -396,6 +409,7 @@ static struct exec *exec_new(struct call *c, const json_t *body, const struct ex
     struct exec *x = xcalloc(1, sizeof *x);
     x->api = c->api;
     x->cb = *cb;
+    x->end = (struct buf)BUF_INIT;
     x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);

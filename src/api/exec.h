@@ -33,8 +33,10 @@ int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *
                struct exec **ret, struct problem *p);
 const char *exec_id(const struct exec *x);
 const struct run *exec_run(const struct exec *x);
-/* The result object of api.md; without stdout and stderr for those who had them as a stream. */
-void exec_result(const struct exec *x, bool no_output, struct buf *to);
+/* In on_done. The result object of api.md; without stdout and stderr for those who had them as a
+ * stream. */
+void exec_result(const struct exec *x, struct rope *to);
+const struct buf *exec_end(const struct exec *x);
 /* More for the program's stdin; no bytes are its end. For those who have on_stdin. */
 void exec_stdin(struct exec *x, const void *data, size_t len);
 size_t exec_stdin_backlog(const struct exec *x);
@@ -51,6 +53,6 @@ struct execute_way {
     uint32_t flags;
     bool own_bounds, no_files;
     /* The reply, and its status. */
-    int (*put)(const struct call *c, const struct exec *x, struct buf *to);
+    int (*put)(const struct call *c, const struct exec *x, struct rope *to);
 };
 void execute_once(struct call *c, const json_t *body, const struct execute_way *way);

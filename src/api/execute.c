@@ -20,7 +20,7 @@ struct waiting {
     struct timer alive;
     bool lines; /* a stream as NDJSON, not SSE */
     /* Of one that is answered as a whole. */
-    int (*put)(const struct call *c, const struct exec *x, struct buf *to);
+    int (*put)(const struct call *c, const struct exec *x, struct rope *to);
 };
 
 static struct loop *loop_of(const struct waiting *w) {
@@ -70,7 +70,7 @@ static void over(struct waiting *w) {
 
 static void on_done(void *arg, struct exec *x, const struct err *why) {
     struct waiting *w = arg;
-    AUTO_BUF json = BUF_INIT;
+    AUTO_ROPE json = ROPE_INIT;
     w->exec = NULL;
     if (why) {
         struct problem p = problem_of(why);
@@ -79,7 +79,7 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
         outlet_problem(&w->out, &p);
     } else {
         int status = w->put(w->out.call ? w->out.call : &w->out.who, x, &json);
-        outlet_json(&w->out, status, &json, exec_id(x));
+        outlet_rope(&w->out, status, &json, exec_id(x));
     }
     over(w);
 }
@@ -101,9 +101,9 @@ void execute_once(struct call *c, const json_t *body, const struct execute_way *
         http_add_header(c->req, "X-Execution-Id", exec_id(w->exec));
 }
 
-static int put_result(const struct call *c, const struct exec *x, struct buf *to) {
+static int put_result(const struct call *c, const struct exec *x, struct rope *to) {
     (void)c;
-    exec_result(x, false, to);
+    exec_result(x, to);
     return 200;
 }
 
@@ -185,8 +185,7 @@ static void on_stream_done(void *arg, struct exec *x, const struct err *why) {
         jw_object_end(&j);
         event(w, "error", 0, &json);
     } else {
-        exec_result(x, true, &json);
-        event(w, "result", 0, &json);
+        event(w, "result", 0, exec_end(x));
     }
     end_stream(w);
     over(w);

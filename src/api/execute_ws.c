@@ -84,7 +84,6 @@ static void on_drain(void *arg) {
 
 static void on_done(void *arg, struct exec *x, const struct err *why) {
     struct talk *t = arg;
-    AUTO_BUF json = BUF_INIT;
     t->exec = NULL;
     if (why) {
         struct problem p = problem_of(why);
@@ -93,8 +92,7 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
         fail(t, &p, exec_last(x));
         return;
     }
-    exec_result(x, true, &json);
-    tell(t, "result", exec_last(x), &json);
+    tell(t, "result", exec_last(x), exec_end(x));
     ws_close(t->ws, WS_NORMAL, "");
 }
 

@@ -20,6 +20,7 @@ void do_execution(struct call *c) {
     struct record *rec = find(c);
     if (!rec)
         return;
+    AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
@@ -27,12 +28,12 @@ void do_execution(struct call *c) {
     jw_key_str(&j, "state", record_is_done(rec) ? "done" : "running");
     jw_key_real(&j, "created", record_created(rec));
     jw_key(&j, "result");
-    if (record_is_done(rec))
-        jw_raw(&j, record_result(rec)->data, record_result(rec)->len);
-    else
+    if (!record_is_done(rec))
         jw_null(&j);
-    jw_object_end(&j);
-    call_json(c, 200, &json);
+    rope_add(&reply, &json);
+    rope_add_rope(&reply, record_result(rec));
+    rope_adds(&reply, "}");
+    http_reply_rope(c->req, 200, "application/json", &reply);
 }
 
 void do_execution_events(struct call *c) {

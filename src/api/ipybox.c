@@ -229,7 +229,8 @@ static void on_modules(struct call *c, const struct command_end *end) {
         bad_answer(c, 504, "modules_timeout", "to import them took too long");
     else if (end->truncated[0])
         bad_answer(c, 500, "modules_failed", "the sources are too long; ask for fewer modules");
-    else if (json_read(end->kept[0]->data, end->kept[0]->len, JSON_DEPTH_MAX, &said, &e) < 0)
+    else if (json_read(end->text[0]->bytes.data, end->text[0]->bytes.len, JSON_DEPTH_MAX, &said,
+                       &e) < 0)
         bad_answer(c, 500, "modules_failed", "a module ended the process that imported it");
     else
         answer(c, said);

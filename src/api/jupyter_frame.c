@@ -172,6 +172,8 @@ void jupyter_out_free(struct jupyter_out *m) {
     for (unsigned i = 0; i < m->nbuffers; i++)
         buf_done(&m->buffers[i]);
     free(m->buffers);
+    blob_unref(m->frames[0]);
+    blob_unref(m->frames[1]);
     free(m);
 }
 
@@ -233,14 +235,19 @@ static void write_old(const struct jupyter_out *m, struct buf *to) {
         add(to, &m->buffers[i]);
 }
 
-bool jupyter_write(const struct jupyter_out *m, bool v1, struct buf *to) {
+struct blob *jupyter_write(struct jupyter_out *m, bool v1, bool *ret_binary) {
+    struct buf to = BUF_INIT;
+    *ret_binary = v1 || m->nbuffers;
+    if (m->frames[v1])
+        return m->frames[v1];
     if (v1)
-        write_v1(m, to);
+        write_v1(m, &to);
     else if (m->nbuffers)
-        write_old(m, to);
+        write_old(m, &to);
     else
-        write_text(m, to);
-    return v1 || m->nbuffers;
+        write_text(m, &to);
+    m->frames[v1] = blob_take(&to);
+    return m->frames[v1];
 }
 
 void jupyter_base64(struct buf *to, const char *data, size_t len) {

@@ -5,8 +5,8 @@
  * numbers of 64 bits, little endian (how many offsets, where each part begins and the last ends),
  * then the channel, four JSON objects (header, parent header, metadata, content), the buffers. */
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/rope.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -42,10 +42,12 @@ struct jupyter_out {
     struct buf header, parent, metadata, content; /* JSON objects */
     struct buf *buffers;                          /* owned */
     unsigned nbuffers;
+    struct blob
+        *frames[2]; /* owned: as it goes over the wire, v1 second; when it is first wanted */
 };
 void jupyter_out_free(struct jupyter_out *m);
 size_t jupyter_out_size(const struct jupyter_out *m);
-/* Whether it is a binary frame. */
-bool jupyter_write(const struct jupyter_out *m, bool v1, struct buf *to);
+/* The frame, borrowed, for all who get it; whether it is a binary one. */
+struct blob *jupyter_write(struct jupyter_out *m, bool v1, bool *ret_binary);
 
 void jupyter_base64(struct buf *to, const char *data, size_t len);

@@ -16,9 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#define KEPT_MAX (8u << 20)  /* bytes for a client that is away */
-#define SLOW_MAX (8u << 20)  /* bytes that wait for one who only looks on; more: it is cut off */
-#define HELD_MAX (16u << 20) /* the same for the one whose cell runs: it hears what others do */
+#define KEPT_MAX (8u << 20) /* bytes for a client that is away */
 
 /* ---- names ---- */
 
@@ -131,29 +129,19 @@ struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, cons
     return m;
 }
 
-static void send(struct jupyter_client *c, const struct jupyter_out *m) {
-    AUTO_BUF frame = BUF_INIT;
-    if (jupyter_write(m, c->v1, &frame))
-        ws_send_binary(c->ws, frame.data, frame.len);
-    else
-        ws_send_text(c->ws, frame.data, frame.len);
+/* SECURITY: whoever does not read costs no more than a bound (reply_buffer_kb), and what several
+ * have not read yet is there once. The one who runs something is waited for (see jupyter_run.c),
+ * the others are not. */
+static void send(struct jupyter_client *c, struct jupyter_out *m) {
+    bool binary;
+    struct blob *frame = jupyter_write(m, c->v1, &binary);
+    ws_send_blob(c->ws, binary, frame);
 }
 
-/* SECURITY: whoever does not read costs no more than a bound. The one who runs something is waited
- * for (see jupyter_run.c), the others are not. */
-static bool is_too_slow(const struct jupyter_hub *h, const struct jupyter_client *c) {
-    bool waited_for = h->running && h->running->client == c;
-    return ws_backlog(c->ws) > (waited_for ? HELD_MAX : SLOW_MAX);
-}
-
-static void send_or_cut(struct jupyter_hub *h, struct jupyter_client *c,
-                        const struct jupyter_out *m) {
-    if (!is_too_slow(h, c)) {
-        send(c, m);
-        return;
-    }
-    ws_close(c->ws, WS_TRY_LATER, "the client does not read what the kernel says");
-    jupyter_leave(c);
+static void send_or_cut(struct jupyter_client *c, struct jupyter_out *m) {
+    send(c, m);
+    if (ws_is_closing(c->ws))
+        jupyter_leave(c);
 }
 
 static void drop_oldest(struct jupyter_hub *h) {
@@ -182,7 +170,7 @@ void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
     }
     for (struct jupyter_client *c = h->clients, *next; c; c = next) {
         next = c->next;
-        send_or_cut(h, c, m);
+        send_or_cut(c, m);
     }
     jupyter_out_free(m);
 }
@@ -197,7 +185,7 @@ void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
         return;
     }
     if (c && c->hub) /* else it was cut off while it was answered */
-        send_or_cut(h, c, m);
+        send_or_cut(c, m);
     jupyter_out_free(m);
 }
 

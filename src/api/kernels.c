@@ -5,6 +5,7 @@
 #include "api/events.h"
 #include "api/inputs.h"
 #include "api/outlet.h"
+#include "api/pages.h"
 #include "api/play.h"
 #include "api/records.h"
 #include "base/fd.h"
@@ -103,7 +104,9 @@ static void on_done(void *arg, struct record *rec, const struct err *why) {
         struct problem p = problem_of(why);
         outlet_problem(&w->out, &p);
     } else {
-        outlet_json(&w->out, 200, record_result(rec), record_id(rec));
+        AUTO_ROPE result = ROPE_INIT;
+        rope_add_rope(&result, record_result(rec));
+        outlet_rope(&w->out, 200, &result, record_id(rec));
     }
     if (!w->out.call)
         free_waiting(w);
@@ -269,19 +272,21 @@ void do_kernels(struct call *c) {
     struct live *l = call_live(c);
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    if (!l)
+    struct page_walk w;
+    if (!l || !page_walk(c, &w))
         return;
     jw_object(&j);
     jw_key(&j, "kernels");
     jw_array(&j);
     for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
         AUTO_BUF one = BUF_INIT;
+        if (!page_takes(&w, kernel_id(k)))
+            continue;
         kernel_json(k, &one);
         jw_raw(&j, one.data, one.len);
     }
     jw_array_end(&j);
-    jw_object_end(&j);
-    call_json(c, 200, &json);
+    page_reply(c, &w, &j);
 }
 
 static struct kernel *named(struct call *c) {

@@ -70,6 +70,17 @@ void outlet_json(struct outlet *o, int status, const struct buf *json, const cha
     keep(o);
 }
 
+void outlet_rope(struct outlet *o, int status, struct rope *json, const char *execution) {
+    if (o->replay) {
+        replay_begin(o->replay, status, "application/json", execution);
+        replay_write_rope(o->replay, json);
+    }
+    if (o->call)
+        http_reply_rope(o->call->req, status, "application/json", json);
+    rope_done(json);
+    keep(o);
+}
+
 void outlet_problem(struct outlet *o, const struct problem *p) {
     if (o->call)
         call_problem(o->call, p);
@@ -90,6 +101,14 @@ void outlet_write(struct outlet *o, const void *data, size_t len) {
         http_write(o->call->req, data, len);
     if (o->replay)
         replay_write(o->replay, data, len);
+}
+
+void outlet_write_rope(struct outlet *o, struct rope *rope) {
+    if (o->replay)
+        replay_write_rope(o->replay, rope);
+    if (o->call)
+        http_write_rope(o->call->req, rope);
+    rope_done(rope);
 }
 
 void outlet_sign(struct outlet *o, const char *sign) {

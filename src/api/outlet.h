@@ -16,14 +16,16 @@ bool outlet_open(struct call *c, struct outlet *ret);
 /* Whatever has not come to its end is not kept. */
 void outlet_done(struct outlet *o);
 
-/* The whole reply. */
+/* The whole reply; a rope is taken. */
+void outlet_rope(struct outlet *o, int status, struct rope *json, const char *execution);
 void outlet_json(struct outlet *o, int status, const struct buf *json, const char *execution);
 /* Or this instead: not kept. */
 void outlet_problem(struct outlet *o, const struct problem *p);
 /* Or in pieces; the headers of a stream are the caller's. `type` is a constant. */
 void outlet_stream(struct outlet *o, const char *type, const char *execution, const char *sign);
 void outlet_write(struct outlet *o, const void *data, size_t len);
-void outlet_sign(struct outlet *o, const char *sign); /* to the client only */
+void outlet_write_rope(struct outlet *o, struct rope *rope); /* takes it */
+void outlet_sign(struct outlet *o, const char *sign);        /* to the client only */
 void outlet_end(struct outlet *o);
 /* Or this: the caller streams the events of this execution or command. */
 void outlet_refer(struct outlet *o, const char *execution);

@@ -76,70 +76,76 @@ const struct schema pyrunner_schema = {
 /* ---- the result ---- */
 
 /* Behind what the program wrote itself, on a line of its own. */
-static void add_line(struct buf *to, const char *text) {
-    if (to->len && to->data[to->len - 1] != '\n')
-        buf_addc(to, '\n');
-    buf_adds(to, text);
+static void add_line(struct rope *to, const struct blob *before, const char *text) {
+    const struct buf *b = before ? &before->bytes : NULL;
+    if (b && b->len && b->data[b->len - 1] != '\n')
+        rope_adds_text(to, "\n");
+    rope_adds_text(to, text);
 }
 
 /* What happened, in the words of PyRunner; adds to stderr what it says there. */
-static const char *tell(const struct run *r, const struct run_receipt *t, struct buf *err) {
+static const char *tell(const struct run *r, const struct run_receipt *t, const struct blob *before,
+                        struct rope *err) {
     char text[200];
     if (strcmp(t->status, "ok") == 0)
         return "success";
     if (strcmp(t->status, "timeout") == 0) {
         snprintf(text, sizeof text, "Execution timed out after %u seconds", t->timeout_ms / 1000);
-        add_line(err, text);
+        add_line(err, before, text);
         return "timeout";
     }
     if (strcmp(t->status, "memory_exceeded") == 0) {
-        add_line(err, "Memory limit exceeded");
+        add_line(err, before, "Memory limit exceeded");
         return "memory_exceeded";
     }
     run_why(r, text, sizeof text);
     if (*text)
-        add_line(err, text);
+        add_line(err, before, text);
     return "error";
+}
+
+static void add_all(struct rope *to, struct blob *text) {
+    rope_add_text(to, text, 0, text->bytes.len);
 }
 
 static double rounded(double v, double steps) {
     return round(v * steps) / steps;
 }
 
-static int put_reply(const struct call *c, const struct exec *x, struct buf *to) {
-    AUTO_BUF out = BUF_INIT;
-    AUTO_BUF err = BUF_INIT;
-    struct jw j = JW_INIT(to);
+static int put_reply(const struct call *c, const struct exec *x, struct rope *to) {
+    AUTO_ROPE out = ROPE_INIT;
+    AUTO_ROPE err = ROPE_INIT;
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     const struct run *r = exec_run(x);
     struct run_receipt t = run_receipt(r);
     (void)c;
     double seconds = rounded(t.wall_ms / 1e3, 1e3);
     if (!t.refused) {
-        run_output(r, 1, &out);
-        run_output(r, 2, &err);
+        add_all(&out, run_text(r, 1));
+        add_all(&err, run_text(r, 2));
     } else {
-        buf_addf(&err, "Security validation failed: %s", t.refused);
+        rope_adds_text(&err, "Security validation failed: ");
+        rope_adds_text(&err, t.refused);
         seconds = 0;
     }
-    const char *status = tell(r, &t, &err);
+    const char *status = tell(r, &t, t.refused ? NULL : run_text(r, 2), &err);
     if (strcmp(status, "timeout") == 0)
         seconds = t.timeout_ms / 1e3;
     jw_object(&j);
     jw_key_str(&j, "status", status);
-    jw_key(&j, "stdout");
-    jw_strn(&j, out.data, out.len);
-    jw_key(&j, "stderr");
-    jw_strn(&j, err.data, err.len);
+    rope_key_texts(to, &j, "stdout", &out);
+    rope_key_texts(to, &j, "stderr", &err);
     jw_key_real(&j, "execution_time", seconds);
     jw_key_real(&j, "memory_used", rounded((double)t.memory_peak / 1048576.0, 100));
-    jw_key(&j, "error");
     if (strcmp(status, "error") != 0)
-        jw_null(&j);
+        jw_key_null(&j, "error");
     else if (t.refused)
-        jw_str(&j, t.refused);
+        jw_key_str(&j, "error", t.refused);
     else
-        jw_strn(&j, err.data, err.len);
+        rope_key_texts(to, &j, "error", &err);
     jw_object_end(&j);
+    rope_add(to, &json);
     return 200;
 }
 

@@ -31,8 +31,7 @@ struct record {
     size_t first, nevents, cap;
     size_t bytes; /* of the events */
     uint64_t last;
-    bool apart; /* stdout and stderr are in `text`, not in the result */
-    struct buf result, text[2];
+    struct rope result; /* shared with the replies that it is in */
     struct follower *followers;
 };
 
@@ -49,15 +48,12 @@ static void record_free(struct record *rec) {
     for (size_t i = 0; i < rec->nevents; i++)
         free(rec->events[rec->first + i].json);
     free(rec->events);
-    buf_done(&rec->result);
-    buf_done(&rec->text[0]);
-    buf_done(&rec->text[1]);
+    rope_done(&rec->result);
     free(rec);
 }
 
 static void count(struct record *rec) {
-    size_t text = rec->result.len + rec->text[0].len + rec->text[1].len;
-    shares_resize(&rec->all->shares, &rec->item, sizeof *rec + rec->bytes + text);
+    shares_resize(&rec->all->shares, &rec->item, sizeof *rec + rec->bytes + rec->result.bytes);
 }
 
 static struct record **chain_of(struct records *r, const char *id) {
@@ -128,7 +124,6 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     rec->all = r;
-    rec->result = rec->text[0] = rec->text[1] = (struct buf)BUF_INIT;
     rec->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     copy(rec->id, sizeof rec->id, id);
     shares_add(&r->shares, &rec->item, tenant, sizeof *rec);
@@ -203,9 +198,10 @@ uint64_t record_last(const struct record *rec) {
     return rec->last;
 }
 
-void record_end(struct record *rec, const char *json, size_t len) {
+void record_end_with(struct record *rec, struct rope *result) {
     rec->ended_ns = now_ns();
-    buf_add(&rec->result, json, len);
+    rope_add_rope(&rec->result, result);
+    rope_done(result);
     count(rec);
     while (rec->followers) {
         struct follower *f = rec->followers;
@@ -214,31 +210,10 @@ void record_end(struct record *rec, const char *json, size_t len) {
     }
 }
 
-void record_end_with(struct record *rec, const char *json, size_t len, struct buf text[2]) {
-    rec->apart = true;
-    for (int i = 0; i < 2; i++) {
-        rec->text[i] = text[i];
-        text[i] = (struct buf)BUF_INIT;
-    }
-    record_end(rec, json, len);
-}
-
-static void put_together(struct record *rec) {
-    struct buf whole = BUF_INIT;
-    struct jw j = JW_INIT(&whole);
-    jw_object(&j);
-    jw_key(&j, "stdout");
-    jw_strn(&j, rec->text[0].data, rec->text[0].len);
-    jw_key(&j, "stderr");
-    jw_strn(&j, rec->text[1].data, rec->text[1].len);
-    buf_addc(&whole, ',');
-    buf_add(&whole, rec->result.data + 1, rec->result.len - 1);
-    buf_done(&rec->text[0]);
-    buf_done(&rec->text[1]);
-    buf_done(&rec->result);
-    rec->result = whole;
-    rec->apart = false;
-    count(rec);
+void record_end(struct record *rec, const char *json) {
+    AUTO_ROPE result = ROPE_INIT;
+    rope_adds(&result, json);
+    record_end_with(rec, &result);
 }
 
 struct record *records_find(struct records *r, const char *tenant, const char *id) {
@@ -259,9 +234,7 @@ const char *record_id(const struct record *rec) {
 double record_created(const struct record *rec) {
     return rec->created;
 }
-const struct buf *record_result(struct record *rec) {
-    if (rec->apart)
-        put_together(rec);
+const struct rope *record_result(const struct record *rec) {
     return &rec->result;
 }
 

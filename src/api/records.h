@@ -2,7 +2,7 @@
 /* Recent executions and what they said, so that a stream that was cut can be resumed. Bounded in
  * bytes and in time: the oldest go first. */
 
-#include "base/buf.h"
+#include "base/rope.h"
 #include "loop/loop.h"
 
 #include <stdbool.h>
@@ -22,17 +22,15 @@ void record_skip(struct record *rec, uint64_t number);
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len);
 uint64_t record_last(const struct record *rec); /* the number of the last event */
 /* The whole result, or an error object; no more events after it. */
-void record_end(struct record *rec, const char *json, size_t len);
-/* The same for a result whose stdout and stderr are apart: taken, and put in as its first members
- * when somebody asks for the whole. */
-void record_end_with(struct record *rec, const char *json, size_t len, struct buf text[2]);
+void record_end(struct record *rec, const char *json);
+void record_end_with(struct record *rec, struct rope *result); /* takes it */
 
 /* NULL when it is unknown, forgotten, or another tenant's. Borrowed until the loop's next turn. */
 struct record *records_find(struct records *r, const char *tenant, const char *id);
 bool record_is_done(const struct record *rec);
 const char *record_id(const struct record *rec);
 double record_created(const struct record *rec);
-const struct buf *record_result(struct record *rec);
+const struct rope *record_result(const struct record *rec);
 
 /* A follower is told of every event after number `after`, now and as they come; NULL type at the
  * end. It takes itself out when it leaves before that. */

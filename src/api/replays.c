@@ -42,7 +42,8 @@ struct replay {
     int status;
     const char *type; /* borrowed: a constant */
     char execution[48];
-    struct buf reply;
+    struct rope reply; /* and behind it `tail` */
+    struct buf tail;
     size_t said;  /* bytes, also of a reply that is not kept */
     bool dropped; /* the reply: too large, or for lack of room */
     bool refers;  /* its events are the reply */
@@ -80,8 +81,8 @@ static void drop_reply(struct replay *r) {
     if (r->kept.share)
         shares_remove(&r->all->kept, &r->kept);
     r->kept.share = NULL;
-    buf_done(&r->reply);
-    r->reply = (struct buf)BUF_INIT;
+    rope_done(&r->reply);
+    buf_done(&r->tail);
     r->dropped = true;
 }
 
@@ -158,7 +159,7 @@ struct replay *replay_add(struct call *c, const char *key) {
         return NULL;
     }
     struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->tenant, key);
-    *r = (struct replay){.all = all, .route = c->route, .reply = BUF_INIT, .chain = *chain};
+    *r = (struct replay){.all = all, .route = c->route, .tail = BUF_INIT, .chain = *chain};
     r->key = xstrdup(key);
     *chain = r;
     shares_add(&all->known, &r->known, c->tenant, 0);
@@ -204,6 +205,12 @@ static void lost(const struct replay *r, struct call *c, bool asks_for_stream) {
     call_problem(c, &p);
 }
 
+static void reply_again(const struct replay *r, struct call *c) {
+    AUTO_ROPE again = ROPE_INIT;
+    rope_add_rope(&again, &r->reply);
+    http_reply_rope(c->req, r->status, r->type, &again);
+}
+
 static void send_again(const struct replay *r, struct call *c) {
     enum events_form form = events_wanted(c);
     struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
@@ -217,7 +224,7 @@ static void send_again(const struct replay *r, struct call *c) {
     if (rec)
         events_stream(c, rec, form, 0, &(struct events_source){0});
     else
-        http_reply(c->req, r->status, r->type, r->reply.data, r->reply.len);
+        reply_again(r, c);
 }
 
 static void free_waiter(void *state) {
@@ -274,19 +281,30 @@ void replay_begin(struct replay *r, int status, const char *type, const char *ex
     snprintf(r->execution, sizeof r->execution, "%s", execution ? execution : "");
 }
 
-void replay_write(struct replay *r, const void *data, size_t len) {
+/* So many more bytes. False: it is too much to keep, or was before. */
+static bool keeps(struct replay *r, size_t len) {
     r->said += len;
     if (r->dropped)
-        return;
-    if (r->said > REPLY_MAX) {
+        return false;
+    if (r->said > REPLY_MAX)
         drop_reply(r);
-        return;
-    }
-    buf_add(&r->reply, data, len);
-    if (r->kept.share)
-        shares_resize(&r->all->kept, &r->kept, r->reply.len);
+    else if (r->kept.share)
+        shares_resize(&r->all->kept, &r->kept, r->said);
     else
-        shares_add(&r->all->kept, &r->kept, r->known.share->tenant, r->reply.len);
+        shares_add(&r->all->kept, &r->kept, r->known.share->tenant, r->said);
+    return !r->dropped;
+}
+
+void replay_write(struct replay *r, const void *data, size_t len) {
+    if (keeps(r, len))
+        buf_add(&r->tail, data, len);
+}
+
+void replay_write_rope(struct replay *r, const struct rope *rope) {
+    if (!keeps(r, rope->bytes))
+        return;
+    rope_add(&r->reply, &r->tail);
+    rope_add_rope(&r->reply, rope);
 }
 
 void replay_refer(struct replay *r) {
@@ -295,6 +313,7 @@ void replay_refer(struct replay *r) {
 
 void replay_end(struct replay *r) {
     r->done_ns = now_ns();
+    rope_add(&r->reply, &r->tail);
     for (struct call *c; (c = next_waiter(r));)
         send_again(r, c);
     tidy(r->all);

@@ -26,6 +26,7 @@ void replay_set_hash(struct replay *r, const uint8_t hash[32]);
 /* The reply of the first; `type` is borrowed, `execution` may be NULL. */
 void replay_begin(struct replay *r, int status, const char *type, const char *execution);
 void replay_write(struct replay *r, const void *data, size_t len);
+void replay_write_rope(struct replay *r, const struct rope *rope); /* shares its pieces */
 /* It is the events of that execution or command, and these are kept with it. */
 void replay_refer(struct replay *r);
 /* It is whole: those who wait get it, and it is kept. */

@@ -54,24 +54,29 @@ bool runtime_enter(struct call *c) {
     return false;
 }
 
-void runtime_wrap(const struct call *c, const struct buf *json, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    if (!is_legacy(c)) {
-        buf_add(to, json->data, json->len);
+void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to) {
+    bool twice = is_legacy(c);
+    if (twice)
+        rope_adds(to, "{\"result\":");
+    rope_add_rope(to, json);
+    if (!twice)
         return;
-    }
-    jw_object(&j);
-    jw_key(&j, "result");
-    jw_raw(&j, json->data, json->len);
-    jw_key(&j, "full_result");
-    jw_raw(&j, json->data, json->len);
-    jw_object_end(&j);
+    rope_adds(to, ",\"full_result\":");
+    rope_add_rope(to, json);
+    rope_adds(to, "}");
 }
 
-void runtime_reply(struct call *c, const struct buf *json) {
-    AUTO_BUF whole = BUF_INIT;
+void runtime_reply_rope(struct call *c, struct rope *json) {
+    AUTO_ROPE whole = ROPE_INIT;
     runtime_wrap(c, json, &whole);
-    call_json(c, 200, &whole);
+    http_reply_rope(c->req, 200, "application/json", &whole);
+    rope_done(json);
+}
+
+void runtime_reply(struct call *c, struct buf *json) {
+    AUTO_ROPE rope = ROPE_INIT;
+    rope_add(&rope, json);
+    runtime_reply_rope(c, &rope);
 }
 
 void runtime_status_reply(struct call *c) {

@@ -18,8 +18,9 @@ int runtime_tell_lambda(const struct call *c, const struct problem *p, struct bu
 bool runtime_enter(struct call *c);
 
 /* 200 with the object: bare, or as the header X-Sandbox-Dialect or the configuration says. */
-void runtime_reply(struct call *c, const struct buf *json);
-void runtime_wrap(const struct call *c, const struct buf *json, struct buf *to);
+void runtime_reply(struct call *c, struct buf *json);       /* takes what it has */
+void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
+void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to);
 void runtime_status_reply(struct call *c); /* {"status":"success"} */
 /* {"detail": what it says}. */
 void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...)

@@ -101,50 +101,55 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
 
 /* ---- the result ---- */
 
-static void put_stdout(struct jw *j, const struct command_end *end) {
-    AUTO_BUF text = BUF_INIT;
-    size_t len = end->kept[0]->len;
-    while (!end->truncated[0] && len > 0 && end->kept[0]->data[len - 1] == '\n')
+static void put_stdout(struct rope *to, struct jw *j, const struct command_end *end) {
+    AUTO_ROPE text = ROPE_INIT;
+    const struct buf *kept = &end->text[0]->bytes;
+    size_t len = kept->len;
+    while (!end->truncated[0] && len > 0 && kept->data[len - 1] == '\n')
         len--;
-    buf_add(&text, end->kept[0]->data, len);
+    rope_add_text(&text, end->text[0], 0, len);
     if (end->truncated[0])
-        buf_adds(&text, TRUNCATED);
-    jw_key(j, "stdout");
-    jw_strn(j, text.data, text.len);
+        rope_adds_text(&text, TRUNCATED);
+    rope_key_texts(to, j, "stdout", &text);
 }
 
-/* Without the white space at its end, and then a newline, also when there is nothing. */
-static void put_stderr(struct jw *j, const struct call *c, const struct command_end *end,
-                       size_t len) {
-    AUTO_BUF text = BUF_INIT;
-    const char *from = end->kept[1]->data;
+/* Its first `len` bytes without the white space at their end, and then a newline, also when there
+ * is nothing. */
+static void put_stderr(struct rope *to, struct jw *j, const struct call *c,
+                       const struct command_end *end, size_t len) {
+    AUTO_ROPE text = ROPE_INIT;
+    const char *from = end->text[1]->bytes.data;
     while (len > 0 && strchr(" \t\r\n", from[len - 1]))
         len--;
-    buf_add(&text, from, len);
+    rope_add_text(&text, end->text[1], 0, len);
     if (end->truncated[1])
-        buf_adds(&text, TRUNCATED);
-    if (end->timed_out)
-        buf_addf(&text, "%sExecution timed out after %u seconds", text.len ? "\n" : "",
+        rope_adds_text(&text, TRUNCATED);
+    if (end->timed_out) {
+        char late[80];
+        snprintf(late, sizeof late, "%sExecution timed out after %u seconds", text.n ? "\n" : "",
                  c->api->config->http.runtime_timeout_s);
-    buf_addc(&text, '\n');
-    jw_key(j, "stderr");
-    jw_strn(j, text.data, text.len);
+        rope_adds_text(&text, late);
+    }
+    rope_adds_text(&text, "\n");
+    rope_key_texts(to, j, "stderr", &text);
 }
 
-static void put_streams(struct jw *j, const struct call *c, const struct command_end *end,
-                        size_t stderr_len) {
-    put_stdout(j, end);
-    put_stderr(j, c, end, stderr_len);
+static void put_streams(struct rope *to, struct jw *j, const struct call *c,
+                        const struct command_end *end, size_t stderr_len) {
+    put_stdout(to, j, end);
+    put_stderr(to, j, c, end, stderr_len);
     jw_key_int(j, "returncode", end->timed_out ? TIMED_OUT : end->exit_code);
 }
 
 static void reply_run(struct call *c, const struct command_end *end) {
+    AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    put_streams(&j, c, end, end->kept[1]->len);
+    put_streams(&reply, &j, c, end, end->text[1]->bytes.len);
     jw_object_end(&j);
-    runtime_reply(c, &json);
+    rope_add(&reply, &json);
+    runtime_reply_rope(c, &reply);
 }
 
 /* ---- execute ---- */
@@ -199,21 +204,23 @@ static size_t find_mark(const struct buf *text, const char *mark) {
 }
 
 static void reply_outputs(struct call *c, const struct command_end *end) {
+    AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    const struct buf *err = end->kept[1];
+    const struct buf *err = &end->text[1]->bytes;
     size_t at = find_mark(err, mark_of(c)), from = at + strlen(mark_of(c));
     bool there = at < err->len && end->exit_code == 0 && !end->truncated[1] &&
                  err->data[from] == '{' && json_is_value(err->data + from, err->len - from);
     jw_object(&j);
-    put_streams(&j, c, end, at);
+    put_streams(&reply, &j, c, end, at);
     jw_key(&j, "output_variables");
     if (there)
         jw_raw(&j, err->data + from, err->len - from);
     else
         jw_raw(&j, "{}", 2);
     jw_object_end(&j);
-    runtime_reply(c, &json);
+    rope_add(&reply, &json);
+    runtime_reply_rope(c, &reply);
 }
 
 static void run_script(struct call *c, struct live *l, const char *path) {

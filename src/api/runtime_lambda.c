@@ -52,14 +52,13 @@ struct metrics_of {
     uint32_t timeout_s;
 };
 
-static void put_reply(const struct buf *out, const struct buf *err, const struct buf *result,
-                      const struct metrics_of *m, struct buf *to) {
-    struct jw j = JW_INIT(to);
+static void put_reply(const struct rope *out, const struct rope *err, const struct buf *result,
+                      const struct metrics_of *m, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     jw_object(&j);
-    jw_key(&j, "stdout");
-    jw_strn(&j, out->data, out->len);
-    jw_key(&j, "stderr");
-    jw_strn(&j, err->data, err->len);
+    rope_key_texts(to, &j, "stdout", out);
+    rope_key_texts(to, &j, "stderr", err);
     jw_key(&j, "result");
     if (result->len)
         jw_raw(&j, result->data, result->len);
@@ -73,11 +72,13 @@ static void put_reply(const struct buf *out, const struct buf *err, const struct
     jw_key_uint(&j, "timeout_seconds", m->timeout_s);
     jw_object_end(&j);
     jw_object_end(&j);
+    rope_add(to, &json);
 }
 
-static int put_error(const struct call *c, const char *code, const char *detail, struct buf *to) {
+static int put_error(const struct call *c, const char *code, const char *detail, struct rope *to) {
     bool late = strcmp(code, "Sandbox.ExecTimeout") == 0;
-    struct jw j = JW_INIT(to);
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     (void)c;
     jw_object(&j);
     jw_key(&j, "detail");
@@ -92,12 +93,13 @@ static int put_error(const struct call *c, const char *code, const char *detail,
                     : "Please check your handler code for errors");
     jw_object_end(&j);
     jw_object_end(&j);
+    rope_add(to, &json);
     return 500;
 }
 
 /* It did not come to its end: why. */
 static int put_cut_off(const struct call *c, const struct run *r, const struct run_receipt *t,
-                       struct buf *to) {
+                       struct rope *to) {
     char text[200];
     if (strcmp(t->status, "timeout") == 0) {
         snprintf(text, sizeof text, "Execution timed out after %u seconds", t->timeout_ms / 1000);
@@ -108,18 +110,19 @@ static int put_cut_off(const struct call *c, const struct run *r, const struct r
                      *text ? text : "its process ended before the handler returned", to);
 }
 
-static int put_result(const struct call *c, const struct exec *x, struct buf *to) {
-    AUTO_BUF out = BUF_INIT, err = BUF_INIT, json = BUF_INIT, none = BUF_INIT;
+static int put_result(const struct call *c, const struct exec *x, struct rope *to) {
+    AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
+    AUTO_BUF none = BUF_INIT;
     const struct run *r = exec_run(x);
     struct run_receipt t = run_receipt(r);
     const struct buf *result = run_returned(r);
     if (strcmp(t.status, "ok") != 0 && strcmp(t.status, "error") != 0)
         return put_cut_off(c, r, &t, to);
-    run_output(r, 1, &out);
-    run_output(r, 2, &err);
+    rope_add_text(&out, run_text(r, 1), 0, run_text(r, 1)->bytes.len);
+    rope_add_text(&err, run_text(r, 2), 0, run_text(r, 2)->bytes.len);
     /* SECURITY: it is the program's word that this is JSON. */
     if (result->len && !json_is_value(result->data, result->len)) {
-        buf_adds(&err, "System error: the result is no JSON, or nested too deeply\n");
+        rope_adds_text(&err, "System error: the result is no JSON, or nested too deeply\n");
         result = &none;
     }
     const struct metrics_of m = {t.wall_ms, t.cpu_ms, (double)t.memory_peak / 1048576.0,
@@ -131,11 +134,12 @@ static int put_result(const struct call *c, const struct exec *x, struct buf *to
 
 /* Without running anything: what is wrong is in stderr. */
 static void refuse(struct call *c, uint32_t timeout_s, const char *why) {
-    AUTO_BUF out = BUF_INIT, err = BUF_INIT, json = BUF_INIT;
+    AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
     const struct metrics_of m = {.timeout_s = timeout_s};
-    buf_adds(&err, why);
-    put_reply(&out, &err, &out, &m, &json);
-    runtime_reply(c, &json);
+    const struct buf none = BUF_INIT;
+    rope_adds_text(&err, why);
+    put_reply(&out, &err, &none, &m, &json);
+    runtime_reply_rope(c, &json);
 }
 
 /* ---- the request ---- */

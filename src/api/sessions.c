@@ -108,22 +108,23 @@ void do_session_delete(struct call *c) {
 /* ---- bash ---- */
 
 /* Contract 1: the first cap - 32 bytes and a mark. */
-static void put_stream(struct jw *j, const char *key, const struct buf *kept, bool truncated) {
-    AUTO_BUF text = BUF_INIT;
-    size_t keep = !truncated ? kept->len : kept->len > 32 ? kept->len - 32 : 0;
-    buf_add(&text, kept->data, keep);
-    if (truncated)
-        buf_adds(&text, TRUNCATED);
-    jw_key(j, key);
-    jw_strn(j, text.data, text.len);
+static void put_stream(struct rope *to, struct jw *j, const struct command_end *end, int i) {
+    AUTO_ROPE texts = ROPE_INIT;
+    size_t len = end->text[i]->bytes.len;
+    size_t keep = !end->truncated[i] ? len : len > 32 ? len - 32 : 0;
+    rope_add_text(&texts, end->text[i], 0, keep);
+    if (end->truncated[i])
+        rope_adds_text(&texts, TRUNCATED);
+    rope_key_texts(to, j, i == 0 ? "stdout" : "stderr", &texts);
 }
 
 static void reply_over(struct call *c, const struct command_end *end) {
+    AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    put_stream(&j, "stdout", end->kept[0], end->truncated[0]);
-    put_stream(&j, "stderr", end->kept[1], end->truncated[1]);
+    put_stream(&reply, &j, end, 0);
+    put_stream(&reply, &j, end, 1);
     if (end->timed_out)
         jw_key_null(&j, "exit_code");
     else
@@ -131,7 +132,8 @@ static void reply_over(struct call *c, const struct command_end *end) {
     jw_key_bool(&j, "timed_out", end->timed_out);
     jw_key_uint(&j, "duration_ms", end->duration_ms);
     jw_object_end(&j);
-    call_json(c, 200, &json);
+    rope_add(&reply, &json);
+    http_reply_rope(c->req, 200, "application/json", &reply);
 }
 
 static char **bash_line(const char *cmd) {

@@ -284,7 +284,7 @@ static void tidy(struct live *l) {
     size_t bytes = 0;
     for (const struct command *c = l->commands; c; c = c->next) {
         n += c->status != COMMAND_RUNNING;
-        bytes += c->out[0].kept.len + c->out[1].kept.len;
+        bytes += output_len(&c->out[0]) + output_len(&c->out[1]);
     }
     for (struct command *c = l->commands, *next; c && (n > MAX_OVER || bytes > MAX_KEPT);
          c = next) {
@@ -292,7 +292,7 @@ static void tidy(struct live *l) {
         if (c->status == COMMAND_RUNNING || !next) /* nor the one that has just ended */
             continue;
         n--;
-        bytes -= c->out[0].kept.len + c->out[1].kept.len;
+        bytes -= output_len(&c->out[0]) + output_len(&c->out[1]);
         forget(c);
     }
 }
@@ -512,9 +512,11 @@ void command_set_stays(struct command *c, bool stays) {
     c->req.stays = stays;
 }
 
-struct command_end command_end(const struct command *c) {
+struct command_end command_end(struct command *c) {
+    output_whole(&c->out[0]);
+    output_whole(&c->out[1]);
     return (struct command_end){
-        .kept = {&c->out[0].kept, &c->out[1].kept},
+        .text = {c->out[0].whole, c->out[1].whole},
         .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
         .timed_out = c->status == COMMAND_TIMEOUT,
         .denied = &c->denied,
@@ -540,31 +542,47 @@ static void put_number(struct jw *j, const char *name, int v) {
         jw_key_null(j, name);
 }
 
-void command_json(const struct command *c, bool with_output, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
-    jw_object(&j);
-    jw_key_str(&j, "id", c->id);
-    jw_key_str(&j, "status", command_status(c));
-    jw_key_str(&j, "cmd", c->req.shown);
-    jw_key_str(&j, "cwd", c->req.cwd);
-    jw_key_bool(&j, "terminal", c->req.rows > 0);
-    jw_key_real(&j, "created", c->created);
-    if (with_output) {
-        jw_key(&j, "stdout");
-        jw_strn(&j, c->out[0].kept.data, c->out[0].kept.len);
-        jw_key(&j, "stderr");
-        jw_strn(&j, c->out[1].kept.data, c->out[1].kept.len);
+static void put_output(struct jw *j, struct command *c, struct rope *to) {
+    for (int i = 0; i < 2; i++) {
+        AUTO_ROPE texts = ROPE_INIT;
+        output_share(&c->out[i], &texts);
+        rope_key_texts(to, j, i == 0 ? "stdout" : "stderr", &texts);
     }
-    put_number(&j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
-    put_number(&j, "signal", c->signal);
-    jw_key_bool(&j, "timed_out", c->status == COMMAND_TIMEOUT);
-    jw_key_uint(&j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
-    jw_key_bool(&j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
-    jw_key_bool(&j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
-    denials_put(&c->denied, &j);
-    jw_key_str(&j, "problem", c->why[0] ? c->why : NULL);
-    jw_object_end(&j);
+}
+
+/* With its output: the beginning goes to `to`, the end is left to the caller. */
+static void put_command(struct jw *j, struct command *c, struct rope *to) {
+    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
+    jw_object(j);
+    jw_key_str(j, "id", c->id);
+    jw_key_str(j, "status", command_status(c));
+    jw_key_str(j, "cmd", c->req.shown);
+    jw_key_str(j, "cwd", c->req.cwd);
+    jw_key_bool(j, "terminal", c->req.rows > 0);
+    jw_key_real(j, "created", c->created);
+    if (to)
+        put_output(j, c, to);
+    put_number(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
+    put_number(j, "signal", c->signal);
+    jw_key_bool(j, "timed_out", c->status == COMMAND_TIMEOUT);
+    jw_key_uint(j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
+    jw_key_bool(j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
+    jw_key_bool(j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
+    denials_put(&c->denied, j);
+    jw_key_str(j, "problem", c->why[0] ? c->why : NULL);
+    jw_object_end(j);
+}
+
+void command_json(struct command *c, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    put_command(&j, c, NULL);
+}
+
+void command_result(struct command *c, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    put_command(&j, c, to);
+    rope_add(to, &json);
 }
 
 int command_signal(struct command *c, int sig, struct err *e) {

@@ -5,6 +5,7 @@
  * A caller makes a struct run_request, hands it to run_new with its callbacks, and gets on_output
  * as the program writes and on_done exactly once. run_cancel may come any time before that. */
 
+#include "base/rope.h"
 #include "engine/denials.h"
 #include "engine/knobs.h"
 #include "engine/queue.h"
@@ -164,7 +165,7 @@ struct result_options {
     const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */
     void *arg;
 };
-void run_result_json(const struct run *r, const struct result_options *o, struct buf *to);
+void run_result(struct run *r, const struct result_options *o, struct rope *to);
 const char *run_id(const struct run *r);
 
 /* The result in short, for counters and logs; lives as long as the run. */
@@ -177,5 +178,5 @@ struct run_receipt {
     const struct denials *denied;
 };
 struct run_receipt run_receipt(const struct run *r);
-/* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. */
-void run_output(const struct run *r, int stream, struct buf *to);
+/* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. Borrowed. */
+struct blob *run_text(const struct run *r, int stream);

@@ -240,16 +240,17 @@ bool command_runs(const struct command *c);
 bool command_has_terminal(const struct command *c);
 bool command_stays(const struct command *c);
 void command_set_stays(struct command *c, bool stays);
-void command_json(const struct command *c, bool with_output, struct buf *to);
+void command_json(struct command *c, struct buf *to);    /* all but stdout and stderr */
+void command_result(struct command *c, struct rope *to); /* with them */
 /* How it ended; lives as long as the command. */
 struct command_end {
-    const struct buf *kept[2]; /* of stdout and stderr */
+    struct blob *text[2]; /* what is kept of stdout and stderr */
     bool truncated[2], timed_out;
     int exit_code;
     uint64_t duration_ms;
     const struct denials *denied;
 };
-struct command_end command_end(const struct command *c);
+struct command_end command_end(struct command *c);
 /* What of it is kept: of stdout, or of the terminal. */
 const struct buf *command_kept(const struct command *c);
 /* To its process group, as soon as it is there; SIGKILL to all that comes from it. */

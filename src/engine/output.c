@@ -11,9 +11,10 @@
 
 #define CHUNK        32768 /* fits into one message to a client of the socket */
 #define DRAIN_CHUNKS 64
+#define WORTH        16384u /* bytes: less is copied when somebody wants to share it */
 
 static size_t keep(struct output *o, const char *data, size_t len) {
-    uint64_t left = o->cap - o->kept.len;
+    uint64_t left = o->cap - output_len(o);
     if (len > left)
         len = (size_t)left;
     buf_add(&o->kept, data, len);
@@ -67,7 +68,14 @@ int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct 
     return loop_watch(l, &o->watch, fd, EPOLLIN, e);
 }
 
+static void let_go(struct output *o) {
+    rope_done(&o->text);
+    blob_unref(o->whole);
+    o->whole = NULL;
+}
+
 void output_reset(struct output *o, uint64_t cap) {
+    let_go(o);
     buf_clear(&o->kept);
     o->total = 0;
     o->cap = cap;
@@ -109,7 +117,57 @@ void output_end(struct output *o) {
 
 void output_free(struct output *o) {
     output_end(o);
+    let_go(o);
     buf_done(&o->kept);
+}
+
+size_t output_len(const struct output *o) {
+    return o->text.bytes + o->kept.len;
+}
+
+static void share(struct rope *to, struct buf *text) {
+    struct blob *b = blob_take(text);
+    rope_add_text(to, b, 0, b->bytes.len);
+    blob_unref(b);
+}
+
+/* Of a character at the end the rest may be yet to come: it stays behind. */
+static void seal(struct output *o) {
+    struct buf rest = BUF_INIT;
+    size_t n = rope_cut(o->kept.data, o->kept.len, o->kept.len - 1);
+    buf_add(&rest, o->kept.data + n, o->kept.len - n);
+    o->kept.len = n;
+    share(&o->text, &o->kept);
+    o->kept = rest;
+}
+
+void output_share(struct output *o, struct rope *to) {
+    struct buf copy = BUF_INIT;
+    if (o->kept.len > WORTH && !o->is_terminal)
+        seal(o);
+    rope_add_rope(to, &o->text);
+    buf_add(&copy, o->kept.data, o->kept.len);
+    share(to, &copy);
+}
+
+void output_whole(struct output *o) {
+    struct buf all = BUF_INIT;
+    if (o->whole)
+        return;
+    for (size_t i = 0; i < o->text.n; i++) { /* somebody looked while it ran */
+        const struct rope_piece *p = &o->text.pieces[o->text.first + i];
+        buf_add(&all, p->of->bytes.data + p->from, p->len);
+    }
+    if (o->text.n) {
+        buf_add(&all, o->kept.data, o->kept.len);
+        buf_done(&o->kept);
+    } else {
+        all = o->kept;
+        o->kept = (struct buf)BUF_INIT;
+    }
+    rope_done(&o->text);
+    o->whole = blob_take(&all);
+    rope_add_text(&o->text, o->whole, 0, o->whole->bytes.len);
 }
 
 bool output_truncated(const struct output *o) {

@@ -1,7 +1,7 @@
 #pragma once
 /* What a program writes to one of its two streams: collected up to a cap, passed on as it comes. */
 
-#include "base/buf.h"
+#include "base/rope.h"
 #include "loop/loop.h"
 
 #include <stdbool.h>
@@ -10,8 +10,10 @@
 struct output {
     struct loop *loop; /* borrowed */
     struct watch watch;
-    int fd; /* borrowed: the sandbox's */
-    struct buf kept;
+    int fd;             /* borrowed: the sandbox's */
+    struct rope text;   /* the beginning of what is kept, which somebody shares */
+    struct buf kept;    /* the rest of it, or all */
+    struct blob *whole; /* owned: all, when there will be no more; or NULL */
     uint64_t total, cap;
     bool held;
     bool is_terminal; /* the cap is for what is kept, the end of it; all of it is passed on */
@@ -30,3 +32,8 @@ void output_hold(struct output *o, bool hold);
 void output_end(struct output *o);
 void output_free(struct output *o);
 bool output_truncated(const struct output *o);
+size_t output_len(const struct output *o); /* bytes that are kept */
+/* What is kept so far, to be read later: large output is shared and not copied. */
+void output_share(struct output *o, struct rope *to);
+/* All of it, in `whole`: there will be no more. */
+void output_whole(struct output *o);

@@ -80,26 +80,17 @@ void run_cut(const struct run *r, char *out, size_t cap) {
         snprintf(out, cap, "%s", RUN_FILES_CUT);
 }
 
-/* Contract 1: the first cap - 32 bytes and a mark. */
-void run_output(const struct run *r, int stream, struct buf *to) {
-    const struct output *o = &r->out[stream == 1 ? 0 : 1];
-    bool cut = output_truncated(o);
-    size_t keep = !cut ? o->kept.len : o->kept.len > 32 ? o->kept.len - 32 : 0;
-    buf_add(to, o->kept.data, keep);
-    if (cut)
-        buf_adds(to, TRUNCATED);
+struct blob *run_text(const struct run *r, int stream) {
+    return r->out[stream == 1 ? 0 : 1].whole;
 }
 
-static void put_stream(struct jw *j, const char *key, const struct run *r, int stream) {
-    const struct output *o = &r->out[stream == 1 ? 0 : 1];
-    jw_key(j, key);
-    if (!output_truncated(o)) {
-        jw_strn(j, o->kept.data, o->kept.len);
-        return;
+/* Contract 1: the first cap - 32 bytes and a mark. */
+static void end_text(struct output *o) {
+    if (!o->whole && output_truncated(o)) {
+        o->kept.len = o->kept.len > 32 ? o->kept.len - 32 : 0;
+        buf_adds(&o->kept, TRUNCATED);
     }
-    AUTO_BUF b = BUF_INIT;
-    run_output(r, stream, &b);
-    jw_strn(j, b.data, b.len);
+    output_whole(o);
 }
 
 static void put_files(struct jw *j, const struct run *r, const struct result_options *o) {
@@ -169,14 +160,27 @@ void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak
     jw_object_end(j);
 }
 
-void run_result_json(const struct run *r, const struct result_options *o, struct buf *to) {
+static void put_end(struct jw *j, const struct run *r) {
     static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
-    struct jw j = JW_INIT(to);
+    struct run_receipt t = run_receipt(r);
+    put_error(j, r);
+    jw_key_null(j, "kernel_id");
+    jw_key_bool(j, "kernel_restarted", false);
+    jw_key_str(j, "limit_hit", limits[r->limit]);
+    receipt_put(j, &t, r->usage.memory_peak, r->out[0].total + r->out[1].total);
+    jw_key_str(j, "profile", r->pool->config->name);
+    jw_key_bool(j, "warm", r->warm);
+}
+
+void run_result(struct run *r, const struct result_options *o, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     int code = exit_code(r);
     jw_object(&j);
-    if (!o->no_output) {
-        put_stream(&j, "stdout", r, 1);
-        put_stream(&j, "stderr", r, 2);
+    for (int i = 0; i < 2; i++) {
+        end_text(&r->out[i]);
+        if (!o->no_output)
+            rope_key_text(to, &j, i == 0 ? "stdout" : "stderr", r->out[i].whole);
     }
     if (timed_out(r) || code < 0)
         jw_key_null(&j, "exit_code");
@@ -199,13 +203,7 @@ void run_result_json(const struct run *r, const struct result_options *o, struct
     jw_array(&j);
     jw_array_end(&j);
     jw_key_null(&j, "text");
-    put_error(&j, r);
-    jw_key_null(&j, "kernel_id");
-    jw_key_bool(&j, "kernel_restarted", false);
-    jw_key_str(&j, "limit_hit", limits[r->limit]);
-    struct run_receipt t = run_receipt(r);
-    receipt_put(&j, &t, r->usage.memory_peak, r->out[0].total + r->out[1].total);
-    jw_key_str(&j, "profile", r->pool->config->name);
-    jw_key_bool(&j, "warm", r->warm);
+    put_end(&j, r);
     jw_object_end(&j);
+    rope_add(to, &json);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #define HIGH_WATER  (512u << 10) /* bytes waiting for a slow client */
 #define INLINE_MAX  32768u
 #define UNREAD_MAX  16 /* answers with a descriptor that lie in the socket unread */
+#define SLICE       65536u
 
 struct clients {
     struct engine *engine; /* borrowed */
@@ -144,16 +146,37 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
     return false;
 }
 
+/* The beginning, and the rest of it slice by slice: all at once may be six times what it is made
+ * of. */
+static int memfd_of_rope(struct buf *begin, struct rope *rest, int *ret_fd, struct err *e) {
+    AUTO_FD fd = memfd_create("result", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return err_sys(e, "memfd_create");
+    bool more = true;
+    do {
+        if (fd_write_all(fd, begin->data, begin->len, e) < 0)
+            return -1;
+        buf_clear(begin);
+        more = rest->n > 0;
+        rope_read(rest, SLICE, begin);
+    } while (more);
+    if (memfd_seal(fd, e) < 0)
+        return -1;
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
 static void send_result(struct client *c, struct run *r) {
+    AUTO_ROPE result = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     char text[200];
     struct err e;
-    run_result_json(r, &(struct result_options){0}, &json);
+    run_result(r, &(struct result_options){0}, &result);
     run_why(r, text, sizeof text);
     if (!*text)
         run_cut(r, text, sizeof text);
     AUTO_FD fd = -1;
-    if (json.len > INLINE_MAX && memfd_of("result", json.data, json.len, &fd, &e) < 0) {
+    if (rope_read(&result, INLINE_MAX, &json) && memfd_of_rope(&json, &result, &fd, &e) < 0) {
         send_error(c, &e);
         return;
     }

@@ -11,6 +11,7 @@
 #include "loop/crew.h"
 #include "server/clients.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -120,6 +121,10 @@ int main(void) {
     log_init("server", LOG_INFO);
     prctl(PR_SET_NAME, "cloche-server"); /* we were started by descriptor, which gives no name */
     signal(SIGPIPE, SIG_IGN);
+    /* Large buffers go back to the system when they are freed: left alone, the allocator would take
+     * their size for the usual one and keep them. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
     for (int fd = 3; fd <= 5; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-server is started by cloche-warden; use `cloche serve`");

@@ -50,12 +50,12 @@ static void check_same(const struct jupyter_in *a, const struct jupyter_in *b) {
 }
 
 static void check_again(const struct jupyter_in *m, bool v1) {
-    AUTO_BUF frame = BUF_INIT;
     struct jupyter_in same;
     struct err e;
     struct jupyter_out *o = again(m);
-    bool binary = jupyter_write(o, v1, &frame);
-    must(jupyter_read(frame.data, frame.len, binary, v1, &same, &e) == 0);
+    bool binary;
+    const struct buf *frame = &jupyter_write(o, v1, &binary)->bytes;
+    must(jupyter_read(frame->data, frame->len, binary, v1, &same, &e) == 0);
     check_same(m, &same);
     jupyter_in_done(&same);
     jupyter_out_free(o);
