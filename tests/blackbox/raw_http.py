@@ -144,8 +144,7 @@ class Raw:
         if head_only or reply.status in (204, 304) or reply.status < 200:
             return reply
         if (reply.header("Transfer-Encoding") or "").lower() == "chunked":
-            while data := self.chunk():
-                reply.body += data
+            reply.body = b"".join(iter(self.chunk, b""))
         elif length is not None:
             reply.body = self.exactly(int(length))
         else:

@@ -27,6 +27,7 @@ service_session = _fixtures.service_session
 start_service = _fixtures.start_service
 live_session = _fixtures.live_session
 live_service = _fixtures.live_service
+start_live = _fixtures.start_live
 
 NEIGHBOUR = """
 import sys
