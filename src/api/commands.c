@@ -155,7 +155,7 @@ void command_over(void *arg, const struct live *l, const struct command *c) {
                                                 .code = &code,
                                                 .status = command_status(c),
                                                 .profile = live_profile(l),
-                                                .denied = command_end(c).denied});
+                                                .denied = command_denied(c)});
     audit_code_done(&code);
 }
 

@@ -512,6 +512,10 @@ void command_set_stays(struct command *c, bool stays) {
     c->req.stays = stays;
 }
 
+const struct denials *command_denied(const struct command *c) {
+    return &c->denied;
+}
+
 struct command_end command_end(struct command *c) {
     output_whole(&c->out[0]);
     output_whole(&c->out[1]);
@@ -519,7 +523,6 @@ struct command_end command_end(struct command *c) {
         .text = {c->out[0].whole, c->out[1].whole},
         .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
         .timed_out = c->status == COMMAND_TIMEOUT,
-        .denied = &c->denied,
         .exit_code = c->exit_code,
         .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
 }

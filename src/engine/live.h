@@ -248,9 +248,9 @@ struct command_end {
     bool truncated[2], timed_out;
     int exit_code;
     uint64_t duration_ms;
-    const struct denials *denied;
 };
 struct command_end command_end(struct command *c);
+const struct denials *command_denied(const struct command *c);
 /* What of it is kept: of stdout, or of the terminal. */
 const struct buf *command_kept(const struct command *c);
 /* To its process group, as soon as it is there; SIGKILL to all that comes from it. */
