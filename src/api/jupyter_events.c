@@ -250,7 +250,7 @@ static bool is_true(const char *json, size_t len, const char *name) {
     return v.at && *v.at == 't';
 }
 
-/* The results are among its members, and may be long. */
+/* The error is among its members, and may be long. */
 static void on_end(struct jupyter_request *r, const char *json, size_t len) {
     struct json_span status = json_member(json, len, "status");
     struct json_span count = json_member(json, len, "execution_count");

@@ -182,8 +182,10 @@ static void end_record(struct play *x, struct cell *c, const struct err *why) {
         record_end(x->record, json.data);
     } else {
         AUTO_ROPE result = ROPE_INIT;
-        cell_result_json(c, &json);
+        cell_end_json(c, &json);
         record_event(x->record, "end", json.data, json.len);
+        buf_clear(&json);
+        cell_result_json(c, &json);
         add_output(c, &json, &result);
         record_end_with(x->record, &result);
     }

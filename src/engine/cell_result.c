@@ -72,7 +72,7 @@ void cell_take_text(struct cell *c, struct buf ret[2]) {
     }
 }
 
-void cell_result_json(const struct cell *c, struct buf *to) {
+static void put_result(const struct cell *c, bool with_results, struct buf *to) {
     struct jw j = JW_INIT(to);
     bool timed_out = c->status == CELL_TIMEOUT;
     jw_object(&j);
@@ -96,8 +96,18 @@ void cell_result_json(const struct cell *c, struct buf *to) {
     jw_key_bool(&j, "files_truncated", c->files_cut);
     jw_key_bool(&j, "results_truncated", c->outputs_cut || c->resumed);
     jw_key_uint(&j, "execution_count", c->execution_count);
-    put_results(&j, c);
-    put_text(&j, c);
+    if (with_results) {
+        put_results(&j, c);
+        put_text(&j, c);
+    }
     put_end(&j, c);
     jw_object_end(&j);
+}
+
+void cell_end_json(const struct cell *c, struct buf *to) {
+    put_result(c, false, to);
+}
+
+void cell_result_json(const struct cell *c, struct buf *to) {
+    put_result(c, true, to);
 }

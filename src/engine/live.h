@@ -191,7 +191,9 @@ void cell_hold(struct cell *c, bool hold);
 /* For one that came from an earlier server: who hears of it from now on. */
 void cell_call(struct cell *c, const struct cell_callbacks *cb);
 /* After on_done. */
-void cell_result_json(const struct cell *c, struct buf *to); /* all but stdout and stderr */
+/* All but stdout and stderr; the first also without what its events have told, its results. */
+void cell_end_json(const struct cell *c, struct buf *to);
+void cell_result_json(const struct cell *c, struct buf *to);
 void cell_take_text(struct cell *c, struct buf ret[2]);
 struct run_receipt cell_receipt(const struct cell *c);
 
