@@ -140,8 +140,8 @@ static void put_pools(struct buf *to, const struct engine *g) {
             if (p->config->removed || p->config->live != what[k].live)
                 continue;
             unsigned v = k == 0 ? p->nready : k == 2 ? p->state == PROFILE_READY : p->queue.n;
-            buf_addf(to, "cloche_%s{profile=\"%.*s\"} %u\n", what[k].name,
-                     (int)strcspn(name, "+"), name, v);
+            buf_addf(to, "cloche_%s{profile=\"%.*s\"} %u\n", what[k].name, (int)strcspn(name, "+"),
+                     name, v);
         }
     }
 }
