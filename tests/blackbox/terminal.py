@@ -15,6 +15,8 @@ from typing import Any
 from client import DEADLINE_S
 from harness import OURSELVES, Caller, Deadline
 
+AGAIN_S = 12  # longer than a server waits for a kernel's answer
+
 
 class Terminal:
     def __init__(
@@ -60,14 +62,18 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.ours, text.encode())
 
-    def expect(self, text: str) -> str:
-        """Waits until this appears behind what was expected before; returns what came between."""
+    def expect(self, text: str, again: str = "") -> str:
+        """Waits until this appears behind what was expected before; returns what came between.
+        `again` is typed now and then until it does, as a person would."""
         wanted = text.encode()
-        deadline = Deadline()
+        deadline, patience = Deadline(), Deadline(AGAIN_S)
         while wanted not in self.seen[self.at :]:
             assert not deadline.over, f"no {text!r} in {self.seen[self.at:]!r}"
             if select.select([self.ours], [], [], min(0.2, deadline.left))[0]:
                 self.seen += os.read(self.ours, 1 << 16)
+            elif again and patience.over:
+                self.type(again)
+                patience = Deadline(AGAIN_S)
             elif self.process.poll() is not None:
                 assert wanted in self.seen[self.at :], f"ended: {self.seen[self.at:]!r}"
         end = self.seen.index(wanted, self.at)
