@@ -245,8 +245,10 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return r->closing && r->thrown ? MHD_NO : MHD_YES;
     }
     if (!r->body_done) {
-        if (r->conn->framing.bodies < r->conn->requests)
-            return MHD_NO; /* the library takes this for the end of the body, and we do not */
+        /* The library takes this for the end of the body, and we do not: nothing may follow, but a
+         * refusal may be told. */
+        if (r->conn->framing.bodies < r->conn->requests && !(r->response && r->closing))
+            return MHD_NO;
         loop_timer_stop(r->http->o.loop, &r->conn->timer);
         http_body_end(r);
     }
