@@ -14,9 +14,9 @@ import aiohttp
 import httpx
 import pytest
 
-from conftest import KeyedService
+
 from harness import Service, eventually
-from raw_http import Raw, ask, post, request
+from raw_http import KeyedService, Raw, ask, post, request
 
 SIZE = 100 << 20
 HERE = Path(__file__).resolve().parent

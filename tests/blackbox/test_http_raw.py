@@ -880,6 +880,7 @@ def fastest(service: Service, pieces: list[bytes]) -> float:
     return min(taken[-12:])
 
 
+@pytest.mark.once
 def test_a_body_behind_its_head_is_waited_for_with_an_acknowledgement(service: Service) -> None:
     """Such a client's system holds the body back until the head is acknowledged: 40 ms late, if our
     system waits for a reply to send that with."""

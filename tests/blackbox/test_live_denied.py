@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from commands import soon
-from conftest import LiveService
+from harness import LiveService
 from live import Box, Client
 from test_live_commands import audited
 

@@ -13,7 +13,7 @@ from harness import LiveService, eventually
 from http_client import JSON, Connection, ask
 from live import SSE, Box, Client, error
 from raw_http import Raw, post, resident_mb
-from raw_ws import BINARY, TEXT, Socket, frame
+from raw_ws import BINARY, PING, TEXT, Socket, frame
 
 GROWTH_MB = 200.0
 LONG: dict[str, Any] = {"timeout_ms": 60000}
@@ -38,7 +38,7 @@ def test_displays_with_endless_names(live_service: LiveService, box: Box) -> Non
     before = resident_mb(live_service)
     code = "for i in range(36): channel.event('display', data={}, metadata={}, display_id=name)"
     result = box.run(SAY + "name = 'n' * (8 << 20)\n" + code, **LONG)
-    assert result["status"] == "ok" and result["results_truncated"]
+    assert result["status"] == "ok" and len(result["results"]) == 36  # without such names
     bounded(live_service, before)
 
 
@@ -108,7 +108,7 @@ def test_a_terminal_shows_more_than_is_kept(live_service: LiveService, box: Box)
             got = ws.frame()
             if got.opcode == BINARY:
                 shown = shown[-20:] + got.payload
-            else:
+            elif got.opcode != PING:
                 assert got.opcode == TEXT and b'"start"' in got.payload, got
     bounded(live_service, before)
 
