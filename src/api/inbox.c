@@ -69,12 +69,12 @@ void inbox_add(struct inbox *b, const void *data, size_t len, bool binary) {
     }
     struct mail *m = xmalloc(sizeof *m), **end = &b->first;
     *m = (struct mail){.box = b,
-                       .data = BUF_INIT,
                        .count = ws_move_count(b->ws),
                        .binary = binary,
                        .read = b->read,
                        .drop = b->drop,
                        .work = {.slice = mail_slice, .done = mail_done, .arg = m}};
+    m->data = (struct buf)BUF_INIT;
     buf_add(&m->data, data, len);
     while (*end)
         end = &(*end)->next;

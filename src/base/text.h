@@ -8,7 +8,8 @@
 
 struct buf;
 
-/* The length of the well-formed UTF-8 character at `text`, of which `left` bytes are there, or 0. */
+/* The length of the well-formed UTF-8 character at `text`, of which `left` bytes are there, or 0.
+ */
 size_t text_char(const char *text, size_t left, uint32_t *ret);
 
 /* SECURITY: whether a character shows as what it is: no control, nothing that turns the direction

@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-#define DRAIN_MAX (256u << 20) /* bytes beyond a limit that are read before the connection is cut  \
-                                */
+#define DRAIN_MAX                                                                                  \
+    (256u << 20) /* bytes beyond a limit that are read before the connection is cut                \
+                  */
 
 bool http_reserve(struct http_req *r, size_t len) {
     struct http *h = r->http;

@@ -91,7 +91,7 @@
                    count, u32 cut, fd with records (init/walk.h); I_USAGE: u64 peak bytes, u64 cpu  \
                    us */                                                                            \
     X(I_ERROR)  /* u32 errno, str why */                                                            \
-    X(I_DENIED) /* u32 process, str op, str detail, str rule  unasked: a refusal to be told */       \
+    X(I_DENIED) /* u32 process, str op, str detail, str rule  unasked: a refusal to be told */      \
     X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */     \
     X(I_NET) /* -                             unasked: a socket reaches the network namespace */    \
     /* K→I */                                                                                     \

@@ -452,7 +452,9 @@ def test_an_upload_needs_a_file(session: Session) -> None:
     assert reply.status == 422 and reply.json["detail"][0]["type"] == "value_error"
 
 
-@pytest.mark.parametrize("mode,shown", [(420, "644"), (0o700, "700"), (0, "644"), (None, "644"), ("438", "666")])
+@pytest.mark.parametrize(
+    "mode,shown", [(420, "644"), (0o700, "700"), (0, "644"), (None, "644"), ("438", "666")]
+)
 def test_the_mode_of_a_file(session: Session, mode: Any, shown: str) -> None:
     session.good("create", filename="a", content="é", mode=mode)
     assert session.run("stat -c %a a")["stdout"] == shown

@@ -25,6 +25,7 @@ static void what_is_not_plain_is_escaped(void **state) {
          "\xc2\x9b"
          "1m\xc2\x85\xc2\xa0",
          "\\u009b1m\\u0085\xc2\xa0"},
+        /* NOLINTNEXTLINE(misc-misleading-bidirectional) */
         {"the direction of writing", "a\xe2\x80\xaegpj.exe\xe2\x81\xa6\xe2\x80\x8f\xd8\x9c",
          "a\\u202egpj.exe\\u2066\\u200f\\u061c"},
         {"no width",
