@@ -9,8 +9,14 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char *remote_named(const char *flag) {
+    const char *url = flag ? flag : getenv("CLOCHE_SERVER");
+    return url && *url ? url : flag;
+}
 
 int remote_exec(char **argv, bool json) {
     struct err e;

@@ -1,7 +1,11 @@
 #pragma once
-/* --server: `run` and `status` against a server somewhere else, which cloche-remote does. */
+/* --server, or CLOCHE_SERVER: `run` and `status` against a server somewhere else, which
+ * cloche-remote does. */
 
 #include <stdbool.h>
+
+/* The server that a command line means: its --server, else CLOCHE_SERVER, else NULL. */
+const char *remote_named(const char *flag);
 
 /* Becomes cloche-remote with the same arguments (argv[0] is the verb). Returns only when that
  * fails: the exit status, after a line that says why. */

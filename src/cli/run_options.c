@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "cli/options.h"
+#include "cli/remote.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -91,7 +92,8 @@ void run_options_help(void) {
          "\n"
          "  --socket PATH             the engine to use; it must be there\n"
          "  --config FILE             the configuration of a private engine\n"
-         "  --server URL              a server instead: http://HOST:PORT, https://…, unix:PATH\n"
+         "  --server URL              a server instead: http://HOST:PORT, https://…, unix:PATH;\n"
+         "                            or in CLOCHE_SERVER\n"
          "  --key-file FILE           the API key for it; or in CLOCHE_API_KEY\n"
          "  -v                        say what happens");
 }
@@ -236,7 +238,7 @@ static int check_together(const struct run_options *r, struct err *e) {
                         "engine here",
                         r->socket_named ? "--socket" : "--config");
     if (r->key_file && !r->server)
-        return err_user(e, "bad_option", "run: --key-file is for --server URL");
+        return err_user(e, "bad_option", "run: --key-file is for --server URL or CLOCHE_SERVER");
     return 0;
 }
 
@@ -268,6 +270,9 @@ int run_options_parse(int argc, char **argv, struct options *o, struct run_optio
     }
     if (take_arguments(ret, argc, argv, e) < 0)
         return -1;
+    /* Whoever names an engine on the command line means that one. */
+    if (!ret->socket_named && !ret->config_named)
+        ret->server = remote_named(ret->server);
     return check_together(ret, e);
 }
 

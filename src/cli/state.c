@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/remote.h"
 
 #include <getopt.h>
 #include <jansson.h>
@@ -28,7 +29,7 @@ static int check_together(const struct status_options *o, struct err *e) {
                         "status: --server names a server elsewhere; %s is for an engine here",
                         o->socket ? "--socket" : "--config");
     if (o->key_file && !o->server)
-        return err_user(e, "bad_option", "status: --key-file is for --server URL");
+        return err_user(e, "bad_option", "status: --key-file is for --server URL or CLOCHE_SERVER");
     return 0;
 }
 
@@ -59,6 +60,8 @@ int status_options_parse(int argc, char **argv, struct status_options *ret, stru
     if (optind < argc)
         return err_user(e, "bad_option", "status: takes no argument %s",
                         log_quote(argv[optind], quoted, sizeof quoted));
+    if (!ret->socket && !ret->config)
+        ret->server = remote_named(ret->server);
     return check_together(ret, e);
 }
 

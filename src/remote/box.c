@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "remote/verbs.h"
@@ -84,10 +85,8 @@ int box_ask(struct box *b, const char *method, const char *path, const json_t *b
 }
 
 int box_connect(const struct box *b, struct remote **ret, struct err *e) {
-    const char *server = b->o.server;
-    if (!server || !*server)
-        server = getenv("CLOCHE_SERVER");
-    return remote_open(server && *server ? server : SERVER, b->o.key_file, b->signals, ret, e);
+    const char *server = remote_named(b->o.server);
+    return remote_open(server ? server : SERVER, b->o.key_file, b->signals, ret, e);
 }
 
 /* ---- what requests are made of ---- */

@@ -11,9 +11,9 @@
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
-    if (argc > 1 && strcmp(argv[0], "run") == 0)
+    if (argc > 0 && strcmp(argv[0], "run") == 0)
         return remote_run(argc, argv);
-    if (argc > 1 && strcmp(argv[0], "status") == 0)
+    if (argc > 0 && strcmp(argv[0], "status") == 0)
         return remote_status(argc, argv);
     if (argc > 0 && (strcmp(argv[0], "sandbox") == 0 || strcmp(argv[0], "shell") == 0))
         return remote_sandbox(argc, argv);

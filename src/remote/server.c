@@ -19,7 +19,8 @@
 int remote_bad_url(const char *url, const char *why, struct err *e) {
     char quoted[200];
     return err_user(e, "bad_value",
-                    "--server is %s: %s; it must be http://HOST:PORT, https://HOST or unix:PATH",
+                    "the server's URL is %s: %s; it must be http://HOST:PORT, https://HOST or "
+                    "unix:PATH",
                     log_quote(url, quoted, sizeof quoted), why);
 }
 

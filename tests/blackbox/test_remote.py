@@ -43,6 +43,22 @@ def stored(service: Service) -> list[str]:
     return sorted(file["filename"] for file in files)
 
 
+def test_the_server_may_be_in_the_environment(service: Service) -> None:
+    env = clean_env(CLOCHE_SERVER=service.url)
+    done = run_cli("run", "-v", "-c", "print(1)", env=env)
+    assert done.stdout == b"1\n" and f"using the server at {service.url}".encode() in done.stderr
+    assert f"at {service.url}\n".encode() in run_cli("status", env=env).stdout
+    # a flag is nearer
+    near = ("--socket", str(service.socket))
+    elsewhere = clean_env(CLOCHE_SERVER="http://127.0.0.1:1")
+    assert run_cli("run", *near, "-c", "print(2)", env=elsewhere).stdout == b"2\n"
+    assert run_cli("status", *near, env=elsewhere).returncode == 0
+    assert run_cli("run", "--server", service.url, "-c", "3", env=elsewhere).returncode == 0
+    for verb in (("run", "-c", "1"), ("status",)):
+        failed(run_cli(*verb, env=elsewhere), "no server answers at http://127.0.0.1:1")
+        failed(run_cli(*verb, env=clean_env(CLOCHE_SERVER="ftp://x")), "the server's URL is")
+
+
 # ---------------------------------------------------------------------------- as cloche run does
 
 
@@ -260,7 +276,7 @@ def test_the_servers_refusals_come_through(service: Service) -> None:
         ("http://127.0.0.1/?x", "path"),
         ("unix:", "no path"),
         ("unix:/" + "x" * 200, "too long"),
-        ("http://127.0.0.1:99999", "--server"),
+        ("http://127.0.0.1:99999", "the server's URL is"),
         ("http://127.0.0.1:1", "no server answers"),
         ("unix:/nowhere/at/all", "no server answers"),
     ],
