@@ -315,10 +315,8 @@ function showResult(result: Fields): void {
   if (typeof exit === "number") said.push(`exit code ${exit}`);
   if (typeof result["duration_ms"] === "number") said.push(duration(result["duration_ms"]));
   if (text(result["profile"])) said.push(`profile ${text(result["profile"])}`);
-  if (text(result["limit_hit"])) said.push(`limit reached: ${text(result["limit_hit"])}`);
-  for (const stream of ["stdout", "stderr"])
-    if (result[`${stream}_truncated`] === true) said.push(`${stream} was cut`);
-  showStatus(status, said.join(" · "));
+  const warnings = list(result["warnings"]).map(text);
+  showStatus(status, said.join(" · "), ...warnings.map((w) => el("p", { class: "warning" }, w)));
   let images = 0;
   for (const item of list(result["files"]).map(fields)) {
     const type = IMAGE_TYPES[/\.(\w+)$/.exec(text(item["path"]))?.[1]?.toLowerCase() ?? ""];

@@ -23,7 +23,7 @@ struct client_job {
 };
 
 enum client_end {
-    CLIENT_RESULT,  /* the program ran: status, why, json */
+    CLIENT_RESULT,  /* the program ran: status, why (lines), json */
     CLIENT_REFUSED, /* the engine said no: kind, message, remediation, retryable */
     CLIENT_LOST,    /* the connection ended before that; why says more */
     CLIENT_LEFT, /* we went: a signal before the program started or a third Ctrl-C, or nobody reads

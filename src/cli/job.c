@@ -121,8 +121,7 @@ static int print_json(const struct client_outcome *o, struct err *e) {
 
 static int finish_result(struct job *j) {
     const struct client_outcome *o = &j->outcome;
-    if (o->why.len)
-        report_say(o->why.data);
+    report_notes(o->why.data);
     struct err e;
     if (!j->cmd.json || print_json(o, &e) == 0)
         return (int)o->status;

@@ -62,6 +62,36 @@ void report_say(const char *text) {
     (void)fd_write_all(STDERR_FILENO, line.data, line.len, &ignored);
 }
 
+static void add_with_flag(struct buf *to, const char *line, size_t len) {
+    static const struct {
+        const char *limit, *flag;
+    } names[] = {
+        {"(timeout_ms)", "(--timeout)"}, {"(memory_mb)", "(--memory)"},
+        {"(cpu_seconds)", "(--cpu)"},    {"(output_bytes)", "(--output)"},
+        {"(disk_mb)", "(--disk)"},       {"(pids)", "(--pids)"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].limit);
+        if (len >= n && memcmp(line + len - n, names[i].limit, n) == 0) {
+            buf_add(to, line, len - n);
+            buf_adds(to, names[i].flag);
+            return;
+        }
+    }
+    buf_add(to, line, len);
+}
+
+void report_notes(const char *lines) {
+    while (*lines) {
+        AUTO_BUF line = BUF_INIT;
+        size_t len = strcspn(lines, "\n");
+        add_with_flag(&line, lines, len);
+        if (line.len)
+            report_say(line.data);
+        lines += len + (lines[len] == '\n');
+    }
+}
+
 static void write_json(const struct failure *f) {
     AUTO_BUF b = BUF_INIT;
     struct jw j = JW_INIT(&b);

@@ -3,6 +3,8 @@
 
 #include "engine/live_state.h"
 
+#include "engine/warnings.h"
+
 #include <string.h>
 
 static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
@@ -65,6 +67,24 @@ static void put_end(struct jw *j, const struct cell *c) {
     jw_key_bool(j, "warm", true);
 }
 
+static void put_warnings(struct jw *j, const struct cell *c) {
+    struct limits_met m = {.limit = c->limit,
+                           .of = c->kernel->live->req.limits,
+                           .ended = c->status == CELL_MEMORY,
+                           .cut = {c->cut[0] && !c->resumed, c->cut[1] && !c->resumed},
+                           .lost = c->resumed,
+                           .results_cut = c->outputs_cut,
+                           .files_cut = c->files_cut};
+    uint32_t own_mb = c->kernel->process.limits.memory_mb;
+    AUTO_BUF lines = BUF_INIT;
+    m.of.timeout_ms = c->req.limits.timeout_ms;
+    m.of.cpu_seconds = c->req.limits.cpu_seconds;
+    m.of.output_bytes = c->req.limits.output_bytes;
+    m.of.memory_mb = own_mb ? own_mb : m.of.memory_mb;
+    warnings_add(&m, &lines);
+    warnings_put(j, &lines);
+}
+
 void cell_take_text(struct cell *c, struct buf ret[2]) {
     for (int i = 0; i < 2; i++) {
         ret[i] = c->text[i];
@@ -101,6 +121,7 @@ static void put_result(const struct cell *c, bool with_results, struct buf *to) 
         put_text(&j, c);
     }
     put_end(&j, c);
+    put_warnings(&j, c);
     jw_object_end(&j);
 }
 

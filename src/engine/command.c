@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/warnings.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -297,10 +298,21 @@ static void tidy(struct live *l) {
     }
 }
 
+/* Those of its sandbox: others in it may have met them, too. */
+static enum limit_kind which_limit(const struct command *c) {
+    const struct sandbox *s = c->live->sandbox;
+    if (c->status == COMMAND_TIMEOUT)
+        return LIMIT_TIME;
+    if (s && knobs_pids_refused(s->knobs) > c->pids_refused)
+        return LIMIT_PIDS;
+    return s && sandbox_is_full(s) ? LIMIT_DISK : LIMIT_NONE;
+}
+
 static void over(struct command *c, enum command_status status) {
     c->ended_ns = now_ns();
     c->status = status;
     attempts_end(&c->attempts, c->live, &c->denied);
+    c->limit = which_limit(c);
     c->stdin_closed = true;
     loop_timer_stop(loop_of(c), &c->timer);
     fd_close(&c->terminal);
@@ -408,6 +420,7 @@ static struct command *make(struct live *l, struct command_request *q) {
     *q = (struct command_request){0};
     c->terminal = c->exit_code = c->signal = -1;
     c->kills = l->sandbox ? knobs_kills(l->sandbox->knobs) : 0;
+    c->pids_refused = l->sandbox ? knobs_pids_refused(l->sandbox->knobs) : 0;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
     c->timer = (struct timer){.fn = on_timer, .arg = c};
@@ -545,6 +558,19 @@ static void put_number(struct jw *j, const char *name, int v) {
         jw_key_null(j, name);
 }
 
+static void put_warnings(struct jw *j, const struct command *c) {
+    struct limits_met m = {.limit = c->limit,
+                           .of = c->live->req.limits,
+                           .cut = {!c->req.rows && output_truncated(&c->out[0]),
+                                   output_truncated(&c->out[1])}, /* a terminal told all */
+                           .lost = c->cut};
+    AUTO_BUF lines = BUF_INIT;
+    m.of.timeout_ms = c->req.timeout_ms;
+    m.of.output_bytes = c->req.output_bytes;
+    warnings_add(&m, &lines);
+    warnings_put(j, &lines);
+}
+
 static void put_output(struct jw *j, struct command *c, struct rope *to) {
     for (int i = 0; i < 2; i++) {
         AUTO_ROPE texts = ROPE_INIT;
@@ -573,6 +599,7 @@ static void put_command(struct jw *j, struct command *c, struct rope *to) {
     jw_key_bool(j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
     denials_put(&c->denied, j);
     jw_key_str(j, "problem", c->why[0] ? c->why : NULL);
+    put_warnings(j, c);
     jw_object_end(j);
 }
 

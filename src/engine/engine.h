@@ -158,8 +158,10 @@ void run_hold(struct run *r, bool hold);
 int run_exit_status(const struct run *r);
 /* What its handler returned (RUN_HANDLER), as it says: JSON only if it is honest. */
 const struct buf *run_returned(const struct run *r);
+/* Why it did not come to its end by itself; or "". */
 void run_why(const struct run *r, char *out, size_t cap);
-void run_cut(const struct run *r, char *out, size_t cap); /* what is not whole; or "" */
+/* All that there is to say to people: a line each. */
+void run_notes(const struct run *r, struct buf *to);
 struct result_options {
     bool no_output;                                      /* stdout and stderr are left out */
     const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */

@@ -137,13 +137,17 @@ uint64_t knobs_pids(const struct knobs *k) {
     return get(k, KNOB_PIDS_USAGE, NULL);
 }
 
+uint64_t knobs_pids_refused(const struct knobs *k) {
+    return get(k, KNOB_PIDS_EVENTS, "max");
+}
+
 bool knobs_ran_out_of_memory(const struct knobs *k) {
     return knobs_kills(k) > k->oom_seen;
 }
 
 struct knobs_usage knobs_usage(struct knobs *k) {
     struct knobs_usage u = {.cpu_us = knobs_cpu_us(k), .memory_peak = knobs_memory_peak(k)};
-    uint64_t oom = knobs_kills(k), pids = get(k, KNOB_PIDS_EVENTS, "max");
+    uint64_t oom = knobs_kills(k), pids = knobs_pids_refused(k);
     u.out_of_memory = oom > k->oom_seen;
     u.out_of_pids = pids > k->pids_seen;
     k->oom_seen = oom;

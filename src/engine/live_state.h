@@ -308,6 +308,8 @@ struct command {
     size_t stdin_at;
     int exit_code, signal; /* -1: none */
     uint64_t kills;        /* in its sandbox for want of memory, before it began */
+    uint64_t pids_refused; /* likewise */
+    enum limit_kind limit; /* that it met, once it is over */
     char why[200];         /* it could not be started, or was killed */
     struct denials denied;
     struct attempts attempts;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/warnings.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -51,33 +52,31 @@ int run_exit_status(const struct run *r) {
     return timed_out(r) ? 124 : code < 0 ? 128 + SIGKILL : code;
 }
 
-void run_why(const struct run *r, char *out, size_t cap) {
-    const struct config_limits *l = &r->req.limits;
-    out[0] = '\0';
-    if (timed_out(r))
-        snprintf(out, cap, "stopped: it ran longer than %u.%03u s (--timeout)",
-                 l->timeout_ms / 1000, l->timeout_ms % 1000);
-    else if (out_of_memory(r))
-        snprintf(out, cap, "killed: it needed more than %u MB of memory (--memory)", l->memory_mb);
-    else if (r->end == END_CPU)
-        snprintf(out, cap, "killed: it used more than %u s of CPU time (--cpu)", l->cpu_seconds);
-    else if (r->end == END_SIGNAL)
-        snprintf(out, cap, "killed on request");
-    else if (r->end == END_EXIT && r->signal > 0)
-        snprintf(out, cap, "killed by signal %d (%s)", r->signal, strsignal(r->signal));
+static struct limits_met limits_met(const struct run *r) {
+    return (struct limits_met){
+        .limit = r->limit,
+        .of = r->req.limits,
+        .ended = timed_out(r) || out_of_memory(r) || r->end == END_CPU,
+        .cut = {output_truncated(&r->out[0]), output_truncated(&r->out[1])},
+        .files_cut = r->files_cut && r->req.flags & RUN_FILES,
+    };
 }
 
-void run_cut(const struct run *r, char *out, size_t cap) {
-    bool cut[] = {output_truncated(&r->out[0]), output_truncated(&r->out[1])};
-    out[0] = '\0';
-    if (cut[0] || cut[1])
-        snprintf(out, cap, "%s was cut: there was more than %" PRIu64 " bytes of it (--output)",
-                 !cut[1]   ? "stdout"
-                 : !cut[0] ? "stderr"
-                           : "output",
-                 r->req.limits.output_bytes);
-    else if (r->files_cut && r->req.flags & RUN_FILES)
-        snprintf(out, cap, "%s", RUN_FILES_CUT);
+void run_notes(const struct run *r, struct buf *to) {
+    const struct limits_met m = limits_met(r);
+    if (!m.ended && r->end == END_SIGNAL)
+        buf_adds(to, "killed on request\n");
+    else if (!m.ended && r->end == END_EXIT && r->signal > 0)
+        buf_addf(to, "killed by signal %d (%s)\n", r->signal, strsignal(r->signal));
+    warnings_add(&m, to);
+}
+
+void run_why(const struct run *r, char *out, size_t cap) {
+    AUTO_BUF notes = BUF_INIT;
+    run_notes(r, &notes);
+    bool ended =
+        r->end != END_DONE && r->end != END_NONE && !(r->end == END_EXIT && r->signal <= 0);
+    snprintf(out, cap, "%.*s", ended ? (int)strcspn(notes.data, "\n") : 0, notes.data);
 }
 
 struct blob *run_text(const struct run *r, int stream) {
@@ -204,6 +203,10 @@ void run_result(struct run *r, const struct result_options *o, struct rope *to) 
     jw_array_end(&j);
     jw_key_null(&j, "text");
     put_end(&j, r);
+    AUTO_BUF warnings = BUF_INIT;
+    const struct limits_met m = limits_met(r);
+    warnings_add(&m, &warnings);
+    warnings_put(&j, &warnings);
     jw_object_end(&j);
     rope_add(to, &json);
 }

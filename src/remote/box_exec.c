@@ -7,6 +7,7 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "remote/cell.h"
+#include "remote/notes.h"
 #include "remote/table.h"
 
 #include <errno.h>
@@ -244,6 +245,9 @@ static int print_output(const json_t *command, struct err *e) {
                                     : err_user(e, "output_failed", "cannot write the output: %s",
                                                strerror(e->code));
     }
+    AUTO_BUF notes = BUF_INIT;
+    notes_add(command, false, &notes);
+    report_notes(notes.data);
     return 0;
 }
 

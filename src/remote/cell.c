@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "cli/report.h"
+#include "remote/notes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -359,25 +360,15 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
 /* ---- what came of it ---- */
 
 static void say_why(const struct cell *c, const char *status) {
-    AUTO_BUF line = BUF_INIT;
-    uint64_t ms = c->box->o.timeout_ms;
+    AUTO_BUF lines = BUF_INIT;
     const char *problem = box_text(c->end, "problem"); /* of commands */
-    int signal = (int)json_integer_value(json_object_get(c->end, "signal"));
     if (*problem)
-        buf_adds(&line, problem);
-    else if (strcmp(status, "timeout") == 0 && ms)
-        buf_addf(&line, "stopped: it ran longer than %u.%03u s (--timeout)", (unsigned)(ms / 1000),
-                 (unsigned)(ms % 1000));
-    else if (strcmp(status, "timeout") == 0)
-        buf_adds(&line, "stopped: it ran longer than the server's default (--timeout)");
-    else if (strcmp(status, "memory_exceeded") == 0)
-        buf_adds(&line, "killed: it needed more memory than the sandbox has");
-    else if (strcmp(status, "killed") == 0 && signal > 0)
-        buf_addf(&line, "killed by signal %d (%s)", signal, strsignal(signal));
-    else if (strcmp(status, "killed") == 0 && !c->is_command)
-        buf_adds(&line, "the kernel ended before the code did");
-    if (line.len)
-        report_say(line.data);
+        buf_addf(&lines, "%s\n", problem);
+    else if (!c->is_command && strcmp(status, "killed") == 0 &&
+             !json_is_integer(json_object_get(c->end, "signal")))
+        buf_adds(&lines, "the kernel ended before the code did\n");
+    notes_add(c->end, false, &lines);
+    report_notes(lines.data);
     if (json_is_true(json_object_get(c->end, "kernel_restarted")))
         report_say("this ran in a fresh kernel: earlier variables are gone");
 }
@@ -388,8 +379,7 @@ int cell_status(const struct cell *c) {
     int signal = (int)json_integer_value(json_object_get(c->end, "signal"));
     if (c->unread)
         return 128 + SIGPIPE;
-    if (!c->only_looks)
-        say_why(c, status);
+    say_why(c, status);
     if (strcmp(status, "timeout") == 0 || json_is_true(json_object_get(c->end, "timed_out")))
         return 124;
     if (strcmp(status, "interrupted") == 0)

@@ -14,11 +14,11 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "remote/call.h"
+#include "remote/notes.h"
 #include "remote/request.h"
 #include "remote/sse.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -197,54 +197,6 @@ static int ask(struct job *j, struct remote *r, const struct buf *body, json_t *
 
 /* ---- what came of it ---- */
 
-/* As run_cut of the engine has it. */
-static void say_cut(const struct job *j, const json_t *result, struct buf *to) {
-    uint64_t most = j->cmd.msg.output_bytes;
-    bool out = json_is_true(json_object_get(result, "stdout_truncated"));
-    bool err = json_is_true(json_object_get(result, "stderr_truncated"));
-    if (!out && !err) {
-        if (j->cmd.out && json_is_true(json_object_get(result, "files_truncated")))
-            buf_adds(to, RUN_FILES_CUT);
-        return;
-    }
-    buf_addf(to, "%s was cut: there was more than ", !err ? "stdout" : !out ? "stderr" : "output");
-    if (most)
-        buf_addf(to, "%" PRIu64 " bytes of it (--output)", most);
-    else
-        buf_adds(to, "the server's default of it (--output)");
-}
-
-/* As run_why of the engine has it; the result does not tell the limits, we know only our own. */
-static void say_why(const struct job *j, const json_t *result, struct buf *to) {
-    const struct run_msg *m = &j->cmd.msg;
-    const char *status = json_string_value(json_object_get(result, "status"));
-    const char *limit = json_string_value(json_object_get(result, "limit_hit"));
-    int signal = (int)json_integer_value(json_object_get(result, "signal"));
-    if (json_is_true(json_object_get(result, "timed_out"))) {
-        buf_adds(to, "stopped: it ran longer than ");
-        if (m->timeout_ms)
-            buf_addf(to, "%u.%03u s (--timeout)", m->timeout_ms / 1000, m->timeout_ms % 1000);
-        else
-            buf_adds(to, "the server's default (--timeout)");
-    } else if (status && strcmp(status, "memory_exceeded") == 0) {
-        buf_adds(to, "killed: it needed more than ");
-        if (m->memory_mb)
-            buf_addf(to, "%u MB of memory (--memory)", m->memory_mb);
-        else
-            buf_adds(to, "the server's default of memory (--memory)");
-    } else if (limit && strcmp(limit, "cpu") == 0) {
-        buf_adds(to, "killed: it used more than ");
-        if (m->cpu_seconds)
-            buf_addf(to, "%u s of CPU time (--cpu)", m->cpu_seconds);
-        else
-            buf_adds(to, "the server's default of CPU time (--cpu)");
-    } else if (status && strcmp(status, "killed") == 0 && signal > 0) {
-        buf_addf(to, "killed by signal %d (%s)", signal, strsignal(signal));
-    } else {
-        say_cut(j, result, to);
-    }
-}
-
 static void take_result(struct job *j, const json_t *result) {
     const json_t *code = json_object_get(result, "exit_code");
     bool timed_out = json_is_true(json_object_get(result, "timed_out"));
@@ -252,7 +204,7 @@ static void take_result(struct job *j, const json_t *result) {
     j->outcome.status = timed_out               ? 124
                         : json_is_integer(code) ? (uint32_t)json_integer_value(code) & 255
                                                 : 128 + SIGKILL;
-    say_why(j, result, &j->outcome.why);
+    notes_add(result, j->cmd.out != NULL, &j->outcome.why);
 }
 
 struct download {

@@ -169,12 +169,10 @@ static int memfd_of_rope(struct buf *begin, struct rope *rest, int *ret_fd, stru
 static void send_result(struct client *c, struct run *r) {
     AUTO_ROPE result = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
-    char text[200];
+    AUTO_BUF notes = BUF_INIT;
     struct err e;
     run_result(r, &(struct result_options){0}, &result);
-    run_why(r, text, sizeof text);
-    if (!*text)
-        run_cut(r, text, sizeof text);
+    run_notes(r, &notes);
     AUTO_FD fd = -1;
     if (rope_read(&result, INLINE_MAX, &json) && memfd_of_rope(&json, &result, &fd, &e) < 0) {
         send_error(c, &e);
@@ -183,7 +181,7 @@ static void send_result(struct client *c, struct run *r) {
     struct wire_out o;
     wire_begin(&o, WIRE_C_RESULT);
     wire_put_u32(&o, (uint32_t)run_exit_status(r));
-    wire_put_str(&o, text);
+    wire_put_str(&o, notes.data);
     wire_put_bytes(&o, json.data, fd < 0 ? json.len : 0);
     if (fd >= 0)
         wire_put_fd(&o, fd);

@@ -139,10 +139,56 @@ def test_json_is_the_whole_result(service: Service) -> None:
     assert result["usage"]["wall_ms"] > 0 and result["profile"] == "base"
 
 
+THREADS = """
+import threading
+over = threading.Event()
+try:
+    for i in range(200):
+        threading.Thread(target=over.wait).start()
+except RuntimeError:
+    over.set()
+"""
+
+
+@pytest.mark.parametrize("way", ["engine", "server"])
+@pytest.mark.parametrize(
+    "code,words",
+    [
+        ("while True: pass", "stopped: it used more than 1 s of CPU time (--cpu)"),
+        ("x = bytearray(1 << 30)", "killed: it needed more than 256 MB of memory (--memory)"),
+        (THREADS, "it could not start more: 64 processes and threads at once are allowed (--pids)"),
+        ("open('f', 'wb').write(bytes(100 << 20))", "its disk became full: 64 MB are allowed"),
+        ("print('x' * 1000001)", "stdout was cut: there was more than 1 MB of it (--output)"),
+        ("import os; os.kill(os.getpid(), 11)", "killed by signal 11 (Segmentation fault)"),
+    ],
+    ids=["cpu", "memory", "pids", "disk", "output", "signal"],
+)
+def test_a_limit_that_was_hit_is_said_in_words(
+    service: Service, way: str, code: str, words: str
+) -> None:
+    where = ("--server", service.url) if way == "server" else ("--socket", str(service.socket))
+    cpu = "1" if "while" in code else "60"
+    done = run_cli("run", *where, "--timeout", "60", "--cpu", cpu, "-c", code)
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("cloche: ")]
+    assert len(lines) == 1 and words in lines[0], done.stderr
+
+
+def test_all_that_was_hit_is_said(service: Service) -> None:
+    code = "print('x' * 1000, flush=True)\nwhile True: pass"
+    for where in (("--server", service.url), ("--socket", str(service.socket))):
+        done = run_cli("run", *where, "--timeout", "0.3", "--output", "100", "-c", code)
+        assert done.stderr.decode().splitlines() == [
+            "cloche: stopped: it ran longer than 0.3 s (--timeout)",
+            "cloche: stdout was cut: there was more than 100 bytes of it (--output)",
+        ]
+    result = json.loads(remote(service, "--json", "-c", "print(1)").stdout)
+    assert "warnings" not in result, "nothing to warn of"
+
+
 def test_limits_and_their_words(service: Service, tmp_path: Path) -> None:
     done = remote(service, "--timeout", "0.3", "-c", "while True: pass")
     assert done.returncode == 124
-    assert done.stderr == b"cloche: stopped: it ran longer than 0.300 s (--timeout)\n"
+    assert done.stderr == b"cloche: stopped: it ran longer than 0.3 s (--timeout)\n"
     code = "x = bytearray(1 << 30)"
     done = remote(service, "--memory", "100", "--timeout", "30", "-c", code)
     assert done.returncode == 137

@@ -152,7 +152,7 @@ def test_an_error_is_its_traceback_and_status_1(service: Service, box: str) -> N
 
 def test_a_timeout_is_124_and_the_state_is_kept(service: Service, box: str) -> None:
     done = sandbox(service, "exec", box, "--timeout", "2", "y = 5\nwhile True: pass")
-    assert done.returncode == 124 and b"longer than 2.000 s (--timeout)" in done.stderr
+    assert done.returncode == 124 and b"longer than 2 s (--timeout)" in done.stderr
     assert sandbox(service, "exec", box, "y").stdout == b"5\n"
 
 
@@ -274,6 +274,49 @@ def test_what_a_background_command_prints_can_be_read(service: Service, box: str
         assert follower.stderr and follower.stderr.read() == b"two\n"
         assert follower.wait() == 0
     failed(sandbox(service, "logs", box, "cmd_none"), "cmd_none")
+
+
+THREADS = """
+import threading
+over = threading.Event()
+try:
+    for i in range(200):
+        threading.Thread(target=over.wait).start()
+except RuntimeError:
+    over.set()
+"""
+
+
+@pytest.mark.parametrize(
+    "words,note",
+    [
+        (
+            ["print('x' * (17 << 20))"],
+            "stdout was cut: there was more than 16 MiB of it (--output)",
+        ),
+        (["--shell", "yes | head -c 20000000"], "stdout was cut: there was more than 16 MiB of it"),
+        (["--timeout", "0.2", "while True: pass"], "stopped: it ran longer than 0.2 s (--timeout)"),
+        (["--timeout", "0.2", "--shell", "sleep 60"], "stopped: it ran longer than 0.2 s"),
+        ([THREADS], "it could not start more: 64 processes and threads at once are allowed"),
+        (["--shell", "for i in $(seq 99); do sleep 1 & done; wait"], "64 processes and threads at"),
+        (["open('f', 'wb').write(bytes(700 << 20))"], "its disk became full: "),
+        (["--shell", "head -c 700000000 /dev/zero > f"], "its disk became full: "),
+    ],
+)
+def test_a_limit_that_was_hit_is_said_in_words(
+    service: Service, box: str, words: list[str], note: str
+) -> None:
+    done = sandbox(service, "exec", box, *words)
+    lines = [line for line in done.stderr.decode().splitlines() if line.startswith("cloche: ")]
+    assert len(lines) == 1 and note in lines[0], done.stderr[-2000:]
+
+
+def test_a_log_that_was_cut_says_so(service: Service, box: str) -> None:
+    sandbox(service, "exec", box, "--shell", "yes | head -c 20000000")
+    command = sandbox(service, "logs", box).stdout.decode().splitlines()[1].split()[0]
+    done = sandbox(service, "logs", box, command)
+    assert len(done.stdout) == 16 << 20
+    assert b"stdout was cut: there was more than 16 MiB of it" in done.stderr
 
 
 # ---------------------------------------------------------------------------- files

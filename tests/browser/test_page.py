@@ -181,7 +181,16 @@ def test_time_limit_of_the_page_is_obeyed(page: Browser) -> None:
     page.script("document.getElementById('seconds').value = '0.5'")
     write(page, "import time\ntime.sleep(600)")
     page.click("#run")
-    assert "Time limit" in status(page, "timeout")
+    line = status(page, "timeout")
+    assert "Time limit" in line and "stopped: it ran longer than 0.5 s (timeout_ms)" in line
+
+
+def test_a_limit_that_was_hit_is_said_in_words(page: Browser) -> None:
+    write(page, "print('x' * 3000000)\nopen('f', 'wb').write(b'x' * 100000000)")
+    page.click("#run")
+    line = status(page, "error")
+    assert "stdout was cut: there was more than 1 MB of it (output_bytes)" in line
+    assert "its disk became full: 64 MB are allowed" in line
 
 
 def test_refusal_is_shown_in_the_words_of_the_service(page: Browser) -> None:
