@@ -417,10 +417,8 @@ static int fit_limits(struct options *o, struct config *c, struct err *e) {
 
 /* What live sandboxes have no settings of their own for. */
 static void fill_live(struct config *c) {
-    c->live.cpu_seconds = c->defaults.cpu_seconds;
     c->live.cpus_percent = c->defaults.cpus_percent;
     c->live.pids = c->defaults.pids;
-    c->live.disk_mb = c->defaults.disk_mb;
     c->live.open_files = c->defaults.open_files;
 }
 

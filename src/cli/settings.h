@@ -33,7 +33,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 88 };
+enum { SETTINGS_ = 90 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

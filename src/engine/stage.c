@@ -49,8 +49,9 @@ int stage_begin(struct stage *t, struct err *e) {
     t->to = -1;
     if (stage_knobs(t->sandbox, l, false, e) < 0)
         return -1;
-    const struct config_limits *d = &t->sandbox->engine->config.defaults;
-    if (l->disk_mb != d->disk_mb || l->memory_mb != d->memory_mb) {
+    const struct config_limits *born =
+        config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
+    if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, l->disk_mb);
         wire_put_u32(&o, l->memory_mb);

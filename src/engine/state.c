@@ -108,7 +108,10 @@ void state_put_limits(struct jw *j, const char *key, const struct config_limits 
     jw_object(j);
     jw_key_uint(j, "timeout_ms", l->timeout_ms);
     jw_key_uint(j, "memory_mb", l->memory_mb);
-    jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    if (l->cpu_seconds)
+        jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    else
+        jw_key_null(j, "cpu_seconds"); /* as much as the time allows */
     jw_key_real(j, "cpus", l->cpus_percent / 100.0);
     jw_key_uint(j, "pids", l->pids);
     jw_key_uint(j, "disk_mb", l->disk_mb);

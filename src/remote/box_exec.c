@@ -92,6 +92,7 @@ static int make_body(const struct box_options *o, bool is_command, struct buf *t
     if (box_add_pairs(&o->env, env, e) < 0 ||
         (is_command ? make_command : make_cell)(o, body, e) < 0)
         return -1;
+    box_add_cell_limits(o, body);
     if (o->timeout_ms)
         json_object_set_new(body, "timeout_ms", json_integer((json_int_t)o->timeout_ms));
     else if (o->background)
@@ -150,7 +151,7 @@ int box_exec(struct box *b, struct err *e) {
     box_allow_signals(b, true); /* it may read stdin */
     int rc = make_body(&b->o, is_command, &body, e);
     box_allow_signals(b, false);
-    if (rc < 0 || box_find(b, &sandbox, e) < 0)
+    if (rc < 0 || box_find(b, &sandbox, e) < 0 || box_change_limits(b, sandbox.data, e) < 0)
         return -1;
     buf_addf(&path, "%s/%s", sandbox.data, is_command ? "commands" : "execute");
     struct cell c = CELL_INIT;

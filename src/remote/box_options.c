@@ -41,8 +41,13 @@ static const struct flag {
     {"--name", 0, KIND_TEXT, MAKES, AT(name)},
     {"--ttl", 0, KIND_NUMBER, MAKES, AT(ttl_s), 1, UINT32_MAX},
     {"--idle", 0, KIND_NUMBER, MAKES, AT(idle_s), 1, UINT32_MAX},
-    {"--memory", 0, KIND_NUMBER, MAKES, AT(memory_mb), 1, 1u << 22},
-    {"--disk", 0, KIND_NUMBER, MAKES, AT(disk_mb), 1, 1u << 22},
+    {"--memory", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(memory_mb), 1, 1u << 22},
+    {"--disk", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(disk_mb), 1, 1u << 22},
+    {"--cpus", 0, KIND_MILLI, MAKES | BIT(BOX_EXEC), AT(cpus_milli), 10, 10240000},
+    {"--pids", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(pids), 1, 1u << 22},
+    {"--open-files", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(open_files), 1, 1u << 20},
+    {"--cpu", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(cpu_seconds), 1, UINT32_MAX},
+    {"--output", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(output_bytes), 1, 1u << 30},
     {"--metadata", 0, KIND_PAIRS, MAKES | BIT(BOX_LIST), AT(metadata)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
     {"--env", 0, KIND_PAIRS, MAKES | BIT(BOX_EXEC), AT(env)},
@@ -79,6 +84,13 @@ static const struct verb {
                     "  --ttl SECONDS           how long it lives\n"
                     "  --idle SECONDS          how long it lives when nobody uses it\n"
                     "  --memory MB --disk MB   memory; what all files can take\n"
+                    "  --cpus N --pids N       processors (fractions allowed); processes and "
+                    "threads\n"
+                    "  --open-files N          per process\n"
+                    "  --cpu SECONDS           processor time of each cell (as much as its time "
+                    "allows)\n"
+                    "  --output BYTES          kept of each cell's stdout, and as much of its "
+                    "stderr\n"
                     "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
                     "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
                     "  --env NAME=VALUE        set a variable; may be repeated\n"
@@ -108,6 +120,11 @@ static const struct verb {
          "\n"
          "  --kernel ID         another kernel than the first\n"
          "  --timeout SECONDS   wall clock, fractions allowed\n"
+         "  --cpu SECONDS       processor time (as much as the wall clock allows); not for "
+         "commands\n"
+         "  --output BYTES      kept of stdout, and as much of stderr\n"
+         "  --memory MB --disk MB --cpus N --pids N --open-files N\n"
+         "                      changes the sandbox's limits, from now on\n"
          "  --env NAME=VALUE    for this call; may be repeated\n"
          "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
          "  --image-dir DIR     where the files go (.)\n"
@@ -164,10 +181,11 @@ static const struct verb {
          "\n"
          "  --keep              leave the fresh sandbox alive, and print its id at the end\n"
          "  --profile NAME --name NAME --ttl SECONDS --idle SECONDS --memory MB --disk MB\n"
-         "  --metadata KEY=VALUE --file HOST[:SANDBOX] --env NAME=VALUE\n"
-         "                      for the fresh one, as in `cloche sandbox create`\n"
+         "  --cpus N --pids N --open-files N --metadata KEY=VALUE --file HOST[:SANDBOX]\n"
+         "  --env NAME=VALUE    for the fresh one, as in `cloche sandbox create`\n"
          "  --kernel ID         another kernel of ID than the first\n"
-         "  --timeout SECONDS   of each cell\n"
+         "  --timeout SECONDS --cpu SECONDS --output BYTES\n"
+         "                      of each cell\n"
          "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
          "  --image-dir DIR     where the files go (a temporary directory)"},
 };
@@ -278,6 +296,10 @@ static int bad_flag(enum box_verb verb, int code, char **argv, struct err *e) {
                     code == ':' ? "needs a value" : "is no option");
 }
 
+bool box_changes_limits(const struct box_options *o) {
+    return o->memory_mb || o->disk_mb || o->cpus_milli || o->pids || o->open_files;
+}
+
 static int check_exec(const struct box_options *o, struct err *e) {
     bool is_command = o->shell || o->command.n;
     unsigned programs = (o->words.n > 1) + !!o->code + !!o->shell + (o->command.n > 0);
@@ -289,6 +311,8 @@ static int check_exec(const struct box_options *o, struct err *e) {
                                    "--shell LINE or -- COMMAND");
     if (is_command && o->kernel)
         return err_user(e, "bad_option", "sandbox exec: --kernel is for Python, not for commands");
+    if (is_command && o->cpu_seconds)
+        return err_user(e, "bad_option", "sandbox exec: --cpu is for Python, not for commands");
     if (!is_command && (o->cwd || o->background || o->uses_stdin))
         return err_user(e, "bad_option", "sandbox exec: %s is for commands (--shell LINE or --)",
                         o->cwd          ? "--cwd"
@@ -301,8 +325,8 @@ static int check_exec(const struct box_options *o, struct err *e) {
 static int check_prompt(const struct box_options *o, struct err *e) {
     if (!o->words.n)
         return o->kernel ? err_user(e, "bad_option", "shell: --kernel needs the sandbox's ID") : 0;
-    if (o->profile || o->name || o->ttl_s || o->idle_s || o->memory_mb || o->disk_mb ||
-        o->metadata.n || o->files.n || o->env.n || o->keep)
+    if (o->profile || o->name || o->ttl_s || o->idle_s || box_changes_limits(o) || o->metadata.n ||
+        o->files.n || o->env.n || o->keep)
         return err_user(e, "bad_option",
                         "shell: an ID names a sandbox that is there; options for a fresh one "
                         "(--profile, --keep, …) have no meaning for it");

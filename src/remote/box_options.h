@@ -32,7 +32,10 @@ struct box_options {
     bool help, json, keep, follow, details, recursive, background, uses_stdin;
     const char *server, *key_file, *profile, *name, *kernel, *code, *shell, *cwd, *images,
         *image_dir; /* each borrowed, or NULL */
-    uint32_t ttl_s, idle_s, memory_mb, disk_mb;
+    uint32_t ttl_s, idle_s;
+    uint32_t memory_mb, disk_mb, pids, open_files; /* of a sandbox; 0: not said */
+    uint64_t cpus_milli;
+    uint32_t cpu_seconds, output_bytes; /* of a cell */
     uint64_t timeout_ms;
     struct box_words metadata, env, files; /* repeated options */
     struct box_words words;                /* what is no option */
@@ -43,4 +46,6 @@ struct box_options {
  * fails. */
 int box_options_parse(int argc, char **argv, struct box_options *ret, struct err *e);
 void box_options_done(struct box_options *o);
+/* Whether one of the sandbox's own limits was said. */
+bool box_changes_limits(const struct box_options *o);
 void box_options_help(enum box_verb verb);

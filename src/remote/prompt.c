@@ -169,6 +169,7 @@ static int make_body(struct prompt *p, struct buf *to, struct err *e) {
         box_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
         return -1;
     json_object_set_new(body, "allow_stdin", json_true());
+    box_add_cell_limits(o, body);
     if (o->timeout_ms)
         json_object_set_new(body, "timeout_ms", json_integer((json_int_t)o->timeout_ms));
     return box_dump(body, to, e);

@@ -107,7 +107,7 @@ static const struct field config_fields[] = {
     SERVER_FIELD(K_U32, http.files_mb),
     LIMITS(CONFIG_FIELD, defaults),
     LIMITS(SERVER_FIELD, maxima),
-    LIMITS(SERVER_FIELD, live),
+    LIMITS(CONFIG_FIELD, live),
     SERVER_FIELD(K_U32, live_ttl_s),
     SERVER_FIELD(K_U32, live_ttl_max_s),
     SERVER_FIELD(K_U32, live_idle_s),

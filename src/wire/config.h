@@ -106,6 +106,12 @@ static inline uint64_t config_group_bytes(const struct config_limits *l) {
     return ((uint64_t)l->memory_mb + l->disk_mb) << 20;
 }
 
+/* What init gives a profile's sandboxes at birth; others are told their own before they are used. */
+static inline const struct config_limits *config_born(const struct config *c,
+                                                      const struct config_profile *p) {
+    return p->live ? &c->live : &c->defaults;
+}
+
 /* What the server is handed besides its own three when there is HTTP. */
 enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_AUDIT, HTTP_FD_DIRS_ };
 #define HTTP_MAX_LISTENERS 16

@@ -21,7 +21,7 @@ LITTLE = {"memory_mb": 64}
 
 @pytest.fixture(scope="module")
 def roomy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    options = ("--profiles", "base", "--disk-mb", str(DISK_MB))
+    options = ("--profiles", "base", "--live-disk-mb", str(DISK_MB))
     service = LiveService(tmp_path_factory.mktemp("roomy"), *options)
     try:
         service.settle()
@@ -230,9 +230,23 @@ def test_a_paused_sandbox_pauses_them_and_ends_with_them(roomy: LiveService, box
     assert eventually(lambda: not subs(roomy)), subs(roomy)
 
 
+def test_a_cell_has_the_cpu_time_that_its_time_allows(start_live: Any) -> None:
+    """What one-shot programs have by default is for those alone."""
+    service = start_live("--profiles", "base", "--cpu-seconds", "1", "--disk-mb", "8")
+    assert Client(service.port).get("/v1/info")["live"]["defaults"]["cpu_seconds"] is None
+    with Client(service.port).box() as box:
+        limits = box.get("")["limits"]
+        assert limits["cpu_seconds"] is None and limits["disk_mb"] == 512
+        burn = "import time\nwhile time.process_time() < 1.5: pass\nopen('f', 'wb').write(bytes(9 << 20))"
+        assert box.run(burn, timeout_ms=60000)["status"] == "ok"
+    with Client(service.port).box(limits={"cpu_seconds": 1, "disk_mb": 4096}) as box:
+        result = box.run("while True: pass", timeout_ms=60000)
+        assert (result["status"], result["limit_hit"]) == ("interrupted", "cpu")
+
+
 def test_the_operators_limits_are_those_of_kernels_that_ask_for_none(start_live: Any) -> None:
-    options = ("--live-kernel-memory-mb", "64", "--live-kernel-cpus", "0.5", "--disk-mb", "16")
-    service = start_live("--profiles", "base", *options)
+    options = ("--live-kernel-memory-mb", "64", "--live-kernel-cpus", "0.5")
+    service = start_live("--profiles", "base", "--live-disk-mb", "16", *options)
     service.remember()
     if not service.own_cgroups():
         pytest.skip("no control groups here")

@@ -302,11 +302,11 @@ def test_a_size_that_is_none(session: Session, size: str) -> None:
 
 
 def test_a_size_that_is_too_much(session: Session) -> None:
-    for size in ("1025M", "2G", "9" * 30 + "G", "4294967295G"):
+    for size in ("4097M", "5G", "9" * 30 + "G", "4294967295G"):
         reply = session.post("session", size=size)
         assert reply.status == 400, size
-    assert session.post("session", size="2G").json["detail"] == (
-        'size is "2G"; a session may have at most 1024M (max_disk_mb)'
+    assert session.post("session", size="5G").json["detail"] == (
+        'size is "5G"; a session may have at most 4096M (max_disk_mb)'
     )
     assert session.post("session", size=5).json["detail"][0]["type"] == "string_type"
     assert names(session.port) == set()

@@ -129,6 +129,41 @@ def test_files_and_variables_from_the_start(service: Service, tmp_path: Path) ->
         assert (limits["memory_mb"], limits["disk_mb"]) == (300, 32)
 
 
+def limits_of(service: Service, name: str) -> dict[str, object]:
+    limits: dict[str, object] = json.loads(sandbox(service, "show", name, "--json").stdout)[
+        "limits"
+    ]
+    return limits
+
+
+def test_every_limit_has_a_flag(service: Service) -> None:
+    own = ("--cpus", "0.5", "--pids", "50", "--open-files", "99", "--disk", "90", "--memory", "400")
+    with made(service, *own, "--cpu", "7", "--output", "5000") as name:
+        limits = limits_of(service, name)
+        assert {key: limits[key] for key in limits if key != "timeout_ms"} == {
+            "memory_mb": 400,
+            "cpu_seconds": 7,
+            "cpus": 0.5,
+            "pids": 50,
+            "disk_mb": 90,
+            "open_files": 99,
+            "output_bytes": 5000,
+        }
+        # exec: the cell's own for this time, the sandbox's from then on
+        more = ("--cpus", "1", "--pids", "60", "--open-files", "100", "--disk", "91")
+        done = sandbox(service, "exec", name, *more, "--output", "10", "print('x' * 20)")
+        assert done.stdout == b"x" * 10 and b"more than 10 bytes of it (--output)" in done.stderr
+        limits = limits_of(service, name)
+        assert (limits["cpus"], limits["pids"], limits["open_files"]) == (1, 60, 100)
+        assert (limits["disk_mb"], limits["output_bytes"]) == (91, 5000)
+        done = sandbox(service, "exec", name, "--cpu", "1", "--timeout", "60", "while True: pass")
+        assert b"it used more than 1 s of CPU time (--cpu)" in done.stderr
+        failed(sandbox(service, "exec", name, "--disk", "5000", "1"), "maximum of 4096 MB")
+        failed(
+            sandbox(service, "exec", name, "--cpu", "1", "--shell", "true"), "--cpu is for Python"
+        )
+
+
 # ---------------------------------------------------------------------------- exec
 
 
