@@ -100,6 +100,7 @@ struct exec {
     char *copying_path;         /* owned */
     struct pieces pieces[2];
     struct buf end; /* the result without stdout and stderr, once there is one */
+    struct buf warnings; /* on the request */
 };
 
 static void exec_free(struct exec *x) {
@@ -108,6 +109,7 @@ static void exec_free(struct exec *x) {
     free(x->files);
     store_copy_leave(x->copying);
     free(x->copying_path);
+    buf_done(&x->warnings);
     audit_code_done(&x->code);
     buf_done(&x->end);
     free(x);
@@ -135,7 +137,8 @@ const struct run *exec_run(const struct exec *x) {
 }
 
 static void make_result(struct exec *x, bool no_output, struct rope *to) {
-    const struct result_options o = {.no_output = no_output, .file_id = file_id, .arg = x};
+    const struct result_options o = {
+        .no_output = no_output, .file_id = file_id, .arg = x, .warnings = &x->warnings};
     run_result(x->run, &o, to);
 }
 
@@ -410,6 +413,8 @@ static struct exec *exec_new(struct call *c, const json_t *body, const struct ex
     x->api = c->api;
     x->cb = *cb;
     x->end = (struct buf)BUF_INIT;
+    x->warnings = (struct buf)BUF_INIT;
+    fields_unknown(&execute_schema, body, &x->warnings);
     x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
     memcpy(x->tenant, c->tenant, sizeof x->tenant);
     memcpy(x->key_id, c->key_id, sizeof x->key_id);

@@ -166,6 +166,7 @@ struct result_options {
     bool no_output;                                      /* stdout and stderr are left out */
     const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */
     void *arg;
+    const struct buf *warnings; /* lines, besides those on limits; or NULL */
 };
 void run_result(struct run *r, const struct result_options *o, struct rope *to);
 const char *run_id(const struct run *r);

@@ -206,6 +206,8 @@ void run_result(struct run *r, const struct result_options *o, struct rope *to) 
     AUTO_BUF warnings = BUF_INIT;
     const struct limits_met m = limits_met(r);
     warnings_add(&m, &warnings);
+    if (o->warnings)
+        buf_add(&warnings, o->warnings->data, o->warnings->len);
     warnings_put(&j, &warnings);
     jw_object_end(&j);
     rope_add(to, &json);

@@ -6,6 +6,9 @@
 
 #include "http/fields.h"
 
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/nearest.h"
 #include "http/json_text.h"
 
 #include <inttypes.h>
@@ -395,6 +398,29 @@ static void check_unknown(struct check *c, const struct schema *s, const json_t 
         if (!has_field(s, key))
             fault(c, &(struct loc){.up = at, .name = key},
                   &(struct fault){"extra_forbidden", "Extra inputs are not permitted", inner});
+    }
+}
+
+#define UNKNOWN_MAX 20
+
+void fields_unknown(const struct schema *s, const json_t *body, struct buf *to) {
+    const char *key;
+    json_t *value;
+    unsigned n = 0;
+    json_object_foreach((json_t *)body, key, value) {
+        char quoted[80], question[80];
+        struct nearest near = {.word = key};
+        if (has_field(s, key))
+            continue;
+        if (++n > UNKNOWN_MAX) {
+            buf_adds(to, "more fields that are not known were ignored\n");
+            return;
+        }
+        for (unsigned i = 0; i < s->n; i++)
+            nearest_offer(&near, s->fields[i].name);
+        buf_addf(to, "the field %s is not known and was ignored%s\n",
+                 log_quote(key, quoted, sizeof quoted),
+                 nearest_ask(&near, question, sizeof question));
     }
 }
 

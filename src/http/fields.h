@@ -71,6 +71,9 @@ struct schema {
  * after fields_read and json_read. */
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);
 
+/* Of a table that is open: a line for each field that it does not have. */
+void fields_unknown(const struct schema *s, const json_t *body, struct buf *to);
+
 /* Whether there must be a body; without one all fields have their defaults. */
 bool fields_want_body(const struct schema *s);
 

@@ -107,6 +107,23 @@ def test_auto_chooses_by_the_imports(service: Service) -> None:
     assert (result["profile"], result["status"]) == ("data", "ok")
 
 
+def test_unknown_fields_are_ignored_and_named(service: Service) -> None:
+    unknown = {"timeout": 5, "language": "python", "a\nb\x1b": 1}
+    expected = [
+        'the field "timeout" is not known and was ignored (did you mean timeout_ms?)',
+        'the field "language" is not known and was ignored',
+        'the field "a\\x0ab\\x1b" is not known and was ignored',
+    ]
+    result = execute(service.port, "print(1)", **unknown)
+    assert (result["stdout"], result["warnings"]) == ("1\n", expected)
+    assert "warnings" not in execute(service.port, "print(1)")
+    many = execute(service.port, "1", **{f"x{n}": n for n in range(1000)})["warnings"]
+    assert len(many) == 21 and many[-1] == "more fields that are not known were ignored"
+    # limits come first
+    both = execute(service.port, "print('x' * 10)", limits={"output_bytes": 5}, nope=1)["warnings"]
+    assert both[0].startswith("stdout was cut") and '"nope"' in both[1]
+
+
 def test_an_unknown_profile_is_refused(service: Service) -> None:
     status, code, message = problem(service, profile="nope")
     assert (status, code) == (422, "unknown_profile") and "nope" in message
@@ -150,7 +167,7 @@ def test_bad_base64_is_refused(service: Service, content: str) -> None:
         {"cpu_seconds": 301},
         {"cpus": 65},
         {"pids": 513},
-        {"disk_mb": 1025},
+        {"disk_mb": 4097},
         {"output_bytes": 67108865},
         {"open_files": 4097},
     ],
@@ -181,7 +198,7 @@ def test_limits_are_obeyed(service: Service) -> None:
 @pytest.mark.parametrize("code", ["print(1)", "1/0", "import os; os.abort()", SLEEP])
 def test_the_result_has_every_field(service: Service, code: str) -> None:
     result = execute(service.port, code, timeout_ms=1000)
-    assert set(result) == set(FIELDS)
+    assert set(result) - {"warnings"} == set(FIELDS)
     for name, kind in FIELDS.items():
         assert isinstance(result[name], kind), (name, result[name])
     assert re.fullmatch(r"exe_[0-9a-f]{32}", result["id"])
