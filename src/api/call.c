@@ -156,6 +156,7 @@ static const struct problem known[] = {
     {.status = 404, .code = "no_such_kernel", .remediation = "GET the sandbox's /kernels"},
     {.status = 410, .code = "kernel_gone", .remediation = "use another kernel"},
     {.status = 409, .code = "is_default", .remediation = "restart it, or delete the sandbox"},
+    {.status = 409, .code = "name_taken", .remediation = "choose another, or delete that one"},
     {.status = 409, .code = "not_waiting", .remediation = "wait for an input event"},
     {.status = 409, .code = "kernel_busy", .remediation = "try again later", .retryable = true},
     {.status = 409, .code = "kernel_failed", .remediation = "try again, or restart the kernel"},

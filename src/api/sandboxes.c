@@ -6,6 +6,7 @@
 #include "api/making.h"
 #include "api/play.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/num.h"
 
 #include <inttypes.h>
@@ -88,11 +89,27 @@ static void reply_made(struct outlet *o, struct live *l) {
     outlet_json(o, 201, &json, NULL);
 }
 
-static int check_words(const json_t *body, struct problem *p) {
-    const char *key, *name = field_str(body, "name", "");
-    json_t *value;
+static int check_name(const struct call *c, const struct live *own, struct problem *p) {
+    const char *name = field_str(c->body, "name", "");
+    char quoted[80];
+    struct err e;
     if (strlen(name) > MAX_NAME)
         return problem_plain(p, 422, "bad_value", "name has more than 128 bytes");
+    if (!*name || !live_name_taken(c->api->o.engine, c->tenant, name, own))
+        return 0;
+    err_user(&e, "name_taken", "there is a sandbox with the name %s already",
+             log_quote(name, quoted, sizeof quoted));
+    *p = problem_of(&e);
+    return -1;
+}
+
+/* `own`: the sandbox that is to change, or NULL. */
+static int check_words(const struct call *c, const struct live *own, struct problem *p) {
+    const json_t *body = c->body;
+    const char *key;
+    json_t *value;
+    if (check_name(c, own, p) < 0)
+        return -1;
     json_object_foreach(json_object_get(body, "metadata"), key, value) {
         if (!*key || strlen(key) > MAX_NAME || json_string_length(value) > 8 * MAX_NAME)
             return problem_plain(p, 422, "bad_value",
@@ -113,7 +130,7 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
     q->idle_s = (uint32_t)field_int(body, "idle_seconds", 0);
     if (!q->metadata)
         q->metadata = xstrdup("{}");
-    if (check_words(body, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
+    if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
         return -1;
     return inputs_read(c, body, true, &q->inputs, &q->ninputs, p);
 }
@@ -242,7 +259,7 @@ void do_sandbox_change(struct call *c) {
     struct err e;
     if (!l)
         return;
-    if (check_words(c->body, &p) < 0 || limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
+    if (check_words(c, l, &p) < 0 || limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
         call_problem(c, &p);
         return;
     }

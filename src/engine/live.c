@@ -525,6 +525,16 @@ struct live *live_find(struct engine *g, const char *tenant, const char *id, str
     return NULL;
 }
 
+bool live_name_taken(const struct engine *g, const char *tenant, const char *name,
+                     const struct live *except) {
+    for (const struct live *l = g->lives; l; l = l->next) {
+        if (l != except && l->state != LIVE_ENDED && l->req.name &&
+            strcmp(l->req.name, name) == 0 && strcmp(l->req.tenant, tenant) == 0)
+            return true;
+    }
+    return false;
+}
+
 unsigned live_count(const struct engine *g) {
     unsigned n = 0;
     for (const struct live *l = g->lives; l; l = l->next)

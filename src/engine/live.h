@@ -43,6 +43,10 @@ void live_write_all(struct engine *g);
 
 /* NULL with kind "no_such_sandbox", or "sandbox_gone" and the reason. Another tenant's is none. */
 struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e);
+/* Another one of the tenant's than `except` (or NULL) has that name, or waits to be made with it.
+ */
+bool live_name_taken(const struct engine *g, const char *tenant, const char *name,
+                     const struct live *except);
 /* The tenant's (NULL: everybody's), oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 const char *live_id(const struct live *l);
