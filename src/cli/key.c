@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/paths.h"
 #include "cli/report.h"
@@ -159,14 +160,6 @@ static int handle(struct key_options *o, int code, struct err *e) {
     }
 }
 
-static int bad_flag(int code, char **argv, struct err *e) {
-    /* getopt names a short one in optopt; a long one stands before optind. */
-    char shorter[] = {'-', (char)optopt, '\0'}, quoted[80];
-    const char *name = optopt > 0 && optopt < 256 ? shorter : argv[optind - 1];
-    return err_user(e, "bad_option", "key: %s %s", log_quote(name, quoted, sizeof quoted),
-                    code == ':' ? "needs a value" : "is no option");
-}
-
 /* Errors in earlier options must come out as JSON too. */
 static bool asks_for_json(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -182,7 +175,7 @@ static int parse(int argc, char **argv, struct key_options *ret, struct err *e) 
     int code;
     while ((code = getopt_long(argc, argv, "-:h", longs, NULL)) != -1) {
         if (code == '?' || code == ':')
-            return bad_flag(code, argv, e);
+            return flags_bad("key", code, argv, longs, e);
         if (handle(ret, code, e) < 0)
             return -1;
     }

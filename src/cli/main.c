@@ -1,5 +1,7 @@
 /* cloche, the command line: finds the verb and hands over. Each verb parses its own options. */
 
+#include "base/buf.h"
+#include "base/nearest.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
 
@@ -68,7 +70,18 @@ static const struct verb *find_verb(const char *word) {
     return NULL;
 }
 
+static void bad_verb(const char *word, struct err *e) {
+    struct nearest near = {.word = word};
+    AUTO_BUF all = BUF_INIT;
+    for (size_t i = 0; i < VERBS; i++) {
+        nearest_offer(&near, verbs[i].name);
+        buf_addf(&all, "%s%s", i ? ", " : "", verbs[i].name);
+    }
+    report_bad_verb("", &near, all.data, e);
+}
+
 int main(int argc, char **argv) {
+    struct err e;
     fill_standard_streams();
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {
@@ -77,8 +90,7 @@ int main(int argc, char **argv) {
     }
     const struct verb *v = find_verb(argv[1]);
     if (!v) {
-        struct err e;
-        report_bad_verb(argv[1], &e);
+        bad_verb(argv[1], &e);
         return report(&e, false);
     }
     int status = v->fn(argc - 1, argv + 1);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "cli/config_file.h"
+#include "cli/flags.h"
 #include "cli/memory.h"
 #include "cli/paths.h"
 #include "cli/profiles.h"
@@ -187,13 +188,6 @@ json_t *options_profiles(const struct options *o) {
 
 #define FLAG_BASE 1000 /* getopt codes: setting i is FLAG_BASE + i */
 
-static int bad_flag(const char *verb, int code, char **argv, struct err *e) {
-    char quoted[80];
-    const char *what = code == ':' ? "needs a value" : "is no option";
-    return err_user(e, "bad_option", "%s: %s %s", verb,
-                    log_quote(argv[optind - 1], quoted, sizeof quoted), what);
-}
-
 static void fill_long_options(struct option *to, const struct verb_flag *extra, size_t nextra,
                               char **names) {
     for (size_t i = 0; i < SETTINGS_; i++) {
@@ -221,7 +215,7 @@ int options_parse(struct options *o, int argc, char **argv, const struct verb_fl
     while (rc == 0 && (code = getopt_long(argc, argv, "+:", longs, NULL)) != -1) {
         size_t i = (size_t)(code - FLAG_BASE);
         if (code < FLAG_BASE)
-            rc = bad_flag(argv[0], code, argv, e);
+            rc = flags_bad(argv[0], code, argv, longs, e);
         else if (i > SETTINGS_)
             *extra[i - SETTINGS_ - 1].ret = true;
         else

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/verbs.h"
 
@@ -127,10 +128,9 @@ int report(const struct err *e, bool json) {
     return report_failure(&f, json);
 }
 
-int report_bad_verb(const char *word, struct err *e) {
-    char quoted[64];
-    return err_user(e, "bad_option",
-                    "there is no verb %s: it is run, sandbox, shell, serve, status, key, doctor, "
-                    "config, version or help",
-                    log_quote(word, quoted, sizeof quoted));
+int report_bad_verb(const char *of, const struct nearest *near, const char *all, struct err *e) {
+    char quoted[64], question[64];
+    return err_user(e, "bad_option", "%sthere is no verb %s%s: there are %s", of,
+                    log_quote(near->word, quoted, sizeof quoted),
+                    nearest_ask(near, question, sizeof question), all);
 }

@@ -22,5 +22,6 @@ void report_say(const char *text);
  * the API calls it; here it gets the name of the flag. */
 void report_notes(const char *lines);
 
-/* For main: an unknown verb. */
-int report_bad_verb(const char *word, struct err *e);
+/* An unknown verb; `of` is "" or "sandbox: ". `near` was offered all that there are. */
+struct nearest;
+int report_bad_verb(const char *of, const struct nearest *near, const char *all, struct err *e);

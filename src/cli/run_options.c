@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "cli/flags.h"
 #include "cli/options.h"
 #include "cli/remote.h"
 
@@ -208,14 +209,6 @@ static int handle(struct run_options *r, struct options *o, int code, struct err
     }
 }
 
-static int bad_flag(int code, char **argv, struct err *e) {
-    /* getopt names a short one in optopt; a long one stands before optind. */
-    char shorter[] = {'-', (char)optopt, '\0'}, quoted[80];
-    const char *name = optopt > 0 && optopt < 256 ? shorter : argv[optind - 1];
-    return err_user(e, "bad_option", "run: %s %s", log_quote(name, quoted, sizeof quoted),
-                    code == ':' ? "needs a value" : "is no option");
-}
-
 /* What is left over is for the program. */
 static int take_arguments(struct run_options *r, int argc, char **argv, struct err *e) {
     if (argc - optind > RUN_MAX_ARGS)
@@ -264,7 +257,7 @@ int run_options_parse(int argc, char **argv, struct options *o, struct run_optio
     int code;
     while ((code = getopt_long(argc, argv, "-:c:vh", longs, NULL)) != -1) {
         if (code == '?' || code == ':')
-            return bad_flag(code, argv, e);
+            return flags_bad("run", code, argv, longs, e);
         if (handle(ret, o, code, e) < 0)
             return -1;
     }

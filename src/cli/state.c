@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/flags.h"
 #include "cli/remote.h"
 
 #include <getopt.h>
@@ -13,12 +14,15 @@
 #include <string.h>
 #include <time.h>
 
+/* getopt tells of a flag without its value by this number: it must be no letter. */
+#define LONG(c) (256 + (c))
+
 static const struct option flags[] = {
-    {"server", required_argument, NULL, 's'},
-    {"key-file", required_argument, NULL, 'k'},
-    {"socket", required_argument, NULL, 'S'},
-    {"config", required_argument, NULL, 'c'},
-    {"json", no_argument, NULL, 'j'},
+    {"server", required_argument, NULL, LONG('s')},
+    {"key-file", required_argument, NULL, LONG('k')},
+    {"socket", required_argument, NULL, LONG('S')},
+    {"config", required_argument, NULL, LONG('c')},
+    {"json", no_argument, NULL, LONG('j')},
     {"help", no_argument, NULL, 'h'},
     {0},
 };
@@ -42,20 +46,18 @@ int status_options_parse(int argc, char **argv, struct status_options *ret, stru
     optind = 0;
     opterr = 0;
     while ((code = getopt_long(argc, argv, "+:h", flags, NULL)) != -1) {
-        if (code == 's')
+        if (code == LONG('s'))
             ret->server = optarg;
-        else if (code == 'k')
+        else if (code == LONG('k'))
             ret->key_file = optarg;
-        else if (code == 'S')
+        else if (code == LONG('S'))
             ret->socket = optarg;
-        else if (code == 'c')
+        else if (code == LONG('c'))
             ret->config = optarg;
         else if (code == 'h')
             ret->help = true;
-        else if (code != 'j')
-            return err_user(e, "bad_option", "status: %s %s",
-                            log_quote(argv[optind - 1], quoted, sizeof quoted),
-                            code == ':' ? "needs a value" : "is no option");
+        else if (code != LONG('j'))
+            return flags_bad("status", code, argv, flags, e);
     }
     if (optind < argc)
         return err_user(e, "bad_option", "status: takes no argument %s",

@@ -28,6 +28,8 @@ static int (*const verbs[BOX_VERBS_])(struct box *b, struct err *e) = {
     [BOX_EXEC] = box_exec,         [BOX_PUT] = box_put,
     [BOX_GET] = box_get,           [BOX_LS] = box_ls,
     [BOX_LOGS] = box_logs,         [BOX_INTERRUPT] = box_interrupt,
+    [BOX_RESTART] = box_restart,   [BOX_PAUSE] = box_pause,
+    [BOX_RESUME] = box_resume,     [BOX_EXTEND] = box_extend,
     [BOX_TERMINAL] = box_terminal, [BOX_PROMPT] = box_prompt,
 };
 

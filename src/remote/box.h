@@ -29,6 +29,10 @@ int box_list(struct box *b, struct err *e);
 int box_show(struct box *b, struct err *e);
 int box_delete(struct box *b, struct err *e);
 int box_interrupt(struct box *b, struct err *e);
+int box_restart(struct box *b, struct err *e);
+int box_pause(struct box *b, struct err *e);
+int box_resume(struct box *b, struct err *e);
+int box_extend(struct box *b, struct err *e);
 int box_exec(struct box *b, struct err *e);
 int box_logs(struct box *b, struct err *e);
 int box_terminal(struct box *b, struct err *e);
@@ -72,5 +76,7 @@ int box_set_text(struct json_t *to, const char *key, const char *what, const cha
                  struct err *e);
 /* `text` percent-encoded; slashes stay if `keeps_slashes`. */
 void box_add_url(struct buf *to, const char *text, bool keeps_slashes);
+/* A time of the API for people: "in 5 min", "3 s ago", "-". */
+void box_add_moment(struct buf *to, const struct json_t *at);
 /* A member of an object as plain text, "" if it is none. */
 const char *box_text(const struct json_t *object, const char *key);

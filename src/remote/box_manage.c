@@ -1,4 +1,4 @@
-/* `cloche sandbox create`, `list`, `show`, `delete` and `interrupt`. */
+/* `cloche sandbox create`, `list` and `show`. */
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "remote/box.h"
+#include "remote/people.h"
 #include "remote/table.h"
 
 #include <errno.h>
@@ -221,23 +222,7 @@ static void add_metadata(struct buf *to, const json_t *sandbox) {
     }
 }
 
-static void add_seconds(struct buf *to, double s) {
-    bool good = s >= 0 && s < 1e12;
-    long long n = good ? (long long)s : 0;
-    if (!good)
-        buf_adds(to, "?");
-    else if (n < 120)
-        buf_addf(to, "%lld s", n);
-    else if (n < 7200)
-        buf_addf(to, "%lld min", n / 60);
-    else if (n < 172800)
-        buf_addf(to, "%lld h", n / 3600);
-    else
-        buf_addf(to, "%lld d", n / 86400);
-}
-
-/* "in 5 min", "3 s ago", "-". */
-static void add_moment(struct buf *to, const json_t *at) {
+void box_add_moment(struct buf *to, const json_t *at) {
     if (!json_is_number(at)) {
         buf_addc(to, '-');
         return;
@@ -245,7 +230,7 @@ static void add_moment(struct buf *to, const json_t *at) {
     double left = json_number_value(at) - (double)clock_ns(CLOCK_REALTIME) / 1e9;
     if (left >= 1)
         buf_adds(to, "in ");
-    add_seconds(to, left < 0 ? -left : left);
+    people_time(to, left < 0 ? -left : left);
     if (left < 1)
         buf_adds(to, " ago");
 }
@@ -273,8 +258,8 @@ static bool add_row(void *arg, json_t *sandbox) {
     AUTO_BUF created = BUF_INIT;
     AUTO_BUF end = BUF_INIT;
     AUTO_BUF metadata = BUF_INIT;
-    add_moment(&created, json_object_get(sandbox, "created"));
-    add_moment(&end, first_end(sandbox));
+    box_add_moment(&created, json_object_get(sandbox, "created"));
+    box_add_moment(&end, first_end(sandbox));
     add_metadata(&metadata, sandbox);
     const char *row[] = {box_text(sandbox, "id"),
                          box_text(sandbox, "name"),
@@ -317,14 +302,41 @@ static void add_fact(struct table *t, const char *name, const char *value) {
     table_add(t, (const char *[]){name, value});
 }
 
-/* {"memory_mb": 512, …} as "memory_mb 512, …". */
+static bool ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+/* A number by the unit that its name ends with: {"cpu_ms": 1124.5} is "cpu 1.1 s". */
+static void add_number(struct buf *to, const char *key, const json_t *value) {
+    static const char *const units[] = {"_ms", "_seconds", "_bytes", "_mb"};
+    size_t u = 0;
+    while (u < 4 && !ends_with(key, units[u]))
+        u++;
+    size_t len = strlen(key) - (u < 4 ? strlen(units[u]) : 0);
+    for (size_t i = 0; i < len; i++)
+        buf_addc(to, key[i] == '_' ? ' ' : key[i]);
+    double v = json_number_value(value);
+    buf_addc(to, ' ');
+    if (!json_is_number(value))
+        buf_adds(to, "unlimited");
+    else if (u == 0)
+        people_time(to, v / 1e3);
+    else if (u == 1)
+        people_time(to, v);
+    else if (u == 2)
+        people_bytes(to, v);
+    else
+        buf_addf(to, u == 3 ? "%.10g MB" : "%.10g", v);
+}
+
 static void add_members_fact(struct table *t, const json_t *sandbox, const char *name) {
     AUTO_BUF line = BUF_INIT;
     const char *key;
     json_t *value;
     json_object_foreach(json_object_get(sandbox, name), key, value) {
-        AUTO_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        buf_addf(&line, "%s%s %s", line.len ? ", " : "", key, text ? text : "?");
+        buf_adds(&line, line.len ? ", " : "");
+        add_number(&line, key, value);
     }
     add_fact(t, name, line.data);
 }
@@ -334,11 +346,13 @@ static void add_kernels(struct table *t, const json_t *sandbox) {
     size_t i;
     json_array_foreach(json_object_get(sandbox, "kernels"), i, k) {
         AUTO_BUF line = BUF_INIT;
-        buf_addf(&line, "%s %s, %" JSON_INTEGER_FORMAT " executions", box_text(k, "id"),
-                 box_text(k, "state"), json_integer_value(json_object_get(k, "execution_count")));
+        json_int_t n = json_integer_value(json_object_get(k, "execution_count"));
+        buf_addf(&line, "%s %s, %" JSON_INTEGER_FORMAT " execution%s", box_text(k, "id"),
+                 box_text(k, "state"), n, n == 1 ? "" : "s");
         json_int_t restarts = json_integer_value(json_object_get(k, "restarts"));
         if (restarts)
-            buf_addf(&line, ", restarted %" JSON_INTEGER_FORMAT " times", restarts);
+            buf_addf(&line, ", restarted %" JSON_INTEGER_FORMAT " time%s", restarts,
+                     restarts == 1 ? "" : "s");
         add_fact(t, "kernel", line.data);
     }
 }
@@ -352,9 +366,9 @@ static void print_facts(const json_t *s) {
     AUTO_BUF metadata = BUF_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_fact(&t, texts[i], box_text(s, texts[i]));
-    add_moment(&created, json_object_get(s, "created"));
-    add_moment(&expires, json_object_get(s, "expires"));
-    add_moment(&idle, json_object_get(s, "idle_expires"));
+    box_add_moment(&created, json_object_get(s, "created"));
+    box_add_moment(&expires, json_object_get(s, "expires"));
+    box_add_moment(&idle, json_object_get(s, "idle_expires"));
     add_metadata(&metadata, s);
     add_fact(&t, "created", created.data);
     add_fact(&t, "ends", expires.data);
@@ -376,38 +390,5 @@ int box_show(struct box *b, struct err *e) {
         table_json(sandbox);
     else
         print_facts(sandbox);
-    return 0;
-}
-
-/* ---- delete and interrupt ---- */
-
-int box_delete(struct box *b, struct err *e) {
-    AUTO_BUF path = BUF_INIT;
-    for (unsigned i = 0; i < b->o.words.n; i++) {
-        AUTO_REPLY reply = REMOTE_REPLY_INIT;
-        buf_clear(&path);
-        if (box_find_word(b, b->o.words.items[i], &path, e) < 0)
-            return -1;
-        const struct remote_call c = {.method = "DELETE", .path = path.data, .upload = -1};
-        if (box_call(b, &c, &reply, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-int box_interrupt(struct box *b, struct err *e) {
-    AUTO_BUF path = BUF_INIT;
-    json_auto_t *body = json_object();
-    json_auto_t *answer = NULL;
-    if (b->o.kernel &&
-        box_set_text(body, "kernel_id", "--kernel", b->o.kernel, strlen(b->o.kernel), e) < 0)
-        return -1;
-    if (box_find(b, &path, e) < 0)
-        return -1;
-    buf_adds(&path, "/interrupt");
-    if (box_ask(b, "POST", path.data, body, &answer, e) < 0)
-        return -1;
-    if (!json_is_true(json_object_get(answer, "interrupted")))
-        report_say("nothing was running");
     return 0;
 }

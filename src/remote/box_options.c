@@ -5,7 +5,10 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/num.h"
+#include "cli/flags.h"
+#include "cli/report.h"
 
 #include <getopt.h>
 #include <stddef.h>
@@ -39,8 +42,8 @@ static const struct flag {
      AT(json)},
     {"--profile", 0, KIND_TEXT, MAKES, AT(profile)},
     {"--name", 0, KIND_TEXT, MAKES, AT(name)},
-    {"--ttl", 0, KIND_NUMBER, MAKES, AT(ttl_s), 1, UINT32_MAX},
-    {"--idle", 0, KIND_NUMBER, MAKES, AT(idle_s), 1, UINT32_MAX},
+    {"--ttl", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
+    {"--idle", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
     {"--memory", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(memory_mb), 1, 1u << 22},
     {"--disk", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(disk_mb), 1, 1u << 22},
     {"--cpus", 0, KIND_MILLI, MAKES | BIT(BOX_EXEC), AT(cpus_milli), 10, 10240000},
@@ -51,7 +54,7 @@ static const struct flag {
     {"--metadata", 0, KIND_PAIRS, MAKES | BIT(BOX_LIST), AT(metadata)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
     {"--env", 0, KIND_PAIRS, MAKES | BIT(BOX_EXEC), AT(env)},
-    {"--kernel", 0, KIND_TEXT, RUNS | BIT(BOX_INTERRUPT), AT(kernel)},
+    {"--kernel", 0, KIND_TEXT, RUNS | BIT(BOX_INTERRUPT) | BIT(BOX_RESTART), AT(kernel)},
     {"--timeout", 0, KIND_MILLI, RUNS, AT(timeout_ms), 1, UINT32_MAX},
     {"--code", 'c', KIND_TEXT, BIT(BOX_EXEC), AT(code)},
     {"--shell", 0, KIND_TEXT, BIT(BOX_EXEC), AT(shell)},
@@ -170,6 +173,27 @@ static const struct verb {
                        "cloche sandbox interrupt ID [--kernel ID]\n"
                        "\n"
                        "Raises KeyboardInterrupt in what a kernel runs; its variables stay."},
+    [BOX_RESTART] = {"restart", 1, 1, "the sandbox's ID", "give a kernel of one a fresh start",
+                     "cloche sandbox restart ID [--kernel ID]\n"
+                     "\n"
+                     "Ends a kernel and starts it afresh: its variables are gone, files stay."},
+    [BOX_PAUSE] = {"pause", 1, 1, "the sandbox's ID", "freeze all that runs in one",
+                   "cloche sandbox pause ID\n"
+                   "\n"
+                   "Freezes all that runs in a sandbox; `resume` lets it go on. It is idle "
+                   "meanwhile."},
+    [BOX_RESUME] = {"resume", 1, 1, "the sandbox's ID", "let one that was paused go on",
+                    "cloche sandbox resume ID\n"
+                    "\n"
+                    "Lets a sandbox that was paused go on where it was."},
+    [BOX_EXTEND] = {"extend", 1, 1, "the sandbox's ID", "let one live longer",
+                    "cloche sandbox extend ID [--ttl SECONDS] [--idle SECONDS]\n"
+                    "\n"
+                    "Lets a sandbox live for so long from now on, or without --ttl for as long as "
+                    "it\n"
+                    "was given at first; --idle is how long it lives when nobody uses it. Prints "
+                    "when\n"
+                    "it ends."},
     [BOX_PROMPT] =
         {"shell", 0, 1, NULL, NULL,
          "cloche shell [ID] [OPTIONS]\n"
@@ -287,15 +311,6 @@ static const struct flag *find_flag(int code) {
     return NULL;
 }
 
-static int bad_flag(enum box_verb verb, int code, char **argv, struct err *e) {
-    /* getopt names a short one in optopt; a long one stands before optind. */
-    char shorter[] = {'-', (char)optopt, '\0'}, quoted[80], words[32];
-    const char *name = optopt > 0 && optopt < 256 ? shorter : argv[optind - 1];
-    return err_user(e, "bad_option", "%s: %s %s", verb_words(verb, words, sizeof words),
-                    log_quote(name, quoted, sizeof quoted),
-                    code == ':' ? "needs a value" : "is no option");
-}
-
 bool box_changes_limits(const struct box_options *o) {
     return o->memory_mb || o->disk_mb || o->cpus_milli || o->pids || o->open_files;
 }
@@ -363,14 +378,14 @@ static int check(const struct box_options *o, struct err *e) {
 
 static int parse_words(int argc, char **argv, struct box_options *o, struct err *e) {
     struct option longs[FLAGS + 1];
-    char letters[2 * FLAGS + 3];
+    char letters[2 * FLAGS + 3], words[32];
     fill(o->verb, longs, letters);
     optind = 0;
     opterr = 0;
     int code;
     while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (code == '?' || code == ':')
-            return bad_flag(o->verb, code, argv, e);
+            return flags_bad(verb_words(o->verb, words, sizeof words), code, argv, longs, e);
         if (code == 1) { /* not an option */
             add_word(&o->words, optarg);
             continue;
@@ -393,12 +408,13 @@ static int find_verb(const char *word, enum box_verb *ret, struct err *e) {
             return 0;
         }
     }
-    char quoted[80];
+    struct nearest near = {.word = word};
     AUTO_BUF names = BUF_INIT;
-    for (unsigned i = 0; i < BOX_PROMPT; i++)
+    for (unsigned i = 0; i < BOX_PROMPT; i++) {
+        nearest_offer(&near, verbs[i].name);
         buf_addf(&names, "%s%s", i ? ", " : "", verbs[i].name);
-    return err_user(e, "bad_option", "sandbox: there is no verb %s: there are %s",
-                    log_quote(word, quoted, sizeof quoted), names.data);
+    }
+    return report_bad_verb("sandbox: ", &near, names.data, e);
 }
 
 /* Errors in earlier options must come out as JSON too. */

@@ -18,6 +18,10 @@ enum box_verb {
     BOX_LS,
     BOX_LOGS,
     BOX_INTERRUPT,
+    BOX_RESTART,
+    BOX_PAUSE,
+    BOX_RESUME,
+    BOX_EXTEND,
     BOX_PROMPT, /* `cloche shell` */
     BOX_VERBS_
 };

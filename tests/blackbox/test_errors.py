@@ -114,3 +114,25 @@ def test_a_named_engine_that_is_not_there_in_json(tmp_path: Path) -> None:
 def test_a_socket_named_in_the_environment(engine: Engine) -> None:
     done = run_cli("run", "-c", "print('here')", env=clean_env(CLOCHE_SOCKET=str(engine.socket)))
     assert done.stdout == b"here\n"
+
+
+@pytest.mark.parametrize(
+    "words,meant",
+    [
+        (["rnu"], 'no verb "rnu" (did you mean run?)'),
+        (["run", "--tiemout", "5"], "(did you mean --timeout?)"),
+        (["run", "--memroy=5"], "(did you mean --memory?)"),
+        (["status", "--jsn"], "(did you mean --json?)"),
+        (["serve", "--prot", "1"], "(did you mean --port?)"),
+        (["key", "--stat-dir", "x"], "(did you mean --state-dir?)"),
+        (["sandbox", "craete"], 'sandbox: there is no verb "craete" (did you mean create?)'),
+        (["sandbox", "create", "--nmae", "x"], "(did you mean --name?)"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_right_one(words: list[str], meant: str) -> None:
+    failed(run_cli(*words), meant)
+
+
+def test_nothing_is_meant_where_nothing_is_like_it() -> None:
+    assert "did you mean" not in failed(run_cli("run", "--xyzzy"), "is no option")
+    failed(run_cli("status", "--server"), '"--server" needs a value')
