@@ -87,18 +87,71 @@ static bool ends_empty(const char *text) {
     return len == 0 || text[len - 1] == '\n';
 }
 
-bool block_is_whole(const char *text) {
+static struct scan scan(const char *text, bool *ret_joined) {
     struct scan s = {.at_start = true};
+    *ret_joined = false;
+    for (const char *p = text; *p;) {
+        *ret_joined = s.is_joined;
+        p = s.quote ? scan_string(&s, p) : scan_code(&s, p);
+    }
+    return s;
+}
+
+bool block_is_whole(const char *text) {
+    bool joined;
     if (strncmp(text, "%%", 2) == 0)
         return ends_empty(text);
     if (is_magic(text))
         return true;
-    bool joined = false;
-    for (const char *p = text; *p;) {
-        joined = s.is_joined;
-        p = s.quote ? scan_string(&s, p) : scan_code(&s, p);
-    }
+    const struct scan s = scan(text, &joined);
     if (s.quote || s.depth > 0 || (joined && !ends_empty(text)))
         return false;
     return !s.is_block || ends_empty(text);
+}
+
+bool block_is_compound(const char *text) {
+    bool joined;
+    const struct scan s = scan(text, &joined);
+    return !is_magic(text) && strncmp(text, "%%", 2) != 0 && s.is_block && !s.quote && s.depth == 0;
+}
+
+static bool begins_with_word(const char *line, const char *word) {
+    size_t len = strlen(word);
+    return strncmp(line, word, len) == 0 && !strchr("abcdefghijklmnopqrstuvwxyz_", line[len]);
+}
+
+bool block_goes_on_with(const char *line) {
+    static const char *const words[] = {"else", "elif", "except", "finally"};
+    if (*line == ' ' || *line == '\t')
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (begins_with_word(line, words[i]))
+            return true;
+    return false;
+}
+
+#define INDENT_MAX 100u
+
+unsigned block_indent(const char *text) {
+    static const char *const leaving[] = {"return", "pass", "break", "continue", "raise"};
+    size_t len = strlen(text);
+    bool joined;
+    const struct scan s = scan(text, &joined);
+    if (s.quote || len == 0 || ends_empty(text))
+        return 0;
+    size_t from = len - (text[len - 1] == '\n');
+    while (from && text[from - 1] != '\n')
+        from--;
+    unsigned n = (unsigned)strspn(text + from, " ");
+    if (n > INDENT_MAX || text[from + n] == '\t')
+        return 0;
+    if (s.depth > 0)
+        return n;
+    /* The last line's colon: a scan of that line alone. */
+    if (scan(text + from, &joined).is_block && text[from + n] != '@')
+        return n + 4;
+    for (size_t i = 0; i < sizeof leaving / sizeof *leaving; i++)
+        if (begins_with_word(text + from + n, leaving[i]))
+            return n < 4 ? 0 : n - 4;
+    return n;
 }

@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <histedit.h>
@@ -19,6 +20,11 @@
 
 #define HISTORY_LINES 1000
 #define SHOWN_MAX     200 /* matches */
+#define PASTE_MAX     (1u << 20)
+#define PASTE_ON      "\033[?2004h" /* the terminal marks what is pasted: */
+#define PASTE_OFF     "\033[?2004l"
+#define PASTE_BEGINS  "\033[200~"
+#define PASTE_ENDS    "\033[201~"
 
 struct editor {
     EditLine *el;
@@ -130,12 +136,39 @@ static void show_matches(const struct editor_matches *m) {
     (void)fd_write_all(STDOUT_FILENO, out.data, out.len, &ignored);
 }
 
+/* Bytes behind the cursor that belong to the same word. */
+static size_t rest_of_word(const LineInfo *li) {
+    size_t n = 0;
+    for (const char *p = li->cursor; p < li->lastchar; p++, n++)
+        if (!isalnum((unsigned char)*p) && *p != '_' && (unsigned char)*p < 0x80)
+            break;
+    return n;
+}
+
+/* Of a word that goes on behind the cursor, what the match ends with is not there twice. */
+static void drop_rest(EditLine *el, const char *text) {
+    const LineInfo *li = el_line(el);
+    size_t rest = rest_of_word(li), len = strlen(text);
+    if (!rest || rest > len || memcmp(text + len - rest, li->cursor, rest) != 0)
+        return;
+    int n = (int)count_characters(li->cursor, rest);
+    el_cursor(el, n);
+    el_deletestr(el, n);
+}
+
+/* What is inserted begins with what was typed: "alias" does not become "%alias". */
 static unsigned char insert(EditLine *el, const struct editor_matches *m) {
-    size_t len = common_prefix(m);
-    if (count_characters(m->items[0], len) > m->replaces || m->n == 1) {
+    const LineInfo *li = el_line(el);
+    size_t len = common_prefix(m), typed = 0;
+    for (size_t n = 0; n < m->replaces && typed < (size_t)(li->cursor - li->buffer);)
+        n += ((unsigned char)li->cursor[-(ptrdiff_t)++typed] & 0xc0) != 0x80;
+    bool extends = len >= typed && memcmp(m->items[0], li->cursor - typed, typed) == 0;
+    if (extends && (len > typed || m->n == 1)) {
         AUTO_FREE char *text = strndup(m->items[0], len);
         if (!text || !is_plain(text, len))
             return CC_ERROR;
+        if (m->n == 1)
+            drop_rest(el, text);
         el_deletestr(el, (int)m->replaces);
         return el_insertstr(el, text) < 0 ? CC_ERROR : CC_REFRESH;
     }
@@ -149,19 +182,82 @@ static void free_matches(struct editor_matches *m) {
     free(m->items);
 }
 
+/* Only blanks are before the cursor in its line. */
+static bool blanks_before(const LineInfo *li) {
+    for (const char *p = li->cursor; p > li->buffer && p[-1] != '\n'; p--)
+        if (p[-1] != ' ' && p[-1] != '\t')
+            return false;
+    return true;
+}
+
 static unsigned char complete(EditLine *el, int ch) {
     struct editor *ed = editor_of(el);
     const LineInfo *li = el_line(el);
     size_t len = (size_t)(li->cursor - li->buffer);
     struct editor_matches m = {0};
     (void)ch;
-    if (strspn(li->buffer, " \t") >= len) /* at the start of a line Tab indents */
+    if (blanks_before(li)) /* at the start of a line Tab indents */
         return el_insertstr(el, "    ") < 0 ? CC_ERROR : CC_REFRESH;
     unsigned char rc = CC_ERROR;
     if (ed->completion.find(ed->completion.arg, li->buffer, len, &m) && m.n)
         rc = insert(el, &m);
     free_matches(&m);
     return rc;
+}
+
+/* ---- other keys ---- */
+
+/* One step of the indentation at once. */
+static unsigned char backspace(EditLine *el, int ch) {
+    const LineInfo *li = el_line(el);
+    (void)ch;
+    if (li->cursor == li->buffer)
+        return CC_ERROR;
+    size_t n = 0;
+    while (li->cursor - n > li->buffer && li->cursor[-(ptrdiff_t)n - 1] == ' ')
+        n++;
+    el_deletestr(el, n >= 4 && n % 4 == 0 && blanks_before(li) ? 4 : 1);
+    return CC_REFRESH;
+}
+
+/* Newlines and tabs are all that is left of control characters; the end has none. */
+static void tidy_paste(struct buf *text) {
+    size_t n = 0;
+    for (size_t i = 0; i < text->len; i++) {
+        char c = text->data[i];
+        if (c == '\r' && i + 1 < text->len && text->data[i + 1] == '\n')
+            continue;
+        if (c == '\r')
+            c = '\n';
+        if ((unsigned char)c >= 0x20 ? c != 0x7f : c == '\n' || c == '\t')
+            text->data[n++] = c;
+    }
+    while (n && text->data[n - 1] == '\n')
+        n--;
+    text->len = n;
+    text->data[n] = '\0';
+}
+
+/* All of it comes into the line, however many lines it has: nothing in it is a key. */
+static unsigned char paste(EditLine *el, int ch) {
+    struct editor *ed = editor_of(el);
+    static const char end[] = PASTE_ENDS;
+    size_t matched = 0;
+    AUTO_BUF text = BUF_INIT;
+    (void)ch;
+    while (matched < sizeof end - 1) {
+        char byte;
+        int rc = read_byte(ed, &byte);
+        if (rc <= 0)
+            return CC_EOF;
+        if (text.len < PASTE_MAX)
+            buf_addc(&text, byte);
+        matched = byte == end[matched] ? matched + 1 : byte == end[0];
+    }
+    text.len = text.len < PASTE_MAX ? text.len - (sizeof end - 1) : text.len;
+    if (text.len)
+        tidy_paste(&text);
+    return text.len && el_insertstr(el, text.data) < 0 ? CC_ERROR : CC_REFRESH;
 }
 
 /* ---- life ---- */
@@ -205,7 +301,12 @@ int editor_new(int signals, const struct editor_completion *c, const char *histo
     el_set(ed->el, EL_GETCFN, read_key);
     /* Not el_set, which copies both texts and never frees them. */
     el_wset(ed->el, EL_ADDFN, L"cloche-complete", L"Complete a name", complete);
+    el_wset(ed->el, EL_ADDFN, L"cloche-backspace", L"Remove a character or a step", backspace);
+    el_wset(ed->el, EL_ADDFN, L"cloche-paste", L"Insert what was pasted", paste);
     el_set(ed->el, EL_BIND, "^I", "cloche-complete", NULL);
+    el_set(ed->el, EL_BIND, "^?", "cloche-backspace", NULL);
+    el_set(ed->el, EL_BIND, "^H", "cloche-backspace", NULL);
+    el_set(ed->el, EL_BIND, PASTE_BEGINS, "cloche-paste", NULL);
     el_set(ed->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     *ret = ed;
     return 0;
@@ -224,21 +325,44 @@ void editor_free(struct editor *ed) {
     free(ed);
 }
 
-static void new_line(void) {
+static void put(const char *text) {
     struct err ignored;
-    (void)fd_write_all(STDOUT_FILENO, "\n", 1, &ignored);
+    (void)fd_write_all(STDOUT_FILENO, text, strlen(text), &ignored);
 }
 
-enum editor_got editor_read(struct editor *ed, const char *prompt, struct buf *to,
+/* Not before keys that are there already: they bring blanks of their own, from a program, or from a
+ * terminal that does not mark what is pasted. */
+static void indent_line(struct editor *ed, unsigned indent) {
+    char blanks[128];
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (!indent || indent >= sizeof blanks || poll(&p, 1, 0) > 0)
+        return;
+    snprintf(blanks, sizeof blanks, "%*s", (int)indent, "");
+    el_push(ed->el, blanks);
+}
+
+void editor_remember(struct editor *ed, const char *text) {
+    HistEvent ev;
+    size_t len = strlen(text);
+    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        len--;
+    AUTO_FREE char *entry = strndup(text, len);
+    if (entry && len)
+        history(ed->history, &ev, H_ENTER, entry);
+}
+
+enum editor_got editor_read(struct editor *ed, const char *prompt, unsigned indent, struct buf *to,
                             int *ret_signal) {
     int n = 0;
-    HistEvent ev;
     ed->prompt = prompt;
     ed->signal = 0;
     el_set(ed->el, EL_PREP_TERM, 1); /* it would show the prompt first, and lose keys typed then */
+    put(PASTE_ON);
+    indent_line(ed, indent);
     const char *line = el_gets(ed->el, &n);
+    put(PASTE_OFF);
     if (!line || n <= 0) {
-        new_line();
+        put("\n");
         *ret_signal = ed->signal;
         return ed->signal == SIGINT ? EDITOR_INTERRUPT : ed->signal ? EDITOR_LEAVE : EDITOR_END;
     }
@@ -246,7 +370,5 @@ enum editor_got editor_read(struct editor *ed, const char *prompt, struct buf *t
     while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
         len--;
     buf_add(to, line, len);
-    if (len)
-        history(ed->history, &ev, H_ENTER, to->data);
     return EDITOR_LINE;
 }

@@ -28,5 +28,9 @@ int editor_new(int signals, const struct editor_completion *c, const char *histo
                struct editor **ret, struct err *e);
 /* Saves the history. */
 void editor_free(struct editor *ed);
-/* One line without its newline into `to`. EDITOR_LEAVE: *ret_signal says which signal wants it. */
-enum editor_got editor_read(struct editor *ed, const char *prompt, struct buf *to, int *ret_signal);
+/* For the history: all that was run at once. */
+void editor_remember(struct editor *ed, const char *text);
+/* One line without its newline into `to`; a pasted one may have more newlines inside. `indent`
+ * blanks are there already. EDITOR_LEAVE: *ret_signal says which signal wants it. */
+enum editor_got editor_read(struct editor *ed, const char *prompt, unsigned indent, struct buf *to,
+                            int *ret_signal);

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "cli/input.h"
 #include "cli/report.h"
 #include "remote/block.h"
 #include "remote/cell.h"
@@ -28,6 +29,8 @@ struct prompt {
     struct images images;
     struct buf block; /* the lines so far */
     struct buf id;    /* of a fresh sandbox; empty when it was there before */
+    struct buf ahead; /* without a terminal: a line of the next block, read already */
+    bool has_ahead;
 };
 
 /* ---- completion ---- */
@@ -118,14 +121,39 @@ static enum editor_got read_plain(struct prompt *p, struct buf *to, int *ret_sig
     }
 }
 
-static enum editor_got read_line(struct prompt *p, struct buf *to, int *ret_signal) {
-    if (!p->editor)
-        return read_plain(p, to, ret_signal);
-    return editor_read(p->editor, p->block.len ? "... " : ">>> ", to, ret_signal);
-}
-
 static bool is_blank(const char *text) {
     return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static enum editor_got read_line(struct prompt *p, struct buf *to, int *ret_signal) {
+    if (p->has_ahead) {
+        buf_add(to, p->ahead.data, p->ahead.len);
+        buf_clear(&p->ahead);
+        p->has_ahead = false;
+        return EDITOR_LINE;
+    }
+    if (!p->editor)
+        return read_plain(p, to, ret_signal);
+    return editor_read(p->editor, p->block.len ? "... " : ">>> ", block_indent(p->block.data), to,
+                       ret_signal);
+}
+
+/* Without a terminal an empty line ends no block, as it does not in a file; what comes next does.
+ */
+static bool is_next_block(const struct prompt *p, const char *line) {
+    return !p->editor && p->block.len && block_is_compound(p->block.data) &&
+           block_is_whole(p->block.data) && !is_blank(line) && !block_goes_on_with(line);
+}
+
+/* Several lines at once were pasted, or are from the history: they are all there is. */
+static bool is_ready(const struct prompt *p, const char *line) {
+    AUTO_BUF ended = BUF_INIT;
+    if (!p->editor)
+        return block_is_whole(p->block.data) && !block_is_compound(p->block.data);
+    buf_add(&ended, p->block.data, p->block.len);
+    if (strchr(line, '\n'))
+        buf_addc(&ended, '\n');
+    return block_is_whole(ended.data);
 }
 
 /* The next block to run into p->block. The end of the input ends a block as well. */
@@ -138,11 +166,16 @@ static enum editor_got read_block(struct prompt *p, int *ret_signal) {
             return EDITOR_LINE;
         if (got != EDITOR_LINE)
             return got;
+        if (is_next_block(p, line.data)) {
+            buf_add(&p->ahead, line.data, line.len);
+            p->has_ahead = true;
+            return EDITOR_LINE;
+        }
         buf_add(&p->block, line.data, line.len);
         buf_addc(&p->block, '\n');
         if (is_blank(p->block.data))
             buf_clear(&p->block);
-        else if (block_is_whole(p->block.data))
+        else if (is_ready(p, line.data))
             return EDITOR_LINE;
     }
 }
@@ -222,11 +255,27 @@ static int run_blocks(struct prompt *p, struct err *e) {
             p->box->signal = signal;
             return err_user(e, "interrupted", "interrupted");
         }
+        if (got == EDITOR_LINE && p->editor)
+            editor_remember(p->editor, p->block.data);
         if (got == EDITOR_END || (got == EDITOR_LINE && wants_to_leave(p->block.data)))
             return 0;
         if (got == EDITOR_LINE && run_cell(p, e) < 0 && !goes_on(p, e))
             return -1;
+        if (!p->editor && p->box->status != 0)
+            return 0; /* as a script ends */
     }
+}
+
+/* `cloche shell < FILE`: one program, as for Python itself. */
+static int run_file(struct prompt *p, struct err *e) {
+    if (input_code("-", &p->block, e) < 0)
+        return -1;
+    return is_blank(p->block.data) ? 0 : run_cell(p, e);
+}
+
+static bool stdin_is_file(void) {
+    struct stat st;
+    return fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* ---- start and end ---- */
@@ -312,7 +361,8 @@ static void leave(struct prompt *p) {
 }
 
 int box_prompt(struct box *b, struct err *e) {
-    struct prompt p = {.box = b, .sandbox = BUF_INIT, .block = BUF_INIT, .id = BUF_INIT};
+    struct prompt p = {
+        .box = b, .sandbox = BUF_INIT, .block = BUF_INIT, .id = BUF_INIT, .ahead = BUF_INIT};
     setlocale(LC_CTYPE, "C.UTF-8"); /* what we send and get is UTF-8, whatever the user's is */
     images_init(&p.images, b->o.images, b->o.image_dir);
     int rc = box_connect(b, &p.side, e);
@@ -320,7 +370,7 @@ int box_prompt(struct box *b, struct err *e) {
         rc = enter(&p, e);
     bool is_typed = p.editor != NULL;
     if (rc == 0)
-        rc = run_blocks(&p, e);
+        rc = stdin_is_file() ? run_file(&p, e) : run_blocks(&p, e);
     editor_free(p.editor); /* the terminal is as it was */
     leave(&p);
     if (is_typed)
@@ -330,5 +380,6 @@ int box_prompt(struct box *b, struct err *e) {
     buf_done(&p.sandbox);
     buf_done(&p.block);
     buf_done(&p.id);
+    buf_done(&p.ahead);
     return rc;
 }

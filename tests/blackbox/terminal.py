@@ -25,7 +25,8 @@ class Terminal:
         self.ours, self.theirs = pty.openpty()
         self.resize(24, 80)
         self.before = termios.tcgetattr(self.theirs)
-        self.seen = b""
+        self.raw = b""  # all that came
+        self.seen = b""  # without the switches of bracketed paste, which may stand anywhere
         self.at = 0
         self.process = subprocess.Popen(
             caller.command(*words),
@@ -62,6 +63,10 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.ours, text.encode())
 
+    def _read(self) -> None:
+        self.raw += os.read(self.ours, 1 << 16)
+        self.seen = self.raw.replace(b"\x1b[?2004h", b"").replace(b"\x1b[?2004l", b"")
+
     def expect(self, text: str, again: str = "") -> str:
         """Waits until this appears behind what was expected before; returns what came between.
         `again` is typed now and then until it does, as a person would."""
@@ -70,7 +75,7 @@ class Terminal:
         while wanted not in self.seen[self.at :]:
             assert not deadline.over, f"no {text!r} in {self.seen[self.at:]!r}"
             if select.select([self.ours], [], [], min(0.2, deadline.left))[0]:
-                self.seen += os.read(self.ours, 1 << 16)
+                self._read()
             elif again and patience.over:
                 self.type(again)
                 patience = Deadline(AGAIN_S)
@@ -87,9 +92,9 @@ class Terminal:
         while self.process.poll() is None:
             assert not deadline.over, f"it does not end: {self.seen[self.at:]!r}"
             if select.select([self.ours], [], [], 0.05)[0]:
-                self.seen += os.read(self.ours, 1 << 16)
+                self._read()
         while select.select([self.ours], [], [], 0)[0]:
-            self.seen += os.read(self.ours, 1 << 16)
+            self._read()
         assert termios.tcgetattr(self.theirs) == self.before
         return self.process.wait()
 

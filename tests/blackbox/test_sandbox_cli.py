@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import urllib.parse
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness import Service, clean_env, cloche_bin, eventually, failed, run_cli, tree
-from raw_http import KeyedService
+from raw_http import KeyedService, ask, post, request
 from terminal import Terminal
 
 Done = subprocess.CompletedProcess[bytes]
@@ -95,9 +96,13 @@ def test_a_list_can_be_narrowed_by_metadata(service: Service) -> None:
 
 
 def test_a_name_that_two_have_needs_the_id(service: Service) -> None:
-    with made(service, "--name", "twin") as one, made(service, "--name", "twin"):
+    """Other services' clients name sandboxes as they like."""
+    with made(service, "--name", "twin") as one:
+        session = "/workspace/se/session/twin"
+        assert ask(service, post(session, {})).status == 200
         failed(sandbox(service, "show", "twin"), "2 sandboxes", "the whole id", "sandbox list")
         assert sandbox(service, "show", one).returncode == 0
+        assert ask(service, request("DELETE", session)).status in (200, 204)
 
 
 def test_names_and_beginnings_of_ids_are_enough(service: Service) -> None:
@@ -127,6 +132,43 @@ def test_files_and_variables_from_the_start(service: Service, tmp_path: Path) ->
         assert sandbox(service, "exec", name, code).stdout == b"(b'\\x00\\xff', 'red')\n"
         limits = json.loads(sandbox(service, "show", name, "--json").stdout)["limits"]
         assert (limits["memory_mb"], limits["disk_mb"]) == (300, 32)
+
+
+def test_a_name_that_is_taken_is_refused(service: Service) -> None:
+    with made(service, "--name", "mine"):
+        failed(sandbox(service, "create", "--name", "mine"), '"mine" already', "choose another")
+        with made(service, "--name", "other") as other:
+            where, is_json = f"/v1/sandboxes/{other}", "Content-Type: application/json"
+            answer = ask(service, request("PATCH", where, is_json, body=b'{"name": "mine"}'))
+            assert (answer.status, answer.json["error"]["code"]) == (409, "name_taken")
+            answer = ask(service, request("PATCH", where, is_json, body=b'{"name": "other"}'))
+            assert answer.status == 200, "its own is its own"
+    with made(service, "--name", "mine"):
+        pass  # free again
+
+
+def test_pause_resume_restart_and_extend(service: Service) -> None:
+    with made(service, "--ttl", "600") as name:
+        sandbox(service, "exec", name, "x = 1")
+        assert sandbox(service, "pause", name).returncode == 0
+        assert b"paused" in sandbox(service, "show", name).stdout
+        failed(sandbox(service, "exec", name, "x"), "paused")
+        assert sandbox(service, "resume", name).returncode == 0
+        assert sandbox(service, "exec", name, "x").stdout == b"1\n"
+        assert sandbox(service, "restart", name).returncode == 0
+        assert b"NameError" in sandbox(service, "exec", name, "x").stderr
+        done = sandbox(service, "extend", name, "--ttl", "9000", "--idle", "3600")
+        assert done.stdout == b"ends in 2.5 h, if idle in 60 min\n"
+        assert b"ends in 2.5 h, " in sandbox(service, "extend", name).stdout, "as long again"
+
+
+def test_numbers_are_for_people(service: Service) -> None:
+    with made(service) as name:
+        sandbox(service, "exec", name, "open('f', 'wb').write(bytes(3 << 20))")
+        text = sandbox(service, "show", name).stdout.decode()
+        assert "timeout 30 s, memory 512 MB, cpu unlimited, cpus 1, pids 64, disk 512 MB" in text
+        assert ", output 16 MiB" in text and ", disk 3 MiB" in text
+        assert re.search(r", cpu [0-9.]+ m?s,", text) and " 1 execution\n" in text, text
 
 
 def limits_of(service: Service, name: str) -> dict[str, object]:
@@ -569,6 +611,109 @@ def test_a_prompt_without_a_terminal(service: Service) -> None:
     name = done.stderr.decode().split()[-1]
     assert sandbox(service, "exec", name, "q").stdout == b"1\n"
     assert sandbox(service, "delete", name).returncode == 0
+
+
+SCRIPT = """
+def total(n):
+    sum = 0
+
+    for i in range(n):
+        sum += i
+
+    return sum
+
+try:
+    total()
+
+except TypeError:
+    print('no', 'n')
+print(total(10))
+"""
+
+
+@pytest.mark.parametrize("way", ["file", "pipe"])
+@pytest.mark.parametrize(
+    "end,status", [("", 0), ("import sys; sys.exit(7)", 7), ("1/0\nprint('not reached')", 1)]
+)
+def test_a_script_on_stdin_runs_as_one(
+    service: Service, tmp_path: Path, way: str, end: str, status: int
+) -> None:
+    file = tmp_path / "script.py"
+    file.write_text(f"{SCRIPT}{end}\n")
+    with file.open("rb") as stdin:
+        words = [cloche_bin(), "shell", "--server", service.url]
+        if way == "file":
+            done = subprocess.run(words, stdin=stdin, capture_output=True, env=clean_env())
+        else:
+            text = file.read_bytes()
+            done = subprocess.run(words, input=text, capture_output=True, env=clean_env())
+    assert (done.returncode, done.stdout) == (status, b"no n\n45\n"), done.stderr
+
+
+def test_what_is_pasted_is_one_block(service: Service, tmp_path: Path) -> None:
+    pasted = SCRIPT.strip().replace("\n", "\r")
+    with prompt(service, tmp_path) as t:
+        assert b"\x1b[?2004h" in t.raw
+        t.type(f"\x1b[200~{pasted}\r\x1b[201~")
+        t.expect("print(total(10))")
+        t.type("\r")
+        t.expect("no n\r\n45\r\n")
+        t.expect(">>> ")
+        t.type("x = '\x1b[200~a\x07b\x1b[201~'; x\r")
+        t.expect("\r\n'ab'\r\n")  # no key, and no newline of its own
+        t.expect(">>> ")
+        t.type("\x1b[A\x1b[A")  # the block again, whole
+        t.expect("print(total(10))")
+        t.type("\r")
+        t.expect("no n\r\n45\r\n")
+        t.expect(">>> ")
+        t.type("\x04")
+        assert t.end() == 0
+        assert t.raw.rindex(b"\x1b[?2004l") > t.raw.rindex(b"\x1b[?2004h")
+    with prompt(service, tmp_path) as t:  # and from the file
+        t.type("\x1b[A\x1b[A")
+        t.expect("print(total(10))")
+        t.type("\x03")
+        t.expect(">>> ")
+        t.type("\x04")
+        assert t.end() == 0
+
+
+def test_lines_are_indented(service: Service, tmp_path: Path) -> None:
+    with prompt(service, tmp_path) as t:
+        t.type("for i in range(2):\r")
+        t.expect("...     ")
+        t.type("if i:\r")
+        t.expect("...         ")
+        t.type("print('inner', i)\r")
+        t.expect("...         ")
+        t.type("\x7fprint('outer', i)\r")  # one step back
+        t.expect("...     ")
+        t.type("\r")
+        t.expect("outer 0\r\ninner 1\r\nouter 1\r\n")
+        t.expect(">>> ")
+        t.type("for i in range(1):\r    print('keys that')\r    print('were there')\r\r")
+        t.expect("keys that\r\nwere there\r\n")
+        t.expect(">>> ")
+        t.type("\x04")
+        assert t.end() == 0
+
+
+def test_completion_breaks_no_word(service: Service, tmp_path: Path) -> None:
+    with prompt(service, tmp_path) as t:
+        t.type("a_long_name_here = 77\r")
+        t.expect(">>> ")
+        t.type("a_long_here\x1b[D\x1b[D\x1b[D\x1b[D\t")  # in the middle of it
+        t.expect("name_here")
+        t.type("\x05 + 700\r")
+        t.expect("\r\n777\r\n")
+        t.expect(">>> ")
+        t.type("alias\t")
+        t.expect("%alias_magic")
+        t.type("\r")
+        t.expect(">>> ")
+        t.type("\x04")
+        assert t.end() == 0
 
 
 def test_figures_at_the_prompt_are_links(service: Service, tmp_path: Path) -> None:

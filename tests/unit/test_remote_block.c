@@ -58,9 +58,51 @@ static void more_is_asked_for_only_where_it_is_needed(void **state) {
             fail_msg("%s: %s", cases[i].name, cases[i].whole ? "asks for more" : "is run");
 }
 
+static void the_next_line_is_indented(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned indent;
+    } cases[] = {
+        {"", 0},
+        {"x = 1\n", 0},
+        {"for i in x:\n", 4},
+        {"for i in x: # why\n", 4},
+        {"for i in x:\n    f(i)\n", 4},
+        {"for i in x:\n    if i:\n", 8},
+        {"def f():\n    return 1\n", 0},
+        {"def f():\n    if x:\n        raise E\n", 4},
+        {"def f():\n    returned = 1\n", 4},
+        {"def f():\n    x = 'a:'\n", 4},
+        {"f(1,\n  2,\n", 2},
+        {"s = '''a\n    b\n", 0},
+        {"for i in x:\n    f(i)\n\n", 0},
+        {"@cache\n", 0},
+        {"if x:\n\tf()\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(block_indent(cases[i].text), cases[i].indent);
+}
+
+static void what_belongs_to_the_block_before(void **state) {
+    (void)state;
+    assert_true(block_goes_on_with("    return"));
+    assert_true(block_goes_on_with("\tx"));
+    assert_true(block_goes_on_with("else:"));
+    assert_true(block_goes_on_with("except E as e:"));
+    assert_false(block_goes_on_with("elsewhere = 1"));
+    assert_false(block_goes_on_with("x = 1"));
+    assert_true(block_is_compound("def f():\n    x\n\n"));
+    assert_false(block_is_compound("a = input()\n"));
+    assert_false(block_is_compound("f(1,\n"));
+    assert_false(block_is_compound("%%bash\n"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_is_asked_for_only_where_it_is_needed),
+        cmocka_unit_test(the_next_line_is_indented),
+        cmocka_unit_test(what_belongs_to_the_block_before),
     };
     return cmocka_run_group_tests_name("remote/block", tests, NULL, NULL);
 }
