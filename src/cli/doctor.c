@@ -1,5 +1,6 @@
 /* `cloche doctor`: what isolation this machine gives, what is missing, what that costs and how to
- * get it; whether the configured minimum is met (exit status 0 or 1); the machine and the profiles.
+ * get it; whether the configured minimum is met and the profiles work (exit status 0 or 1); the
+ * machine and the profiles, which are tried (trial.h).
  *
  * Everything is gathered into struct findings first and then printed, as text or as JSON: both say
  * the same. It must work on the worst of machines (no /proc, no privilege), so nothing here but a
@@ -8,8 +9,11 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/options.h"
+#include "cli/paths.h"
 #include "cli/report.h"
+#include "cli/trial.h"
 #include "cli/verbs.h"
 #include "sandbox/diagnose.h"
 #include "sandbox/idmap.h"
@@ -42,6 +46,7 @@ struct profile_state {
     struct buf missing;                   /* modules that were not found, with spaces between */
     const char **gone; /* owned, the strings borrowed: paths that it shows and that are not there */
     unsigned ngone;
+    struct trial trial;
 };
 
 struct findings {
@@ -51,6 +56,7 @@ struct findings {
     struct machine machine;
     struct profile_state profiles[CONFIG_MAX_PROFILES];
     unsigned nprofiles;
+    char untried[300]; /* why no profile was tried, or "" */
 };
 
 static const char *const state_words[] = {
@@ -216,7 +222,40 @@ static void look_at_layers(const struct config *c, struct findings *f) {
             f->unmet |= 1u << l;
 }
 
+/* Starts each, in its walls: that a file is there says little of whether it can be imported. */
+static void try_profiles(struct config *c, struct findings *f) {
+    struct trial trials[CONFIG_MAX_PROFILES] = {0};
+    struct err e;
+    AUTO_BUF warden = BUF_INIT;
+    buf_addf(&warden, "%s/cloche-warden", c->libexec);
+    if (f->unmet)
+        snprintf(f->untried, sizeof f->untried, "the minimum is not met");
+    else if (access(warden.data, X_OK) < 0)
+        snprintf(f->untried, sizeof f->untried, "cloche-warden is not beside this program");
+    else if (trial_run(c, trials, f->nprofiles, &e) < 0)
+        snprintf(f->untried, sizeof f->untried, "the engine does not start: %.200s", e.text);
+    for (unsigned i = 0; i < f->nprofiles; i++)
+        f->profiles[i].trial = trials[i];
+}
+
+static bool has_broken(const struct findings *f) {
+    bool broken = strncmp(f->untried, "the engine ", 11) == 0;
+    for (unsigned i = 0; i < f->nprofiles; i++)
+        broken |= f->profiles[i].trial.programs.state == TRIAL_BROKEN ||
+                  f->profiles[i].trial.live.state == TRIAL_BROKEN;
+    return broken;
+}
+
 /* ------------------------------------------------------------------ JSON */
+
+static void write_half(struct jw *j, const char *key, const char *why_key,
+                       const struct trial_half *h) {
+    if (h->state == TRIAL_NONE || h->state == TRIAL_OFF)
+        jw_key_null(j, key);
+    else
+        jw_key_bool(j, key, h->state == TRIAL_READY);
+    jw_key_str(j, why_key, h->state == TRIAL_BROKEN ? h->why : NULL);
+}
 
 static void write_layer_names(struct jw *j, const char *key, uint32_t layers) {
     jw_key(j, key);
@@ -281,6 +320,8 @@ static void write_profiles(struct jw *j, const struct findings *f) {
         for (unsigned k = 0; k < s->ngone; k++)
             jw_str(j, s->gone[k]);
         jw_array_end(j);
+        write_half(j, "works", "problem", &s->trial.programs);
+        write_half(j, "live_works", "live_problem", &s->trial.live);
         jw_object_end(j);
     }
     jw_array_end(j);
@@ -301,6 +342,7 @@ static void print_json(const struct findings *f) {
     write_layers(&j, f);
     write_machine(&j, &f->machine);
     write_profiles(&j, f);
+    jw_key_str(&j, "profiles_untried", *f->untried ? f->untried : NULL);
     jw_object_end(&j);
     puts(b.data);
 }
@@ -361,6 +403,18 @@ static void print_missing_modules(const struct profile_state *s) {
     putchar('\n');
 }
 
+static void print_half(const char *what, const struct trial_half *h) {
+    AUTO_BUF why = BUF_INIT;
+    if (h->state == TRIAL_READY)
+        printf("  %s: %sstarts, and imports all of it%s\n", what, colour(PROBE_OK), colour_end());
+    if (h->state == TRIAL_OFF)
+        printf("  %s: off, there are too few ids\n", what);
+    if (h->state != TRIAL_BROKEN)
+        return;
+    text_add_plain(&why, h->why, strlen(h->why));
+    printf("  %s: %sdoes not work%s: %s\n", what, colour(PROBE_MISSING), colour_end(), why.data);
+}
+
 static void print_profiles(const struct findings *f) {
     putchar('\n');
     for (unsigned i = 0; i < f->nprofiles; i++) {
@@ -381,11 +435,17 @@ static void print_profiles(const struct findings *f) {
             printf("  %s is not there\n  fix:  make it, or take it out of the profile's sites or "
                    "read_only\n",
                    s->gone[k]);
+        print_half("programs", &s->trial.programs);
+        print_half("live kernels", &s->trial.live);
     }
+    if (*f->untried)
+        printf("the profiles were not tried: %s\n", f->untried);
 }
 
 static void print_verdict(const struct findings *f) {
     if (!f->unmet) {
+        if (has_broken(f))
+            printf("\n%snot every profile works%s\n", colour(PROBE_MISSING), colour_end());
         printf("\n%sthe minimum (%s) is met%s\n", colour(PROBE_OK), f->minimum, colour_end());
         return;
     }
@@ -400,12 +460,15 @@ static void print_verdict(const struct findings *f) {
 /* ------------------------------------------------------------------ the verb */
 
 static int print_help(void) {
-    puts("cloche doctor [--json] [--minimum LIST] [--config FILE] [SETTINGS]\n\n"
-         "Checks every layer of isolation on this machine: what is in force, what is missing,\n"
-         "what that costs and what to do about it. Exit status 0: the minimum is met, 1: it is\n"
-         "not, 125: a mistake in the command line or the configuration.\n\n"
-         "LIST is strict (all but ids, cgroup and landlock), none, or names of layers with commas\n"
-         "between; strict,cgroup adds one.");
+    puts(
+        "cloche doctor [--json] [--minimum LIST] [--config FILE] [SETTINGS]\n\n"
+        "Checks every layer of isolation on this machine: what is in force, what is missing,\n"
+        "what that costs and what to do about it. Then tries every profile: starts its Python in\n"
+        "its walls and imports its modules, for programs and for live kernels. Exit status 0: the\n"
+        "minimum is met and all profiles work, 1: not so, 125: a mistake in the command line or\n"
+        "the configuration.\n\n"
+        "LIST is strict (all but ids, cgroup and landlock), none, or names of layers with commas\n"
+        "between; strict,cgroup adds one.");
     return 0;
 }
 
@@ -418,9 +481,9 @@ int verb_doctor(int argc, char **argv) {
         return report(&e, json);
     if (help)
         return print_help();
-    /* None of our programs is started; where they are is found through /proc, which may be missing.
-     */
-    if (options_set_flag(o, "libexec", "/", &e) < 0)
+    /* Where our programs are is found through /proc, which may be missing: then none is started. */
+    AUTO_FREE char *libexec = NULL;
+    if (paths_libexec(&libexec, &e) < 0 && options_set_flag(o, "libexec", "/", &e) < 0)
         return report(&e, json);
     struct config c;
     if (options_load(o, &e) < 0 || options_resolve(o, &c, &e) < 0)
@@ -435,6 +498,7 @@ int verb_doctor(int argc, char **argv) {
     look_at_machine(&f.machine);
     for (unsigned i = 0; i < f.nprofiles; i++)
         look_at_profile(&c.profiles[i], &f.profiles[i]);
+    try_profiles(&c, &f);
     if (json) {
         print_json(&f);
     } else {
@@ -446,5 +510,5 @@ int verb_doctor(int argc, char **argv) {
     for (unsigned i = 0; i < f.nprofiles; i++)
         profile_state_done(&f.profiles[i]);
     config_done(&c);
-    return f.unmet ? 1 : 0;
+    return f.unmet || has_broken(&f) ? 1 : 0;
 }

@@ -8,7 +8,7 @@
  * environment only what it may need.
  *
  * Lines on the ready pipe: "listening", "profile NAME ready (VERSION)", "profile NAME broken: WHY",
- * "problem WHY" before it leaves with WARDEN_CANNOT. */
+ * the same of its live half ("live NAME …"), "problem WHY" before it leaves with WARDEN_CANNOT. */
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -54,6 +54,8 @@ static void say_line(struct serve *s, const char *line) {
         buf_adds(&s->problem, line + 8);
         return;
     }
+    if (strncmp(line, "live ", 5) == 0)
+        return; /* the log has it; this list tells when programs can run */
     if (strcmp(line, "listening") == 0)
         printf("cloche " CLOCHE_VERSION " listening on %s\n%s", s->config.socket,
                s->http.where.data);

@@ -191,6 +191,8 @@ static void divide_ids(struct warden *w) {
     w->parts = named;
     w->no_live = true;
     log_warn("%u ids are too few for live sandboxes, there will be none; see `cloche doctor`", ids);
+    for (unsigned i = 0; i < named; i++)
+        warden_say(w, "live %s off", w->config.profiles[i].name);
 }
 
 static int set_up(struct warden *w, struct err *e) {

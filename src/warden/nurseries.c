@@ -99,6 +99,13 @@ static void on_exited(struct nursery_child *n, struct wire_in *in) {
     kept_exited(s, number, status, !w->server_chan.gone);
 }
 
+/* By the name of the profile that it is the live half of. */
+static void say_live(struct warden *w, const struct nursery_child *n, const char *how) {
+    unsigned twin = config_twin(&w->config, n->profile);
+    if (twin < w->config.nprofiles)
+        warden_say(w, "live %s %s", w->config.profiles[twin].name, how);
+}
+
 static void on_state(struct nursery_child *n, struct wire_in *in) {
     struct warden *w = n->warden;
     const char *name = w->config.profiles[n->profile].name;
@@ -116,17 +123,21 @@ static void on_state(struct nursery_child *n, struct wire_in *in) {
     bool live = w->config.profiles[n->profile].live;
     if (n->state == PROFILE_READY) {
         n->failures = 0;
-        if (before != PROFILE_READY && live)
+        if (before != PROFILE_READY && live) {
             log_info("live kernels ready profile=%s", name);
-        else if (before != PROFILE_READY)
+            say_live(w, n, "ready");
+        } else if (before != PROFILE_READY)
             warden_say(w, "profile %s ready (%s)", name, what);
     } else if (n->state == PROFILE_RESTARTING) { /* only a zygote's death makes a nursery say so */
         w->zygote_restarts++;
         server_tell_restarts(w);
     } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
-        if (live)
+        if (live) {
             log_warn("no live kernels profile=%s why=%s", name, log_text(what));
-        else
+            AUTO_BUF why = BUF_INIT;
+            buf_addf(&why, "broken: %s", what);
+            say_live(w, n, why.data);
+        } else
             warden_say(w, "profile %s broken: %s", name, what);
     }
     server_tell_profile(w, n->profile);

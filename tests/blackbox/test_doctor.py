@@ -437,3 +437,42 @@ def test_a_filter_on_landlock_is_told(cloche: str) -> None:
     status, layers, _ = diagnose(cloche, "doctor", "--json", before=refuse(444, 38))
     assert status == 0
     assert missing(layers) == {"landlock"}
+
+
+# ---------------------------------------------------------------------------- the profiles
+
+
+def test_profiles_are_tried(tmp_path: Path) -> None:
+    """A module that is there and cannot be imported is found by nothing but an import."""
+    if str(Path.home()).startswith("/tmp"):
+        pytest.skip("no home outside of /tmp, and every sandbox has a /tmp of its own")
+    with tempfile.TemporaryDirectory(prefix=".cloche-test-", dir=Path.home()) as name:
+        os.chmod(name, 0o755)
+        (Path(name) / "falls_over.py").write_text("raise RuntimeError('as ever')\n")
+        check_trials(tmp_path / "config.json", name)
+
+
+def check_trials(config: Path, site: str) -> None:
+    profiles = {
+        "good": {"preload": ["json"]},
+        "bad": {"preload": ["falls_over"], "sites": [str(site)]},
+    }
+    config.write_text(json.dumps({"profiles": profiles}))
+    program = str(os.environ.get("CLOCHE_BIN") or ROOT / "build" / "gcc" / "cloche")
+    done = run([program, "doctor", "--json", "--config", str(config), "--profiles", "good,bad"])
+    assert done.returncode == 1, done.stderr
+    found = {profile["name"]: profile for profile in json.loads(done.stdout)["profiles"]}
+    assert (found["good"]["works"], found["good"]["live_works"]) == (True, True), found
+    assert found["bad"]["works"] is False and "as ever" in found["bad"]["problem"], found
+    assert found["bad"]["missing_modules"] == [], "it is there"
+    done = run([program, "doctor", "--config", str(config), "--profiles", "good,bad"])
+    assert done.returncode == 1 and "programs: does not work: " in done.stdout
+    assert "not every profile works" in done.stdout
+    done = run([program, "doctor", "--config", str(config), "--profiles", "good"])
+    assert done.returncode == 0 and "live kernels: starts, and imports all of it" in done.stdout
+
+
+def test_without_the_other_programs_nothing_is_tried(cloche: str) -> None:
+    _, _, found = diagnose(cloche, "doctor", "--json")
+    assert "cloche-warden is not beside" in found["profiles_untried"]
+    assert {profile["works"] for profile in found["profiles"]} == {None}
