@@ -8,6 +8,7 @@ import {
   askForKey, byId, describe, el, Fields, fields, getJson, hasKey, Json, list, recall, remember,
   request, text, wantsKey,
 } from "./common.js";
+import { Screen } from "./screen.js";
 
 const EXAMPLES: Record<string, string> = {
   Hello: `import time
@@ -80,6 +81,7 @@ const seconds = byId("seconds", HTMLInputElement);
 const output = byId("output", HTMLPreElement);
 const statusLine = byId("status", HTMLDivElement);
 const files = byId("files", HTMLUListElement);
+const screen = new Screen(output);
 
 let running: AbortController | null = null;
 
@@ -191,11 +193,7 @@ function scrollDown(): void {
 }
 
 function showOutput(stream: string, data: string): void {
-  const kind = stream === "stderr" ? "stderr" : "stdout";
-  const last = output.lastElementChild;
-  const inside = last?.className === kind ? last.firstChild : null;
-  if (inside instanceof Text) inside.appendData(data);
-  else output.append(el("span", { class: kind }, data));
+  screen.write(stream === "stderr" ? "stderr" : "stdout", data);
   scrollDown();
 }
 
@@ -268,7 +266,7 @@ async function run(): Promise<void> {
   if (running) return;
   const control = new AbortController();
   setRunning(control);
-  output.replaceChildren();
+  screen.clear();
   files.replaceChildren();
   atEnd = true;
   showStatus("running", "Running…");
@@ -292,7 +290,8 @@ async function run(): Promise<void> {
 /* What became of it. */
 
 function duration(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
+  if (ms >= 1000) return `${(ms / 1000).toFixed(2)} s`;
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
 }
 
 function bytes(n: number): string {
@@ -313,7 +312,8 @@ function showResult(result: Fields): void {
   const said = [STATUS_WORDS[status] ?? status];
   const exit = result["exit_code"];
   if (typeof exit === "number") said.push(`exit code ${exit}`);
-  if (typeof result["duration_ms"] === "number") said.push(duration(result["duration_ms"]));
+  const took = fields(result["usage"])["wall_ms"] ?? result["duration_ms"];
+  if (typeof took === "number") said.push(duration(took));
   if (text(result["profile"])) said.push(`profile ${text(result["profile"])}`);
   const warnings = list(result["warnings"]).map(text);
   showStatus(status, said.join(" · "), ...warnings.map((w) => el("p", { class: "warning" }, w)));

@@ -43,6 +43,7 @@ class Browser:
             start_new_session=True,
         )
         self.session = ""
+        self.log: list[Any] = []
         try:
             self.base = f"http://127.0.0.1:{self._port()}"
             self._open(directory)
@@ -127,14 +128,23 @@ class Browser:
     def visible(self, selector: str) -> bool:
         return bool(self._ask("GET", self._find(selector) + "/displayed"))
 
+    def _log(self, network: bool) -> list[str]:
+        self.log += self._ask("POST", self.session + "/se/log", {"type": "browser"})
+        found = [
+            entry["message"]
+            for entry in self.log
+            if entry["level"] == "SEVERE" and (entry["source"] == "network") == network
+        ]
+        self.log = [entry for entry in self.log if (entry["source"] == "network") != network]
+        return found
+
     def complaints(self) -> list[str]:
         """Errors of scripts and of the content security policy, but not the replies that failed."""
-        log = self._ask("POST", self.session + "/se/log", {"type": "browser"})
-        return [
-            entry["message"]
-            for entry in log
-            if entry["level"] == "SEVERE" and entry["source"] != "network"
-        ]
+        return self._log(False)
+
+    def failures(self) -> list[str]:
+        """The replies that failed, of all that was asked for since it was last asked."""
+        return self._log(True)
 
     def resize(self, width: int, height: int) -> None:
         self._ask("POST", self.session + "/window/rect", {"width": width, "height": height})

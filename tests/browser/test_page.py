@@ -121,6 +121,52 @@ def test_plot_appears_with_a_link_to_its_file(page: Browser) -> None:
         assert reply.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
+def test_colours_and_lines_that_are_written_over(page: Browser) -> None:
+    write(
+        page,
+        "import sys\n"
+        "print('\\x1b[31mred\\x1b[0m plain \\x1b[1;4;38;5;196mloud\\x1b[m', flush=True)\n"
+        "for n in range(0, 101, 50): print(f'\\r{n} %', end='', flush=True)\n"
+        "print('\\rdone\\x1b[K\\nab\\bc\\x1b]0;title\\x07\\x1b[2J!')\n",
+    )
+    page.click("#run")
+    line = status(page, "ok")
+    assert " ms" in line or " s" in line
+    assert streams(page)["stdout"] == "red plain loud\ndone\nac!\n"
+    look = (
+        "const s = getComputedStyle(document.querySelector(arguments[0]));"
+        " return [s.color, s.fontWeight]"
+    )
+    red = page.script(look, "#output .ansi-1")
+    plain = page.script(look, "#output .stdout:not([class*=ansi])")
+    assert red[0] != plain[0]
+    assert page.script(look, "#output .bold") == ["rgb(255, 0, 0)", "700"]
+    assert page.script("return document.title") == "cloche"
+
+
+def test_a_sequence_may_come_in_pieces(page: Browser) -> None:
+    write(
+        page,
+        "import sys, time\n"
+        "for piece in ('a\\x1b', '[3', '2mgreen', '\\x1b[0m', 'b', '\\r', 'X\\n'):\n"
+        "    sys.stdout.write(piece); sys.stdout.flush(); time.sleep(0.05)\n",
+    )
+    page.click("#run")
+    status(page, "ok")
+    assert streams(page)["stdout"] == "Xgreenb\n"
+    assert page.script("return document.querySelector('#output .ansi-2').textContent") == "green"
+
+
+def test_nothing_is_missing(page: Browser, service: Service) -> None:
+    """No 404 in the console, of either page."""
+    page.go(service.url + "/docs")
+    page.wait("document.getElementById('post-v1-execute')")
+    icon = page.script("return document.querySelector('link[rel=icon]').href")
+    with urllib.request.urlopen(icon) as reply:
+        assert reply.headers["Content-Type"] == "image/svg+xml"
+    assert page.failures() == []
+
+
 def test_output_and_file_names_are_never_markup(page: Browser) -> None:
     evil = "<img src=x onerror=document.title='owned'>"
     write(page, f"print({evil!r})\nopen({evil!r}, 'w').close()")
