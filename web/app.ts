@@ -234,6 +234,7 @@ function asked(): string {
   return JSON.stringify({
     code: code.value,
     profile: profile.value,
+    figures: true,
     timeout_ms: Math.round(limit * 1000),
   });
 }

@@ -26,7 +26,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import environment, handler, hooks, rehearsal
+from cell import environment, figures, handler, hooks, rehearsal
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -134,6 +134,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "split": _split,
         "print_last": _print_last,
         "restrict": policy.restrict,
+        "keep_figures": figures.keep,
         "arguments": _arguments,
         "uncaught": _uncaught,
         "clear": _clear,

@@ -69,13 +69,17 @@ static const struct field execute_fields[] = {
      .words = policies,
      .fallback = "\"none\"",
      .help = "restricted: only harmless modules and calls; for order, the sandbox is for safety"},
+    {.name = "figures",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help = "plt.show() saves what it shows as files, figure-1.png and so on"},
     {.name = "on_disconnect",
      .type = FIELD_STRING,
      .words = on_disconnect,
      .fallback = "\"interrupt\"",
      .help = "what happens when the client goes away"},
 };
-const struct schema execute_schema = {"ExecuteRequest", execute_fields, 11, true};
+const struct schema execute_schema = {"ExecuteRequest", execute_fields, 12, true};
 
 /* ---- an execution ---- */
 
@@ -402,6 +406,8 @@ static int read_request(struct call *c, const json_t *body, const struct exec_ca
         return -1;
     if (field_bool(body, "last_line_interactive", true))
         q->flags |= RUN_LAST_LINE;
+    if (field_bool(body, "figures", false))
+        q->flags |= RUN_FIGURES;
     if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
         q->flags |= RUN_RESTRICTED;
     q->profile = xstrdup(field_str(body, "profile", "auto"));

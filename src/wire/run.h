@@ -32,6 +32,7 @@ enum run_flag {
     RUN_QUIET = 16,      /* no C_OUTPUT: the output is only in the result */
     RUN_RESTRICTED = 32, /* the policy of cell/policy.py is for it */
     RUN_LAST_PRINT = 64, /* print() the value of a last expression, unless it is None */
+    RUN_FIGURES = 256,   /* plt.show() saves what it shows: cell/figures.py */
     RUN_HANDLER = 128,   /* call its handler(): code, event and context with NUL between, JSON */
 };
 

@@ -107,6 +107,16 @@ def test_auto_chooses_by_the_imports(service: Service) -> None:
     assert (result["profile"], result["status"]) == ("data", "ok")
 
 
+def test_figures_are_files_if_somebody_wants_them(service: Service) -> None:
+    code = "import matplotlib.pyplot as plt\nopen('figure-1.png', 'w')\nplt.plot([1])\nplt.show()"
+    result = execute(service.port, code, figures=True, timeout_ms=60000)
+    assert result["status"] == "ok", result
+    assert sorted(file["path"] for file in result["files"]) == ["figure-1.png", "figure-2.png"]
+    result = execute(service.port, code, timeout_ms=60000)
+    assert [file["path"] for file in result["files"]] == ["figure-1.png"]
+    assert "warnings" not in execute(service.port, "1", figures=True)
+
+
 def test_unknown_fields_are_ignored_and_named(service: Service) -> None:
     unknown = {"timeout": 5, "language": "python", "a\nb\x1b": 1}
     expected = [

@@ -121,6 +121,17 @@ def test_plot_appears_with_a_link_to_its_file(page: Browser) -> None:
         assert reply.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
+def test_figures_that_are_shown_appear(page: Browser) -> None:
+    code = "import matplotlib.pyplot as plt\n" + "plt.plot([1, 4, 9])\nplt.show()\n" * 2
+    write(page, code + "print(plt.get_fignums())")
+    page.click("#run")
+    status(page, "ok")
+    page.wait("document.querySelectorAll('#files img').length === 2")
+    page.wait("document.querySelector('#files img')?.naturalWidth > 100")
+    assert "figure-1.png" in page.text("#files") and "figure-2.png" in page.text("#files")
+    assert streams(page)["stdout"] == "[]\n"
+
+
 def test_colours_and_lines_that_are_written_over(page: Browser) -> None:
     write(
         page,
