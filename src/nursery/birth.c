@@ -131,7 +131,7 @@ static int build_root(const struct config *c, const struct config_profile *p, st
                              .pylib = cell,
                              .mounts = mounts.items,
                              .nmounts = mounts.n,
-                             .memory_mb = c->defaults.memory_mb};
+                             .memory_mb = config_born(c, p)->memory_mb};
     return root_build(&plan, e);
 }
 

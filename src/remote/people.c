@@ -17,7 +17,8 @@ static void add(struct buf *to, double v, double whole, const char *unit) {
         buf_addf(to, "%lld.%lld %s", tenths / 10, tenths % 10, unit);
 }
 
-void people_time(struct buf *to, double s) {
+void people_time(struct buf *to, double seconds) {
+    double s = seconds;
     static const struct {
         double from, size;
         const char *name;
@@ -31,7 +32,8 @@ void people_time(struct buf *to, double s) {
     add(to, s < 0 ? 0 : s * 1e3, 10, "ms");
 }
 
-void people_bytes(struct buf *to, double n) {
+void people_bytes(struct buf *to, double bytes) {
+    double n = bytes;
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
     size_t i = 0;
     if (n < 1024) {

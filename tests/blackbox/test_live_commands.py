@@ -432,7 +432,7 @@ def test_limits_are_the_sandboxs(live_service: LiveService) -> None:
         assert "all" not in many["stdout"] and many["exit_code"] != 0, many
         shell.post("/restart", {})
         shell.end()
-    with shell_of(live_service, limits={"memory_mb": 128}) as shell:
+    with shell_of(live_service, limits={"memory_mb": 128, "disk_mb": 64}) as shell:
         done = shell.command(["python3", "-c", "x = bytearray(400 << 20)"])
         assert done["status"] == "killed" and done["signal"] == 9, done
         assert "128 MB of memory" in done["problem"]

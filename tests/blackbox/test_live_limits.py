@@ -233,7 +233,8 @@ def test_a_paused_sandbox_pauses_them_and_ends_with_them(roomy: LiveService, box
 def test_a_cell_has_the_cpu_time_that_its_time_allows(start_live: Any) -> None:
     """What one-shot programs have by default is for those alone."""
     service = start_live("--profiles", "base", "--cpu-seconds", "1", "--disk-mb", "8")
-    assert Client(service.port).get("/v1/info")["live"]["defaults"]["cpu_seconds"] is None
+    info = Client(service.port).ask("GET", "/v1/info").json
+    assert info["live"]["defaults"]["cpu_seconds"] is None
     with Client(service.port).box() as box:
         limits = box.get("")["limits"]
         assert limits["cpu_seconds"] is None and limits["disk_mb"] == 512

@@ -79,7 +79,7 @@ def test_made_listed_shown_and_deleted(service: Service) -> None:
         row = next(line for line in lines if line.startswith(name))
         assert "plot" in row and "running" in row and "who=me" in row
         shown = sandbox(service, "show", name).stdout.decode()
-        assert "kernel" in shown and "memory_mb" in shown and "who=me" in shown
+        assert "kernel" in shown and "memory 512 MB" in shown and "who=me" in shown
         whole = json.loads(sandbox(service, "show", name, "--json").stdout)
         assert whole["id"] == name and whole["ttl_seconds"] == 600
         done = sandbox(service, "delete", name)
@@ -641,7 +641,7 @@ def test_a_script_on_stdin_runs_as_one(
     file = tmp_path / "script.py"
     file.write_text(f"{SCRIPT}{end}\n")
     with file.open("rb") as stdin:
-        words = [cloche_bin(), "shell", "--server", service.url]
+        words = [str(cloche_bin()), "shell", "--server", service.url]
         if way == "file":
             done = subprocess.run(words, stdin=stdin, capture_output=True, env=clean_env())
         else:
