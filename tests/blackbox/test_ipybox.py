@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    service = LiveService(tmp_path_factory.mktemp("ipybox"), "--profiles", "base")
+    options = ("--profiles", "base", "--live-disk-mb", "64")
+    service = LiveService(tmp_path_factory.mktemp("ipybox"), *options)
     try:
         service.settle()
         yield service
