@@ -158,11 +158,11 @@ void box_add_cell_limits(const struct box_options *o, json_t *to) {
 }
 
 int box_change_limits(struct box *b, const char *path, struct err *e) {
-    json_auto_t *body = json_object();
     json_auto_t *answer = NULL;
-    json_t *limits = json_object();
     if (!box_changes_limits(&b->o))
         return 0;
+    json_auto_t *body = json_object();
+    json_t *limits = json_object();
     json_object_set_new(body, "limits", limits);
     add_limits(&b->o, limits);
     return box_ask(b, "PATCH", path, body, &answer, e);

@@ -710,7 +710,8 @@ def test_completion_breaks_no_word(service: Service, tmp_path: Path) -> None:
         t.expect(">>> ")
         t.type("alias\t")
         t.expect("%alias_magic")
-        t.type("\r")
+        t.expect(">>> alias")  # as it was
+        t.type("\x03")
         t.expect(">>> ")
         t.type("\x04")
         assert t.end() == 0
