@@ -1,6 +1,6 @@
 """Figures of a program for somebody who looks on: plt.show() saves them (RUN_FIGURES).
 
-A program has no screen, so that plt.show() does nothing; the file is then one of those that it made.
+A program has no screen, so that plt.show() does nothing; the file is one of those that it made.
 """
 
 from __future__ import annotations

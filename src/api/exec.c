@@ -103,7 +103,7 @@ struct exec {
     struct store_copy *copying; /* one more, beside the loop; or NULL */
     char *copying_path;         /* owned */
     struct pieces pieces[2];
-    struct buf end; /* the result without stdout and stderr, once there is one */
+    struct buf end;      /* the result without stdout and stderr, once there is one */
     struct buf warnings; /* on the request */
 };
 

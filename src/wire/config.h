@@ -106,7 +106,8 @@ static inline uint64_t config_group_bytes(const struct config_limits *l) {
     return ((uint64_t)l->memory_mb + l->disk_mb) << 20;
 }
 
-/* What init gives a profile's sandboxes at birth; others are told their own before they are used. */
+/* What init gives a profile's sandboxes at birth; others are told their own before they are used.
+ */
 static inline const struct config_limits *config_born(const struct config *c,
                                                       const struct config_profile *p) {
     return p->live ? &c->live : &c->defaults;

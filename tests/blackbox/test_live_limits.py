@@ -238,7 +238,8 @@ def test_a_cell_has_the_cpu_time_that_its_time_allows(start_live: Any) -> None:
     with Client(service.port).box() as box:
         limits = box.get("")["limits"]
         assert limits["cpu_seconds"] is None and limits["disk_mb"] == 512
-        burn = "import time\nwhile time.process_time() < 1.5: pass\nopen('f', 'wb').write(bytes(9 << 20))"
+        burn = "import time\nwhile time.process_time() < 1.5: pass\n"
+        burn += "open('f', 'wb').write(bytes(9 << 20))"
         assert box.run(burn, timeout_ms=60000)["status"] == "ok"
     with Client(service.port).box(limits={"cpu_seconds": 1, "disk_mb": 4096}) as box:
         result = box.run("while True: pass", timeout_ms=60000)
