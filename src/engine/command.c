@@ -28,8 +28,9 @@
 
 static const char *const status_words[] = {"running", "exited", "killed", "timeout"};
 
-/* What a shell expects to find; the sandbox's and the request's come on top. */
-static const char usual_env[] = "{\"PATH\":\"/usr/local/bin:/usr/bin:/bin\",\"HOME\":\"/tmp\","
+/* What a shell expects to find, but for PATH, which the sandbox's profile has; the sandbox's and
+ * the request's come on top. */
+static const char usual_env[] = "{\"HOME\":\"/tmp\","
                                 "\"USER\":\"user\",\"LANG\":\"C.UTF-8\",\"SHELL\":\"/bin/sh\"}";
 
 void command_request_done(struct command_request *q) {

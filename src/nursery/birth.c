@@ -129,6 +129,7 @@ static int build_root(const struct config *c, const struct config_profile *p, st
                              .nbinds = n,
                              .libexec = c->libexec,
                              .pylib = cell,
+                             .python = p->python,
                              .mounts = mounts.items,
                              .nmounts = mounts.n,
                              .memory_mb = config_born(c, p)->memory_mb};

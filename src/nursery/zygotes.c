@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,11 +81,33 @@ static _Noreturn void give_up(int chan, const char *what) {
     _exit(127);
 }
 
+/* Whether that name in a directory is another program than the interpreter. */
+static bool is_another(const char *python, size_t dir_len, const char *name) {
+    char path[PATH_MAX];
+    struct stat own, other;
+    snprintf(path, sizeof path, "%.*s/%s", (int)dir_len, python, name);
+    return stat(path, &other) == 0 && stat(python, &own) == 0 &&
+           (own.st_ino != other.st_ino || own.st_dev != other.st_dev);
+}
+
+/* Its own directory comes first, with all that was installed beside it. Where names are missing
+ * there (Debian has no python), ROOT_BIN has them, and comes before a directory in which they mean
+ * another interpreter. */
+static void write_path(const char *python, char *out, size_t cap) {
+    const char *slash = strrchr(python, '/');
+    size_t len = slash ? (size_t)(slash - python) : 0;
+    bool another = is_another(python, len, "python") || is_another(python, len, "python3");
+    snprintf(out, cap, "PATH=%s%.*s:%s/usr/local/bin:/usr/bin:/bin", another ? ROOT_BIN ":" : "",
+             (int)len, python, another ? "" : ROOT_BIN ":");
+}
+
 /* In the child. The environment is all that Python's start-up depends on; cell/zygote.py takes out
  * what is only for it. One thread each for the libraries that would start more. */
 static _Noreturn void become_zygote(struct nursery *n, int chan) {
-    static char *const envp[] = {
-        (char *)"PATH=/usr/local/bin:/usr/bin:/bin",
+    char path[PATH_MAX + 100];
+    write_path(n->python, path, sizeof path);
+    char *const envp[] = {
+        path,
         (char *)"HOME=/tmp",
         (char *)"USER=user",
         (char *)"LANG=C.UTF-8",

@@ -173,6 +173,7 @@ static int copy_fd(int root, const char *to, int from, struct err *e) {
 struct own_files {
     int dir[2]; /* libexec and the cell package */
     int etc;
+    const char *python;
 };
 
 static int copy_own(int root, const struct own_files *own, struct err *e) {
@@ -200,6 +201,22 @@ static int copy_own(int root, const struct own_files *own, struct err *e) {
     }
     closedir(d);
     return r;
+}
+
+/* Scripts, and no links: an interpreter of a virtual environment knows it by its own path. */
+static int name_python(int root, const char *python, struct err *e) {
+    static const char *const names[] = {"run/cloche/bin/python", "run/cloche/bin/python3"};
+    char text[PATH_MAX + 40];
+    if (strchr(python, '\''))
+        return 0;
+    snprintf(text, sizeof text, "#!/bin/sh\nexec '%s' \"$@\"\n", python);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (tree_put_text(root, names[i], text, e) < 0)
+            return -1;
+        if (fchmodat(root, names[i], 0755, 0) < 0)
+            return err_sys(e, "chmod %s", names[i]);
+    }
+    return 0;
 }
 
 static int fill_etc(int root, const struct own_files *own, struct err *e) {
@@ -299,7 +316,8 @@ static int fill(struct builder *b, int root, const struct own_files *own, uint32
             return -1;
     }
     if (fill_links(root, e) < 0 || link_other(b, root, e) < 0 || fill_etc(root, own, e) < 0 ||
-        copy_own(root, own, e) < 0 || proc_make(root, memory_mb, e) < 0)
+        copy_own(root, own, e) < 0 || name_python(root, own->python, e) < 0 ||
+        proc_make(root, memory_mb, e) < 0)
         return -1;
     return attach_binds(b, root, e);
 }
@@ -323,7 +341,7 @@ int root_build(const struct root_plan *p, struct err *e) {
         return err_sys(e, "open %s", libexec < 0 ? p->libexec : pylib < 0 ? p->pylib : "/etc");
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return err_sys(e, "make mounts private");
-    struct own_files own = {.dir = {libexec, pylib}, .etc = etc};
+    struct own_files own = {.dir = {libexec, pylib}, .etc = etc, .python = p->python};
     int r = collect(&b, p, e);
     /* What follows is made by the root of our user namespace: an ordinary user could read its own
      * files above, but has no id there to own new ones with. */

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #define ROOT_PYLIB "/run/cloche" /* where the cell and the zygote module are, inside */
+#define ROOT_BIN                                                                                   \
+    ROOT_PYLIB "/bin" /* python and python3, where the interpreter's own place lacks them */
 
 /* A directory of the host in the workspace of every sandbox. */
 struct root_mount {
@@ -21,6 +23,7 @@ struct root_plan {
     unsigned nbinds;
     const char *libexec;             /* host directory of cloche_zygote.abi3.so */
     const char *pylib;               /* host directory of the cell package */
+    const char *python;              /* the interpreter that ROOT_BIN has under its usual names */
     const struct root_mount *mounts; /* kept aside, for root_private */
     unsigned nmounts;
     uint32_t memory_mb; /* what /proc/meminfo says to a sandbox that has the usual limit */

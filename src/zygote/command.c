@@ -31,9 +31,10 @@ struct command {
     char **args, **env; /* NULL-terminated; the strings live as long as the message */
 };
 
+/* With room for one more. */
 static char **get_strings(struct wire_in *in) {
     uint32_t n = wire_get_u32(in);
-    char **list = n <= WIRE_MAX / STRING_BYTES ? calloc(n + 1, sizeof *list) : NULL;
+    char **list = n <= WIRE_MAX / STRING_BYTES ? calloc(n + 2, sizeof *list) : NULL;
     in->bad |= !list;
     for (uint32_t i = 0; list && i < n; i++)
         list[i] = (char *)(uintptr_t)wire_get_str(in, WIRE_MAX);
@@ -51,6 +52,18 @@ static int read_command(struct wire_in *in, struct command *c, struct err *e) {
     if (wire_end(in, e) < 0)
         return -1;
     return c->args[0] ? 0 : err_set(e, EPROTO, "K_EXEC: no program");
+}
+
+/* The profile's own PATH, as the zygote got it, where the request has none. */
+static void add_path(char **env) {
+    char **at = env;
+    for (; *at; at++) {
+        if (strncmp(*at, "PATH=", 5) == 0)
+            return;
+    }
+    const char *path = getenv("PATH");
+    if (path && asprintf(at, "PATH=%s", path) < 0)
+        *at = NULL;
 }
 
 static int open_terminal(const struct command *c, int *ret_master, int *ret_tty, struct err *e) {
@@ -111,6 +124,7 @@ _Noreturn void command_main(struct wire_in *in) {
     }
     signals_reset(); /* Python ignores SIGPIPE and SIGXFSZ */
     close_range(3, ~0u, 0);
+    add_path(c.env);
     environ = c.env; /* whose PATH is the one to look in */
     execvp(c.args[0], c.args);
     int why = errno;

@@ -76,6 +76,15 @@ def test_environment(shell: Shell) -> None:
     assert shell.said(["tool"], env=own) == "mine\n"
 
 
+def test_python_is_the_profiles(shell: Shell) -> None:
+    """Under both names, also where the system has one of them only."""
+    code = "import sys; print(sys.executable, *sys.argv[1:])"
+    for name in ("python", "python3"):
+        assert shell.said([name, "-c", code, "a b", "'"]) == "/usr/bin/python3 a b '\n"
+    assert shell.said("echo $PATH").startswith("/usr/bin:")
+    assert shell.said("printf '#!/usr/bin/env python\nprint(7)\n' > s; chmod +x s; ./s") == "7\n"
+
+
 def test_stdin(shell: Shell) -> None:
     assert shell.said("cat") == ""
     assert shell.said(["sort"], stdin="b\na\n") == "a\nb\n"

@@ -68,6 +68,26 @@ def test_a_virtual_environment(with_profiles: Callable[..., Engine], place: Path
     child = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', {!r}], check=True)"
     assert output(engine, "venv", child.format("import only_in_venv")) == ""
     assert engine.execute("import only_in_venv", profile="base").exit_status == 1
+    for name in ("python", "python3"):
+        words = [name, "-c", "import only_in_venv"]
+        child = f"import subprocess\nsubprocess.run({words}, check=True)"
+        assert output(engine, "venv", child) == ""
+    path = output(engine, "venv", "import os; print(os.environ['PATH'])")
+    assert path.startswith(f"{venv}/bin:") and path.endswith(":/usr/local/bin:/usr/bin:/bin\n")
+
+
+def test_names_of_another_interpreter(with_profiles: Callable[..., Engine], place: Path) -> None:
+    """Beside the profile's, python3 and python are something else."""
+    others = place / "bin"
+    others.mkdir()
+    (others / "mine").symlink_to(PYTHON)
+    for name in ("python", "python3"):
+        (others / name).write_text("#!/bin/sh\necho another\n")
+        (others / name).chmod(0o755)
+    engine = with_profiles(odd={"python": f"{others}/mine", "preload": []})
+    code = "import subprocess\nsubprocess.run(['{}', '-c', 'print(6 * 7)'], check=True)"
+    for name in ("python", "python3"):
+        assert output(engine, "odd", code.format(name)) == "42\n"
 
 
 def other_pythons() -> list[str]:
