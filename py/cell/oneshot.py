@@ -26,7 +26,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import environment, figures, handler, hooks, rehearsal
+from cell import blas, environment, figures, handler, hooks, rehearsal
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -66,6 +66,7 @@ def _in_place(generator: Any) -> bool:
 
 def prepare() -> None:
     """In the zygote, after the preloads."""
+    blas.prepare()
     numpy_random: Any = sys.modules.get("numpy.random")
     kinds: Tuple[type, ...] = (random.Random,)
     if numpy_random is not None:
@@ -136,6 +137,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "restrict": policy.restrict,
         "keep_figures": figures.keep,
         "arguments": _arguments,
+        "use_threads": blas.use,
         "uncaught": _uncaught,
         "clear": _clear,
         "imported": _imported,

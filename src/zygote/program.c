@@ -29,7 +29,7 @@
 static struct {
     PyObject *main, *path, *modules;
     PyObject *rehearse, *compile, *split, *print_last, *restrict_, *keep_figures, *arguments,
-        *uncaught, *clear;
+        *uncaught, *clear, *use_threads;
     PyObject *threading, *shutdown, *count_exitfuncs, *run_exitfuncs, *collect;
     PyObject *count_objects, *objects, *collector, *quiet, *imported, *flush_files;
     PyObject *handler_begin, *handler_end, *handler_complain;
@@ -50,6 +50,7 @@ int program_prepare(PyObject *from) {
         {"restrict", &cell.restrict_},
         {"keep_figures", &cell.keep_figures},
         {"arguments", &cell.arguments},
+        {"use_threads", &cell.use_threads},
         {"uncaught", &cell.uncaught},
         {"clear", &cell.clear},
         {"shutdown", &cell.shutdown},
@@ -139,6 +140,14 @@ static int place(PyObject *code) {
     }
     close(fd);
     return 0;
+}
+
+void program_use_cpus(uint32_t percent) {
+    if (percent < 200)
+        return; /* they are used to one */
+    PyObject *r = PyObject_CallFunction(cell.use_threads, "I", percent / 100);
+    PyErr_Clear();
+    Py_XDECREF(r);
 }
 
 static int set_arguments(const struct run_msg *r) {
@@ -519,6 +528,7 @@ static void run(const struct run_msg *r, struct done_msg *ret) {
     PyObject *code = code_bytes(r);
     bool handles = r->flags & RUN_HANDLER;
     struct handler h = {0};
+    program_use_cpus(r->cpus_percent);
     if (!code || (handles && cut_parts(&code, &h) < 0) || place(code) < 0 || set_arguments(r) < 0) {
         PyErr_Print();
         _exit(1);

@@ -16,5 +16,8 @@ int program_prepare(PyObject *from);
 /* In a kernel that has nothing to do yet. */
 void program_rehearse(void);
 
+/* In a kernel: libraries that start threads have that many processors. */
+void program_use_cpus(uint32_t percent);
+
 /* In the kernel: runs what the K_RUN in `in` asks for, says K_DONE, and ends the process. */
 _Noreturn void program_main(struct wire_in *in, bool cgroups);
