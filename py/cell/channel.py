@@ -25,6 +25,7 @@ MAX_NOTE = 64 << 10  # characters that are left of a text when all of it is too 
 MAX_DEPTH = 50  # of nested values: the reader of the server takes 64
 MAX_VALUES = 200_000  # in lists and dicts of one bundle: the reader takes 500,000 in all
 MAX_INT = 1 << 63
+MAX_LATE, MAX_LATE_BYTES = 200, 4 << 20  # of events between cells
 
 NO_STDIN = "raw_input was called, but this frontend does not support input requests."
 
@@ -113,19 +114,22 @@ class Channel:
         self.has_stdin = False  # there is text with the request, and nobody else who answers
         self.rich = False  # whoever sent the cell wants comms and pages as well
         self.interruptible = False  # whether a SIGINT is for user code
+        self.holding = False  # which has to wait for it
         self.missed = False  # one came while it was not: it may be for the next cell
-        self._receive: Callable[[], Optional[bytes]] = lambda: None
+        self.waiting: Deque[Message] = deque()  # requests that nobody has looked at yet
+        self._receive: Callable[[Optional[bool]], Optional[bytes]] = lambda wait: None
         self._send: Callable[[bytes], Any] = lambda text: None
         self._flush: Optional[Callable[[], Any]] = None
         self._pid = self._thread = 0
-        self._waiting: Deque[Message] = deque()  # came while we waited for something else
         self._heard = 0
+        self._late: List[Message] = []  # events between cells
+        self._late_bytes = self._late_lost = 0
         self._lost: Optional[OSError] = None  # why what was printed did not arrive
         self._lock = threading.RLock()
 
     def open(
         self,
-        receive: Callable[[], Optional[bytes]],
+        receive: Callable[[Optional[bool]], Optional[bytes]],
         send: Callable[[bytes], Any],
         flush: Optional[Callable[[], Any]],
     ) -> None:
@@ -168,14 +172,40 @@ class Channel:
         except OSError:  # the socket was closed by user code: nobody can be told anything
             _exit(1)
 
+    def begin(self, name: Any) -> None:
+        """An execution: what was shown since the last one comes first."""
+        with self._lock:
+            self.id = name
+            late, self._late = self._late, []
+            lost, self._late_lost, self._late_bytes = self._late_lost, 0, 0
+            for message in late:
+                self.say({**message, "id": name})
+        if lost:
+            note = f"cloche: {lost} of the outputs between two cells were too much and are lost\n"
+            try:
+                sys.stderr.write(note)
+            except Exception:
+                pass
+
     def event(self, kind: str, **members: Any) -> None:
-        """For the execution that runs; between executions there is nobody to tell."""
+        """For the execution that runs; between executions it is kept for the next."""
         if not self.is_ours():
             return
         self.flush()
         with self._lock:  # against threads: nothing comes after `done`
             if self.id is not None:
                 self.say({"ev": kind, "id": self.id, **members})
+            elif self._pid:
+                self._keep({"ev": kind, **members})
+
+    def _keep(self, message: Message) -> None:
+        size = len(_text_of(message))
+        fits = len(self._late) < MAX_LATE and self._late_bytes + size <= MAX_LATE_BYTES
+        if fits:
+            self._late.append(message)
+            self._late_bytes += size
+        else:
+            self._late_lost += 1
 
     def event_in_order(self, kind: str, **members: Any) -> None:
         """The same, and waits until it is heard: else what is printed next might overtake it."""
@@ -188,11 +218,11 @@ class Channel:
         while (message := self._read()) is None or message.get("go") != number:
             if message is None:
                 _exit(0)
-            self._waiting.append(message)
+            self.waiting.append(message)
             if message.get("op") == "sync":  # of a server that does not know that we wait
                 return
 
-    def done(self, status: str, count: int, exit_code: Optional[int] = None) -> None:
+    def done(self, status: str, count: int, exit_code: Optional[int], leaves: bool) -> None:
         self.flush()
         with self._lock:
             lost, self._lost = self._lost, None
@@ -201,18 +231,25 @@ class Channel:
                 error = {"name": "OSError", "value": value, "traceback": []}
                 self.say({"ev": "error", "id": self.id, **error})
             end, self.id = self.id, None
-            more = {} if exit_code is None else {"exit_code": exit_code}
+            more: Message = {} if exit_code is None else {"exit_code": exit_code}
+            if leaves:
+                more["leaves"] = True
             message = {"ev": "done", "id": end, "status": status, "execution_count": count}
             self.say({**message, **more})
 
-    def next(self) -> Optional[Message]:
-        """The next request; None at the end."""
-        return self._waiting.popleft() if self._waiting else self._read()
+    def listen(self, wait: Optional[bool]) -> bool:
+        """Adds the next request to those that wait, if one is there; false at the end."""
+        message = self._read(wait)
+        if message:
+            self.waiting.append(message)
+        return message is not None
 
-    def _read(self) -> Optional[Message]:
-        text = self._receive()
-        if text is None:
-            return None
+    def _read(self, wait: Optional[bool] = True) -> Optional[Message]:
+        """{} if nothing is there and nobody waits for it, or if wait is None and there is something
+        for the event loop first; None at the end."""
+        text = self._receive(wait)
+        if not text:
+            return None if text is None else {}
         message, _ = _scan(text.decode("utf-8"), 0)
         return message if isinstance(message, dict) else {}
 
@@ -241,7 +278,7 @@ class Channel:
             if message is None:
                 _exit(0)
             elif message.get("op") != "input":
-                self._waiting.append(message)
+                self.waiting.append(message)
             elif message.get("id") == self.id:
                 if message.get("eof"):
                     raise EOFError("nobody answered input()")
@@ -270,19 +307,21 @@ class Channel:
             caught.append(exc)
         return value, caught[0] if caught else None
 
-    def on_interrupt(self, number: int, frame: Any) -> None:
-        self.missed = not self.interruptible or self.id is None
-        if self.interruptible:
+    def on_interrupt(self) -> None:
+        """While our own code runs, or a cell below it; else see cell/tasks.py."""
+        self.missed = self.holding or not self.interruptible or self.id is None
+        if self.interruptible and not self.holding:
             raise KeyboardInterrupt
 
     def held(self, function: Callable[[], Any]) -> Tuple[Any, bool]:
-        """For code that runs below guarded() and must not be torn: whether an interrupt came."""
-        before, self.interruptible, self.missed = self.interruptible, False, False
+        """For code of ours that user code calls and that must not be torn: whether an interrupt
+        came meanwhile."""
+        before, self.holding, self.missed = self.holding, True, False
         try:
             value = function()
         finally:
-            self.interruptible = before
-        came, self.missed = before and self.missed, False
+            self.holding = before
+        came, self.missed = self.missed and self.id is not None, False
         return value, came
 
 

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from traitlets.utils.importstring import import_item
 
-from cell.channel import Message, channel, plain
+from cell.channel import Message, bundle, channel, plain
 
 OLD_NAME = "ipykernel.comm"
 
@@ -153,10 +153,55 @@ class CommManager:
 manager = CommManager()
 
 
+class Session:
+    """ipykernel's has the sockets; libraries that show things by it find what they need of that."""
+
+    def send(
+        self,
+        stream: Any,
+        msg_or_type: Any,
+        content: Any = None,
+        parent: Any = None,
+        ident: Any = None,
+        buffers: Any = None,
+        track: bool = False,
+        header: Any = None,
+        metadata: Any = None,
+    ) -> Message:
+        kind, content = str(msg_or_type), content or {}
+        if kind in ("comm_open", "comm_msg", "comm_close"):
+            value = {"type": kind, "content": plain(content), "metadata": plain(metadata or {})}
+            channel.event_in_order("comm", value={**value, "buffers": _encoded(buffers)})
+        elif kind == "stream":
+            print(content["text"], end="", file=getattr(sys, content["name"]), flush=True)
+        elif kind in ("display_data", "update_display_data", "execute_result"):
+            self._show(kind, content)
+        elif kind == "clear_output":
+            channel.event_in_order("clear", wait=bool(content.get("wait")))
+        else:
+            raise ValueError(f"a kernel of cloche's sends no {kind}")
+        return {"header": {"msg_type": kind}, "content": content}
+
+    def _show(self, kind: str, content: Any) -> None:
+        name = (content.get("transient") or {}).get("display_id")
+        about = {
+            "data": bundle(content.get("data") or {}),
+            "metadata": bundle(content.get("metadata") or {}),
+            "display_id": None if name is None else str(name),
+        }
+        if kind == "execute_result":
+            count = int(content.get("execution_count") or 0)
+            channel.event_in_order("result", execution_count=count, **about)
+        else:
+            channel.event_in_order("display", update=kind != "display_data", **about)
+
+
 class Kernel:
-    """What older widgets look for at the shell."""
+    """What libraries look for at the shell."""
 
     comm_manager = manager
+    session = Session()
+    iopub_socket = None
 
 
 kernel = Kernel()
@@ -202,6 +247,7 @@ class _Old(MetaPathFinder, Loader):
 def attach(shell: Any) -> None:
     """In the zygote."""
     shell.kernel = kernel
+    shell.parent_header = {}
     sys.meta_path.insert(0, _Old())
     try:
         import comm

@@ -11,7 +11,9 @@ Messages are described in the functions that answer them; cell/channel.py carrie
 from __future__ import annotations
 
 import builtins
+import functools
 import getpass
+import inspect
 import io
 import keyword
 import linecache
@@ -26,10 +28,11 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
-from cell import comms, environment, notebook
+from cell import comms, environment, notebook, pictures
 from cell import shell as shells
 from cell import stdin, variables
 from cell.channel import Message, bundle, channel, plain
+from cell.tasks import tasks
 
 DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default
 FORMATS = {"png", "retina", "jpeg", "svg", "pdf"}
@@ -120,10 +123,13 @@ def prepare() -> None:
     _run_cell = _shell.run_cell
     shells.attach_figures(_shell)
     comms.attach(_shell)
-    set_handler(SIGINT, channel.on_interrupt)  # a kernel has it from birth
+    pictures.attach()
+    shells.add_directory()
+    set_handler(SIGINT, tasks.on_interrupt)  # a kernel has it from birth
     setattr(builtins, "input", _rename(_input, "input", "builtins"))
     setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
     setattr(os, "system", _rename(shells.system, "system", "posix"))
+    tasks.prepare()
     _rehearse()
     _forget()
     setrecursionlimit(DEPTH)  # one of IPython's libraries raises it
@@ -134,6 +140,7 @@ def prepare() -> None:
 
 def rehearse() -> None:
     """In a kernel that nobody waits for yet, before main(): see cell/rehearsal.py."""
+    tasks.open()
     _run_cell("1 + 1", store_history=False)
     _forget()
 
@@ -204,6 +211,30 @@ def _finish(undo: List[Callable[[], None]], exc: Optional[BaseException]) -> str
     return status
 
 
+def _run_or_start(code: str, keep: bool, silent: bool) -> Any:
+    """What the cell gave, or a coroutine of it: it awaits something."""
+    if ("await" in code or "async" in code) and shells.is_asyncio(_shell):
+        how: Dict[str, Any] = {"transformed_cell": code, "preprocessing_exc_tuple": None}
+        try:
+            how["transformed_cell"] = _shell.transform_cell(code)
+        except Exception:
+            how["preprocessing_exc_tuple"] = sys.exc_info()
+        if _shell.should_run_async(code, **how):
+            return _shell.run_cell_async(code, store_history=keep, silent=silent, **how)
+    return _run_cell(code, store_history=keep, silent=silent)
+
+
+def _after_cell(message: Message, result: Any, awaited: bool) -> None:
+    """What run_cell() does behind a cell, for one that awaited, and what only notebooks want."""
+    if awaited:
+        _shell.events.trigger("post_execute")
+        if not message.get("silent"):
+            _shell.events.trigger("post_run_cell", result)
+    if channel.rich and result is not None and result.success:
+        notebook.expressions(_shell, message.get("expressions") or {})
+    notebook.payloads(_shell)
+
+
 def _execute(message: Message) -> None:
     """{"op":"execute","id","code","silent","store_history","allow_stdin","env","formats"}
 
@@ -213,28 +244,41 @@ def _execute(message: Message) -> None:
     """
     count: int = _shell.execution_count
     undo: List[Callable[[], None]] = []
-    set_handler(SIGINT, channel.on_interrupt)  # a cell may have set its own
+    set_handler(SIGINT, tasks.on_interrupt)  # a cell may have set its own
+    silent = bool(message.get("silent"))
 
     def run() -> Any:
         undo.extend(_begin(message))
-        silent = bool(message.get("silent"))
-        keep = bool(message.get("store_history", True)) and not silent
         if message.get("op") == "comm":
             comms.deliver(message)
             return None
-        result = _run_cell(message.get("code", ""), store_history=keep, silent=silent)
-        if channel.rich and result.success:
-            notebook.expressions(_shell, message.get("expressions") or {})
-        notebook.payloads(_shell)
-        return result
+        code, keep = message.get("code", ""), bool(message.get("store_history", True))
+        return _run_or_start(code, keep and not silent, silent)
 
-    channel.id = message.get("id")
+    def end(result: Any, exc: Optional[BaseException], awaited: bool = False) -> None:
+        late: Optional[BaseException] = None
+        if channel.is_ours() and (awaited or result is not None):
+            _, late = channel.guarded(lambda: _after_cell(message, result, awaited))
+        if awaited and tasks.was_asked:
+            exc = shells.interrupted(_shell, result, exc)
+        if result is not None:  # else an interrupt came too late to be the cell's
+            exc = result.error_before_exec or result.error_in_exec
+        exc = exc or late
+        if not channel.is_ours():
+            _leave(exc)
+        channel.done(_finish(undo, exc), count, _exit_code(exc), _shell.exit_now)
+        if _shell.exit_now:
+            _exit(0)
+
+    channel.begin(message.get("id"))
     result, exc = channel.guarded(run)
-    if result is not None:  # else an interrupt came too late to be the cell's
-        exc = result.error_before_exec or result.error_in_exec
-    if not channel.is_ours():
-        _leave(exc)
-    channel.done(_finish(undo, exc), count, _exit_code(exc))
+    if not inspect.iscoroutine(result):
+        end(result, exc)
+    elif exc is None:
+        tasks.start(result, functools.partial(end, awaited=True))
+    else:
+        result.close()
+        end(None, exc)
 
 
 def _kind(name: str) -> str:
@@ -356,17 +400,12 @@ def _answer(answer: Optional[Callable[[Message], Message]], message: Message) ->
         channel.say({"ev": "reply", "id": message["id"], "ok": ok, "result": result, "error": why})
 
 
-def _serve() -> bool:
-    """One request; false when there are no more."""
-    message = channel.next()
-    if message is None:
-        return False
+def _serve(message: Message) -> None:
     name = message.get("op")
     if name in ("execute", "comm"):
         _execute(message)
     elif name not in ("input", "go"):  # answers that came too late
         _answer(ANSWERS.get(str(name)), message)
-    return True
 
 
 # What may print by itself: what was printed before comes first.
@@ -422,7 +461,7 @@ def _replace_streams(streams: Streams) -> None:
 
 
 def main(
-    receive: Callable[[], Optional[bytes]],
+    receive: Callable[[Optional[bool]], Optional[bytes]],
     send: Callable[[bytes], Any],
     streams: Optional[Streams] = None,
 ) -> None:
@@ -430,10 +469,8 @@ def main(
     channel.open(receive, send, streams[2] if streams else None)
     if streams:
         _replace_streams(streams)
-    set_handler(SIGINT, channel.on_interrupt)
+    set_handler(SIGINT, tasks.on_interrupt)
     sys.modules["__main__"] = _shell.user_module
     sys.argv = [""]
     _shell.history_manager.dir_hist[:] = [os.getcwd()]
-    more = True
-    while more:
-        more = _serve()
+    tasks.run(_serve)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import os
+import pdb
 import signal
 import subprocess
 import sys
@@ -19,9 +20,9 @@ from importlib.util import find_spec
 from io import StringIO
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from IPython.core import interactiveshell
+from IPython.core import debugger, interactiveshell
 from IPython.core.application import ProfileDir
-from IPython.core.async_helpers import get_asyncio_loop
+from IPython.core.async_helpers import _asyncio_runner
 from IPython.core.autocall import ExitAutocall
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
@@ -135,46 +136,28 @@ class Publisher(DisplayPublisher):
 
 
 class Exit(ExitAutocall):
-    """exit and quit: a kernel ends with its sandbox, so they end the cell."""
+    """exit and quit, as in ipykernel: the kernel ends after the cell, and another one comes. With a
+    status they end the cell alone, as sys.exit() does."""
 
-    def __call__(self, code: Any = None) -> None:
-        raise SystemExit(*([] if code is None else [code]))
-
-
-def _run_to_end(task: Any, loop: Any) -> Any:
-    try:
-        return loop.run_until_complete(task)
-    except RuntimeError:
-        if task.done() or loop.is_running() or loop.is_closed():
-            raise
-    # The end of an earlier cell stopped it, which had been interrupted just before that.
-    return loop.run_until_complete(task)
+    def __call__(self, keep_kernel: Any = False) -> None:
+        if not isinstance(keep_kernel, bool):
+            raise SystemExit(keep_kernel)
+        self._ip.keepkernel_on_exit = keep_kernel
+        self._ip.ask_exit()
 
 
-def _interrupted(task: Any, loop: Any) -> Any:
-    """Ends the rest of a cell that was interrupted while it awaited; its result."""
-    task.cancel()
-    result = _run_to_end(task, loop)
+def is_asyncio(shell: Any) -> bool:
+    """Whether cells that await are for asyncio: `%autoawait` may say something else."""
+    return shell.trio_runner is None and shell.loop_runner is _asyncio_runner
+
+
+def interrupted(shell: Any, result: Any, exc: Optional[BaseException]) -> Optional[BaseException]:
+    """A cell was cancelled because somebody interrupted it while it awaited: what ended it."""
     late = getattr(result, "error_in_exec", None)
     if isinstance(late, asyncio.CancelledError):
-        exc = KeyboardInterrupt().with_traceback(late.__traceback__)
-        result.error_in_exec = exc
-        interactiveshell.InteractiveShell.instance().show_again(late, exc)
-    return result
-
-
-def run_coroutine(coro: Any) -> Any:
-    """For cells with await. None of it may go on in a later cell."""
-    loop: Any = get_asyncio_loop()
-    if getattr(loop, "_stopping", False):  # an interrupt came between its stop and its end
-        loop._stopping = False
-    task = loop.create_task(coro)
-    try:
-        return _run_to_end(task, loop)
-    except KeyboardInterrupt:
-        if task.done():
-            raise
-        return _interrupted(task, loop)
+        result.error_in_exec = KeyboardInterrupt().with_traceback(late.__traceback__)
+        shell.show_again(late, result.error_in_exec)
+    return KeyboardInterrupt() if isinstance(exc, asyncio.CancelledError) else exc
 
 
 def _stop(process: Any) -> None:
@@ -262,8 +245,13 @@ class Shell(InteractiveShell):
     def enable_gui(self, gui: Any = None) -> None:
         pass
 
+    keepkernel_on_exit: Any = None
+    exit_now = False
+
     def ask_exit(self) -> None:
-        raise SystemExit
+        self.exit_now = not self.keepkernel_on_exit
+        payload = {"source": "ask_exit", "keepkernel": self.keepkernel_on_exit}
+        self.payload_manager.write_payload(payload)
 
     def system(self, cmd: str) -> None:
         """`!command`"""
@@ -373,6 +361,7 @@ def describe(exc: BaseException, lines: List[str]) -> Dict[str, Any]:
 def _config() -> Config:
     config = Config()
     config.HistoryManager.enabled = False
+    config.HistoryManager.hist_file = ":memory:"  # for who asks; there is none
     config.InteractiveShell.colors = "NoColor"
     config.InteractiveShell.display_page = True  # the pager's text is a display
     config.InteractiveShell.banner1 = ""
@@ -400,13 +389,31 @@ def _spare_long_files() -> None:
     source.__init__ = init
 
 
+def add_directory() -> None:
+    """The current directory, wherever that is, is where modules are found, as in ipykernel: before
+    those of others, behind Python's own."""
+    others = ("site-packages", "dist-packages")
+    places = [at for at, path in enumerate(sys.path) if os.path.basename(path) in others]
+    if "" not in sys.path:
+        sys.path.insert(places[0] if places else len(sys.path), "")
+
+
+def _replace_debugger() -> None:
+    """An interrupt ends it, and its cell: with Python's own it only asks for the next command."""
+    own: Any = getattr(debugger, "InterruptiblePdb", None)
+    if own is not None:
+        Shell.debugger_cls = own
+        debugger.Pdb = pdb.Pdb = own  # type: ignore[misc]
+        pdb.set_trace = debugger.set_trace
+
+
 def make() -> Shell:
     """In the zygote."""
+    _replace_debugger()
     _spare_long_files()
     if hasattr(interactiveshell, "PickleShareDB"):
         interactiveshell.PickleShareDB = lambda path: {}  # a database of files
     shell: Shell = Shell.instance(config=_config())
-    shell.loop_runner = run_coroutine
     warnings.filterwarnings("ignore", message="To exit: use 'exit'", category=UserWarning)
     return shell
 

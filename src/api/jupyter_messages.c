@@ -81,6 +81,13 @@ static void do_interrupt_request(struct jupyter_client *c, const struct jupyter_
     answer(c, m, "interrupt_reply", "{\"status\":\"ok\"}");
 }
 
+/* There are no ports to tell of, as all channels are this connection; clients want numbers. */
+static void do_connect(struct jupyter_client *c, const struct jupyter_in *m) {
+    answer(c, m, "connect_reply",
+           "{\"status\":\"ok\",\"shell_port\":0,\"iopub_port\":0,\"stdin_port\":0,"
+           "\"control_port\":0,\"hb_port\":0}");
+}
+
 static void on_restarted(void *arg, struct kernel *k, const struct err *why) {
     (void)arg, (void)k, (void)why; /* the hub hears of it by itself */
 }
@@ -382,6 +389,7 @@ static const struct {
 } messages[] = {
     {"execute_request", do_execute_request},
     {"kernel_info_request", do_kernel_info},
+    {"connect_request", do_connect},
     {"complete_request", do_question},
     {"inspect_request", do_question},
     {"is_complete_request", do_question},

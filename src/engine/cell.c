@@ -123,7 +123,7 @@ static void close_cell(struct cell *c, const struct err *why) {
         take_text(c);
     c->state = CELL_DONE;
     if (ran)
-        kernel_ran(k, c->stop != STOP_NONE);
+        kernel_ran(k, c->stop != STOP_NONE || c->was_interrupted);
     live_said(l); /* whoever hears of it tells the end */
     if (c->cb.on_done)
         c->cb.on_done(c->cb.arg, c, why);
@@ -220,6 +220,12 @@ static void on_shown(struct cell *c, struct said *s, bool is_main) {
     struct jw j = {.to = &o.shown, .comma = true};
     if (is_main) {
         jw_key_uint(&j, "execution_count", c->execution_count);
+        if (id) { /* as Jupyter has it */
+            jw_key(&j, "transient");
+            jw_object(&j);
+            jw_key_str(&j, "display_id", id);
+            jw_object_end(&j);
+        }
     } else {
         jw_key_str(&j, "display_id", o.display_id);
         jw_key_bool(&j, "update", update);
@@ -273,9 +279,29 @@ static void answer_from_request(struct cell *c, bool all) {
     kernel_input(c->kernel, &line, &e);
 }
 
+/* A debugger takes an interrupt as its own and asks for the next command, as it would anywhere: the
+ * cell goes on then, with what is left of its time. One whose time is up gets no answers any more,
+ * which ends a debugger. */
+static bool go_on_after_interrupt(struct cell *c) {
+    struct err e;
+    if (c->stop != STOP_CLIENT) {
+        c->waits_for_input = true;
+        kernel_input(c->kernel, NULL, &e);
+        return false;
+    }
+    c->stop = STOP_NONE;
+    c->asked_twice = false;
+    c->was_interrupted = true;
+    if (!c->kernel->live->paused)
+        loop_timer(c->kernel->live->engine->loop, &c->timer, c->ends_ns);
+    return true;
+}
+
 static void on_input(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
+    if (c->stop != STOP_NONE && !go_on_after_interrupt(c))
+        return;
     if (c->req.stdin_text) {
         answer_from_request(c, said_true(s, "rest"));
         return;
@@ -358,7 +384,8 @@ static void finish(struct cell *c) {
     wire_put_u32(&o, MAX_FILES);
     wire_put_u32(&o, MAX_DEPTH);
     wire_put_u64(&o, c->changed_since_ns);
-    bool ask = !c->req.silent || c->stop != STOP_NONE; /* a signal is answered before that */
+    bool ask = !c->req.silent || c->stop != STOP_NONE ||
+               c->was_interrupted; /* a signal is answered before that */
     if (!ask || !live_ask(c->kernel->live, &o, on_changes, c))
         close_cell(c, NULL);
 }
@@ -388,6 +415,8 @@ static void on_done(struct cell *c, struct said *s) {
     if (!c->req.silent && !c->req.no_history)
         c->kernel->execution_count = c->execution_count;
     c->exit_code = exit_code_of(c, json_object_get(s->rest, "exit_code"));
+    if (said_true(s, "leaves")) /* exit(): the next one gets another kernel */
+        kernel_kill(c->kernel);
     finish(c);
 }
 
@@ -558,6 +587,8 @@ void cell_pause(struct cell *c, bool pause) {
         loop_timer_stop(l, &c->timer);
     } else if (!c->finishing) {
         loop_timer(l, &c->timer, now + c->left_ns);
+        if (c->stop == STOP_NONE)
+            c->ends_ns = now + c->left_ns;
     }
 }
 
@@ -688,8 +719,12 @@ static void take_late(struct cell *c) {
     struct kernel *k = c->kernel;
     for (int i = 0; i < 2; i++) {
         struct buf late = k->out[i].kept;
+        uint64_t lost = k->out[i].total - late.len;
         k->out[i].kept = (struct buf)BUF_INIT;
         output_reset(&k->out[i], c->req.limits.output_bytes);
+        if (lost)
+            buf_addf(&late, "\ncloche: %" PRIu64 " bytes more were printed between two cells\n",
+                     lost);
         if (late.len && late.len <= k->out[i].cap) {
             buf_add(&k->out[i].kept, late.data, late.len);
             k->out[i].total = late.len;
@@ -718,8 +753,8 @@ void cell_begin(struct cell *c) {
     buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
     emit(c, "start", &json);
     take_late(c);
-    loop_timer(l->engine->loop, &c->timer,
-               c->started_ns + (uint64_t)c->req.limits.timeout_ms * 1000000u);
+    c->ends_ns = c->started_ns + (uint64_t)c->req.limits.timeout_ms * 1000000u;
+    loop_timer(l->engine->loop, &c->timer, c->ends_ns);
     if (knobs_there(l->sandbox->knobs) && c->req.limits.cpu_seconds)
         on_cpu_timer(&c->cpu_timer);
     send_code(c);

@@ -130,7 +130,7 @@ static void on_set_up(void *arg, const char *json, size_t len, const struct err 
 static void begin(struct kernel *k) {
     struct wire_out o;
     struct err e;
-    const struct config_limits *l = &k->live->req.limits;
+    const struct config_limits *l = &k->live->req.limits, *own = &k->process.limits;
     if (watch_outputs(k, &e) < 0) {
         log_error("kernel error=%s", log_text(e.text));
         kernel_kill(k);
@@ -139,6 +139,7 @@ static void begin(struct kernel *k) {
     wire_begin(&o, WIRE_K_LIVE);
     wire_put_u32(&o, l->open_files);
     wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
+    wire_put_u32(&o, own->cpus_percent ? own->cpus_percent : l->cpus_percent);
     chan_send(k->process.ctl, &o);
     k->begun = true;
     live_changed(k->live);
@@ -228,6 +229,7 @@ static void forget(struct kernel *k, const struct err *why) {
     loop_timer_stop(l->engine->loop, &k->rest);
     kernel_untell(k);
     kernel_unhear(k);
+    live_unask(l, k);
     output_end(&k->out[0]); /* before they are closed: the warden may hold them, too */
     output_end(&k->out[1]);
     process_done(&k->process);
@@ -433,8 +435,33 @@ int kernel_delete(struct kernel *k, struct err *e) {
     return 0;
 }
 
+/* The signal has arrived: what it did to the kernel must not hit the next cell. */
+static void on_signalled(void *arg, struct wire_in *in) {
+    struct kernel *k = arg;
+    struct err e;
+    (void)in;
+    if (k->running || k->state != KERNEL_BUSY)
+        return;
+    if (kernel_query(k, "sync", "", on_calm, k, &e) < 0)
+        on_calm(k, NULL, 0, NULL);
+}
+
+/* No cell runs: it is for a task that one has left, if that runs just now. */
+static void interrupt_tasks(struct kernel *k) {
+    struct wire_out o;
+    if (k->state != KERNEL_IDLE || k->live->paused)
+        return;
+    process_signal_message(&k->process, SIGINT, SIGNAL_PROCESS, &o);
+    if (live_ask(k->live, &o, on_signalled, k))
+        k->state = KERNEL_BUSY;
+}
+
 bool kernel_interrupt(struct kernel *k) {
-    if (!k->running || k->running->finishing)
+    if (!k->running) {
+        interrupt_tasks(k);
+        return false;
+    }
+    if (k->running->finishing)
         return false;
     cell_stop(k->running, STOP_CLIENT);
     return true;

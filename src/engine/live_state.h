@@ -65,6 +65,9 @@ void process_start(struct process *p, struct live *l);
 /* The one that came with the sandbox, and is ready. */
 void process_take_first(struct process *p, struct live *l);
 void process_signal(struct process *p, int sig, enum signal_scope scope);
+/* The request for it, for whoever wants to hear that it has arrived. */
+void process_signal_message(const struct process *p, int sig, enum signal_scope scope,
+                            struct wire_out *ret);
 /* One that an earlier server had; a negative number: none. on_resumed or on_end comes. */
 void process_expect(struct process *p, struct live *l, int64_t number);
 /* Ends it and all that comes from it; on_end comes. */
@@ -230,7 +233,9 @@ struct cell {
     const char *profile;
     enum cell_state state;
     enum cell_stop stop;
-    bool asked_twice; /* to stop */
+    bool asked_twice;     /* to stop */
+    bool was_interrupted; /* and went on */
+    uint64_t ends_ns;     /* when its time is up */
     enum cell_status status;
     struct cell_request req;
     size_t size; /* of that */

@@ -288,14 +288,19 @@ static void answered(void *arg, struct wire_in *in) {
     (void)arg, (void)in; /* a process that is gone already has no signals to take */
 }
 
+void process_signal_message(const struct process *p, int sig, enum signal_scope scope,
+                            struct wire_out *ret) {
+    wire_begin(ret, WIRE_I_SIGNAL);
+    wire_put_u32(ret, p->number);
+    wire_put_u32(ret, (uint32_t)sig);
+    wire_put_u32(ret, scope);
+}
+
 void process_signal(struct process *p, int sig, enum signal_scope scope) {
     struct wire_out o;
     if (p->state != PROCESS_READY && p->state != PROCESS_STARTING)
         return;
-    wire_begin(&o, WIRE_I_SIGNAL);
-    wire_put_u32(&o, p->number);
-    wire_put_u32(&o, (uint32_t)sig);
-    wire_put_u32(&o, scope);
+    process_signal_message(p, sig, scope, &o);
     sandbox_ask_for(p->live->sandbox, &o, answered, p->live);
 }
 

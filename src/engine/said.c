@@ -122,8 +122,8 @@ static void cut_prompt(json_t *rest, const json_t *prompt) {
 /* What is short, of the members that are known. */
 static json_t *rest_of(const json_t *message) {
     static const char *const names[] = {
-        "ev",  "id",   "go",   "ok",       "error",  "display_id",      "update",
-        "cut", "wait", "rest", "password", "status", "execution_count", "exit_code",
+        "ev",   "id",   "go",       "ok",     "error",           "display_id", "update", "cut",
+        "wait", "rest", "password", "status", "execution_count", "exit_code",  "leaves",
     };
     json_t *rest = json_object();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

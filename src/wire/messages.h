@@ -104,7 +104,8 @@
     X(K_PTY)    /* fd: the terminal that the command to come sits at */                             \
     /* S→K */                                                                                     \
     X(K_RUN)  /* see wire/run.h; fd: the code when it is not inline */                              \
-    X(K_LIVE) /* u32 open_files, u32 pids (0: not by rlimit)   be a live kernel */                  \
+    X(K_LIVE) /* u32 open_files, u32 pids (0: not by rlimit), u32 cpus_percent                      \
+               * be a live kernel */                                                                \
     X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
     X(K_EXEC) /* u32 open_files, u32 pids, u32 rows, u32 columns (0: no terminal), str directory,   \
                  u32 nargs, str…, u32 nenv, str "K=V"…      be a command instead */             \

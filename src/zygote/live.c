@@ -2,14 +2,15 @@
  * the next K_DO, send() makes a K_SAY of bytes. They are C so that user code, which shares the
  * interpreter with live.py, finds no Python of them to change.
  *
- * Both wait without the GIL: threads of a cell go on between cells. A SIGINT ends a wait as it ends
- * any of Python's own: its handler runs, and what that raises comes out of the call, of which
- * nothing was done then. */
+ * The event loop (py/cell/tasks.py) waits for requests; here is waited for what a cell needs now,
+ * and without the GIL: its threads go on. A SIGINT ends a wait as it ends any of Python's own: its
+ * handler runs, and what that raises comes out of the call, of which nothing was done then. */
 
 #include "zygote/live.h"
 
 #include "base/fd.h"
 #include "zygote/kernel.h"
+#include "zygote/program.h"
 #include "zygote/stdout.h"
 
 #include <errno.h>
@@ -19,18 +20,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOOP_FD    1003                          /* WAITER_FD of py/cell/tasks.py */
 #define INLINE_MAX (WIRE_MAX - sizeof(uint32_t)) /* bytes that fit into one packet */
 
 /* Owned: for ever. */
-static PyObject *main_function, *rehearse_function;
+static PyObject *main_function, *rehearse_function, *open_function;
 
 int live_prepare(PyObject *from) {
     if (from == Py_None)
         return 0;
-    if (!PyArg_ParseTuple(from, "OO", &main_function, &rehearse_function))
+    if (!PyArg_ParseTuple(from, "OOO", &main_function, &rehearse_function, &open_function))
         return -1;
     Py_INCREF(main_function);
     Py_INCREF(rehearse_function);
+    Py_INCREF(open_function);
     return 0;
 }
 
@@ -38,16 +41,23 @@ bool live_is_prepared(void) {
     return main_function != NULL;
 }
 
-void live_rehearse(void) {
-    PyObject *r = PyObject_CallObject(rehearse_function, NULL);
+static bool call(PyObject *function) {
+    PyObject *r = PyObject_CallObject(function, NULL);
     PyErr_Clear();
     Py_XDECREF(r);
+    return r != NULL;
 }
 
-/* Until the socket can be used; -1 with an exception of a signal handler. SIGINT is let in while we
- * sleep only: one that comes between the look for signals and the sleep would not end it. */
-static int wait_for(short events) {
-    struct pollfd p = {.fd = KERNEL_CTL_FD, .events = events};
+void live_rehearse(void) {
+    call(rehearse_function);
+}
+
+/* Until the socket can be used, or the event loop has something to do where that is waited for,
+ * too; -1 with an exception of a signal handler. SIGINT is let in while we sleep only: one that
+ * comes between the look for signals and the sleep would not end it. */
+static int wait_for(short events, bool or_loop) {
+    struct pollfd p[] = {{.fd = KERNEL_CTL_FD, .events = events},
+                         {.fd = LOOP_FD, .events = POLLIN}};
     sigset_t interrupt, before;
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
@@ -56,7 +66,7 @@ static int wait_for(short events) {
         int n = PyErr_CheckSignals();
         if (n == 0) {
             Py_BEGIN_ALLOW_THREADS;
-            n = ppoll(&p, 1, NULL, &before);
+            n = ppoll(p, or_loop ? 2 : 1, NULL, &before);
             Py_END_ALLOW_THREADS;
         } else {
             n = -2;
@@ -103,18 +113,23 @@ static PyObject *read_message(struct wire_in *in) {
     return read_file(fd);
 }
 
-static PyObject *receive(PyObject *self, PyObject *none) {
-    (void)self, (void)none;
+/* receive(wait): None at the end. No bytes where nothing is there and `wait` is False, or None and
+ * the event loop has something to do. */
+static PyObject *receive(PyObject *self, PyObject *wait) {
+    (void)self;
     struct err e;
+    bool or_loop = wait == Py_None;
     AUTO_FREE struct wire_in *in = calloc(1, sizeof *in);
     if (!in)
         return PyErr_NoMemory();
     enum wire_got got;
     do {
-        if (wait_for(POLLIN) < 0)
+        if (wait != Py_False && wait_for(POLLIN, or_loop) < 0)
             return NULL;
         got = wire_recv(KERNEL_CTL_FD, in, &e);
-    } while (got == WIRE_NONE);
+    } while (got == WIRE_NONE && wait == Py_True);
+    if (got == WIRE_NONE)
+        return PyBytes_FromStringAndSize(NULL, 0);
     if (got != WIRE_GOT)
         Py_RETURN_NONE;
     PyObject *r = read_message(in);
@@ -127,7 +142,7 @@ static PyObject *deliver(const struct wire_out *o) {
     struct err e;
     enum wire_sent sent;
     do {
-        if (wait_for(POLLOUT) < 0)
+        if (wait_for(POLLOUT, false) < 0)
             return NULL;
         Py_BEGIN_ALLOW_THREADS;
         sent = wire_send(KERNEL_CTL_FD, o, &e);
@@ -165,7 +180,7 @@ static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
 }
 
 static PyMethodDef ends[] = {
-    {"receive", receive, METH_NOARGS, "The next request; None when there are no more."},
+    {"receive", receive, METH_O, "The next request; None when there are no more."},
     {"send", send_bytes, METH_O, "Tells the server."},
 };
 
@@ -180,11 +195,15 @@ static _Noreturn void refuse(const char *why) {
 
 _Noreturn void live_main(struct wire_in *in) {
     struct err e;
-    uint32_t open_files = wire_get_u32(in), pids = wire_get_u32(in);
-    if (wire_end(in, &e) < 0 || kernel_limit(open_files, 0, pids, &e) < 0)
-        refuse(e.text);
+    uint32_t open_files = wire_get_u32(in), pids = wire_get_u32(in), cpus = wire_get_u32(in);
     if (!main_function)
         refuse("this profile has no live kernels");
+    /* Before the limits: its descriptors have high numbers. */
+    if (!call(open_function))
+        refuse("the event loop cannot be opened");
+    if (wire_end(in, &e) < 0 || kernel_limit(open_files, 0, pids, &e) < 0)
+        refuse(e.text);
+    program_use_cpus(cpus);
     PyObject *get = PyCFunction_New(&ends[0], NULL), *put = PyCFunction_New(&ends[1], NULL);
     PyObject *streams = stdout_begin();
     if (!get || !put || !streams)

@@ -266,6 +266,9 @@ def test_questions(kernel: Channels) -> None:
     assert about["protocol_version"] == "5.3" and about["language_info"]["name"] == "python"
     assert re.fullmatch(r"3\.\d+\.\d+", about["language_info"]["version"])
     assert kernel.ask("kernel_info_request", "control").reply["status"] == "ok"
+    ports = {f"{name}_port": 0 for name in ("shell", "iopub", "stdin", "control", "hb")}
+    reply = kernel.ask("connect_request").reply
+    assert reply.pop("status") == "ok" and reply == ports
     debug = kernel.ask("debug_request", "control", seq=7, command="initialize").reply
     assert debug["success"] is False and debug["request_seq"] == 7
 

@@ -21,7 +21,7 @@ class Paying(LiveService):
         directory.chmod(0o711)
         file = directory / "keys.json"
         words = ("--keys", file, "--cpu-seconds-per-minute", "1")
-        names = ("commands", "other", "behind", "ended", "once")
+        names = ("commands", "other", "behind", "ended", "once", "tasks")
         self.keys = {n: run_cli("key", "add", n, *words).stdout.decode().strip() for n in names}
         super().__init__(directory, "--profiles", "base", "--keys", str(file))
 
@@ -87,3 +87,12 @@ def test_an_execution_counts_once(paying: Paying) -> None:
         assert box.run("import time\nt = time.process_time()")["status"] == "ok"
         assert box.run("while time.process_time() < t + 0.6: pass")["status"] == "ok"
     assert hello(client).status == 200
+
+
+def test_tasks_between_cells_count(paying: Paying) -> None:
+    client = paying.client("tasks")
+    burn = BURN.replace("\n", "\n    ").format(2.5)
+    with client.box() as box:
+        code = f"import asyncio\nasync def burn():\n    {burn}\ntask = asyncio.create_task(burn())"
+        assert box.run(code)["status"] == "ok"
+        assert eventually(lambda: refused(client))

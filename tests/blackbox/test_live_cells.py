@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -424,3 +425,27 @@ def test_large_code_and_large_results(box: Box) -> None:
     result = box.run("class H:\n    def _repr_html_(self): return 'x' * (20 << 20)\nH()")
     assert result["status"] == "ok" and "can be shown" in result["text"]
     assert result["results_truncated"] is True and result["limit_hit"] == "output"
+
+
+# ---- linear algebra ----
+
+PRODUCT = """
+import numpy, os
+a = numpy.ones((300, 300))
+threads = lambda: len(os.listdir('/proc/self/task'))
+before, right = threads(), bool((a @ a == 300).all())
+print(before, right, os.environ['OPENBLAS_NUM_THREADS'])
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
+def test_libraries_use_as_many_threads_as_there_are_processors(client: Client) -> None:
+    """In a kernel that forks they are gone and come back."""
+    fork = "pid = os.fork()\nif not pid: os._exit(int(not (a @ a == 300).all()))\n"
+    for cpus in (1, 2):
+        with client.box(profile="data", limits={"cpus": cpus}) as box:
+            assert box.run(PRODUCT)["stdout"] == f"{cpus} True {cpus}\n"
+            assert box.text(fork + "os.waitpid(pid, 0)[1]") == "0"
+        body = {"code": PRODUCT, "profile": "data", "limits": {"cpus": cpus}}
+        reply = client.ask("POST", "/v1/execute", body)
+        assert reply.json["stdout"] == f"{cpus} True {cpus}\n", reply

@@ -629,3 +629,96 @@ def test_the_same_execute_twice_runs_once(box: Box) -> None:
     first, second = (box.ask("POST", "/execute", {"code": "n += 1\nn"}, **key) for _ in range(2))
     assert first.json == second.json and first.json["text"] == "1"
     assert box.text("n") == "1"
+
+
+# ---- the event loop: see tests/unit/py/test_cell_live.py ----
+
+
+HOG = """
+import asyncio
+async def hog():
+    open('hogs', 'w').close()
+    while True: pass
+task = asyncio.create_task(hog())
+"""
+
+
+def test_an_interrupt_between_cells_is_for_the_task_at_hand(box: Box) -> None:
+    box.run(HOG)
+    assert eventually(lambda: box.ask("GET", "/files/hogs").status == 200)
+    assert box.do("/interrupt") == {"interrupted": False}  # no execution was
+    result = box.run("task.done()")
+    assert (result["text"], result["status"]) == ("True", "ok"), result
+    assert "KeyboardInterrupt" in result["stderr"]
+    assert box.do("/interrupt") == {"interrupted": False}
+    assert box.text("1") == "1"
+
+
+def test_a_task_that_hogs_takes_the_next_cell_with_it_and_not_the_kernel(box: Box) -> None:
+    keep(box)
+    box.run(HOG)
+    assert eventually(lambda: box.ask("GET", "/files/hogs").status == 200)
+    assert box.run("2", timeout_ms=500)["status"] == "timeout"
+    assert box.text("x, task.done()") == "(1, True)"
+
+
+def test_what_is_printed_between_cells_is_cut_and_says_so(box: Box) -> None:
+    box.run(
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    print('a' * 100_000)\n"
+        "    open('over', 'w').close()\ntask = asyncio.create_task(f())"
+    )
+    assert eventually(lambda: box.ask("GET", "/files/over").status == 200)
+    printed = box.run("task.done()")["stdout"]
+    assert printed.startswith("a" * 65536) and "bytes more were printed between" in printed
+
+
+ASKS = """
+while True:
+    try:
+        y = input()
+        break
+    except KeyboardInterrupt:
+        print('again')
+"""
+
+
+def test_an_interrupt_at_the_prompt_of_a_debugger_ends_the_debugger(box: Box) -> None:
+    """The rest of the cell runs, as in ipykernel."""
+    keep(box)
+    box.run("1 / 0")
+    for code in ("import pdb\npdb.set_trace()\ny = 2", "breakpoint()\ny += 1", "%debug\ny += 1"):
+        with box.stream(code, allow_stdin=True) as events:
+            events.until("input")
+            assert box.do("/interrupt") == {"interrupted": True}
+            assert events.until("end").data["status"] == "ok"
+    assert box.text("x, y") == "(1, 4)"
+
+
+def test_who_asks_again_after_an_interrupt_goes_on(box: Box) -> None:
+    with box.stream(ASKS, allow_stdin=True) as events:
+        events.until("input")
+        for _ in range(2):
+            assert box.do("/interrupt") == {"interrupted": True}
+            events.printed("again")
+            events.until("input")
+        box.do("/stdin", value="c")
+        assert events.until("end").data["status"] == "ok"
+    assert box.text("y") == "'c'"
+    with box.stream(ASKS, allow_stdin=True, timeout_ms=500) as events:
+        end = events.until("end").data
+    assert (end["status"], end["error"]["name"]) == ("timeout", "EOFError")
+    assert box.text("y") == "'c'"
+
+
+def test_a_debugger_whose_time_is_up_ends_and_the_kernel_stays(box: Box) -> None:
+    keep(box)
+    result = box.run("import pdb\npdb.set_trace()\ny = 2", allow_stdin=True, timeout_ms=500)
+    assert (result["status"], result["limit_hit"]) == ("timeout", "time"), result
+    assert box.text("x") == "1"
+
+
+def test_exit_gives_the_next_cell_a_new_kernel(box: Box) -> None:
+    keep(box)
+    result = box.run("exit()\nprint('after')")
+    assert (result["status"], result["stdout"]) == ("ok", "after\n")
+    fresh(box)

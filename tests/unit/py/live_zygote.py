@@ -24,6 +24,7 @@ for name in sys.argv[2:]:
     importlib.import_module(name)
 
 from cell import live  # noqa: E402
+from cell.tasks import CHANNEL_FD, WAITER_FD, tasks  # noqa: E402
 
 
 class Control:
@@ -41,8 +42,11 @@ class Control:
             text += part
         return text
 
-    def receive(self) -> Optional[bytes]:
-        select.select([self._socket], [], [])  # an interrupt may end the wait
+    def receive(self, wait: Optional[bool]) -> Optional[bytes]:
+        """An interrupt may end the wait."""
+        both = [self._socket, WAITER_FD] if wait is None else [self._socket]
+        if self._socket not in select.select(both, [], [], 0 if wait is False else None)[0]:
+            return b""
         try:
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # all of it or nothing
             head = self._exactly(4)
@@ -62,7 +66,10 @@ def kernel(fds: list[int]) -> None:
     for to, fd in enumerate(fds[1:]):
         os.dup2(fd, to)
         os.close(fd)
-    control = Control(fds[0])
+    os.dup2(fds[0], CHANNEL_FD)
+    os.close(fds[0])
+    control = Control(CHANNEL_FD)
+    tasks.open()
     live.main(control.receive, control.send)
     _exit(0)
 

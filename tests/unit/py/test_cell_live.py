@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,8 +101,141 @@ def test_classes_of_a_cell_can_be_pickled(kernel: Kernel) -> None:
 def test_await_at_top_level(kernel: Kernel) -> None:
     kernel.run("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 5")
     assert kernel.run("await f()").text == "5"
-    assert kernel.run("asyncio.run(f())").text == "5"
+    assert "running event loop" in kernel.run("asyncio.run(f())").error["value"]
     assert kernel.run("await asyncio.gather(f(), f())").text == "[5, 5]"
+
+
+# ---- the event loop ----
+
+
+def test_tasks_go_on_between_cells_and_are_awaited_in_later_ones(kernel: Kernel) -> None:
+    outcome = kernel.run(
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n"
+        "    print('ran', flush=True)\n    return 7\n"
+        "task, future = asyncio.create_task(f()), asyncio.Future()"
+    )
+    assert (outcome.stdout or read_line(kernel.stdout)) == "ran\n"  # and no cell runs
+    assert kernel.run("task.result()").text == "7"
+    kernel.run("asyncio.get_running_loop().call_later(0.01, future.set_result, 8);")
+    assert kernel.run("await future").text == "8"
+    assert kernel.run("asyncio.get_event_loop() is asyncio.get_running_loop()").text == "True"
+
+
+@pytest.mark.parametrize("before", ["1", "import asyncio\nawait asyncio.sleep(0)"])
+def test_a_thread_wakes_the_loop_between_cells(kernel: Kernel, before: str) -> None:
+    """Also one that no cell has used yet."""
+    kernel.run(before)
+    outcome = kernel.run(
+        "import asyncio, threading, time\nloop = asyncio.get_running_loop()\n"
+        "async def f(): print('ran', flush=True)\n"
+        "def run():\n    time.sleep(0.05)\n    asyncio.run_coroutine_threadsafe(f(), loop)\n"
+        "threading.Thread(target=run).start()"
+    )
+    assert (outcome.stdout or read_line(kernel.stdout)) == "ran\n"
+
+
+def test_a_descriptor_wakes_the_loop_between_cells(kernel: Kernel) -> None:
+    kernel.run(
+        "import asyncio, os, threading\nr, w = os.pipe()\nloop = asyncio.get_running_loop()\n"
+        "def heard():\n    os.read(r, 1)\n    print('heard', flush=True)\n"
+        "loop.add_reader(r, heard)\nloop.is_running()"
+    )
+    outcome = kernel.run("threading.Timer(0.05, os.write, (w, b'x')).start()")
+    assert (outcome.stdout or read_line(kernel.stdout)) == "heard\n"
+
+
+def test_a_cell_that_awaits_lets_other_tasks_run_and_is_alone_with_requests(kernel: Kernel) -> None:
+    kernel.run(
+        "import asyncio\nn = 0\nasync def count():\n    global n\n"
+        "    while True:\n        n += 1\n        await asyncio.sleep(0)\n"
+        "task = asyncio.create_task(count())"
+    )
+    kernel.start("m = n\nwhile n < m + 5: await asyncio.sleep(0)\ndisplay('a')\nn > m")
+    kernel.send(op="variables", id="v", most=1)
+    outcome = kernel.collect()
+    assert outcome.text == "True" and len(outcome.of("display")) == 1
+    assert kernel.receive()["id"] == "v"
+    assert kernel.run("task.cancel()").text == "True"
+
+
+def test_what_is_shown_between_cells_comes_with_the_next(kernel: Kernel) -> None:
+    outcome = kernel.run(
+        "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n"
+        "    for i in range(n): display(i)\n    print('shown', flush=True)\n"
+        "task = asyncio.create_task(f(2))"
+    )
+    assert (outcome.stdout or read_line(kernel.stdout)) == "shown\n"
+    outcome = kernel.run("5")
+    assert [event["data"]["text/plain"] for event in outcome.of("display")] == ["0", "1"]
+    assert outcome.events[-2]["data"] == {"text/plain": "5"} and outcome.stderr == ""
+    outcome = kernel.run("task = asyncio.create_task(f(1000))")
+    assert (outcome.stdout or read_line(kernel.stdout)) == "shown\n"
+    outcome = kernel.run("6")
+    assert len(outcome.of("display")) == 200
+    assert "800 of the outputs between two cells" in outcome.stderr
+
+
+def test_figures_of_a_cell_that_awaits(data_kernel: Kernel) -> None:
+    outcome = data_kernel.run(
+        "import asyncio, matplotlib.pyplot as plt\nplt.plot([1, 2])\nawait asyncio.sleep(0)\n"
+        "plt.title('a');"
+    )
+    assert outcome.status == "ok" and len(outcome.of("display")) == 1
+
+
+def test_context_variables_stay(kernel: Kernel) -> None:
+    kernel.run("import asyncio, contextvars\nv = contextvars.ContextVar('v')\nv.set(1);")
+    assert kernel.run("v.get()").text == "1"
+    kernel.run("await asyncio.sleep(0)\nv.set(2);")
+    assert kernel.run("v.get()").text == ("2" if sys.version_info >= (3, 11) else "1")
+    assert kernel.run("await asyncio.create_task(asyncio.sleep(0, v.get()))").text in "12"
+
+
+def test_a_task_that_fails_or_leaves_is_told_and_ends_nothing(kernel: Kernel) -> None:
+    for how in ("1 / 0", "raise KeyboardInterrupt", "raise SystemExit(3)"):
+        kernel.run(
+            f"import asyncio, gc\nasync def f():\n    {how}\ntask = asyncio.create_task(f())"
+        )
+        kernel.run("await asyncio.sleep(0)\ndel task\ngc.collect();")
+        outcome = kernel.run("asyncio.get_running_loop().is_running()")
+        assert outcome.text == "True"
+
+
+def test_a_loop_inside_the_loop(kernel: Kernel) -> None:
+    """As nest_asyncio does it: requests that come meanwhile wait for the cell."""
+    kernel.start(
+        "import asyncio\nloop = asyncio.get_running_loop()\ndisplay('go')\n"
+        "asyncio._set_running_loop(None)\nouter, loop._thread_id = loop._thread_id, None\n"
+        "loop.run_until_complete(asyncio.sleep(0.05))\n"
+        "loop._thread_id = outer\nasyncio._set_running_loop(loop)\n'in'"
+    )
+    started = kernel.receive()
+    kernel.send(op="variables", id="v", most=1)
+    assert kernel.collect(started).text == "'in'"
+    assert kernel.receive()["id"] == "v"
+    assert kernel.run("await asyncio.sleep(0)\n1").text == "1"
+
+
+def test_a_cell_that_closes_all_descriptors_keeps_its_loop(kernel: Kernel) -> None:
+    kernel.run("import os, asyncio\nos.closerange(3, 1000)")
+    assert kernel.run("await asyncio.sleep(0)\n5").text == "5"
+
+
+def test_an_idle_kernel_sleeps(kernel: Kernel) -> None:
+    kernel.run("import asyncio\nawait asyncio.sleep(0)")
+    wait = "/proc/{}/{}".format
+
+    def switches() -> str:
+        with open(wait(kernel.pid, "status")) as status:
+            return "".join(line for line in status if "ctxt_switches" in line)
+
+    deadline = time.monotonic() + 60
+    while True:  # it falls asleep and stays so
+        before = switches()
+        time.sleep(0.2)
+        if switches() == before:
+            break
+        assert time.monotonic() < deadline
 
 
 # ---- output ----
@@ -162,6 +297,21 @@ def test_display_update_and_clear(kernel: Kernel) -> None:
     assert clear == {"ev": "clear", "id": "exe_1", "wait": True}
     assert raw["data"] == {"a/b": 1, "text/plain": "t"}
     assert (raw["metadata"], raw["display_id"]) == ({"a/b": {"w": 1}}, None)
+
+
+def test_what_ipykernels_session_sends(kernel: Kernel) -> None:
+    kernel.run("kernel = get_ipython().kernel\nsend, io = kernel.session.send, kernel.iopub_socket")
+    outcome = kernel.run(
+        "about = {'data': {'text/plain': 'a'}, 'metadata': {}, 'transient': {'display_id': 'd'}}\n"
+        "for kind in ('display_data', 'update_display_data'):\n"
+        "    send(io, kind, about, parent=get_ipython().parent_header)\n"
+        "send(io, 'execute_result', {**about, 'execution_count': 2});\n"
+        "send(io, 'stream', {'name': 'stdout', 'text': 'printed'});"
+    )
+    kinds = [(e["ev"], e.get("display_id"), e.get("update")) for e in outcome.events[:-1]]
+    assert kinds == [("display", "d", False), ("display", "d", True), ("result", "d", None)]
+    assert outcome.stdout == "printed"
+    assert "sends no nonsense" in kernel.run("send(io, 'nonsense', {})").error["value"]
 
 
 def test_a_class_chooses_its_own_looks(kernel: Kernel) -> None:
@@ -351,13 +501,27 @@ def test_a_nested_error_is_text(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize(
     "code, value",
-    [("exit", ""), ("quit()", ""), ("exit(3)", "3"), ("import sys\nsys.exit('why')", "why")],
+    [("exit(3)", "3"), ("import sys\nsys.exit()", ""), ("import sys\nsys.exit('why')", "why")],
 )
-def test_exit_ends_the_cell_only(kernel: Kernel, code: str, value: str) -> None:
+def test_a_status_ends_the_cell_only(kernel: Kernel, code: str, value: str) -> None:
     kernel.run("x = 1")
     outcome = kernel.run(code)
     assert (outcome.status, outcome.error["name"]) == ("error", "SystemExit")
     assert (outcome.error["value"], outcome.stderr) == (value, "")
+    assert kernel.run("x").text == "1"
+
+
+@pytest.mark.parametrize("code", ["exit", "quit()", "exit()", "get_ipython().ask_exit()"])
+def test_exit_ends_the_kernel_after_the_cell(kernel: Kernel, code: str) -> None:
+    outcome = kernel.run(f"{code}\nprint('after')" if "(" in code else code, notebook=True)
+    assert outcome.status == "ok"
+    assert [event["value"]["source"] for event in outcome.of("payload")] == ["ask_exit"]
+    assert kernel.left() == 0
+    assert outcome.stdout == ("after\n" if "(" in code else "")
+
+
+def test_exit_may_keep_the_kernel(kernel: Kernel) -> None:
+    assert kernel.run("x = 1\nexit(keep_kernel=True)").status == "ok"
     assert kernel.run("x").text == "1"
 
 
@@ -463,6 +627,50 @@ def test_an_interrupted_await_does_not_go_on_later(kernel: Kernel) -> None:
     assert kernel.run("event.set()\nfor _ in range(9): await asyncio.sleep(0)\nx").text == "5"
 
 
+def test_an_interrupt_between_cells_ends_the_task_at_hand(kernel: Kernel) -> None:
+    outcome = kernel.run(
+        "import asyncio\nasync def hog():\n    print('hogs', flush=True)\n    while True: pass\n"
+        "async def nap():\n    await asyncio.sleep(1000)\n"
+        "other, task = [asyncio.create_task(f()) for f in (nap, hog)]"
+    )
+    assert (outcome.stdout or read_line(kernel.stdout)) == "hogs\n"
+    kernel.interrupt()
+    assert kernel.ask("sync")["ok"]
+    outcome = kernel.run("task.done(), other.done()")
+    assert outcome.text == "(True, False)" and "KeyboardInterrupt" in outcome.stderr
+
+
+def test_a_cell_behind_a_task_that_hogs_is_interrupted_with_it(kernel: Kernel) -> None:
+    outcome = kernel.run(
+        "import asyncio\nasync def hog():\n    print('hogs', flush=True)\n    while True: pass\n"
+        "task = asyncio.create_task(hog())"
+    )
+    assert (outcome.stdout or read_line(kernel.stdout)) == "hogs\n"
+    kernel.start("1")
+    kernel.interrupt()
+    assert kernel.collect().status == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "await asyncio.gather(hog(), asyncio.sleep(1000))",
+        "task = asyncio.create_task(hog())\nawait asyncio.sleep(1000)",
+        "asyncio.get_running_loop().call_soon(block)\nawait asyncio.sleep(1000)",
+    ],
+)
+def test_what_keeps_the_loop_from_a_cell_is_interrupted_too(kernel: Kernel, code: str) -> None:
+    kernel.run(
+        "import asyncio\ndef block():\n    print('hogs', flush=True)\n    while True: pass\n"
+        "async def hog(): block()"
+    )
+    kernel.start(code)
+    assert read_line(kernel.stdout) == "hogs\n"
+    kernel.interrupt()
+    assert kernel.collect().status == "interrupted"
+    assert kernel.run("await asyncio.sleep(0)\n5").text == "5"
+
+
 def is_gone(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -504,13 +712,10 @@ def test_a_cells_own_handler_ends_with_it(kernel: Kernel) -> None:
     assert kernel.collect(started).status == "interrupted"
 
 
-def test_a_stop_that_an_earlier_cell_left_ends_no_later_one(kernel: Kernel) -> None:
-    """As an interrupt leaves it that comes between the end of an await and that of its loop."""
-    kernel.run(
-        "from IPython.core.async_helpers import get_asyncio_loop\n"
-        "loop = get_asyncio_loop()\n_ = loop.call_soon(loop.stop)"
-    )
-    assert kernel.run("import asyncio\nawait asyncio.sleep(0.01)\n5").text == "5"
+def test_a_cell_that_stops_the_loop_does_no_harm(kernel: Kernel) -> None:
+    kernel.run("import asyncio\nloop = asyncio.get_running_loop()\n_ = loop.call_soon(loop.stop)")
+    assert kernel.run("await asyncio.sleep(0.01)\n5").text == "5"
+    assert kernel.run("loop.stop()\nawait asyncio.sleep(0.01)\n6").text == "6"
     mine = kernel.run("await asyncio.sleep(0)\nraise RuntimeError('mine')")
     assert mine.error["value"] == "mine"
 
@@ -658,7 +863,7 @@ def test_threads_speak_for_the_cell_that_runs_and_never_after_the_end(kernel: Ke
 
 
 def test_a_kernel_without_its_socket_ends(kernel: Kernel) -> None:
-    kernel.start("import os\nos.closerange(3, 100)")
+    kernel.start("import os\nos.closerange(3, 2000)")
     with pytest.raises((EOFError, ConnectionError)):
         kernel.collect()
     assert kernel.left() == 1
@@ -689,6 +894,11 @@ def test_setup_is_for_the_life_of_the_kernel(kernel: Kernel) -> None:
     ).text == ("('1', 'proj', 4)")
     assert kernel.run("!echo $A").stdout == "1\n"
     kernel.run("os.remove('my_mod.py')\nimport shutil; shutil.rmtree('../proj')")
+
+
+def test_modules_are_found_in_the_current_directory(kernel: Kernel) -> None:
+    code = "import os, tempfile\nos.chdir(tempfile.mkdtemp())\nopen('here_only.py', 'w').close()\n"
+    assert kernel.run(code + "import here_only, sys\nsys.path.count('')").text == "1"
 
 
 def test_setup_that_fails_says_so(kernel: Kernel) -> None:
@@ -919,6 +1129,18 @@ def test_frames_images_and_formulas(data_kernel: Kernel) -> None:
     assert png(picture.of("result")[0]).startswith(b"\x89PNG")
     formula = data_kernel.run("import sympy\nsympy.sqrt(sympy.Symbol('x')) / 2").result
     assert "\\frac{\\sqrt{x}}{2}" in formula["text/latex"] and formula["text/plain"] == "sqrt(x)/2"
+
+
+def test_pil_shows_pictures_in_the_cell(data_kernel: Kernel) -> None:
+    """Also where programs could do so: PIL asks those first."""
+    outcome = data_kernel.run(
+        "import os, sys, tempfile\nplace = tempfile.mkdtemp()\nname = f'{place}/xdg-open'\n"
+        "open(name, 'w').write('#!/bin/sh\\necho opened\\n')\nos.chmod(name, 0o755)\n"
+        "os.environ['PATH'] = f\"{place}:{os.environ['PATH']}\"\n"
+        "from PIL import Image\nImage.new('RGB', (2, 2)).show()"
+    )
+    (shown,) = outcome.of("display")
+    assert png(shown).startswith(b"\x89PNG") and outcome.stdout == ""
 
 
 def test_variables_of_libraries(data_kernel: Kernel) -> None:
