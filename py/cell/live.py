@@ -13,7 +13,6 @@ from __future__ import annotations
 import builtins
 import functools
 import getpass
-import inspect
 import io
 import keyword
 import linecache
@@ -23,6 +22,7 @@ from os import _exit
 from signal import SIGINT
 from signal import signal as set_handler
 from sys import getrecursionlimit, setrecursionlimit
+from types import CoroutineType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from IPython.core.completer import provisionalcompleter, rectify_completions
@@ -116,8 +116,9 @@ def _forget() -> None:
             delattr(sys, name)
 
 
-def prepare() -> None:
-    """After the profile's preloads and before the first fork. Raises where there is no IPython."""
+def prepare(open_loop: Callable[[], Any]) -> None:
+    """After the profile's preloads and before the first fork. Raises where there is no IPython.
+    `open_loop` makes the descriptors of cell/tasks.py."""
     global _shell, _run_cell
     _shell = shells.make()
     _run_cell = _shell.run_cell
@@ -129,7 +130,7 @@ def prepare() -> None:
     setattr(builtins, "input", _rename(_input, "input", "builtins"))
     setattr(getpass, "getpass", _rename(_getpass, "getpass", "getpass"))
     setattr(os, "system", _rename(shells.system, "system", "posix"))
-    tasks.prepare()
+    tasks.prepare(open_loop)
     _rehearse()
     _forget()
     setrecursionlimit(DEPTH)  # one of IPython's libraries raises it
@@ -140,7 +141,6 @@ def prepare() -> None:
 
 def rehearse() -> None:
     """In a kernel that nobody waits for yet, before main(): see cell/rehearsal.py."""
-    tasks.open()
     _run_cell("1 + 1", store_history=False)
     _forget()
 
@@ -272,7 +272,7 @@ def _execute(message: Message) -> None:
 
     channel.begin(message.get("id"))
     result, exc = channel.guarded(run)
-    if not inspect.iscoroutine(result):
+    if type(result) is not CoroutineType:
         end(result, exc)
     elif exc is None:
         tasks.start(result, functools.partial(end, awaited=True))

@@ -25,7 +25,7 @@ from cell.policy import Policy  # noqa: E402
 CHAN, FILTER, SETUP = 3, 4, 5
 
 
-Live = Optional[Tuple[Callable[..., None], Callable[[], None], Callable[[], None]]]
+Live = Optional[Tuple[Callable[..., None], Callable[[], None]]]
 
 
 def read_setup() -> dict[str, list[str]]:
@@ -68,10 +68,10 @@ def give_up(why: str) -> NoReturn:
 def prepare_live() -> Live:
     """What a kernel that stays runs."""
     try:
-        from cell import live, tasks
+        from cell import live
 
-        live.prepare()
-        return live.main, live.rehearse, tasks.tasks.open
+        live.prepare(cloche_zygote.open_loop)
+        return live.main, live.rehearse
     except BaseException as exc:
         if isinstance(exc, ModuleNotFoundError) and exc.name == "IPython":
             how = "install python3-ipython, or ipython with its pip, and send SIGHUP"

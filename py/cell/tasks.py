@@ -23,7 +23,6 @@ import signal
 import sys
 import traceback
 from _socket import socket as Socket  # Python's own class of that name touches a lot more
-from _socket import socketpair
 from _thread import get_ident, interrupt_main, start_new_thread
 from asyncio.events import Handle
 from os import _exit
@@ -34,7 +33,7 @@ from cell.channel import Message, channel
 
 # The loop's descriptors are beside the channel's, out of the way of user code.
 CHANNEL_FD = 1000  # KERNEL_CTL_FD in src/zygote/kernel.h
-PAIR_FDS, WAITER_FD = (1001, 1002), 1003
+PAIR_FDS, WAITER_FD = (1001, 1002), 1003  # LOOP_PAIR and LOOP_FD in src/zygote/live.c
 REHEARSALS = 20
 AGAIN_S = 0.2  # after which a cell that was to be cancelled should have noticed
 
@@ -44,39 +43,24 @@ RUN = Handle._run.__code__  # type: ignore[attr-defined]
 
 class Loop(asyncio.SelectorEventLoop):
     """asyncio's own, made in the zygote with all that it consists of, so that kernels share that.
-    Its descriptors have fixed numbers. They do not come along into a kernel, which opens others in
-    their places: see open()."""
+    Its descriptors have fixed numbers. They do not come along into a kernel, which has others in
+    their places before it runs any of this: src/zygote/live.c opens them."""
 
     def __init__(self) -> None:
         made: Any = selectors.EpollSelector()
         made._selector.close()
-        os.dup2(0, WAITER_FD)  # for a moment
         made._selector = self.waiter = select.epoll.fromfd(WAITER_FD)
         super().__init__(made)
-        self.open()
-        self.waiter.unregister(PAIR_FDS[0])
         self._ssock, self._csock = [Socket(fileno=fd) for fd in PAIR_FDS]
+        self.waiter.unregister(PAIR_FDS[0])
         self.add_reader(PAIR_FDS[0], self._read_from_self)  # type: ignore[attr-defined]
 
     def _make_self_pipe(self) -> None:
         pass
 
-    def open(self) -> None:
-        """In a kernel: what the objects of the zygote stand for."""
-        for fd, end in zip(PAIR_FDS, socketpair()):
-            os.set_blocking(end.fileno(), False)
-            _place(fd, end)
-        _place(WAITER_FD, select.epoll())
-        self.waiter.register(PAIR_FDS[0], select.EPOLLIN)
-
     def wake_by_signals(self) -> None:
         """Else one that comes just before the loop falls asleep would not wake it."""
         signal.set_wakeup_fd(PAIR_FDS[1], warn_on_full_buffer=False)
-
-
-def _place(fd: int, owner: Any) -> None:
-    os.dup2(owner.fileno(), fd, False)
-    owner.close()
 
 
 def _is_user_code(frame: Any) -> bool:
@@ -102,8 +86,9 @@ class Tasks:
         self._then: Any = None  # what is called at its end
         self._asked = False  # it was to be interrupted
 
-    def prepare(self) -> None:
+    def prepare(self, open_loop: Callable[[], Any]) -> None:
         """In the zygote. Whatever a loop makes at its first use is shared from then on."""
+        open_loop()
         self._loop = Loop()
         self._context = contextvars.copy_context()
         os.dup2(PAIR_FDS[0], CHANNEL_FD)
@@ -114,15 +99,10 @@ class Tasks:
         for fd in (CHANNEL_FD, *PAIR_FDS, WAITER_FD):
             os.close(fd)
 
-    def open(self) -> None:
-        """In a kernel, before its limits."""
-        if not self._is_open:
-            self._is_open = True
-            self._loop.open()
-
     def run(self, serve: Callable[[Message], None]) -> None:
         """Until the server is gone."""
         self._serve = serve
+        self._is_open = True
         self._serve_without()
         self._loop.wake_by_signals()
         self._loop.waiter.register(CHANNEL_FD, select.EPOLLIN)

@@ -14,26 +14,29 @@
 #include "zygote/stdout.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOP_FD    1003                          /* WAITER_FD of py/cell/tasks.py */
+#define LOOP_PAIR  1001                          /* PAIR_FDS of py/cell/tasks.py */
+#define LOOP_FD    1003                          /* WAITER_FD */
 #define INLINE_MAX (WIRE_MAX - sizeof(uint32_t)) /* bytes that fit into one packet */
 
 /* Owned: for ever. */
-static PyObject *main_function, *rehearse_function, *open_function;
+static PyObject *main_function, *rehearse_function;
 
 int live_prepare(PyObject *from) {
     if (from == Py_None)
         return 0;
-    if (!PyArg_ParseTuple(from, "OOO", &main_function, &rehearse_function, &open_function))
+    if (!PyArg_ParseTuple(from, "OO", &main_function, &rehearse_function))
         return -1;
     Py_INCREF(main_function);
     Py_INCREF(rehearse_function);
-    Py_INCREF(open_function);
     return 0;
 }
 
@@ -41,15 +44,37 @@ bool live_is_prepared(void) {
     return main_function != NULL;
 }
 
-static bool call(PyObject *function) {
-    PyObject *r = PyObject_CallObject(function, NULL);
+void live_rehearse(void) {
+    PyObject *r = PyObject_CallObject(rehearse_function, NULL);
     PyErr_Clear();
     Py_XDECREF(r);
-    return r != NULL;
 }
 
-void live_rehearse(void) {
-    call(rehearse_function);
+/* To where nobody else has one; consumes it. */
+static int place(int fd, int to) {
+    int r = fd < 0 ? -1 : dup3(fd, to, O_CLOEXEC);
+    int why = errno;
+    close(fd);
+    errno = why;
+    return r;
+}
+
+static int open_loop(void) {
+    int pair[2];
+    struct epoll_event in = {.events = EPOLLIN, .data.fd = LOOP_PAIR};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+        return -1;
+    int a = place(pair[0], LOOP_PAIR), b = place(pair[1], LOOP_PAIR + 1);
+    return a < 0 || b < 0 || place(epoll_create1(EPOLL_CLOEXEC), LOOP_FD) < 0
+               ? -1
+               : epoll_ctl(LOOP_FD, EPOLL_CTL_ADD, LOOP_PAIR, &in);
+}
+
+PyObject *live_open_loop(PyObject *self, PyObject *none) {
+    (void)self, (void)none;
+    if (open_loop() < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
 }
 
 /* Until the socket can be used, or the event loop has something to do where that is waited for,
@@ -199,8 +224,8 @@ _Noreturn void live_main(struct wire_in *in) {
     if (!main_function)
         refuse("this profile has no live kernels");
     /* Before the limits: its descriptors have high numbers. */
-    if (!call(open_function))
-        refuse("the event loop cannot be opened");
+    if (open_loop() < 0)
+        refuse("the event loop's descriptors cannot be opened");
     if (wire_end(in, &e) < 0 || kernel_limit(open_files, 0, pids, &e) < 0)
         refuse(e.text);
     program_use_cpus(cpus);

@@ -14,6 +14,10 @@
 int live_prepare(PyObject *from);
 bool live_is_prepared(void);
 
+/* open_loop(): the descriptors of the event loop in py/cell/tasks.py, for the zygote; live_main()
+ * opens those of a kernel. */
+PyObject *live_open_loop(PyObject *self, PyObject *none);
+
 /* In a kernel that has nothing to do yet. */
 void live_rehearse(void);
 

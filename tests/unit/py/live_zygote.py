@@ -17,14 +17,14 @@ import sys
 import time
 from os import _exit
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 sys.path[0] = str(Path(__file__).resolve().parents[3] / "py")
 for name in sys.argv[2:]:
     importlib.import_module(name)
 
 from cell import live  # noqa: E402
-from cell.tasks import CHANNEL_FD, WAITER_FD, tasks  # noqa: E402
+from cell.tasks import CHANNEL_FD, PAIR_FDS, WAITER_FD  # noqa: E402
 
 
 class Control:
@@ -62,6 +62,16 @@ class Control:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
+def open_loop() -> None:
+    """That of the zygote module."""
+    ends: list[Any] = [*socket.socketpair(), select.epoll()]
+    for fd, end in zip((*PAIR_FDS, WAITER_FD), ends):
+        os.set_blocking(end.fileno(), False)
+        os.dup2(end.fileno(), fd, False)
+        end.close()
+    select.epoll.fromfd(os.dup(WAITER_FD)).register(PAIR_FDS[0], select.EPOLLIN)
+
+
 def kernel(fds: list[int]) -> None:
     for to, fd in enumerate(fds[1:]):
         os.dup2(fd, to)
@@ -69,7 +79,7 @@ def kernel(fds: list[int]) -> None:
     os.dup2(fds[0], CHANNEL_FD)
     os.close(fds[0])
     control = Control(CHANNEL_FD)
-    tasks.open()
+    open_loop()
     live.main(control.receive, control.send)
     _exit(0)
 
@@ -88,7 +98,7 @@ def state() -> bytes:
 
 def main() -> None:
     os.chdir(os.environ["HOME"])
-    live.prepare()
+    live.prepare(open_loop)
     chan = socket.socket(fileno=int(sys.argv[1]))
     chan.send(state())
     while True:
