@@ -271,6 +271,14 @@ static bool method_is(const struct call *c, const struct route *r) {
            (strcmp(m, "HEAD") == 0 && strcmp(r->doc.method, "GET") == 0);
 }
 
+/* A dialect has its way to say so also of paths that nobody has. */
+static void find_shape(struct call *c) {
+    for (size_t i = 0; i < unknown_routes_n; i++) {
+        if (route_is_there(c->api, &unknown_routes[i]) && matches(c, unknown_routes[i].doc.path))
+            c->route = &unknown_routes[i];
+    }
+}
+
 static void no_route(struct call *c, const char *allow) {
     struct problem p = {.status = 404,
                         .code = "no_route",
@@ -285,6 +293,7 @@ static void no_route(struct call *c, const char *allow) {
                              .detail = "Method Not Allowed",
                              .remediation = "see the Allow header"};
     }
+    find_shape(c);
     call_problem(c, &p);
 }
 
@@ -363,7 +372,7 @@ static void add_body_error(const struct call *c, size_t len, struct buf *reply, 
 static void refuse_body(struct call *c, size_t len, int status, struct buf *reply) {
     add_body_error(c, len, reply, status);
     if (call_is_jupyter(c))
-        add_reason(reply, "the body is not what this endpoint takes", "bad_fields");
+        add_reason(reply, "the body is not what this endpoint takes", http_reason(status));
     call_json(c, status, reply);
 }
 

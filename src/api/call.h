@@ -56,6 +56,9 @@ struct route {
 };
 extern const struct route routes[];
 extern const size_t routes_n;
+/* How paths that are no route's are refused: only path, dialect and tell are used. */
+extern const struct route unknown_routes[];
+extern const size_t unknown_routes_n;
 
 /* routes.c. Whether a dialect is spoken; 1 for the first, which has shared paths, 2 for the next.
  */

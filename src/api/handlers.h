@@ -88,6 +88,7 @@ void do_ipybox_modules(struct call *c);
 /* Errors with a message and a reason, as Jupyter's clients read them. */
 int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to);
 void do_jupyter_version(struct call *c);
+void do_jupyter_openapi(struct call *c);
 void do_jupyter_status(struct call *c);
 void do_jupyter_specs(struct call *c);
 void do_jupyter_spec(struct call *c);

@@ -218,18 +218,31 @@ void do_metrics(struct call *c) {
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
 }
 
-void do_openapi(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
+/* Of the routes of a dialect, or of all. */
+static void write_openapi(const struct call *c, const char *dialect, struct buf *to) {
     AUTO_FREE struct api_doc *docs = xcalloc(routes_n, sizeof *docs);
     size_t n = 0;
     for (size_t i = 0; i < routes_n; i++) {
         if (!routes[i].doc.summary || !route_is_there(c->api, &routes[i]))
             continue;
+        if (dialect && (!routes[i].dialect || strcmp(routes[i].dialect, dialect) != 0))
+            continue;
         docs[n] = routes[i].doc;
         docs[n++].is_open = routes[i].is_open;
     }
-    openapi_write("cloche", CLOCHE_VERSION, docs, n, &json);
+    openapi_write("cloche", CLOCHE_VERSION, docs, n, to);
+}
+
+void do_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    write_openapi(c, NULL, &json);
     call_json(c, 200, &json);
+}
+
+void do_jupyter_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    write_openapi(c, c->route->dialect, &json);
+    http_reply(c->req, 200, c->route->doc.reply_type, json.data, json.len);
 }
 
 static void give(struct call *c, const struct web_asset *a) {

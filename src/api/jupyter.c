@@ -43,7 +43,7 @@ int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) 
     problem_json(p, &ours);
     jw_object(&j);
     jw_key_str(&j, "message", message);
-    jw_key_str(&j, "reason", p->code);
+    jw_key_str(&j, "reason", http_reason(p->status));
     buf_addc(to, ',');
     buf_add(to, ours.data + 1, ours.len - 1);
     return p->status;
@@ -345,7 +345,7 @@ static bool chosen(struct call *c, const char *name, struct spec *ret) {
     struct problem p = {0};
     if (!find_spec(c, name, ret))
         return no_spec(c, name);
-    if (env_check_kept(c->body, &p) < 0) {
+    if (jupyter_set_env(c, &p) < 0) {
         call_problem(c, &p);
         return false;
     }

@@ -156,6 +156,10 @@ void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), 
 /* A new kernel of that kernelspec (NULL: the default one); replies as the route wants it. */
 void jupyter_make(struct call *c, const char *name);
 
+/* ---- jupyter_env.c ---- */
+/* Makes the body's `env` that of a kernel; -1: *p says why not. */
+int jupyter_set_env(struct call *c, struct problem *p);
+
 /* ---- jupyter_sessions.c ---- */
 /* There is a kernel for the call's session: replies. */
 void jupyter_session_made(struct call *c, struct jupyter_hub *h);

@@ -165,6 +165,10 @@ const struct route routes[] = {
       "names and sources", JSON_TYPE}, do_ipybox_modules, IN_IPYBOX},
     {{"GET", "/api", "Jupyter: the version", "jupyter", NULL, NULL, 200, "the version", JSON_TYPE},
      do_jupyter_version, IN_JUPYTER},
+    {{"GET", "/api/swagger.json", "Jupyter: this description, of Jupyter's paths", "jupyter", NULL, NULL,
+      200, "OpenAPI", JSON_TYPE}, do_jupyter_openapi, IN_JUPYTER},
+    {{"GET", "/api/swagger.yaml", "Jupyter: the same; JSON is YAML", "jupyter", NULL, NULL, 200,
+      "OpenAPI", "text/x-yaml"}, do_jupyter_openapi, IN_JUPYTER},
     {{.method = "GET", .path = "/tree"}, do_jupyter_version, IN_JUPYTER}, /* "must one log in?" */
     {{"GET", "/api/status", "Jupyter: how much is there", "jupyter", NULL, NULL, 200,
       "since when, kernels, connections", JSON_TYPE}, do_jupyter_status, IN_JUPYTER},
@@ -254,6 +258,11 @@ const struct route routes[] = {
 };
 /* clang-format on */
 const size_t routes_n = sizeof routes / sizeof *routes;
+
+const struct route unknown_routes[] = {
+    {{.method = "-", .path = "/api/{path...}"}, IN_JUPYTER},
+};
+const size_t unknown_routes_n = sizeof unknown_routes / sizeof *unknown_routes;
 
 unsigned dialect_rank(const struct api *a, const char *dialect) {
     const char *at = a->config->http.dialects;

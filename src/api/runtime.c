@@ -220,6 +220,11 @@ static uint32_t read_size(const char *text) {
     return mb > UINT32_MAX ? UINT32_MAX : (uint32_t)mb;
 }
 
+uint32_t runtime_cpus(const struct config *cfg) {
+    uint32_t own = cfg->http.runtime_cpus_percent, most = cfg->maxima.cpus_percent;
+    return own < most ? own : most;
+}
+
 static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
     const struct config *cfg = c->api->config;
     q->name = xstrdup(c->params[0]);
@@ -228,6 +233,7 @@ static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
     q->own_bounds = true;
     q->limits.disk_mb = disk_mb < cfg->maxima.disk_mb ? disk_mb : cfg->maxima.disk_mb;
     q->limits.pids = MAX_PIDS < cfg->maxima.pids ? MAX_PIDS : cfg->maxima.pids;
+    q->limits.cpus_percent = runtime_cpus(cfg);
     return 0;
 }
 

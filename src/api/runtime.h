@@ -30,6 +30,9 @@ void runtime_bad_query(struct call *c, const char *name, const char *type, const
 
 /* ---- sessions ---- */
 
+/* Processors of a handler or session, in percent; 0: the usual. */
+uint32_t runtime_cpus(const struct config *cfg);
+
 /* `then` with the session that the path names, made if there is none; otherwise the client has its
  * reply. */
 void runtime_use(struct call *c, named_fn *then);

@@ -193,7 +193,8 @@ static json_t *program(const struct call *c, uint32_t timeout_s) {
     buf_add(&code, json_string_value(given), json_string_length(given));
     add_json(&code, c->body, "event");
     add_json(&code, c->body, "context");
-    return json_pack("{s:o, s:I, s:b, s:{s:I, s:I, s:I, s:I}}", "code",
+    uint32_t cpus = runtime_cpus(cfg) ? runtime_cpus(cfg) : cfg->defaults.cpus_percent;
+    return json_pack("{s:o, s:I, s:b, s:{s:I, s:I, s:I, s:I, s:f}}", "code",
                      json_stringn_nocheck(code.data, code.len), "timeout_ms",
                      (json_int_t)timeout_s * 1000, "last_line_interactive", 0, "limits",
                      "memory_mb", (json_int_t)(cfg->http.runtime_memory_kb / 1024), "cpu_seconds",
@@ -203,7 +204,8 @@ static json_t *program(const struct call *c, uint32_t timeout_s) {
                      "output_bytes",
                      (json_int_t)(cfg->live.output_bytes < cfg->maxima.output_bytes
                                       ? cfg->live.output_bytes
-                                      : cfg->maxima.output_bytes));
+                                      : cfg->maxima.output_bytes),
+                     "cpus", cpus / 100.0);
 }
 
 void do_runtime_lambda(struct call *c) {

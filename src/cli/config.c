@@ -35,6 +35,7 @@ static void write_value(struct jw *j, const struct options *o, const struct conf
     case SETTING_TEXT:
     case SETTING_CHOICE:
     case SETTING_SOME:
+    case SETTING_ENV:
     case SETTING_MODULES:
         jw_str(j, *(char *const *)p);
         break;

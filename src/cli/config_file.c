@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/options.h"
+#include "cli/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,9 @@ static int read_key(const char *path, const char *key, json_t *v, struct options
         options_set_profiles(o, json_incref(v));
         return 0;
     }
-    AUTO_FREE char *text = scalar_text(v);
+    size_t i = setting_find(key);
+    bool is_env = i < SETTINGS_ && settings[i].type == SETTING_ENV && json_is_object(v);
+    AUTO_FREE char *text = is_env ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
     if (!options_set_file(o, key, text ? text : ""))
         return err_user(e, "bad_config", "%s: there is no setting %s", path, quoted);
     if (!text)

@@ -12,6 +12,7 @@
 #include "cli/paths.h"
 #include "cli/profiles.h"
 #include "wire/config.h"
+#include "wire/run.h"
 
 #include <ctype.h>
 #include <getopt.h>
@@ -286,6 +287,29 @@ static int read_list(const struct setting *s, const char *field, const char *tex
     return 0;
 }
 
+static int read_env(const char *field, const char *text, struct err *e) {
+    json_auto_t *env = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *name;
+    json_t *value;
+    if (!json_is_object(env) || json_object_size(env) > RUN_MAX_ENV / 2) {
+        char quoted[64];
+        return err_user(e, "bad_value",
+                        "%s is %s; it must be a JSON object of at most %d variables: "
+                        "{\"NAME\": \"VALUE\"}",
+                        field, log_quote(text, quoted, sizeof quoted), RUN_MAX_ENV / 2);
+    }
+    json_object_foreach(env, name, value) {
+        char quoted[64];
+        log_quote(name, quoted, sizeof quoted);
+        if (!*name || strchr(name, '='))
+            return err_user(e, "bad_value", "%s has the name %s; it is empty or holds a '='", field,
+                            quoted);
+        if (!json_is_string(value))
+            return err_user(e, "bad_value", "%s: the value of %s must be a string", field, quoted);
+    }
+    return 0;
+}
+
 /* Other services' users write INFO and WARNING. */
 static int read_level(const char *field, const char *text, uint32_t *ret, struct err *e) {
     char word[16] = "";
@@ -310,6 +334,8 @@ static int read_string(const struct setting *s, const char *field, const char *t
         return -1;
     if ((s->type == SETTING_SOME || s->type == SETTING_MODULES) && read_list(s, field, text, e) < 0)
         return -1;
+    if (s->type == SETTING_ENV && read_env(field, text, e) < 0)
+        return -1;
     if (s->type == SETTING_PATH)
         return paths_absolute(text, ret, e);
     *ret = xstrdup(text);
@@ -333,6 +359,7 @@ static int read_value(const struct options *o, size_t i, struct config *c, struc
     case SETTING_CHOICE:
     case SETTING_SOME:
     case SETTING_MODULES:
+    case SETTING_ENV:
         return read_string(s, field, text, to, e);
     case SETTING_LEVEL:
         return read_level(field, text, to, e);

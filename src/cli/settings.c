@@ -166,6 +166,10 @@ const struct setting settings[] = {
      .help = "how long their sandbox may have nothing to do and nobody connected"},
     {"jupyter_cull_seconds", NUM(0, UINT32_MAX),          "0",         AT(http.jupyter_cull_s),
      .help = "how long such a kernel may; 0: as long as its sandbox"},
+    {"jupyter_env",      SETTING_ENV, 0, 0,               "{}",        AT(http.jupyter_env),
+     .help = "variables of every such kernel, as JSON: {\"NAME\": \"VALUE\"}"},
+    {"jupyter_allow_env", SETTING_TEXT, 0, 0,             "",          AT(http.jupyter_allow_env),
+     SINCE("KG_ENV_WHITELIST"), .help = "what a request's env may set besides KERNEL_…: names with commas, or *"},
 
     /* What it may ask for. */
     {"max_timeout_ms",   NUM(1, UINT32_MAX),              "60000",     AT(maxima.timeout_ms),
@@ -200,6 +204,8 @@ const struct setting settings[] = {
      SINCE("SANDBOX_MEMORY_LIMIT"), .help = "memory of a handler"},
     {"runtime_pids",     NUM(1, 1u << 22),                "64",        AT(http.runtime_pids),
      SINCE("SANDBOX_MAX_USER_PROGRESS"), .help = "processes and threads of a handler"},
+    {"runtime_cpus",     SETTING_CORES, 0, 1024000,       "0",         AT(http.runtime_cpus_percent),
+     SINCE("SANDBOX_CPU_QUOTA"), .help = "processors at once of handlers and sessions; 0: as everybody"},
     {"efast_url",        SETTING_TEXT, 0, 0,              "",          AT(http.efast_url),
      SINCE("EFAST_DOWNLOADER_URL"), .help = "the e-fast server that sessions download from"},
     {"efast_allow",      SETTING_TEXT, 0, 0,              "",          AT(http.efast_allow),

@@ -17,6 +17,7 @@ enum setting_type {
     SETTING_U64,
     SETTING_CORES,  /* "1.5" is 150 percent */
     SETTING_SECRET, /* a text that is not shown */
+    SETTING_ENV,    /* variables of an environment, as a JSON object */
 };
 
 #define SETTING_NOWHERE ((size_t)-1)
@@ -33,7 +34,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 90 };
+enum { SETTINGS_ = 93 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

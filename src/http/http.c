@@ -379,6 +379,9 @@ void *http_user(const struct http_req *r) {
 int http_status(const struct http_req *r) {
     return r->status;
 }
+const char *http_reason(int status) {
+    return MHD_get_reason_phrase_for((unsigned)status);
+}
 uint64_t http_bytes_in(const struct http_req *r) {
     return r->bytes_in;
 }

@@ -74,6 +74,7 @@ uint64_t http_born_ns(const struct http_req *r);
 void http_set_user(struct http_req *r, void *user);
 void *http_user(const struct http_req *r);
 int http_status(const struct http_req *r); /* 0 while there is none */
+const char *http_reason(int status);       /* "Not Found" */
 uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct http_req *r);
 
 /* ---- its body ---- */

@@ -64,10 +64,13 @@ struct config_http {
     char *runtime_replies;                           /* of Sandbox Runtime: bare, legacy */
     uint32_t runtime_ttl_s, runtime_timeout_s;       /* of its sessions; of what runs */
     uint32_t runtime_memory_kb, runtime_pids;        /* of its handlers */
+    uint32_t runtime_cpus_percent;                   /* of those and of sessions; 0: the usual */
     char *efast_url, *efast_allow, *efast_token;     /* where its sessions may download from */
     uint32_t efast_timeout_s;
     uint32_t jupyter_timeout_s, jupyter_idle_s, jupyter_cull_s; /* its cells and kernels; 0: none */
-    uint32_t bodies_mb;                     /* bodies of requests under way, together */
+    char *jupyter_env;       /* variables of those kernels: a JSON object */
+    char *jupyter_allow_env; /* names that a request may set besides KERNEL_…, with commas; or * */
+    uint32_t bodies_mb;      /* bodies of requests under way, together */
     uint32_t idempotency_keys;              /* that are kept for one tenant */
     uint32_t reply_buffer_kb, replies_mb;   /* what waits for a slow reader; for all of them */
     uint32_t file_mb, file_ttl_s, files_mb; /* of one stored file; kept for; of all together */

@@ -52,6 +52,45 @@ def test_the_names_that_users_of_contract_1_set(name: str, setting: str) -> None
 
 
 @pytest.mark.parametrize(
+    "name,text,setting,value",
+    [
+        ("WORKSPACE_EXPIRATION_TIME", "600", "runtime_ttl_s", 600),
+        ("SANDBOX_TIMEOUT_SECONDS", "30", "runtime_timeout_s", 30),
+        ("SANDBOX_MEMORY_LIMIT", "131072", "runtime_memory_kb", 131072),
+        ("SANDBOX_MAX_USER_PROGRESS", "10", "runtime_pids", 10),
+        ("SANDBOX_CPU_QUOTA", "2", "runtime_cpus", 2.0),
+        ("SANDBOX_POOL_SIZE", "2", "pool", "2"),
+        ("EFAST_DOWNLOADER_URL", "http://efast:9123", "efast_url", "http://efast:9123"),
+        ("DOWNLOADER_TIMEOUT", "60", "efast_timeout_s", 60),
+        ("EFAST_TOKEN", "x", "efast_token", "(set)"),
+        ("KG_ENV_WHITELIST", "A,B", "jupyter_allow_env", "A,B"),
+    ],
+)
+def test_the_names_that_users_of_other_dialects_set(
+    name: str, text: str, setting: str, value: object
+) -> None:
+    at = settings(**{name: text})[setting]
+    assert (at["value"], at["from"]) == (value, name)
+
+
+def test_an_environment_is_an_object_in_the_file_and_json_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"jupyter_env": {"TZ": "UTC", "A": "b,c=d"}}')
+    wanted = '{"TZ":"UTC","A":"b,c=d"}'
+    assert settings("--config", str(file))["jupyter_env"]["value"] == wanted
+    assert settings("--jupyter-env", wanted)["jupyter_env"]["value"] == wanted
+    for bad, words in {
+        "TZ=UTC": ['"TZ=UTC"', "JSON object"],
+        "[]": ["JSON object"],
+        '{"A=B": "c"}': ['"A=B"', "holds a '='"],
+        '{"A": 1}': ['"A"', "must be a string"],
+    }.items():
+        failed(run_cli("config", "--jupyter-env", bad), "--jupyter-env", *words)
+    file.write_text('{"port": {"a": "b"}}')
+    failed(run_cli("config", "--config", str(file)), '"port" must be a number or a string')
+
+
+@pytest.mark.parametrize(
     "text,words",
     [
         ('{"port": "x"}', ["port in ", '"x"', "0 to 65535"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import re
@@ -86,6 +87,36 @@ def test_a_kernel_has_its_environment(jupyter: Jupyter) -> None:
         assert kernel.ok("import os; os.environ['KERNEL_USERNAME']").result == "'ann'"
 
 
+def test_a_request_sets_variables_of_kernels_only(jupyter: Jupyter) -> None:
+    env = {"KERNEL_FOO": "a", "OTHER": "b", "KERNEL_GATEWAY": "c", "PATH": "/nowhere"}
+    for kind in ("python3", "python3-isolated"):
+        with jupyter.open(jupyter.kernel(name=kind, env=env)) as kernel:
+            kernel.ok("import os")
+            found = kernel.ok(f"[os.environ.get(name) for name in {[*env]}]").result
+            foo, other, gateway, path = ast.literal_eval(found)
+            assert (foo, other, gateway) == ("a", None, "1") and "/usr/bin" in path
+
+
+def test_what_is_not_there_is_said_as_jupyter_says_it(jupyter: Jupyter) -> None:
+    for path in ("/api/contents", "/api/kernels/a/b/c", "/api/terminals/1"):
+        reply = jupyter.ask("GET", path)
+        refused(reply, 404)
+        assert (reply.json["reason"], reply.json["detail"]) == ("Not Found", "Not Found")
+    reply = jupyter.ask("PUT", "/api/kernels")
+    refused(reply, 405)
+    assert reply.json["reason"] == "Method Not Allowed" and "POST" in reply.header("allow")
+    assert "reason" not in jupyter.ask("GET", "/v1/nothing").json
+
+
+def test_it_describes_itself(jupyter: Jupyter) -> None:
+    reply = jupyter.ask("GET", "/api/swagger.json")
+    assert reply.header("content-type") == "application/json"
+    assert {"/api", "/api/kernels", "/api/sessions/{session_id}"} <= set(reply.json["paths"])
+    assert not [path for path in reply.json["paths"] if path.startswith("/v1")]
+    yaml = jupyter.ask("GET", "/api/swagger.yaml")
+    assert yaml.header("content-type") == "text/x-yaml" and yaml.json == reply.json
+
+
 def test_a_kernel_has_limits_of_its_own(jupyter: Jupyter) -> None:
     with jupyter.open() as one, jupyter.open() as other:
         other.ok("kept = 1")
@@ -136,7 +167,7 @@ def test_sessions(jupyter: Jupyter) -> None:
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "kernel": {"id": "nope"}}), 404)
     refused(jupyter.ask("POST", "/api/sessions", {"path": "d" * 5000}), 400, "path")
     refused(jupyter.ask("POST", "/api/sessions", {"path": "\1" * 1000}), 400, "path", "JSON")
-    for env in ({"A": 1}, [1], {"A": {"B": "c" * 100000}}, {"A": "\1" * 10000}):
+    for env in ({"A": 1}, [1], {"A": {"B": "c" * 100000}}, {"KERNEL_A": "\1" * 10000}):
         refused(jupyter.ask("POST", "/api/sessions", {"path": "d", "env": env}), 422)
     assert len(jupyter.get("/api/kernels")) == 1
 

@@ -32,6 +32,26 @@ def keyed(start_live: Starter, tmp_path: Path) -> Iterator[tuple[LiveService, di
     yield start_live("--keys", str(file), "--profiles", "base"), keys
 
 
+def test_variables_that_the_operator_sets_and_allows(start_live: Starter) -> None:
+    env = '{"TZ": "Asia/Tokyo", "KERNEL_SITE": "here", "MINE": "1"}'
+    options = ("--jupyter-env", env, "--jupyter-allow-env", "COLOUR,MINE")
+    jupyter = Jupyter(start_live("--profiles", "base", *options).port)
+    asked = {"COLOUR": "red", "MINE": "2", "OTHER": "x"}
+    names = ["TZ", "KERNEL_SITE", "MINE", "COLOUR", "OTHER"]
+    code = f"import os; ' '.join(str(os.environ.get(name)) for name in {names})"
+    with jupyter.open() as kernel:
+        assert kernel.ok(code).result == "'Asia/Tokyo here 1 None None'"
+    with jupyter.open(jupyter.kernel(env=asked)) as kernel:
+        assert kernel.ok(code).result == "'Asia/Tokyo here 2 red None'"
+
+
+def test_all_variables_may_be_allowed(start_live: Starter) -> None:
+    service = start_live("--profiles", "base", "--jupyter-allow-env", "*")
+    jupyter = Jupyter(service.port)
+    with jupyter.open(jupyter.kernel(env={"ANY": "thing"})) as kernel:
+        assert kernel.ok("import os; os.environ['ANY']").result == "'thing'"
+
+
 def status_of(service: LiveService, path: str, authorization: str = "") -> int:
     more = f"Authorization: {authorization}\r\n".encode() if authorization else b""
     with Raw(service) as raw:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness import Service
+from harness import LiveService, Service
 from http_client import Reply, ask, post
 
 PATH = "/workspace/se/v2/execute_code"
@@ -288,6 +288,23 @@ def handler(e):
     return n
 """
     assert 10 < call(service.port, code)["result"] < 20
+
+
+def test_its_processors(start_live: Callable[..., LiveService]) -> None:
+    """SANDBOX_CPU_QUOTA: of handlers and of sessions."""
+    service = start_live("--profiles", "base", "--runtime-cpus", "0.2")
+    code = """
+import time
+def handler(event):
+    began = time.monotonic(), time.process_time()
+    while time.process_time() - began[1] < 0.3:
+        pass
+    return (time.monotonic() - began[0]) / (time.process_time() - began[1])
+"""
+    assert call(service.port, code)["result"] > 3
+    assert post(service.port, "/workspace/se/session/s", {}).status == 200
+    (box,) = ask(service.port, "GET", "/v1/sandboxes").json["sandboxes"]
+    assert box["limits"]["cpus"] == 0.2
 
 
 def test_the_legacy_reply(service: Service) -> None:
