@@ -74,7 +74,8 @@ PyObject *live_open_loop(PyObject *self, PyObject *none) {
     (void)self, (void)none;
     if (open_loop() < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
-    Py_RETURN_NONE;
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 /* Until the socket can be used, or the event loop has something to do where that is waited for,

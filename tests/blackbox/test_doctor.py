@@ -458,7 +458,7 @@ def check_trials(config: Path, site: str) -> None:
         "bad": {"preload": ["falls_over"], "sites": [str(site)]},
     }
     config.write_text(json.dumps({"profiles": profiles}))
-    program = str(os.environ.get("CLOCHE_BIN") or ROOT / "build" / "gcc" / "cloche")
+    program = str(ROOT / (os.environ.get("CLOCHE_BIN") or "build/gcc/cloche"))
     done = run([program, "doctor", "--json", "--config", str(config), "--profiles", "good,bad"])
     assert done.returncode == 1, done.stderr
     found = {profile["name"]: profile for profile in json.loads(done.stdout)["profiles"]}

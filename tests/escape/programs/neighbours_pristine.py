@@ -4,7 +4,7 @@
 #= modules: True False
 #= json: [1]
 #= path: False True True
-#= environment: None /usr/local/bin:/usr/bin:/bin
+#= environment: None /usr/bin:/run/cloche/bin:/usr/local/bin:/usr/bin:/bin
 #= numbers: 1000 0.005 0o22 0
 #= locale: C.UTF-8
 #= signal: True
