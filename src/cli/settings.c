@@ -119,6 +119,8 @@ const struct setting settings[] = {
      .help = "processes and threads"},
     {"disk_mb",          MB,                              "64",        AT(defaults.disk_mb),
      .help = "size of /workspace, /tmp and /dev/shm together"},
+    {"terminals",        NUM(0, 64),                      "0",         AT(terminals),
+     .help = "terminals that it may open itself (tmux, pexpect): see SECURITY.md first"},
     {"policy_allow",     SETTING_MODULES, 0, 0,           "",          AT(policy_allow),
      .help = "modules that the policy restricted allows besides its own, with commas"},
     {"policy_deny",      SETTING_MODULES, 0, 0,           "",          AT(policy_deny),

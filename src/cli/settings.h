@@ -34,7 +34,7 @@ struct setting {
 };
 
 /* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 93 };
+enum { SETTINGS_ = 94 };
 extern const struct setting settings[SETTINGS_];
 
 /* SETTINGS_ when there is none of that name. */

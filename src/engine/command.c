@@ -169,6 +169,8 @@ static void begin(struct command *c) {
     for (char **at = c->req.argv; *at; at++)
         wire_put_str(&o, *at);
     put_env(&o, c);
+    if (c->req.rows)
+        wire_put_fd(&o, c->terminal);
     if (o.bad) {
         snprintf(c->why, sizeof c->why, "its arguments and environment are too long");
         process_kill(&c->process);
@@ -193,6 +195,29 @@ static void on_resumed(void *owner) {
     pump_stdin(c); /* what was not written yet is lost, but not that it ends */
 }
 
+/* The terminal's other end is ours alone: the process has it only until it executes. */
+static void on_terminal(void *arg, struct wire_in *in) {
+    struct command *c = arg;
+    struct err e;
+    if (in && in->type == WIRE_I_REPLY)
+        c->terminal = wire_take_fd(in);
+    if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
+        watch_output(c, 0, c->terminal);
+        pump_stdin(c);
+        begin(c);
+        return;
+    }
+    snprintf(c->why, sizeof c->why, "no terminal could be opened for it");
+    process_kill(&c->process);
+}
+
+static void ask_terminal(struct command *c) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_TTY);
+    if (!live_ask(c->live, &o, on_terminal, c))
+        on_terminal(c, NULL);
+}
+
 static void on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
@@ -209,7 +234,10 @@ static void on_ready(void *owner) {
     live_said(c->live);
     if (c->cb.on_event)
         c->cb.on_event(c->cb.arg, "start", &json);
-    begin(c);
+    if (c->req.rows)
+        ask_terminal(c);
+    else
+        begin(c);
     live_changed(c->live);
 }
 
@@ -224,19 +252,9 @@ static void on_hung_up(void *owner) {
     c->signals = 0;
 }
 
-/* The terminal, from a process that runs none of the user's code yet. */
 static void on_frame(void *owner, struct wire_in *in) {
     struct command *c = owner;
-    struct err e;
-    if (in->type == WIRE_K_PTY && c->req.rows && c->terminal < 0) {
-        c->terminal = wire_take_fd(in);
-        if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
-            watch_output(c, 0, c->terminal);
-            pump_stdin(c);
-            live_changed(c->live);
-            return;
-        }
-    } else if (in->type == WIRE_K_BROKEN) {
+    if (in->type == WIRE_K_BROKEN) {
         snprintf(c->why, sizeof c->why, "%s", wire_get_str(in, sizeof c->why - 1));
         return;
     }
@@ -313,6 +331,7 @@ static void over(struct command *c, enum command_status status) {
     c->ended_ns = now_ns();
     c->status = status;
     attempts_end(&c->attempts, c->live, &c->denied);
+    live_unask(c->live, c);
     c->limit = which_limit(c);
     c->stdin_closed = true;
     loop_timer_stop(loop_of(c), &c->timer);

@@ -130,6 +130,7 @@ static int set_up(struct box *b, struct wire_out *o, struct err *e) {
     struct root_private places = {.uid = b->plan.uid,
                                   .disk_mb = b->plan.disk_mb,
                                   .disk_files = DISK_FILES,
+                                  .terminals = b->plan.terminals,
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts};
     if (root_private(&places, e) < 0)
@@ -209,6 +210,9 @@ static void serve_call(struct box *b, struct proc *from, struct caller *c) {
         if (!b->told_of_use)
             tell_of_use(b);
         sockets_make(&b->sockets, c);
+        return;
+    case SECCOMP_ACCEPT:
+        sockets_accept(c);
         return;
     case SECCOMP_BUFFER:
         sockets_buffer(c);

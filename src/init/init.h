@@ -8,7 +8,7 @@
 
 struct init_plan {
     uint32_t uid; /* the sandbox's, as the nursery's user namespace counts */
-    uint32_t disk_mb, memory_mb;
+    uint32_t disk_mb, memory_mb, terminals;
     uint32_t live;                   /* 1: more kernels may come after the first */
     uint8_t *used;                   /* shared with the nursery: 1 when the network may be in use */
     const struct root_mount *mounts; /* host directories in the workspace */

@@ -4,7 +4,8 @@
  * memory_mb=32), and the time stamps of what was sent, with a copy of it, for which a message can
  * ask in its control data, where no filter looks (seen: 1.2 GiB). So
  *   - there are at most SOCKETS_MAX in the network namespace, and a few more while many threads ask
- *     at once. Those from accept() count, and each has another end that was asked for here;
+ *     at once. Those from accept() are asked for here as well: their other end can be cut off and
+ *     used again;
  *   - NETLINK_MAX of them are netlink's. Its closed sockets stay in the namespace for a while, so
  *     they are counted otherwise: an epoll descriptor forgets a file that nobody has open any more;
  *   - their buffers stay as large as they are made: the filter answers SO_RCVBUF as if it had been
@@ -86,6 +87,13 @@ void sockets_make(struct sockets *s, const struct caller *c) {
     } else {
         caller_go_on(c);
     }
+}
+
+void sockets_accept(const struct caller *c) {
+    if (count_sockets() >= SOCKETS_MAX)
+        caller_answer(c, ENFILE);
+    else
+        caller_go_on(c);
 }
 
 /* What is sent is charged, but for netlink's questions. */

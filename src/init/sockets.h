@@ -12,5 +12,7 @@ struct sockets {
 
 /* socket() of a family that seccomp_service names. */
 void sockets_make(struct sockets *s, const struct caller *c);
+/* accept() and accept4(). */
+void sockets_accept(const struct caller *c);
 /* setsockopt(SO_SNDBUF) on any socket. */
 void sockets_buffer(struct caller *c);

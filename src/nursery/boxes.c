@@ -113,6 +113,7 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
     struct init_plan plan = {.uid = b->uid,
                              .disk_mb = born->disk_mb,
                              .memory_mb = born->memory_mb,
+                             .terminals = n->config.terminals,
                              .live = n->profile->live,
                              .used = b->used,
                              .mounts = n->mounts.items,

@@ -30,8 +30,8 @@
 #define STAGE     "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
 #define MAX_IN    96
 /* At most 64 terminals each: the machine has a few thousand for all. */
-#define DEVPTS_OPTIONS "newinstance,ptmxmode=0666,mode=0620,max=64"
-#define SMALL          (1u << 20) /* a file up to this size is copied */
+#define COMMAND_TERMINALS 40         /* the server's: more than there are commands */
+#define SMALL             (1u << 20) /* a file up to this size is copied */
 
 struct bind {
     char path[256];
@@ -409,9 +409,16 @@ static int mount_hosts(const struct root_private *p, struct err *e) {
     return 0;
 }
 
+/* Read only, so that where there is a single id nobody gives himself the right to open more. */
+static int mount_terminals(const struct root_private *p, struct err *e) {
+    char data[96];
+    snprintf(data, sizeof data, "newinstance,ptmxmode=%s,mode=0620,uid=%u,max=%u",
+             p->terminals ? "0666" : "0000", p->uid, COMMAND_TERMINALS + p->terminals);
+    return mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC | (p->terminals ? 0 : MOUNT_RO), data, e);
+}
+
 int root_private(const struct root_private *p, struct err *e) {
-    if (mount_writable(p, e) < 0 || mount_hosts(p, e) < 0 ||
-        mount_fs("devpts", "/dev/pts", MOUNT_NOEXEC, DEVPTS_OPTIONS, e) < 0)
+    if (mount_writable(p, e) < 0 || mount_hosts(p, e) < 0 || mount_terminals(p, e) < 0)
         return -1;
     return proc_mount(e);
 }

@@ -37,6 +37,7 @@ struct root_private {
     uint32_t uid;                    /* owner of the writable places, as the mounter counts */
     uint32_t disk_mb;                /* size of /workspace, /tmp and /dev/shm together */
     uint32_t disk_files;             /* inodes of all */
+    uint32_t terminals;              /* that programs may open themselves */
     const struct root_mount *mounts; /* those of the root_plan */
     unsigned nmounts;
 };

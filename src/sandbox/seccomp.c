@@ -260,10 +260,11 @@ enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
         return is_plain_socket(args) ? SECCOMP_SOCKET : SECCOMP_REFUSE;
     for (size_t i = 0; i < seccomp_nrules; i++)
         if (seccomp_rules[i].served && rule_fits(&seccomp_rules[i], nr, args))
-            return nr == SYS_setsockopt     ? SECCOMP_BUFFER
-                   : nr == SYS_sysinfo      ? SECCOMP_SYSINFO
-                   : nr == SYS_memfd_create ? SECCOMP_MEMFD
-                                            : SECCOMP_LOCK;
+            return nr == SYS_setsockopt                    ? SECCOMP_BUFFER
+                   : nr == SYS_accept || nr == SYS_accept4 ? SECCOMP_ACCEPT
+                   : nr == SYS_sysinfo                     ? SECCOMP_SYSINFO
+                   : nr == SYS_memfd_create                ? SECCOMP_MEMFD
+                                                           : SECCOMP_LOCK;
     return SECCOMP_REFUSE;
 }
 

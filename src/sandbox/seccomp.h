@@ -35,6 +35,7 @@ struct seccomp_refusal {
 enum seccomp_service {
     SECCOMP_REFUSE,  /* see seccomp_refusal */
     SECCOMP_SOCKET,  /* make the socket, with which the network namespace can be used */
+    SECCOMP_ACCEPT,  /* let it have one more, if there are not too many */
     SECCOMP_BUFFER,  /* set SO_SNDBUF */
     SECCOMP_LOCK,    /* fcntl and flock: a lock on a file */
     SECCOMP_SYSINFO, /* tell of the sandbox, not of the machine */

@@ -246,6 +246,8 @@ const struct rule seccomp_rules[] = {
     OPTION(0, SOL_IP_, IP_RECVERR_),
     OPTION(0, SOL_IPV6_, IPV6_RECVERR_),
     SERVED_IF(setsockopt, IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)),
+    SERVED_IF(accept, ALWAYS),
+    SERVED_IF(accept4, ALWAYS),
     /* Each group costs memory that nobody is charged for, and is looked for in a list, under a lock
      * of the whole machine. Without a network there is nobody to hear. */
     OPTION(ENODEV, SOL_IP_, IP_ADD_MEMBERSHIP_),

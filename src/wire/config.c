@@ -62,6 +62,7 @@ static const struct field config_fields[] = {
     SERVER_FIELD(K_U32, memory_budget_mb),
     CONFIG_FIELD(K_U32, zygote_forks),
     CONFIG_FIELD(K_U32, zygote_age_s),
+    CONFIG_FIELD(K_U32, terminals),
     WARDEN_FIELD(K_U32, http.listeners),
     SERVER_FIELD(K_STR, http.mode),
     SERVER_FIELD(K_STR, http.host),

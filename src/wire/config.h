@@ -90,6 +90,7 @@ struct config {
     uint32_t max_sandboxes;              /* alive at once, ready ones included */
     uint32_t queue_max, queue_ms;        /* requests that may wait, and for how long */
     uint32_t memory_budget_mb;           /* of all programs under way together; 0: no bound */
+    uint32_t terminals;                  /* that the programs of a sandbox may open */
     uint32_t zygote_forks, zygote_age_s; /* a zygote is replaced after so many forks or seconds */
     struct config_limits defaults, maxima;
     struct config_limits live;           /* of live sandboxes; timeout_ms is for one cell */

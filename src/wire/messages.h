@@ -73,6 +73,7 @@
     X(I_CHMOD)   /* str path, u32 mode */                                                           \
     X(I_REMOVE)  /* str path, u32 recursive */                                                      \
     X(I_TEMP)    /* -                             a file without a name, to write to */             \
+    X(I_TTY)     /* -                             a new terminal: the end without a screen */       \
     X(I_PLACE)   /* str path, u32 mode, u64 mtime_ns (0: as it is); fd: that file   gives it its    \
                     name, over another file */                                                      \
     X(I_LINK)    /* str target, str path          a symlink, over another file */                   \
@@ -86,7 +87,7 @@
     X(I_LEFT) /* fds, or none                  of a program, unwanted: to be closed when the next   \
                  message comes, for by then the server has closed its own; no reply */              \
     /* I→S */                                                                                     \
-    X(I_REPLY)  /* I_OPEN, I_TEMP: one fd; I_STAT: bytes, a record of wire/entry.h; I_LIST:         \
+    X(I_REPLY)  /* I_OPEN, I_TEMP, I_TTY: one fd; I_STAT: bytes, a record of wire/entry.h; I_LIST:  \
                    u32 count, u32 cut, fd with such records; I_PLACE: u32 replaced; I_CHANGES: u32  \
                    count, u32 cut, fd with records (init/walk.h); I_USAGE: u64 peak bytes, u64 cpu  \
                    us */                                                                            \
@@ -101,14 +102,13 @@
     X(K_BROKEN) /* str why                       could not enter its sandbox */                     \
     X(K_DONE)   /* see wire/run.h                the execution's end, from a hostile process */     \
     X(K_SAY)    /* bytes JSON, empty when in fd: a regular file of at most LIVE_MAX bytes */        \
-    X(K_PTY)    /* fd: the terminal that the command to come sits at */                             \
     /* S→K */                                                                                     \
     X(K_RUN)  /* see wire/run.h; fd: the code when it is not inline */                              \
     X(K_LIVE) /* u32 open_files, u32 pids (0: not by rlimit), u32 cpus_percent                      \
                * be a live kernel */                                                                \
     X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
     X(K_EXEC) /* u32 open_files, u32 pids, u32 rows, u32 columns (0: no terminal), str directory,   \
-                 u32 nargs, str…, u32 nenv, str "K=V"…      be a command instead */             \
+                 u32 nargs, str…, u32 nenv, str "K=V"…; fd: of I_TTY       be a command */  \
     /* C→S */                                                                                     \
     X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */    \
     X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                            \

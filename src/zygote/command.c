@@ -1,9 +1,9 @@
 /* See command.h. The process is confined already, so there is nothing left but to put in order what
  * execve keeps: limits, terminal, directory, signals, descriptors. No Python runs from here on.
  *
- * A terminal is made here and not by the server, so that it is one of the sandbox's own /dev/pts
- * and belongs to its user; the server gets the other end (K_PTY) before any user code runs. The
- * process leads a session of its own since it came in (kernel.c), which is what job control needs.
+ * A terminal is made by init, so that it is one of the sandbox's own /dev/pts; the other end is the
+ * server's, and is in this process only until it executes. The process leads a session of its own
+ * since it came in (kernel.c), which is what job control needs.
  */
 
 #include "zygote/command.h"
@@ -27,6 +27,7 @@ enum { EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
 
 struct command {
     uint32_t open_files, pids, rows, columns;
+    int terminal; /* -1: none */
     const char *directory;
     char **args, **env; /* NULL-terminated; the strings live as long as the message */
 };
@@ -49,6 +50,7 @@ static int read_command(struct wire_in *in, struct command *c, struct err *e) {
     c->directory = wire_get_str(in, WIRE_MAX);
     c->args = get_strings(in);
     c->env = get_strings(in);
+    c->terminal = c->rows ? wire_take_fd(in) : -1;
     if (wire_end(in, e) < 0)
         return -1;
     return c->args[0] ? 0 : err_set(e, EPROTO, "K_EXEC: no program");
@@ -66,15 +68,11 @@ static void add_path(char **env) {
         *at = NULL;
 }
 
-static int open_terminal(const struct command *c, int *ret_master, int *ret_tty, struct err *e) {
+static int open_terminal(const struct command *c, int *ret_tty, struct err *e) {
     const struct winsize size = {.ws_row = (unsigned short)c->rows,
                                  .ws_col = (unsigned short)c->columns};
-    const int unlock = 0;
     struct termios modes;
-    *ret_master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (*ret_master < 0 || ioctl(*ret_master, TIOCSPTLCK, &unlock) < 0)
-        return err_sys(e, "/dev/ptmx");
-    *ret_tty = ioctl(*ret_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    *ret_tty = ioctl(c->terminal, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (*ret_tty < 0 || ioctl(*ret_tty, TIOCSWINSZ, &size) < 0 || tcgetattr(*ret_tty, &modes) < 0)
         return err_sys(e, "open its other end");
     modes.c_iflag |= IUTF8; /* the erase key takes away a character, not a byte of one */
@@ -84,14 +82,8 @@ static int open_terminal(const struct command *c, int *ret_master, int *ret_tty,
 }
 
 static int sit_down(const struct command *c, struct err *e) {
-    AUTO_FD master = -1;
     AUTO_FD tty = -1;
-    if (open_terminal(c, &master, &tty, e) < 0)
-        return -1;
-    struct wire_out o;
-    wire_begin(&o, WIRE_K_PTY);
-    wire_put_fd(&o, master);
-    if (wire_send(KERNEL_CTL_FD, &o, e) != WIRE_SENT)
+    if (open_terminal(c, &tty, e) < 0)
         return -1;
     for (int i = 0; i < 3; i++) {
         if (dup2(tty, i) < 0)
@@ -114,7 +106,7 @@ _Noreturn void command_main(struct wire_in *in) {
     struct err e;
     if (read_command(in, &c, &e) < 0 || kernel_limit(c.open_files, 0, c.pids, &e) < 0)
         broken(&e);
-    if ((c.rows || c.columns) && sit_down(&c, &e) < 0) {
+    if (c.rows && sit_down(&c, &e) < 0) {
         dprintf(2, "cloche: no terminal: %s\n", e.text);
         _exit(EXIT_CANNOT);
     }

@@ -76,7 +76,8 @@ static int step_descriptors(struct kernel_entry *k, struct err *e) {
 }
 
 static int step_rlimits(struct err *e) {
-    const struct rlimit memlock = {8 << 20, 8 << 20}, queue = {256 << 10, 256 << 10};
+    /* Locked pages of a file of /usr cannot be taken from a neighbour who has to pay for them. */
+    const struct rlimit memlock = {64 << 10, 64 << 10}, queue = {256 << 10, 256 << 10};
     const struct rlimit signals = {256, 256}, none = {0, 0};
     if (cores_forbid(e) < 0)
         return -1;

@@ -7,21 +7,22 @@ this Python, never what differs between any two (pids, times, hashes of strings)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness import Engine, normal, plain
 
-PROGRAMS = sorted((Path(__file__).parent / "parity").glob("*.py"))
+WITH_TERMINALS = Path(__file__).parent / "parity" / "pty_terminal.py"
+PROGRAMS = sorted({*WITH_TERMINALS.parent.glob("*.py")} - {WITH_TERMINALS})
 
 
 def shell_status(returncode: int) -> int:
     return 128 - returncode if returncode < 0 else returncode
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
-def test_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
+def check_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
     code = program.read_bytes()
     expected = plain(code, tmp_path)
     outcome = engine.execute(
@@ -35,6 +36,17 @@ def test_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
     assert normal(outcome.stderr) == normal(expected.stderr, tmp_path)
     assert normal(outcome.stdout) == normal(expected.stdout, tmp_path)
     assert outcome.exit_status == shell_status(expected.returncode)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_parity(engine: Engine, tmp_path: Path, program: Path) -> None:
+    check_parity(engine, tmp_path, program)
+
+
+def test_parity_where_programs_may_open_terminals(
+    start_engine: Callable[..., Engine], tmp_path: Path
+) -> None:
+    check_parity(start_engine("--terminals", "4"), tmp_path, WITH_TERMINALS)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ its command and its terminal must not notice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -70,8 +71,7 @@ print(got)
     assert shell.run("print(1)") == "1\n"
 
 
-def test_terminals_run_out_for_oneself_only(shell: Shell, live_service: LiveService) -> None:
-    code = """
+OPEN_TERMINALS = """
 import os, time
 held = []
 try:
@@ -80,15 +80,35 @@ except OSError as error:
     print(len(held), error.errno, flush=True)
 time.sleep(1000)
 """
-    command = shell.start(["python3", "-c", code])
+
+
+def open_terminals(shell: Shell) -> tuple[int, int]:
+    command = shell.start(["python3", "-c", OPEN_TERMINALS])
     assert soon(lambda: "\n" in shell.look(command)["stdout"])
-    count, _ = shell.look(command)["stdout"].split()
-    assert 0 < int(count) <= 64
-    with shell.terminal("true") as refused:
-        assert refused.end()["exit_code"] == 126 and b"no terminal" in refused.shown
-    with shell_of(live_service) as other, other.terminal("tty") as terminal:
-        terminal.sees("/dev/pts/")
+    count, number = shell.look(command)["stdout"].split()
+    return int(count), int(number)
+
+
+def test_programs_open_no_terminals(shell: Shell) -> None:
+    """What they type there is worked on by threads that no group is charged for."""
+    assert open_terminals(shell) == (0, errno.EACCES)
+    assert shell.command("chmod 666 /dev/pts/ptmx")["exit_code"] != 0
+    with shell.terminal("python3 -c 'import os; os.open(\"/dev/ptmx\", 2)'") as terminal:
+        terminal.sees("Permission denied")
+    with shell.terminal("tty; echo typed > $(tty)") as terminal:
+        terminal.sees("/dev/pts/0\r\ntyped")
         assert terminal.end()["exit_code"] == 0
+
+
+def test_terminals_run_out_for_oneself_only(start_live: Callable[..., LiveService]) -> None:
+    service = start_live("--profiles", "base", "--terminals", "4")
+    with shell_of(service) as shell:
+        assert open_terminals(shell) == (44, errno.ENOSPC)
+        with shell.terminal("true") as refused:
+            assert "no terminal" in str(refused.end())
+        with shell_of(service) as other, other.terminal("tty") as terminal:
+            terminal.sees("/dev/pts/")
+            assert terminal.end()["exit_code"] == 0
 
 
 def test_terminals_of_others_do_not_show(shell: Shell) -> None:

@@ -56,6 +56,7 @@
 #= merged pages of a whole process: refused EINVAL
 #= move_pages: refused EPERM
 #= a call of tomorrow: refused ENOSYS
+#= a terminal of its own: refused EACCES
 #= TIOCSTI on its own terminal: refused EPERM
 #= a line discipline: refused EPERM
 #= F_SETPIPE_SZ: refused EPERM
@@ -151,9 +152,9 @@ attempt("merged pages of a whole process", call, "prctl", 67, 1, 0, 0, 0)
 attempt("move_pages", call, "move_pages", 1, 0, 0, 0, 0, 0)
 NR["tomorrow"] = 600
 attempt("a call of tomorrow", call, "tomorrow")
-leader, follower = os.openpty()
-attempt("TIOCSTI on its own terminal", fcntl.ioctl, follower, 0x5412, b"x")
-attempt("a line discipline", fcntl.ioctl, follower, 0x5423, struct.pack("=i", 3))
+attempt("a terminal of its own", os.openpty)
+attempt("TIOCSTI on its own terminal", fcntl.ioctl, 1, 0x5412, b"x")
+attempt("a line discipline", fcntl.ioctl, 1, 0x5423, struct.pack("=i", 3))
 attempt("F_SETPIPE_SZ", fcntl.fcntl, 1, 1031, 1 << 20)
 with open("leased", "w") as file:
     attempt("F_SETLEASE", fcntl.fcntl, file, 1024, 1)

@@ -38,10 +38,6 @@ def flow_label():
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
 watches = until_refused(call, "inotify_init1", 0, most=200)
-terminals = until_refused(os.open, "/dev/ptmx", os.O_RDWR | os.O_NOCTTY, most=2000)
-print("terminals", len(terminals), flush=True)
-for fd in terminals:
-    os.close(fd)
 labels = until_refused(flow_label, most=20)
 signals = until_refused(queue_signal)
 print("watches", len(watches), "labels", len(labels), "signals", len(signals), flush=True)

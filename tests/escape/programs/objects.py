@@ -260,7 +260,6 @@ KINDS = {
     "page tables": lambda: until_refused(tables, 200),
     "empty files": lambda: until_refused(record),
     "extended attributes": lambda: until_refused(attribute),
-    "terminals": lambda: until_refused(lambda n: os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)),
 }
 
 
