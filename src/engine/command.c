@@ -177,6 +177,7 @@ static void begin(struct command *c) {
         return;
     }
     chan_send(c->process.ctl, &o);
+    memory_wake(c->live->engine);
 }
 
 /* A terminal went with the server that had it: the command hears of that, and ends. */

@@ -69,6 +69,7 @@ struct engine {
     uint64_t charged;          /* bytes of the memory budget; see budget.c */
     uint64_t measured_ns;      /* when they were last looked at */
     struct timer look_again;   /* somebody waits for memory, and some may be given back */
+    struct timer look;         /* at sandboxes whose disk is large; see memory.c */
     bool no_groups;            /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;
     struct engine_about about;

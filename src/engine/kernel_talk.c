@@ -65,6 +65,7 @@ static void tell(struct kernel *k, const struct buf *json, int fd) {
     if (fd >= 0)
         wire_put_fd(&o, fd);
     chan_send(k->process.ctl, &o);
+    memory_wake(k->live->engine);
 }
 
 static void tell_all(struct kernel *k) {

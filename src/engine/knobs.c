@@ -133,6 +133,22 @@ uint64_t knobs_memory(const struct knobs *k) {
     return get(k, KNOB_MEMORY_USAGE, NULL);
 }
 
+/* v1 tells its own and, below, with all groups in it. */
+uint64_t knobs_anonymous(const struct knobs *k, uint64_t *ret_shared) {
+    char text[8192];
+    uint64_t private = 0;
+    *ret_shared = 0;
+    ssize_t n = knobs_there(k) ? pread(k->fds[KNOB_MEMORY_STAT], text, sizeof text - 1, 0) : 0;
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (find_number(text, "total_rss", &private))
+        find_number(text, "total_shmem", ret_shared);
+    else if (find_number(text, "anon", &private))
+        find_number(text, "shmem", ret_shared);
+    return private;
+}
+
 uint64_t knobs_pids(const struct knobs *k) {
     return get(k, KNOB_PIDS_USAGE, NULL);
 }

@@ -32,8 +32,10 @@ void knobs_begin(struct knobs *k);
 uint64_t knobs_cpu_us(const struct knobs *k);
 uint64_t knobs_memory_peak(const struct knobs *k);
 uint64_t knobs_memory(const struct knobs *k); /* now */
-uint64_t knobs_pids(const struct knobs *k);   /* processes and threads, now */
-uint64_t knobs_kills(const struct knobs *k);  /* for want of memory; those below apart */
+/* Of that what is in no file; *ret_shared: what is on tmpfs, or shared memory. */
+uint64_t knobs_anonymous(const struct knobs *k, uint64_t *ret_shared);
+uint64_t knobs_pids(const struct knobs *k);  /* processes and threads, now */
+uint64_t knobs_kills(const struct knobs *k); /* for want of memory; those below apart */
 uint64_t knobs_pids_refused(const struct knobs *k);
 /* Since the last knobs_usage. */
 bool knobs_ran_out_of_memory(const struct knobs *k);

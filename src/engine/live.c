@@ -491,6 +491,7 @@ void live_inherited(struct live *l, uint32_t processes) {
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_inherit(l->sandbox, &l->guest);
+    memory_watch(l->sandbox);
     bill_begin(l);
     set_timer(l);
     l->to_come = processes;
@@ -637,6 +638,7 @@ static int change_limits(struct live *l, const struct config_limits *want, struc
         live_ask(l, &o, nobody, l);
     }
     l->req.limits = next;
+    memory_watch(l->sandbox);
     return 0;
 }
 

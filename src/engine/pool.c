@@ -134,6 +134,7 @@ void pool_dispatch(struct profile_pool *p) {
         s->state = SANDBOX_BUSY;
         s->guest = who;
         budget_take(s, who);
+        memory_watch(s);
         who->kind->assign(who->owner, s);
         given = true;
     }

@@ -57,6 +57,8 @@ struct sandbox {
     uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
     uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
     uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
+    uint64_t memory_seen; /* at the last look of memory.c */
+    bool is_tight;        /* its control group may hold no more than it does */
     bool staged;          /* all that was reserved for files is written, or was given up */
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
@@ -101,6 +103,11 @@ uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
 uint64_t sandbox_no_route(const struct sandbox *s);
 /* The answer to I_CHANGES. */
 int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);
+
+/* memory.c: from when it has a guest, or its guest has other limits. */
+void memory_watch(struct sandbox *s);
+/* Something begins in one. */
+void memory_wake(struct engine *g);
 
 /* admit.c: what is 0 becomes the default, and nothing is above the maximum, unless the default is.
  */

@@ -59,7 +59,8 @@ void warnings_add(const struct limits_met *m, struct buf *to) {
         buf_adds(to, " of it (output_bytes)\n");
     }
     if (m->lost)
-        buf_adds(to, "the server was restarted meanwhile: of what was printed before, some may be missing here\n");
+        buf_adds(to, "the server was restarted meanwhile: of what was printed before, some may be "
+                     "missing here\n");
     if (m->results_cut)
         buf_adds(to, "not all results and figures came out: there was too much of them\n");
     if (m->files_cut)

@@ -117,6 +117,7 @@ const struct cgroup_ops cgroup_v1_ops = {
             [KNOB_MEMORY_MAX] = {ROLE_MEMORY, "memory.limit_in_bytes", O_RDWR},
             [KNOB_MEMORY_PEAK] = {ROLE_MEMORY, "memory.max_usage_in_bytes", O_RDWR},
             [KNOB_MEMORY_USAGE] = {ROLE_MEMORY, "memory.usage_in_bytes", O_RDONLY},
+            [KNOB_MEMORY_STAT] = {ROLE_MEMORY, "memory.stat", O_RDONLY},
             [KNOB_MEMORY_OOM] = {ROLE_MEMORY, "memory.oom_control", O_RDONLY},
             [KNOB_CPU_MAX] = {ROLE_CPU, "cpu.cfs_quota_us", O_RDWR},
             [KNOB_CPU_USAGE] = {ROLE_CPUACCT, "cpuacct.usage", O_RDONLY},

@@ -270,6 +270,7 @@ const struct cgroup_ops cgroup_v2_ops = {
             [KNOB_MEMORY_MAX] = {ROLE_MEMORY, "memory.max", O_RDWR},
             [KNOB_MEMORY_PEAK] = {ROLE_MEMORY, "memory.peak", O_RDWR},
             [KNOB_MEMORY_USAGE] = {ROLE_MEMORY, "memory.current", O_RDONLY},
+            [KNOB_MEMORY_STAT] = {ROLE_MEMORY, "memory.stat", O_RDONLY},
             [KNOB_MEMORY_OOM] = {ROLE_MEMORY, "memory.events", O_RDONLY},
             [KNOB_CPU_MAX] = {ROLE_CPU, "cpu.max", O_RDWR},
             [KNOB_CPU_USAGE] = {ROLE_CPU, "cpu.stat", O_RDONLY},

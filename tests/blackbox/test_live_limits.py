@@ -12,6 +12,7 @@ import pytest
 from family import Family, kill, one
 from harness import LiveService, eventually
 from host import is_alive
+from http_client import post
 from live import Box, Client, error
 
 DISK_MB = 16  # files are memory, too: a control group may hold that much more
@@ -220,6 +221,30 @@ def test_limits_outlive_the_server(roomy: LiveService, box: Box) -> None:
     killed(box.run(HOG, kernel_id=own), 64)
     assert box.ask("DELETE", f"/kernels/{own}").status == 204
     assert eventually(lambda: not subs(roomy)), subs(roomy)
+
+
+def test_the_disk_is_no_memory(roomy: LiveService) -> None:
+    """However large it is: a program that grows is stopped soon after its limit, and one that
+    writes files is not."""
+    limits = {"memory_mb": 64, "disk_mb": 2048}
+    hoard = "kept = []\nwhile True: kept.append(b'x' * (1 << 20))"
+    with Client(roomy.port).box(limits=limits) as box:
+        box.run("for n in range(8): open('large', 'ab').write(b'x' * (40 << 20))")
+        assert box.text("import os; os.path.getsize('large') >> 20") == "320"
+        killed(box.run(hoard), 64)
+        assert box.get()["usage"]["memory_peak_bytes"] < 1200 << 20
+        assert box.text("open('large', 'rb').read(1)") == "b'x'"
+    result = post(roomy.port, "/v1/execute", {"code": hoard, "limits": limits, "timeout_ms": 60000})
+    assert result.json["limit_hit"] == "memory", result
+    assert result.json["usage"]["memory_peak_bytes"] < 1200 << 20
+
+
+def test_a_limit_is_as_before_when_memory_is_given_back(roomy: LiveService) -> None:
+    with Client(roomy.port).box(limits={"memory_mb": 64, "disk_mb": 512}) as box:
+        for _ in range(2):
+            box.run("held = bytearray(100 << 20)\nimport time; time.sleep(0.3)\ndel held")
+            done = box.run("open('f', 'wb').write(b'x' * (30 << 20)); open('f', 'wb').write(b'')")
+            assert done["status"] == "ok", done
 
 
 def test_a_paused_sandbox_pauses_them_and_ends_with_them(roomy: LiveService, box: Box) -> None:
