@@ -108,7 +108,7 @@
                * be a live kernel */                                                                \
     X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
     X(K_EXEC) /* u32 open_files, u32 pids, u32 rows, u32 columns (0: no terminal), str directory,   \
-                 u32 nargs, str…, u32 nenv, str "K=V"…; fd: of I_TTY       be a command */  \
+                 u32 nargs, str…, u32 nenv, str "K=V"…; fd: of I_TTY       be a command */      \
     /* C→S */                                                                                     \
     X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */    \
     X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                            \
