@@ -401,15 +401,15 @@ static void with_body(struct http_req *r) {
 
 /* A body that is larger than all may be together is not one to try again with. */
 static size_t body_most(const struct call *c) {
-    size_t all = (size_t)c->api->config->http.bodies_mb << 20;
+    size_t all = guard_bodies(c);
     return c->route->body_max < all ? c->route->body_max : all;
 }
 
 static void no_room(struct http_req *r) {
     struct call *c = http_user(r);
-    char text[100];
-    snprintf(text, sizeof text, "the bodies of the requests under way have %u MB already",
-             c->api->config->http.bodies_mb);
+    char text[140];
+    snprintf(text, sizeof text, "the bodies of the requests under way have %u MB already%s",
+             c->api->config->http.bodies_mb, c->use ? ", or those of this tenant its half" : "");
     call_problem(c, &(struct problem){.status = 503,
                                       .code = "bodies_full",
                                       .message = text,
@@ -475,7 +475,8 @@ void call_begin(void *arg, struct http_req *r) {
         return;
     if (!find_route(c))
         return;
-    if (!access_check_key(c, &p) || (!c->route->is_free && guard_enter(a->guard, c, &p) < 0)) {
+    if (!access_check_key(c, &p) || guard_settle(a->guard, c, &p) < 0 ||
+        (!c->route->is_free && guard_enter(a->guard, c, &p) < 0)) {
         call_problem(c, &p);
         return;
     }
@@ -516,6 +517,7 @@ void call_finished(void *arg, struct http_req *r) {
     if (c->state_done)
         c->state_done(c->state);
     guard_leave(a->guard, c);
+    guard_unsettle(c);
     json_decref(c->body);
     body_leave(c->large);
     free(c->path_copy);

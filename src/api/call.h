@@ -17,6 +17,7 @@ struct jupyter_hub;
 struct named;
 struct records;
 struct replays;
+struct tenant_use;
 
 struct api {
     struct api_options o;
@@ -77,6 +78,7 @@ struct call {
     char *path_copy;                 /* owned */
     json_t *body;                    /* owned: checked against the route's table, or NULL */
     struct body *large;              /* owned: where `body` is from, if that was large; or NULL */
+    struct tenant_use *use;          /* borrowed: what its tenant holds, this one too; or NULL */
     bool counted;                    /* holds a place of the key's concurrent ones */
     void *state;                     /* of the handler */
     void (*state_done)(void *state); /* when the request is over */
@@ -110,8 +112,12 @@ void call_add_error(struct buf *reply, int status);
 void call_begin(void *arg, struct http_req *r);
 void call_finished(void *arg, struct http_req *r);
 
-/* guard.c: limits of a key. 0, or -1 and a problem that is filled in. */
+/* guard.c: shares of a tenant, limits of a key. 0, or -1 and a problem that is filled in. */
 struct guard *guard_new(void);
+/* It is known who asks: takes one of the tenant's connections, unless it has its share of them. */
+int guard_settle(struct guard *g, struct call *c, struct problem *ret);
+void guard_unsettle(struct call *c);       /* the request is over; work of its may go on */
+size_t guard_bodies(const struct call *c); /* bytes that its tenant's bodies may have together */
 int guard_enter(struct guard *g, struct call *c, struct problem *ret);
 void guard_leave(struct guard *g, struct call *c);
 void guard_used(struct guard *g, const char *key_id, double cpu_seconds);

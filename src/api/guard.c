@@ -1,4 +1,9 @@
-/* The limits of a key: requests per second (a bucket of one second's worth, at least one), requests
+/* What a tenant may have of the server at once, and the limits of a key.
+ *
+ * A tenant may hold half of the connections and half of the memory for bodies, so that none can
+ * keep the others out; one that has the server for itself may hold all.
+ *
+ * The limits of a key: requests per second (a bucket of one second's worth, at least one), requests
  * at once, and CPU seconds per minute (counted when a program ends, for live sandboxes meanwhile as
  * well, and forgotten at a steady rate). A key is known by its id, so that reloading the file of
  * keys forgets nothing. */
@@ -20,8 +25,16 @@ struct tally {
     unsigned active;
 };
 
+struct tenant_use {
+    struct tenant_use *next;
+    char tenant[65];
+    unsigned connections; /* with a request under way */
+    struct http_account bodies;
+};
+
 struct guard {
     struct tally *tallies; /* as many as keys were ever seen: the file bounds them */
+    struct tenant_use *uses;
 };
 
 struct guard *guard_new(void) {
@@ -59,6 +72,63 @@ static int too_much(struct problem *ret, const char *code, double wait_s, const 
                             .retry_after_s = wait_s < 1 ? 1u : (unsigned)ceil(wait_s)};
     snprintf(ret->text, sizeof ret->text, "%s", what);
     return -1;
+}
+
+static struct tenant_use *find_use(struct guard *g, const char *tenant) {
+    struct tenant_use *u = g->uses;
+    while (u && strcmp(u->tenant, tenant) != 0)
+        u = u->next;
+    if (u)
+        return u;
+    u = xcalloc(1, sizeof *u);
+    snprintf(u->tenant, sizeof u->tenant, "%s", tenant);
+    u->next = g->uses;
+    g->uses = u;
+    return u;
+}
+
+/* Whether keys of other tenants are in use. */
+static bool has_others(const struct keys *k, const char *tenant) {
+    unsigned i = 0;
+    while (i < k->n && strcmp(k->items[i].tenant, tenant) == 0)
+        i++;
+    return i < k->n;
+}
+
+static unsigned half_of(unsigned n) {
+    return n > 1 ? n / 2 : 1;
+}
+
+int guard_settle(struct guard *g, struct call *c, struct problem *ret) {
+    struct api *a = c->api;
+    if (!a->has_keys)
+        http_settle(c->req, NULL);
+    if (!c->key_id[0])
+        return 0;
+    struct tenant_use *u = find_use(g, c->tenant);
+    bool shared = has_others(&a->keys, c->tenant);
+    unsigned most = half_of(http_most_connections(a->http));
+    size_t bodies = (size_t)a->config->http.bodies_mb << 20;
+    if (shared && u->connections >= most) {
+        char text[120];
+        snprintf(text, sizeof text, "this tenant has %u requests under way, its half of all", most);
+        return too_much(ret, "too_many_at_once", 1, text);
+    }
+    u->bodies.most = shared ? bodies / 2 : bodies;
+    u->connections++;
+    c->use = u;
+    http_settle(c->req, &u->bodies);
+    return 0;
+}
+
+void guard_unsettle(struct call *c) {
+    if (c->use)
+        c->use->connections--;
+    c->use = NULL;
+}
+
+size_t guard_bodies(const struct call *c) {
+    return c->use ? c->use->bodies.most : (size_t)c->api->config->http.bodies_mb << 20;
 }
 
 int guard_enter(struct guard *g, struct call *c, struct problem *ret) {

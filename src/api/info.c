@@ -210,6 +210,11 @@ void do_metrics(struct call *c) {
              "# TYPE cloche_replies_cut_total counter\ncloche_replies_cut_total %llu\n",
              (unsigned long long)http_replies_cut(a->http));
     buf_addf(&text,
+             "# HELP cloche_connections_evicted_total Waiting connections closed for new ones.\n"
+             "# TYPE cloche_connections_evicted_total counter\n"
+             "cloche_connections_evicted_total %llu\n",
+             (unsigned long long)http_evicted(a->http));
+    buf_addf(&text,
              "# HELP cloche_log_lines_lost_total Lines of the log that nobody took.\n"
              "# TYPE cloche_log_lines_lost_total counter\ncloche_log_lines_lost_total %llu\n",
              (unsigned long long)log_lost());

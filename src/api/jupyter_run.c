@@ -32,6 +32,7 @@ struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct j
     r->who.req = NULL;
     r->who.state = NULL;
     r->who.counted = false;
+    r->who.use = NULL;
     return r;
 }
 

@@ -16,6 +16,7 @@ bool outlet_open(struct call *c, struct outlet *ret) {
     ret->who.state = NULL;
     ret->who.large = NULL;
     ret->who.counted = false;
+    ret->who.use = NULL;
     if (!replay_key(c, &key))
         return false;
     if (!key)

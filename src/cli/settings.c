@@ -92,7 +92,7 @@ const struct setting settings[] = {
      AT(http.dialects), .words = "code-interpreter pyrunner sandbox-runtime ipybox jupyter",
      .help = "APIs of other services to answer, with commas; the first has shared paths"},
     {"max_connections",  NUM(1, 100000),                  "2000",      AT(http.max_connections),
-     .help = "open HTTP connections"},
+     .help = "open HTTP connections; when there are more, those that wait are closed"},
     {"bodies_mb",        MB,                              "512",       AT(http.bodies_mb),
      .help = "bodies of the requests under way together"},
     {"idempotency_keys", NUM(1, 10000000),                "50000",     AT(http.idempotency_keys),

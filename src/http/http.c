@@ -164,6 +164,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
         if (r->phase != REQ_NEW && h->o.on_finished)
             h->o.on_finished(h->o.arg, r);
         r->conn->req = NULL;
+        if (!r->conn->leaves)
+            http_wait(h, &r->conn->waiter);
         loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.idle_s * SECOND);
         if (r->conn->half)
             http_conn_probe(r->conn);
@@ -293,11 +295,12 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |
             MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_access, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT, o->max_connections + 16,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-        o->idle_s, MHD_OPTION_NOTIFY_CONNECTION, http_conn_notify, h, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_UNESCAPE_CALLBACK,
-        leave_escaped, NULL, MHD_OPTION_END);
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_CONNECTION_LIMIT,
+        o->max_connections + HTTP_LEAVING + 16, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONN_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, o->idle_s, MHD_OPTION_NOTIFY_CONNECTION,
+        http_conn_notify, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_END);
     if (!h->daemon) {
         free(h);
         return err_set(e, ENOMEM, "libmicrohttpd does not start");
@@ -326,10 +329,6 @@ void http_drain(struct http *h) {
         fd_close(&h->listeners[i].fd);
     }
     ws_drain(h);
-}
-
-unsigned http_connections(const struct http *h) {
-    return h->nconns;
 }
 
 /* ---- what handlers ask ---- */

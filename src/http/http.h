@@ -53,7 +53,9 @@ int http_listen(struct http *h, int *fd, struct err *e);
 /* No new connections; idle ones are closed, the others after their reply. */
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
-size_t http_bodies(const struct http *h); /* bytes that count against bodies_max */
+unsigned http_most_connections(const struct http *h); /* as far as there are descriptors for them */
+uint64_t http_evicted(const struct http *h);          /* closed for a newcomer; see http_settle */
+size_t http_bodies(const struct http *h);             /* bytes that count against bodies_max */
 /* Bytes that count against replies_max; connections that were cut because of either bound. */
 size_t http_replies(const struct http *h);
 uint64_t http_replies_cut(const struct http *h);
@@ -70,6 +72,13 @@ bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
 const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
 bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
 uint64_t http_born_ns(const struct http_req *r);
+/* What somebody's bodies and messages count for, and may; for as long as any of them counts. */
+struct http_account {
+    size_t bytes, most;
+};
+/* It is known who asks. Until the request is over its connection is not closed for another one, as
+ * all others are that wait; and what it holds counts for the account too (NULL: for none). */
+void http_settle(struct http_req *r, struct http_account *a);
 /* What the handlers want to remember. */
 void http_set_user(struct http_req *r, void *user);
 void *http_user(const struct http_req *r);
@@ -85,15 +94,17 @@ struct http_take {
 };
 /* All of it, in http_body() until `whole` returns. More than `max` bytes: `too_large` replies, at
  * once if the request says so itself; otherwise the rest is read up to a bound and thrown away. In
- * the same way `no_room` replies when all requests together would hold more than bodies_max. A body
- * counts until its request is over, with its length as announced, or else as it comes; small ones
- * do not count, so that a few large ones cannot keep everybody out. */
+ * the same way `no_room` replies when all requests together would hold more than bodies_max, or
+ * those of the account more than its most. A body counts as it comes, since announcing one costs
+ * nothing, and until its request is over; small ones do not count, so that a few large ones cannot
+ * keep everybody out. */
 void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
 struct buf http_move_body(struct http_req *r); /* the caller's: for longer */
 /* What it counts for (see http_take_body) counts on after its request, until http_uncount. */
 struct http_count {
     struct http *http;
+    struct http_account *account;
     size_t bytes;
 };
 struct http_count http_move_count(struct http_req *r);

@@ -8,20 +8,31 @@
     (256u << 20) /* bytes beyond a limit that are read before the connection is cut                \
                   */
 
-bool http_reserve(struct http_req *r, size_t len) {
-    struct http *h = r->http;
+static bool has_room(const struct http_req *r, size_t len) {
+    const struct http_account *a = r->account;
+    const struct http *h = r->http;
     if (len <= HTTP_SMALL_BODY || len <= r->held)
         return true;
-    if (len - r->held > h->o.bodies_max - h->bodies)
+    size_t more = len - r->held;
+    return more <= h->o.bodies_max - h->bodies &&
+           (!a || (a->bytes <= a->most && more <= a->most - a->bytes));
+}
+
+bool http_reserve(struct http_req *r, size_t len) {
+    if (!has_room(r, len))
         return false;
-    h->bodies += len - r->held;
+    if (len <= HTTP_SMALL_BODY || len <= r->held)
+        return true;
+    r->http->bodies += len - r->held;
+    if (r->account)
+        r->account->bytes += len - r->held;
     r->held = len;
     return true;
 }
 
 void http_release(struct http_req *r) {
-    r->http->bodies -= r->held;
-    r->held = 0;
+    struct http_count c = http_move_count(r);
+    http_uncount(&c);
 }
 
 void http_take_body(struct http_req *r, const struct http_take *how) {
@@ -29,7 +40,7 @@ void http_take_body(struct http_req *r, const struct http_take *how) {
     uint64_t len = http_body_length(r); /* known before anything of it was read */
     if (len > how->max)
         how->too_large(r);
-    else if (!http_reserve(r, (size_t)len))
+    else if (!has_room(r, (size_t)len)) /* now: then it need not be sent */
         how->no_room(r);
 }
 
@@ -53,12 +64,14 @@ struct buf http_move_body(struct http_req *r) {
 }
 
 struct http_count http_move_count(struct http_req *r) {
-    struct http_count c = {r->http, r->held};
+    struct http_count c = {r->http, r->account, r->held};
     r->held = 0;
     return c;
 }
 
 void http_uncount(struct http_count *c) {
+    if (c->bytes && c->account)
+        c->account->bytes -= c->bytes;
     if (c->bytes)
         c->http->bodies -= c->bytes;
     c->bytes = 0;
@@ -119,6 +132,7 @@ static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
     r->refused = why;
     buf_done(&r->body);
     r->body = (struct buf)BUF_INIT;
+    http_release(r);
     throw_away(r, len);
 }
 

@@ -25,9 +25,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPT_BATCH 64
-#define PROBE_NS     (10 * SECOND)
-#define UNREAD_NS    (SECOND / 100)
+#define PROBE_NS  (10 * SECOND)
+#define UNREAD_NS (SECOND / 100)
 
 struct http_conn *http_conn_of(struct MHD_Connection *mhd) {
     const union MHD_ConnectionInfo *info =
@@ -157,8 +156,18 @@ static void free_conn(struct deferred *d) {
     free(d->arg);
 }
 
+/* The library notices in its next turn, and says so. */
+static void evict_conn(struct waiter *w) {
+    struct http_conn *c = w->arg;
+    c->leaves = true;
+    c->http->leaving++;
+    end(c);
+}
+
 static void closed(struct http_conn *c) {
     struct http *h = c->http;
+    http_unwait(h, &c->waiter);
+    h->leaving -= c->leaves;
     loop_timer_stop(h->o.loop, &c->timer);
     loop_timer_stop(h->o.loop, &c->probe);
     loop_unwatch(h->o.loop, &c->watch);
@@ -167,7 +176,7 @@ static void closed(struct http_conn *c) {
     http_read_remove(c);
     c->req = NULL;
     loop_defer(h->o.loop, &c->free_later);
-    if (!c->lingers || !http_linger(h, c->fd))
+    if (c->leaves || !c->lingers || !http_linger(h, c->fd))
         h->nconns--;
 }
 
@@ -192,46 +201,12 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     c->ack = (struct deferred){.fn = on_ack, .arg = c};
     c->free_later = (struct deferred){.fn = free_conn, .arg = c};
     c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
+    c->waiter = (struct waiter){.evict = evict_conn, .arg = c};
     loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
     if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
         log_warn("connection not watched why=%s", log_text(e.text));
     *context = c;
     http_read_add(c);
+    http_wait(h, &c->waiter);
     h->nconns++;
-}
-
-/* A connection too many: the library never sees it. */
-static void turn_away(int fd) {
-    static const char body[] =
-        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
-        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
-        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
-    char reply[600];
-    int n = snprintf(reply, sizeof reply,
-                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                     sizeof body - 1, body);
-    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-    close(fd);
-}
-
-void http_accept(struct acceptor *a) {
-    struct listener *l = a->arg;
-    struct http *h = l->http;
-    for (int i = 0; i < ACCEPT_BATCH; i++) {
-        struct sockaddr_storage from;
-        socklen_t len = 0;
-        int fd = acceptor_next(a, &from, &len);
-        if (fd < 0)
-            break;
-        if (h->nconns >= h->o.max_connections) {
-            turn_away(fd);
-            continue;
-        }
-        if (len < sizeof(struct sockaddr)) /* a unix client has no name */
-            len = sizeof(struct sockaddr);
-        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES)
-            log_warn("connection refused errno=%d", errno);
-    }
-    http_soon(h);
 }

@@ -13,6 +13,17 @@ struct ws;
 #define MAX_PARAMS 32
 #define SECOND     1000000000ull
 
+#define HTTP_LEAVING                                                                               \
+    256u /* connections that may be on their way out beside the most there may be */
+
+/* A connection that may be closed for a newcomer; see http_accept.c. */
+struct waiter {
+    struct waiter *older, *newer;
+    bool listed;
+    void (*evict)(struct waiter *w);
+    void *arg;
+};
+
 struct http {
     struct http_options o;
     struct MHD_Daemon *daemon; /* owned */
@@ -26,6 +37,9 @@ struct http {
     } listeners[HTTP_LISTENERS];
     unsigned nlisteners;
     unsigned nconns;
+    struct waiter *oldest, *newest; /* by since when they wait */
+    unsigned leaving;               /* connections that were evicted and are not closed yet */
+    uint64_t evicted;
     struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */
     unsigned nreaders;
     size_t bodies;      /* what all requests hold; see http_take_body */
@@ -48,6 +62,8 @@ struct http_conn {
     bool is_unix;
     bool half;              /* the client sends no more */
     bool lingers;           /* it was answered before its body was read */
+    bool leaves;            /* it was evicted */
+    struct waiter waiter;   /* while it is not known who asks */
     struct watch watch;     /* for that, and for its leaving */
     struct timer probe;     /* then: whether it is still there */
     struct timer timer;     /* until the next request's headers, or the next step of a body */
@@ -83,6 +99,7 @@ struct http_req {
     /* body */
     struct buf body;
     struct http_take take;
+    struct http_account *account; /* borrowed, or NULL: whose `held` is */
     size_t held, thrown;
     http_fn *refused; /* who replies when the rest of the body has been thrown away */
     bool body_done;
@@ -127,7 +144,10 @@ void http_conn_ack(struct http_conn *c);
 void http_conn_probe(struct http_conn *c);
 void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
                       enum MHD_ConnectionNotificationCode code);
+/* http_accept.c */
 void http_accept(struct acceptor *a);
+void http_wait(struct http *h, struct waiter *w);   /* as the newest; stays where it is, if it is */
+void http_unwait(struct http *h, struct waiter *w); /* not to be evicted */
 /* http_linger.c: reads on for a while what the client sends on a connection that is about to be
  * closed, and counts as one until then; false when that cannot be. */
 bool http_linger(struct http *h, int fd);
@@ -148,8 +168,8 @@ void http_read_remove(struct http_conn *c);
 void http_body_data(struct http_req *r, const char *data, size_t len);
 void http_body_end(struct http_req *r);
 void http_body_done(struct http_req *r);
-/* Counts what a request has or will have in memory; false when that is too much for all together.
- */
+/* Counts what a request has or will have in memory; false when that is too much for all together,
+ * or for whose it is. */
 bool http_reserve(struct http_req *r, size_t len);
 void http_release(struct http_req *r);
 /* There is a reply: whether the body is still read before it. */

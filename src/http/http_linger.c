@@ -23,6 +23,7 @@ struct lingerer {
     int fd; /* owned */
     struct watch watch;
     struct timer timer;
+    struct waiter waiter;
     uint64_t left, step_bytes;
     struct deferred free_later;
 };
@@ -36,8 +37,13 @@ static void linger_end(struct lingerer *l) {
     loop_unwatch(loop, &l->watch);
     loop_timer_stop(loop, &l->timer);
     fd_close(&l->fd);
+    http_unwait(l->http, &l->waiter);
     l->http->nconns--;
     loop_defer(loop, &l->free_later);
+}
+
+static void linger_evict(struct waiter *w) {
+    linger_end(w->arg);
 }
 
 static void linger_on_data(struct watch *w, uint32_t events) {
@@ -75,11 +81,13 @@ bool http_linger(struct http *h, int fd) {
     l->watch = (struct watch){.fd = -1, .fn = linger_on_data, .arg = l};
     l->timer = (struct timer){.fn = linger_on_timer, .arg = l};
     l->free_later = (struct deferred){.fn = free_linger, .arg = l};
+    l->waiter = (struct waiter){.evict = linger_evict, .arg = l};
     if (loop_watch(h->o.loop, &l->watch, own, EPOLLIN, &e) < 0) {
         free(l);
         return false;
     }
     l->fd = fd_take(&own);
+    http_wait(h, &l->waiter);
     loop_timer(h->o.loop, &l->timer, now_ns() + STEP_NS);
     return true;
 }

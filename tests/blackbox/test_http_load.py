@@ -132,9 +132,13 @@ def test_a_queue_of_one(start_service: Callable[..., Service]) -> None:
 
 
 def queue_length(service: Service) -> int:
+    return int(metric(service, "queue_length{"))
+
+
+def metric(service: Service, name: str) -> float:
     text = ask(service, request("GET", "/metrics")).body.decode()
-    (line,) = [line for line in text.splitlines() if line.startswith("cloche_queue_length{")]
-    return int(line.split()[1])
+    (line,) = [line for line in text.splitlines() if line.startswith(f"cloche_{name}")]
+    return float(line.split()[1])
 
 
 def test_time_in_the_queue_has_a_deadline_of_its_own(start_service: Callable[..., Service]) -> None:
@@ -185,20 +189,62 @@ def test_a_batch_of_a_thousand(start_service: Callable[..., Service]) -> None:
     service.check_no_leak()
 
 
-def test_more_connections_than_allowed(start_service: Callable[..., Service]) -> None:
+SLOW = post("/v1/execute", {"code": "print('hello')", "timeout_ms": 60000})[:-1]
+
+
+def slow(service: Service) -> Raw:
+    """A request under way: it lacks one byte, and the server has seen the rest."""
+    raw = Raw(service).send(SLOW.replace(b"\r\n", b"\r\nExpect: 100-continue\r\n", 1))
+    assert raw.head().status == 100
+    return raw
+
+
+def test_more_requests_than_connections_allowed(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK, "--max-connections", "20")
-    kept = [Raw(service) for _ in range(20)]
+    kept = [slow(service) for _ in range(20)]
     try:
-        for raw in kept:
-            assert raw.send(HEALTH).reply().status == 200
         for _ in range(100):
             reply = ask(service, HEALTH)
             assert judged(reply) == "503 too_many_connections"
             assert not reply.keeps
+        for raw in kept[:10]:
+            assert judged(raw.send(b"}").reply()) == "200", "those inside are not disturbed"
+        for _ in range(100):
+            assert ask(service, HEALTH).status == 200, "who waits with its next makes a place"
+        for raw in kept[10:]:
+            assert judged(raw.send(b"}").reply()) == "200"
+    finally:
         for raw in kept:
-            assert raw.send(HEALTH).reply().status == 200, "those inside are not disturbed"
-        kept.pop().sock.close()
-        assert eventually(lambda: ask(service, HEALTH).status == 200), "a place is given back"
+            raw.sock.close()
+
+
+WAITING = {
+    "nothing": b"",
+    "half a head": HEALTH[:-2],
+    "between two requests": HEALTH,
+    "a body that nobody reads": request("POST", "/nope", "Content-Length: 9999"),
+}
+
+
+@pytest.mark.parametrize("shape", WAITING)
+def test_connections_that_wait_keep_nobody_out(
+    shape: str, start_service: Callable[..., Service]
+) -> None:
+    service = start_service(*QUICK, "--max-connections", "20", "--idle-s", "3600")
+    kept = []
+    try:
+        with slow(service) as works:
+            for _ in range(60):
+                kept.append(Raw(service).send(WAITING[shape]))
+                if shape not in ("nothing", "half a head"):
+                    assert kept[-1].reply().status in (200, 404)
+            assert ask(service, HEALTH).status == 200
+            assert metric(service, "connections ") <= 20
+            assert metric(service, "connections_evicted_total") >= 40
+            assert kept[0].ends() == b"", "the first to wait is the first to go"
+            if shape == "between two requests":
+                assert kept[-1].send(HEALTH).reply().status == 200, "and the last stays"
+            assert judged(works.send(b"}").reply()) == "200"
     finally:
         for raw in kept:
             raw.sock.close()
@@ -231,10 +277,9 @@ def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
     kept: list[Raw] = []
     try:
         assert judged(ask(service, HELLO)) == "200"
-        kept.append(Raw(service))
-        assert kept[0].send(HEALTH).reply().status == 200
+        kept.append(slow(service))
         kept += [Raw(service).send(HELLO) for _ in range(1500)]
-        assert kept[0].send(HEALTH).reply().status == 200
+        assert judged(kept[0].send(b"}").reply()) == "200"
         for raw in kept:
             raw.reset()
         assert eventually(lambda: ask(service, HELLO).status == 200)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from raw_http import Reply, ask, post, request
+from harness import eventually
+from raw_http import Raw, Reply, ask, post, request
 from test_admission import Tenants
 
 MANY = "--idempotency-keys"
@@ -83,3 +84,83 @@ def test_what_failed_takes_no_place_among_the_keys(tenants: Starter) -> None:
         bad = ask(service, post("/v1/execute", {"code": 5}, header, "Idempotency-Key: k"))
         assert bad.status == 422
     assert run(service, "bob", "other").status == 200
+
+
+# ---------------------------------------------------------------------------- what is under way
+
+
+def bearer(service: Tenants, who: str) -> str:
+    return f"Authorization: Bearer {service.keys[who]}"
+
+
+def announce(service: Tenants, who: str, length: int, first: bytes) -> Raw:
+    """A body of so many bytes, of which only the first ones come; the server has seen the head."""
+    head = request(
+        "POST",
+        "/v1/execute",
+        bearer(service, who),
+        "Content-Type: application/json",
+        "Expect: 100-continue",
+        f"Content-Length: {length}",
+    )
+    raw = Raw(service).send(head)
+    if raw.head().status == 100:
+        raw.send(first)
+    return raw
+
+
+def large(service: Tenants, who: str) -> Reply:
+    body = {"code": "print(1)", "stdin": "x" * 200_000, "timeout_ms": 60000}
+    return ask(service, post("/v1/execute", body, bearer(service, who)))
+
+
+def close(kept: list[Raw]) -> None:
+    for raw in kept:
+        raw.sock.close()
+
+
+def test_a_tenant_has_half_of_the_connections(tenants: Starter) -> None:
+    service = tenants("--max-connections", "20")
+    kept = [announce(service, "bob", 100, b"{") for _ in range(10)]
+    try:
+        for _ in range(30):
+            over = ask(service, request("GET", "/v1/info", bearer(service, "bob")))
+            assert over.status == 429 and over.code == "too_many_at_once"
+            assert over.header("Retry-After") == "1"
+        assert "half" in over.json["error"]["message"]
+        kept += [announce(service, "alice", 100, b"{") for _ in range(9)]
+        assert ask(service, request("GET", "/v1/info", bearer(service, "alice"))).status == 200
+        kept[0].reset()
+        info = request("GET", "/v1/info", bearer(service, "bob"))
+        assert eventually(lambda: ask(service, info).status == 200), "a place is given back"
+    finally:
+        close(kept)
+
+
+def test_a_body_that_was_only_announced_takes_no_room(tenants: Starter) -> None:
+    service = tenants("--bodies-mb", "8")
+    kept = [announce(service, "bob", 4_190_000, b"{") for _ in range(20)]
+    try:
+        for who in ("bob", "alice") * 3:
+            assert large(service, who).status == 200
+    finally:
+        close(kept)
+
+
+def test_a_tenant_has_half_of_the_room_for_bodies(tenants: Starter) -> None:
+    service = tenants("--bodies-mb", "8")
+    part = (1 << 20) - 10
+    kept = [announce(service, "bob", 1 << 20, b"{".ljust(part)) for _ in range(4)]
+    held = "bodies_bytes"
+    try:
+        assert eventually(lambda: service.metric(held) == 4 * part)
+        assert large(service, "bob").code == "bodies_full"
+        assert large(service, "alice").status == 200
+        never = announce(service, "bob", (4 << 20) + 1, b"")
+        assert b"body_too_large" in never.until(b"}"), "and at once"
+        never.sock.close()
+        close(kept)
+        assert eventually(lambda: service.metric(held) == 0)
+        assert large(service, "bob").status == 200
+    finally:
+        close(kept)

@@ -1,0 +1,103 @@
+/* How connections come in, and which of them go when there are too many.
+ *
+ * SECURITY: whoever reaches the port can open connections, without a key and almost for nothing. So
+ * a connection has its place for good only while a request is under way of which the handlers know
+ * who asks (http_settle). All others wait in a list: those that never sent a byte, that sent half a
+ * head, that are between two requests, whose request was refused or is open to everybody, or that
+ * only linger. When every place is taken, the one that has waited longest goes for the newcomer. A
+ * request that does not settle leaves its connection where it stands in the list. */
+
+#include "http/http_internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ACCEPT_BATCH 64
+
+void http_wait(struct http *h, struct waiter *w) {
+    if (w->listed)
+        return;
+    w->older = h->newest;
+    w->newer = NULL;
+    *(h->newest ? &h->newest->newer : &h->oldest) = w;
+    h->newest = w;
+    w->listed = true;
+}
+
+void http_unwait(struct http *h, struct waiter *w) {
+    if (!w->listed)
+        return;
+    *(w->older ? &w->older->newer : &h->oldest) = w->newer;
+    *(w->newer ? &w->newer->older : &h->newest) = w->older;
+    w->listed = false;
+}
+
+void http_settle(struct http_req *r, struct http_account *a) {
+    r->account = a;
+    http_unwait(r->http, &r->conn->waiter);
+}
+
+unsigned http_connections(const struct http *h) {
+    return h->nconns - h->leaving;
+}
+
+unsigned http_most_connections(const struct http *h) {
+    return h->o.max_connections;
+}
+
+uint64_t http_evicted(const struct http *h) {
+    return h->evicted;
+}
+
+/* Whether there is a place for one more. Those that leave have their descriptors for this turn. */
+static bool make_place(struct http *h) {
+    if (h->nconns - h->leaving < h->o.max_connections)
+        return true;
+    struct waiter *w = h->oldest;
+    if (!w || h->leaving >= HTTP_LEAVING)
+        return false;
+    http_unwait(h, w);
+    h->evicted++;
+    w->evict(w);
+    return true;
+}
+
+/* A connection too many: the library never sees it. */
+static void turn_away(int fd) {
+    static const char body[] =
+        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
+        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
+        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
+    char reply[600];
+    int n = snprintf(reply, sizeof reply,
+                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                     sizeof body - 1, body);
+    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
+void http_accept(struct acceptor *a) {
+    struct listener *l = a->arg;
+    struct http *h = l->http;
+    for (int i = 0; i < ACCEPT_BATCH; i++) {
+        struct sockaddr_storage from;
+        socklen_t len = 0;
+        int fd = acceptor_next(a, &from, &len);
+        if (fd < 0)
+            break;
+        if (!make_place(h)) {
+            turn_away(fd);
+            continue;
+        }
+        if (len < sizeof(struct sockaddr)) /* a unix client has no name */
+            len = sizeof(struct sockaddr);
+        if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES)
+            log_warn("connection refused errno=%d", errno);
+    }
+    http_soon(h);
+}
