@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#define LENGTH_DIGITS 18u /* what 64 bits hold whatever they are, and ten times as much too */
 #define SIZE_DIGITS   16u /* what 64 bits hold; more would be zeros, or an overflow somewhere */
 #define EXTENSION_MAX 256u
 #define TRAILERS_MAX  4096u
@@ -65,14 +66,30 @@ static void head_ends(struct framing *f) {
         body_ends(f);
 }
 
+/* SECURITY: the library answers a bad length by itself, in HTML and with two heads. */
+static void on_length(struct framing *f, char c) {
+    bool is_digit = c >= '0' && c <= '9';
+    if (is_digit && f->digits < LENGTH_DIGITS) {
+        f->left = f->left * 10 + (uint64_t)(c - '0');
+        f->digits++;
+    } else if (c == '\r' && f->digits > 0) {
+        f->field = FIELD_OTHER;
+    } else if (f->digits > 0 || (c != ' ' && c != '\t')) {
+        f->wrong = "Content-Length is not a number, or one of more than 18 digits";
+        f->cut = true;
+        f->heads++;
+    }
+}
+
 static void head_field(struct framing *f, char c) {
     if (take_name(f, c)) {
         if (c != ':')
             return;
         f->field = is_named(f, "content-length") ? FIELD_LENGTH : FIELD_OTHER;
         f->chunked = f->chunked || is_named(f, "transfer-encoding");
-    } else if (f->field == FIELD_LENGTH && c >= '0' && c <= '9') {
-        f->left = f->left * 10 + (uint64_t)(c - '0'); /* http_check.c: at most 18 digits */
+        f->digits = 0;
+    } else if (f->field == FIELD_LENGTH) {
+        on_length(f, c);
     }
 }
 
@@ -234,17 +251,21 @@ static size_t skip(struct framing *f, size_t len) {
     return n;
 }
 
-void framing_add(struct framing *f, const char *data, size_t len) {
+size_t framing_add(struct framing *f, const char *data, size_t len) {
     static void (*const take[FRAMING_STATES_])(struct framing * f, char c) = {
         [FRAMING_HEAD] = on_head,           [FRAMING_SIZE] = on_size,
         [FRAMING_EXTENSION] = on_extension, [FRAMING_SIZE_LF] = on_size_lf,
         [FRAMING_DATA_CR] = on_data_cr,     [FRAMING_DATA_LF] = on_data_lf,
         [FRAMING_TRAILER] = on_trailer,     [FRAMING_TRAILER_LF] = on_trailer_lf,
     };
-    for (size_t at = 0; at < len && !f->wrong;) {
-        if (f->state == FRAMING_BODY || f->state == FRAMING_DATA)
+    size_t at = 0;
+    while (at < len && !f->wrong) {
+        if (f->state == FRAMING_BODY || f->state == FRAMING_DATA) {
             at += skip(f, len - at);
-        else
-            take[f->state](f, data[at++]);
+            continue;
+        }
+        take[f->state](f, data[at]);
+        at += !f->wrong;
     }
+    return at;
 }

@@ -207,8 +207,10 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     r->phase = REQ_BODY;
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     snprintf(r->method, sizeof r->method, "%s", method);
-    const char *wrong = http_check_head(r, method, version);
     r->conn->requests++;
+    const char *wrong = r->conn->framing.cut ? http_check_framing(r) : NULL;
+    if (!wrong)
+        wrong = http_check_head(r, method, version);
     if (!wrong)
         wrong = http_check_framing(r);
     if (wrong) {

@@ -1,7 +1,8 @@
 /* What makes a request ambiguous. Two servers that read the same bytes differently are how requests
  * are smuggled past a gateway; so whatever could be read in two ways is refused, and the connection
  * is closed. libmicrohttpd refuses bad request lines and headers that are too long by itself; what
- * it lets through is judged here, before anything else about the request. Chunks: http_read.c. */
+ * it lets through is judged here, before anything else about the request. Chunks, and lengths that
+ * are no numbers: http_read.c. */
 
 #include "http/chars.h"
 #include "http/http_internal.h"

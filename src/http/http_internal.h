@@ -68,6 +68,7 @@ struct http_conn {
     struct timer probe;     /* then: whether it is still there */
     struct timer timer;     /* until the next request's headers, or the next step of a body */
     struct framing framing; /* of what the library has read */
+    const char *ending;     /* what it is still to read of a head that was cut; or NULL */
     uint64_t requests;      /* how many of them have begun */
     struct deferred ack;    /* of what has come of a body that is not whole */
     struct deferred free_later;

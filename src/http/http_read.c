@@ -3,7 +3,8 @@
  * file has a recv() of its own, which the dynamic linker puts in the place of libc's: the library
  * reads a client's socket through it, and each byte goes through framing.c once, in order, whatever
  * the pieces it comes in. http.c checks that the two agree on where each request begins and ends:
- * a library that read by other means would have every request refused. */
+ * a library that read by other means would have every request refused. A head that the library
+ * would answer by itself, in its own way, is given another end. */
 
 #include "http/http_internal.h"
 
@@ -61,25 +62,43 @@ static void refuse_body(struct http_req *r, const char *wrong) {
     r->bytes_out = json.len;
 }
 
-/* False: the connection is over. */
-static bool follow(struct http_conn *c, const char *data, size_t len) {
+/* For a head that is cut at a bad length the library gets an end that it takes, whatever digits
+ * were there before: the request is refused when its turn comes, as all others are. Nothing behind
+ * it is read. */
+static size_t end_head(struct http_conn *c, char *to, size_t room) {
+    size_t len = strlen(c->ending), n = len < room ? len : room;
+    memcpy(to, c->ending, n);
+    c->ending += n;
+    return n;
+}
+
+/* What the library is to see of `len` bytes; -1: the connection is over. */
+static ssize_t follow(struct http_conn *c, char *data, size_t len, size_t room) {
     struct http_req *r = c->req;
     if (r && r->ws)
-        return true; /* frames */
-    framing_add(&c->framing, data, len);
+        return (ssize_t)len; /* frames */
+    size_t good = framing_add(&c->framing, data, len);
+    if (c->framing.cut) {
+        c->ending = "0\r\n\r\n";
+        return (ssize_t)(good + end_head(c, data + good, room - good));
+    }
     if (!c->framing.wrong || !r || c->requests < c->framing.heads)
-        return true; /* what is wrong with a later request is said when its turn comes */
+        return (ssize_t)len; /* what is wrong with a later request is said when its turn comes */
     if (!r->queued)
         refuse_body(r, c->framing.wrong);
     http_cut(r);
-    return false;
+    errno = ECONNRESET;
+    return -1;
 }
 
 ssize_t recv(int fd, void *buf, size_t n, int flags) {
+    struct http_conn *c = reader_of(fd);
+    if (c && c->ending && *c->ending)
+        return (ssize_t)end_head(c, buf, n);
+    if (c && c->ending) {
+        errno = EAGAIN;
+        return -1;
+    }
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
-    struct http_conn *c = got > 0 ? reader_of(fd) : NULL;
-    if (!c || follow(c, buf, (size_t)got))
-        return got;
-    errno = ECONNRESET;
-    return -1;
+    return c && got > 0 ? follow(c, buf, (size_t)got, n) : got;
 }

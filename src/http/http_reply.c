@@ -287,6 +287,6 @@ enum MHD_Result http_queue(struct http_req *r) {
     r->response = NULL;
     r->queued = true;
     r->phase = REQ_REPLYING;
-    r->conn->lingers = !r->body_done;
+    r->conn->lingers = !r->body_done || r->conn->framing.cut;
     return queued;
 }

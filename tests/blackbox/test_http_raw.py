@@ -111,6 +111,47 @@ def test_the_refusal_is_json_that_says_why(service: Service) -> None:
         assert reply.json["detail"] == reply.json["error"]["message"]
 
 
+NUMBERS = itertools.count()
+LENGTHS = [
+    "24, 24",
+    "+24",
+    "-1",
+    "0x18",
+    "",
+    " ",
+    "24 ",
+    "24\t",
+    "24;",
+    "2 4",
+    "18446744073709551640",
+]
+
+
+@pytest.mark.parametrize("length", [*LENGTHS, "9" * 19, "0" * 400 + "24"])
+def test_a_bad_length_is_refused_once_and_logged(service: Service, length: str) -> None:
+    for before, step in ((b"", 10_000), (b"", 1), (HEALTH, 10_000)):
+        path = b"/v1/bad%d" % next(NUMBERS)
+        head = (
+            b"POST %s HTTP/1.1\r\nContent-Length:%s\r\n" % (path, length.encode()) + HOST + b"\r\n"
+        )
+        with Raw(service) as raw:
+            for data in (before, *(head[i : i + step] for i in range(0, len(head), step))):
+                raw.try_send(data)
+            raw.try_send(BODY + HEALTH)
+            if before:
+                assert raw.reply().status == 200, "the one before it has its answer"
+            reply = raw.reply()
+            assert raw.ends() == b"", "and there is no more"
+        assert reply.status == 400 and reply.code == "bad_request" and not reply.keeps
+        assert "Content-Length" in reply.json["error"]["message"]
+        assert eventually(lambda: logged(service, f'path="{path.decode()}" status=400'))
+
+
+def logged(service: Service, words: str) -> bool:
+    service.drain()
+    return words in service.text()
+
+
 @pytest.mark.parametrize("line", [b"GET /health HTTP/1.1", b"GET /nope HTTP/1.1"])
 def test_a_request_names_its_host(service: Service, line: bytes) -> None:
     said = refused(service, line + b"\r\n\r\n")
