@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "remote/box_place.h"
+#include "remote/pages.h"
 #include "remote/table.h"
 
 #include <jansson.h>
@@ -67,24 +68,20 @@ static void add_page(struct listing *l, const json_t *page) {
 
 static int read_pages(struct box *b, struct listing *l, const char *url, struct err *e) {
     AUTO_BUF path = BUF_INIT;
-    AUTO_BUF after = BUF_INIT;
-    for (;;) {
+    AUTO_PAGES pages = PAGES_INIT;
+    for (int more = 1; more > 0;) {
         json_auto_t *page = NULL;
         buf_clear(&path);
         buf_addf(&path, "%s?limit=1000%s", url, l->o->recursive ? "&recursive=true" : "");
-        if (after.len) {
-            buf_adds(&path, "&after=");
-            box_add_url(&path, after.data, false);
-        }
+        pages_add(&pages, &path);
         if (box_ask(b, "GET", path.data, NULL, &page, e) < 0)
             return -1;
+        more = pages_next(&pages, page, "entries", e);
+        if (more < 0)
+            return -1;
         add_page(l, page);
-        const char *next = json_string_value(json_object_get(page, "next"));
-        if (!next || !json_array_size(json_object_get(page, "entries")))
-            return 0;
-        buf_clear(&after);
-        buf_adds(&after, next);
     }
+    return 0;
 }
 
 /* A file is looked up in its directory: by itself it is only bytes. */

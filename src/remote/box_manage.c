@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "remote/box.h"
+#include "remote/pages.h"
 #include "remote/people.h"
 #include "remote/table.h"
 
@@ -29,29 +30,25 @@ typedef bool (*visit_fn)(void *arg, json_t *sandbox);
 /* All sandboxes, page by page; `query` begins with & or is empty. */
 static int visit(struct box *b, const char *query, visit_fn fn, void *arg, struct err *e) {
     AUTO_BUF path = BUF_INIT;
-    AUTO_BUF after = BUF_INIT;
-    for (;;) {
+    AUTO_PAGES pages = PAGES_INIT;
+    for (int more = 1; more > 0;) {
         json_auto_t *page = NULL;
         json_t *one;
         size_t i;
         buf_clear(&path);
         buf_addf(&path, "/v1/sandboxes?limit=" PAGE "%s", query);
-        if (after.len) {
-            buf_adds(&path, "&after=");
-            box_add_url(&path, after.data, false);
-        }
+        pages_add(&pages, &path);
         if (box_ask(b, "GET", path.data, NULL, &page, e) < 0)
             return -1;
         json_array_foreach(json_object_get(page, "sandboxes"), i, one) {
             if (!fn(arg, one))
                 return 0;
         }
-        const char *next = json_string_value(json_object_get(page, "next"));
-        if (!next || i == 0)
-            return 0;
-        buf_clear(&after);
-        buf_adds(&after, next);
+        more = pages_next(&pages, page, "sandboxes", e);
+        if (more < 0)
+            return -1;
     }
+    return 0;
 }
 
 static bool is_whole_id(const char *word) {

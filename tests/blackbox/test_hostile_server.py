@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import resource
 import signal
@@ -212,11 +213,45 @@ def test_an_answer_without_end_is_left() -> None:
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 900 << 10
 
 
+def pages(entry: str, next_one: str, size: int = 1) -> Conversation:
+    """Pages without end; the two texts have the page's number in them, or not."""
+    numbers = itertools.count()
+
+    def talk(conn: socket.socket, request: bytes) -> None:
+        n = next(numbers)
+        named = {"id": BOX, "name": entry % n * size, "type": "file", "state": "running"}
+        page = {"sandboxes": [named], "entries": [named], "next": next_one % n}
+        says({**page, "state": "running"})(conn, request)
+
+    return talk
+
+
 def test_a_list_without_end_is_left() -> None:
-    entry = {"name": "f" * 200_000, "type": "file"}
-    page = {"sandboxes": [{"id": BOX, "name": "x" * 4_000_000}], "entries": [entry], "next": "x"}
-    with server(says({**page, "state": "running"})) as url:
+    with server(pages("f%08d", "n%d", 500_000)) as url:
         failed(run_cli("sandbox", "list", "--server", url), "too large")
+
+
+ENDLESS = {
+    "the same next": ("f%d", "x%.0s"),
+    "an empty next": ("f%d", "%.0s"),
+    "the same page": ("f%.0s", "x%d"),
+    "page after page of almost nothing": ("f%d", "x%d"),
+}
+
+
+@pytest.mark.parametrize("shape", ENDLESS)
+def test_pages_without_end_are_left(shape: str) -> None:
+    with server(pages(*ENDLESS[shape])) as url:
+        failed(run_cli("sandbox", "ls", "-l", "--server", url, BOX), "has no end")
+        failed(run_cli("sandbox", "list", "--server", url), "has no end")
+
+
+def test_pages_in_a_circle_are_left() -> None:
+    circle = itertools.cycle(range(7))
+    with server(
+        lambda conn, request: pages(f"f{(n := next(circle))}%.0s", f"x{n}%.0s")(conn, request)
+    ) as url:
+        failed(run_cli("sandbox", "ls", "-l", "--server", url, BOX), "has no end")
 
 
 # ---------------------------------------------------------------------------- WebSockets
