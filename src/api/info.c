@@ -202,7 +202,8 @@ void do_metrics(struct call *c) {
     metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
     metrics_gauge(&text, "requests_active", "Requests under way.", a->active);
     metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
-    metrics_gauge(&text, "stored_bytes", "Bytes in the store.", (double)files.bytes);
+    metrics_gauge(&text, "stored_bytes", "Bytes in the store, and 8 KiB for each file.",
+                  (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
                   (double)state_resident_bytes());
     buf_addf(&text,

@@ -56,7 +56,7 @@ struct store {
     struct node *oldest, *newest;
     struct store_cursor *cursors; /* borrowed: lists under way */
     unsigned nfiles;
-    uint64_t bytes, pending; /* of whole files; of uploads under way */
+    uint64_t bytes, pending; /* of whole files; of uploads under way; with their costs */
 };
 
 struct store_upload {
@@ -324,7 +324,7 @@ static struct node *add_node(struct store *s, const struct store_entry *entry) {
     *to = n;
     link_newest(s, n);
     s->nfiles++;
-    s->bytes += entry->size;
+    s->bytes += entry->size + STORE_FILE_COST;
     return n;
 }
 
@@ -352,7 +352,7 @@ static void drop_node(struct store *s, struct node *n) {
     for (struct store_cursor *c = s->cursors; c; c = c->next)
         c->at = c->at == n ? n->older : c->at;
     s->nfiles--;
-    s->bytes -= n->entry.size;
+    s->bytes -= n->entry.size + STORE_FILE_COST;
     free_node(n);
 }
 
@@ -553,12 +553,28 @@ void store_close(struct store *s) {
 /* Uploads. */
 
 static void free_upload(struct store_upload *u) {
-    u->store->pending -= u->size;
+    u->store->pending -= u->size + STORE_FILE_COST;
     fd_close(&u->fd);
     free(u->tenant);
     free(u);
 }
 
+static bool has_room(const struct store *s, uint64_t len) {
+    uint64_t used = s->bytes + s->pending, most = s->options.total_max;
+    return !most || (used <= most && len <= most - used);
+}
+
+static int make_room(struct store *s, uint64_t len, struct err *e) {
+    while (!has_room(s, len)) {
+        if (!sweep(s)) /* what is too old need not wait for the timer */
+            return err_user(e, "disk_full", "the store would hold more than %" PRIu64 " bytes",
+                            s->options.total_max);
+    }
+    s->pending += len;
+    return 0;
+}
+
+/* SECURITY: an empty file takes inodes and a block too, and a program makes a thousand at once. */
 int store_begin(struct store *s, const char *tenant, struct store_upload **ret, struct err *e) {
     char id[STORE_ID_LEN + 1];
     int fd;
@@ -566,9 +582,13 @@ int store_begin(struct store *s, const char *tenant, struct store_upload **ret, 
         return err_set(e, EINVAL, "the tenant's name is longer than %d bytes", STORE_TENANT_MAX);
     if (s->nfiles >= STORE_FILES_MAX)
         return err_user(e, "disk_full", "the store holds %u files, the most it takes", s->nfiles);
-    make_uuid(id);
-    if (create_part(s, id, NEW_DATA, &fd, e) < 0)
+    if (make_room(s, STORE_FILE_COST, e) < 0)
         return -1;
+    make_uuid(id);
+    if (create_part(s, id, NEW_DATA, &fd, e) < 0) {
+        s->pending -= STORE_FILE_COST;
+        return -1;
+    }
     struct store_upload *u = xcalloc(1, sizeof *u);
     u->store = s;
     memcpy(u->id, id, sizeof u->id);
@@ -578,24 +598,15 @@ int store_begin(struct store *s, const char *tenant, struct store_upload **ret, 
     return 0;
 }
 
-static bool has_room(const struct store *s, uint64_t len) {
-    uint64_t used = s->bytes + s->pending, most = s->options.total_max;
-    return !most || (used <= most && len <= most - used);
-}
-
 static int reserve(struct store_upload *u, uint64_t len, struct err *e) {
     struct store *s = u->store;
     uint64_t most = s->options.file_max;
     if (len > INT64_MAX - u->size || (most && len > most - u->size))
         return err_user(e, "file_too_large", "the file has more than %" PRIu64 " bytes",
                         most ? most : INT64_MAX);
-    while (!has_room(s, len)) {
-        if (!sweep(s)) /* what is too old need not wait for the timer */
-            return err_user(e, "disk_full", "the store would hold more than %" PRIu64 " bytes",
-                            s->options.total_max);
-    }
+    if (make_room(s, len, e) < 0)
+        return -1;
     u->size += len;
-    s->pending += len;
     return 0;
 }
 

@@ -21,11 +21,12 @@ struct store_upload;
 #define STORE_NAME_MAX   1024 /* bytes; longer names are cut between characters */
 #define STORE_TENANT_MAX 255
 #define STORE_FILES_MAX  1000000u /* each takes two inodes and some 300 bytes of memory */
+#define STORE_FILE_COST  8192u /* counted for each beside its bytes: its last block, its record */
 
 struct store_options {
     uint64_t ttl_s;     /* seconds a file is kept; 0: for ever */
     uint64_t file_max;  /* bytes of one file; 0: no bound */
-    uint64_t total_max; /* bytes of all files, half-done ones included; 0: no bound */
+    uint64_t total_max; /* bytes and costs of all files, half-done ones included; 0: no bound */
 };
 
 struct store_entry {
@@ -83,6 +84,6 @@ void store_list_end(struct store_cursor *c);
 /* Files of all tenants, without those being uploaded. */
 struct store_usage {
     unsigned files;
-    uint64_t bytes;
+    uint64_t bytes; /* as they count against total_max */
 };
 struct store_usage store_usage(const struct store *s);

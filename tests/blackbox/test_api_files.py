@@ -291,6 +291,15 @@ def test_a_file_that_cannot_be_kept_is_told_as_such(start_service: Callable[...,
     assert download(service.port, files["small"]["file_id"]) == b"s"
 
 
+def test_empty_files_have_a_limit(start_service: Callable[..., Service]) -> None:
+    """Each takes two inodes and a block of the host's disk."""
+    service = start_service("--files-mb", "1", "--profiles", "base")
+    made = execute(service.port, "for i in range(300): open(f'n{i}', 'w')")["files"]
+    kept = [f["file_id"] for f in made if f["file_id"]]
+    assert len(made) == 300 and 100 <= len(kept) <= 128
+    assert len(list((service.state / "files").iterdir())) == 2 * len(kept)
+
+
 def test_the_file_directory_may_be_elsewhere(
     start_service: Callable[..., Service], tmp_path: Path
 ) -> None:

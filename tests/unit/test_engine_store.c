@@ -231,8 +231,29 @@ static void an_empty_file_is_a_file(void **state) {
     reopen(boundless);
     assert_holds(entry.id, "empty", "");
     assert_int_equal(store_usage(store).files, 1);
-    assert_int_equal(store_usage(store).bytes, 0);
+    assert_int_equal(store_usage(store).bytes, STORE_FILE_COST);
     store_entry_done(&entry);
+}
+
+static void empty_files_keep_the_bound(void **state) {
+    (void)state;
+    struct err e;
+    struct store_entry entry;
+    struct store_upload *u;
+    reopen((struct store_options){.total_max = 3 * STORE_FILE_COST});
+    for (int i = 0; i < 2; i++) {
+        entry = must_add("empty", "");
+        store_entry_done(&entry);
+    }
+    assert_int_equal(store_begin(store, "t", &u, &e), 0);
+    assert_int_equal(add("t", "one too many", "", &entry, &e), -1); /* what is under way counts */
+    assert_string_equal(e.kind, "disk_full");
+    assert_int_equal(names_in_dir(), 5);
+    store_abort(u);
+    entry = must_add("empty", "");
+    store_entry_done(&entry);
+    assert_int_equal(add("t", "one too many", "", &entry, &e), -1);
+    assert_int_equal(names_in_dir(), 6);
 }
 
 static void an_aborted_upload_leaves_nothing(void **state) {
@@ -397,7 +418,7 @@ static void all_files_together_keep_the_bound(void **state) {
     struct err e;
     struct store_upload *u;
     struct store_entry one, entry;
-    reopen((struct store_options){.total_max = 10});
+    reopen((struct store_options){.total_max = 2 * STORE_FILE_COST + 10});
     one = must_add("one", "12345");
     assert_int_equal(store_begin(store, "t", &u, &e), 0);
     assert_int_equal(store_append(u, "123", 3, &e), 0);
@@ -413,9 +434,9 @@ static void all_files_together_keep_the_bound(void **state) {
     entry = must_add("three", "1");
     store_entry_done(&entry);
     assert_int_equal(store_usage(store).files, 2);
-    assert_int_equal(store_usage(store).bytes, 6);
+    assert_int_equal(store_usage(store).bytes, 2 * STORE_FILE_COST + 6);
     reopen((struct store_options){.total_max = 3}); /* a lower bound removes nothing */
-    assert_int_equal(store_usage(store).bytes, 6);
+    assert_int_equal(store_usage(store).bytes, 2 * STORE_FILE_COST + 6);
     assert_int_equal(add("t", "four", "1", &entry, &e), -1);
     assert_string_equal(e.kind, "disk_full");
 }
@@ -633,7 +654,7 @@ static void an_old_file_is_gone_before_the_timer_fires(void **state) {
     put_pair(ID_A, "1234", at_start);
     put_pair(ID_B, "1234", at_start);
     put_pair(ID_C, "1234", at_start);
-    reopen((struct store_options){.ttl_s = 1, .total_max = 12});
+    reopen((struct store_options){.ttl_s = 1, .total_max = 3 * STORE_FILE_COST + 12});
     assert_int_equal(store_usage(store).files, 3);
     double over = real_now() + 1;
     while (real_now() < over) /* the loop does not run */
@@ -641,7 +662,9 @@ static void an_old_file_is_gone_before_the_timer_fires(void **state) {
     assert_lists("t", "");
     assert_no_file("t", ID_A);
     assert_int_equal(store_usage(store).files, 2);
-    struct store_entry entry = must_add("new", "123456789abc"); /* the room of the old ones */
+    char *text = repeat("x", 2 * STORE_FILE_COST + 12);
+    struct store_entry entry = must_add("new", text); /* the room of the old ones */
+    free(text);
     assert_int_equal(store_usage(store).files, 1);
     assert_int_equal(names_in_dir(), 2);
     store_entry_done(&entry);
@@ -786,7 +809,7 @@ static void a_copy_that_is_left_leaves_nothing(void **state) {
     struct store_copy_request q = copy_request("c", &fd, 2 * HOLE);
     q.done = on_copied;
     q.arg = id;
-    reopen((struct store_options){.total_max = 2 * HOLE});
+    reopen((struct store_options){.total_max = 2 * HOLE + STORE_FILE_COST});
     assert_int_equal(crew_new(loop, 1, &crew, &e), 0);
     assert_int_equal(store_copy_begin(store, crew, &q, &copy, &e), 0);
     store_copy_leave(copy);
@@ -805,7 +828,7 @@ static void a_copy_keeps_the_bounds_and_wants_a_regular_file(void **state) {
     int ends[2];
     AUTO_FD fd = memfd_create("x", MFD_CLOEXEC);
     assert_int_equal(ftruncate(fd, 100), 0);
-    reopen((struct store_options){.file_max = 50, .total_max = 60});
+    reopen((struct store_options){.file_max = 50, .total_max = 2 * STORE_FILE_COST + 60});
     assert_int_equal(copy_of("c", fd, 51, &entry, &e), -1);
     assert_string_equal(e.kind, "file_too_large");
     assert_int_equal(copy_of("c", fd, UINT64_MAX, &entry, &e), -1);
@@ -929,6 +952,7 @@ int main(void) {
         TEST(any_name_comes_back_also_after_a_restart),
         TEST(a_file_on_disk_is_private_and_named_by_its_id),
         TEST(an_empty_file_is_a_file),
+        TEST(empty_files_keep_the_bound),
         TEST(an_aborted_upload_leaves_nothing),
         TEST(a_deleted_file_is_gone),
         TEST(a_file_belongs_to_its_tenant),
