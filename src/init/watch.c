@@ -41,19 +41,26 @@
 #define LEAP     (64u << 20) /* more than a program can write to between two looks */
 #define RISE     (1u << 20)  /* so much more resident is worth a look at the peak */
 
+#define THREAD_NAME 40
+
 /* /proc is mounted with hidepid, which does not hide anything from us: we hold CAP_SYS_PTRACE here.
  */
 static bool read_proc(const char *pid, const char *name, char *buf, size_t cap) {
     char path[64];
     struct err e;
-    snprintf(path, sizeof path, "/proc/%.16s/%s", pid, name);
+    snprintf(path, sizeof path, "/proc/%.40s/%s", pid, name);
     return file_read_at(AT_FDCWD, path, buf, cap, &e) == 0;
+}
+
+/* The value of a line "\nkey: N". */
+static uint64_t number(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 /* The value of a line "\nkey: N kB", in bytes. */
 static uint64_t field(const char *text, const char *key) {
-    const char *at = strstr(text, key);
-    return at ? strtoull(at + strlen(key), NULL, 10) * 1024 : 0;
+    return number(text, key) * 1024;
 }
 
 static uint64_t less(uint64_t a, uint64_t b) {
@@ -64,10 +71,33 @@ static uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* Returns what of it is shared memory. */
-static uint64_t add_resident(const char *pid, pid_t kernel, struct watch_look *to) {
+/* The name below /proc of a thread that has the process's memory: the process itself, but for one
+ * whose first thread has ended. That one has no memory any more, whatever the others have. */
+static bool find_thread(const char *pid, char name[THREAD_NAME], char *text, size_t cap) {
+    snprintf(name, THREAD_NAME, "%.16s", pid);
+    if (!read_proc(name, "status", text, cap))
+        return false;
+    if (strstr(text, "\nVmRSS:") || number(text, "\nThreads:") <= 1)
+        return true;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.16s/task", pid);
+    DIR *d = opendir(path);
+    bool found = false;
+    for (struct dirent *ent; d && !found && (ent = readdir(d));) {
+        snprintf(name, THREAD_NAME, "%.16s/task/%.16s", pid, ent->d_name);
+        found = ent->d_name[0] != '.' && read_proc(name, "status", text, cap) &&
+                strstr(text, "\nVmRSS:");
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Returns what of it is shared memory; `name` is a thread's. */
+static uint64_t add_resident(const char *pid, char name[THREAD_NAME], pid_t kernel,
+                             struct watch_look *to) {
     char text[4096];
-    if (!read_proc(pid, "status", text, sizeof text))
+    if (!find_thread(pid, name, text, sizeof text))
         return 0;
     uint64_t shared = field(text, "\nRssShmem:");
     to->resident += field(text, "\nRssAnon:") + field(text, "\nVmSwap:") + shared;
@@ -80,9 +110,9 @@ static uint64_t add_resident(const char *pid, pid_t kernel, struct watch_look *t
 
 /* Clean pages are those of files. A page of a shared mapping may be dirty and one's own as well;
  * how many are is not told, so all of them are taken off. */
-static void add_details(const char *pid, uint64_t shared, struct watch_look *to) {
+static void add_details(const char *thread, uint64_t shared, struct watch_look *to) {
     char text[4096];
-    if (!read_proc(pid, "smaps_rollup", text, sizeof text))
+    if (!read_proc(thread, "smaps_rollup", text, sizeof text))
         return;
     to->own += less(field(text, "\nPrivate_Dirty:"), shared) + field(text, "\nSwap:");
     to->anon += field(text, "\nPss_Anon:") + field(text, "\nSwapPss:");
@@ -98,9 +128,10 @@ static struct watch_look look(pid_t kernel, bool details, struct cpu_look *cpu) 
     for (struct dirent *ent; (ent = readdir(d));) {
         if (ent->d_name[0] < '1' || ent->d_name[0] > '9' || strcmp(ent->d_name, "1") == 0)
             continue;
-        uint64_t shared = add_resident(ent->d_name, kernel, &to);
+        char thread[THREAD_NAME];
+        uint64_t shared = add_resident(ent->d_name, thread, kernel, &to);
         if (details)
-            add_details(ent->d_name, shared, &to);
+            add_details(thread, shared, &to);
         if (cpu)
             cpu_add(cpu, ent->d_name);
     }

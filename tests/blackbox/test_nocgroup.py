@@ -117,6 +117,15 @@ GREEDY = {
         "for _ in range(20):\n"
         "    if os.fork() == 0: hold()\n"
     ),
+    "behind a first thread that has ended": (
+        "import ctypes, threading\n"
+        "def hold():\n"
+        "    time.sleep(0.2)\n"
+        "    held = b'x' * (250 << 20)\n"
+        "    time.sleep(1000)\n"
+        "threading.Thread(target=hold).start()\n"
+        "ctypes.CDLL(None).syscall(60, 0)\n"  # exit(2) of this thread alone
+    ),
     "in page tables": (
         "import mmap\n"
         "NORESERVE = 0x4000\n"
