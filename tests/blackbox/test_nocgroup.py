@@ -208,6 +208,19 @@ def test_memory_of_a_large_profile(engine: Engine) -> None:
     assert is_out_of_memory(engine.run(code, profile=LARGE, memory=100, **LONG))
 
 
+def test_files_make_room_for_no_more_than_themselves(engine: Engine) -> None:
+    """Mapped files do not count, but they are on one file system, whatever the number of its
+    places."""
+    code = (
+        "import mmap, time\n"
+        "with open('f', 'wb') as f: f.write(bytes(60 << 20))\n"
+        "m = mmap.mmap(-1, 220 << 20)\n"
+        "for at in range(0, len(m), 4096): m[at] = 1\n"
+        "time.sleep(1000)\n"
+    )
+    assert is_out_of_memory(engine.run(code, memory=100, disk=64, **LONG))
+
+
 # None of these holds as much as 200 MB that is not shared with the zygote or bounded elsewhere.
 MODEST = {
     "at once": "x = b'x' * (150 << 20)\n",
