@@ -19,137 +19,28 @@
  *
  * The time of the next look is drawn by lot, so that no program can be away when it comes.
  *
- * status is cheap; smaps_rollup walks the page tables, and is read only when the limit could be
- * reached or the peak has risen. */
+ * A look is cheap and tells what is resident. A round of details follows when the limit could be
+ * reached or the peak has risen; it is taken in parts (watch_look.h). Meanwhile it is sure that a
+ * program has no less than what one process has beyond all that it can have inherited, and no less
+ * than what the last round found and every process has grown by since. When that is far above the
+ * limit, nobody waits for a round. (Two processes can have one memory, between vfork and exec, and
+ * both are seen to grow: hence far.) */
 
 #include "init/watch.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #define WATCH_MS 20          /* between two looks, on average */
-#define LOOKS    3           /* at what is too much */
+#define ROUND_NS 20000000u   /* of a round, at each look */
+#define LAST_NS  200000000u  /* for the round at the end */
 #define LEAP     (64u << 20) /* more than a program can write to between two looks */
 #define RISE     (1u << 20)  /* so much more resident is worth a look at the peak */
-
-#define THREAD_NAME 40
-
-/* /proc is mounted with hidepid, which does not hide anything from us: we hold CAP_SYS_PTRACE here.
- */
-static bool read_proc(const char *pid, const char *name, char *buf, size_t cap) {
-    char path[64];
-    struct err e;
-    snprintf(path, sizeof path, "/proc/%.40s/%s", pid, name);
-    return file_read_at(AT_FDCWD, path, buf, cap, &e) == 0;
-}
-
-/* The value of a line "\nkey: N". */
-static uint64_t number(const char *text, const char *key) {
-    const char *at = strstr(text, key);
-    return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
-/* The value of a line "\nkey: N kB", in bytes. */
-static uint64_t field(const char *text, const char *key) {
-    return number(text, key) * 1024;
-}
-
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
-static uint64_t most(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
-/* The name below /proc of a thread that has the process's memory: the process itself, but for one
- * whose first thread has ended. That one has no memory any more, whatever the others have. */
-static bool find_thread(const char *pid, char name[THREAD_NAME], char *text, size_t cap) {
-    snprintf(name, THREAD_NAME, "%.16s", pid);
-    if (!read_proc(name, "status", text, cap))
-        return false;
-    if (strstr(text, "\nVmRSS:") || number(text, "\nThreads:") <= 1)
-        return true;
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%.16s/task", pid);
-    DIR *d = opendir(path);
-    bool found = false;
-    for (struct dirent *ent; d && !found && (ent = readdir(d));) {
-        snprintf(name, THREAD_NAME, "%.16s/task/%.16s", pid, ent->d_name);
-        found = ent->d_name[0] != '.' && read_proc(name, "status", text, cap) &&
-                strstr(text, "\nVmRSS:");
-    }
-    if (d)
-        closedir(d);
-    return found;
-}
-
-/* Returns what of it is shared memory; `name` is a thread's. */
-static uint64_t add_resident(const char *pid, char name[THREAD_NAME], pid_t kernel,
-                             struct watch_look *to) {
-    char text[4096];
-    if (!find_thread(pid, name, text, sizeof text))
-        return 0;
-    uint64_t shared = field(text, "\nRssShmem:");
-    to->resident += field(text, "\nRssAnon:") + field(text, "\nVmSwap:") + shared;
-    to->file += field(text, "\nRssFile:");
-    to->tables += field(text, "\nVmPTE:");
-    if (strtol(pid, NULL, 10) == kernel)
-        to->highest = field(text, "\nVmHWM:");
-    return shared;
-}
-
-/* Clean pages are those of files. A page of a shared mapping may be dirty and one's own as well;
- * how many are is not told, so all of them are taken off. */
-static void add_details(const char *thread, uint64_t shared, struct watch_look *to) {
-    char text[4096];
-    if (!read_proc(thread, "smaps_rollup", text, sizeof text))
-        return;
-    to->own += less(field(text, "\nPrivate_Dirty:"), shared) + field(text, "\nSwap:");
-    to->anon += field(text, "\nPss_Anon:") + field(text, "\nSwapPss:");
-    to->shared += field(text, "\nPss_Shmem:");
-}
-
-/* `cpu` may be NULL. */
-static struct watch_look look(pid_t kernel, bool details, struct cpu_look *cpu) {
-    struct watch_look to = {0};
-    DIR *d = opendir("/proc");
-    if (!d)
-        return to;
-    for (struct dirent *ent; (ent = readdir(d));) {
-        if (ent->d_name[0] < '1' || ent->d_name[0] > '9' || strcmp(ent->d_name, "1") == 0)
-            continue;
-        char thread[THREAD_NAME];
-        uint64_t shared = add_resident(ent->d_name, thread, kernel, &to);
-        if (details)
-            add_details(thread, shared, &to);
-        if (cpu)
-            cpu_add(cpu, ent->d_name);
-    }
-    closedir(d);
-    return to;
-}
-
-/* A look takes its time. Who forks meanwhile is seen with pages of its own, and its children after
- * that with their shares of the same. So what is too much has to be so more than once. */
-static struct watch_look look_closely(pid_t kernel, uint64_t enough) {
-    struct watch_look least = look(kernel, true, NULL);
-    for (int i = 1; i < LOOKS && most(least.own, least.anon) > enough; i++) {
-        struct watch_look next = look(kernel, true, NULL);
-        if (most(next.own, next.anon) < most(least.own, least.anon))
-            least = next;
-    }
-    return least;
-}
 
 /* The places that can be written to are one file system. */
 static uint64_t tmpfs_bytes(void) {
@@ -170,8 +61,11 @@ static void set_timer(const struct watcher *w) {
 void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds,
                   const uint8_t *network) {
     fd_close(&w->timer);
-    struct watch_look now = look(kernel, true, cpu_begin(&w->cpu));
+    round_drop(&w->round);
+    (void)watch_look(kernel, cpu_begin(&w->cpu));
     cpu_start(&w->cpu);
+    round_go_on(&w->round, kernel, UINT64_MAX, UINT64_MAX);
+    struct watch_look now = w->round.least;
     w->kernel = kernel;
     w->network = network;
     w->start = w->last = now;
@@ -182,7 +76,8 @@ void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t 
     w->resident_seen = now.resident;
     w->memory_max = (uint64_t)memory_mb << 20;
     w->cpu_max_us = (uint64_t)cpu_seconds * 1000000u;
-    w->memory_peak = 0;
+    w->memory_peak = w->anon = 0;
+    w->grown = 0;
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     set_timer(w);
 }
@@ -204,36 +99,51 @@ static uint64_t held_bytes(const struct watcher *w, const struct watch_look *now
            less(now->tables, w->start.tables);
 }
 
-/* What the program has now. */
-static uint64_t memory_bytes(struct watcher *w, const struct watch_look *now) {
-    forgive_leap(w, now);
-    w->last = *now;
-    uint64_t anon = most(less(now->own, w->baseline), less(now->anon, w->start.resident));
-    return anon + held_bytes(w, now) + less(now->shared, w->held.segments + tmpfs_bytes());
+/* What the program has, by a round. */
+static uint64_t round_bytes(struct watcher *w) {
+    const struct watch_look *found = &w->round.least;
+    forgive_leap(w, found);
+    w->last = *found;
+    w->anon = most(less(found->own, w->baseline), less(found->anon, w->start.resident));
+    w->grown = 0;
+    return w->anon + held_bytes(w, found) + less(found->shared, w->held.segments + tmpfs_bytes());
 }
 
-static uint64_t measure(struct watcher *w, bool all) {
-    struct watch_look now = look(w->kernel, false, cpu_begin(&w->cpu));
+/* It has no less than that. */
+static uint64_t sure_bytes(const struct watcher *w, const struct watch_look *now) {
+    uint64_t grown = w->grown > 0 ? w->anon + (uint64_t)w->grown : 0;
+    return most(grown, less(now->largest, w->start.resident)) + held_bytes(w, now);
+}
+
+static struct watch_look look(struct watcher *w) {
+    struct watch_look now = watch_look(w->kernel, cpu_begin(&w->cpu));
     cpu_count(&w->cpu);
+    w->grown += cpu_growth(&w->cpu);
     w->held = watch_kernel(*w->network);
-    uint64_t bytes = 0, held = held_bytes(w, &now);
-    if (all || now.resident + held > w->memory_max || held > w->memory_peak ||
-        now.resident > w->resident_seen + RISE) {
+    return now;
+}
+
+static uint64_t measure(struct watcher *w) {
+    struct watch_look now = look(w);
+    uint64_t bytes = 0, held = held_bytes(w, &now), sure = sure_bytes(w, &now);
+    bool due = now.resident + held > w->memory_max || held > w->memory_peak ||
+               now.resident > w->resident_seen + RISE;
+    if (w->memory_max && sure > w->memory_max + w->memory_max / 2) {
+        bytes = sure;
+    } else if (due || round_is_on(&w->round)) {
         w->resident_seen = most(w->resident_seen, now.resident);
-        now = look_closely(w->kernel, w->memory_max ? w->memory_max : UINT64_MAX);
-        bytes = memory_bytes(w, &now);
-        w->memory_peak = most(w->memory_peak, bytes);
+        if (round_go_on(&w->round, w->kernel, w->memory_max ? w->memory_max : UINT64_MAX,
+                        now_ns() + ROUND_NS))
+            bytes = round_bytes(w);
     }
-    if (all) /* a peak between two looks; pages of files come and go for others' sake */
-        w->memory_peak = most(w->memory_peak,
-                              less(now.highest, w->start.resident + most(now.file, w->start.file)));
+    w->memory_peak = most(w->memory_peak, bytes);
     return bytes;
 }
 
 enum limit_kind watch_tick(struct watcher *w) {
     uint64_t fired;
     (void)!read(w->timer, &fired, sizeof fired);
-    uint64_t bytes = measure(w, false);
+    uint64_t bytes = measure(w);
     if (w->memory_max && bytes > w->memory_max)
         return fd_close(&w->timer), LIMIT_MEMORY;
     if (w->cpu_max_us && w->cpu.used_us > w->cpu_max_us)
@@ -242,8 +152,20 @@ enum limit_kind watch_tick(struct watcher *w) {
     return LIMIT_NONE;
 }
 
+/* A peak between two looks shows in the kernel process's own; pages of files come and go for
+ * others' sake. */
+static void measure_last(struct watcher *w) {
+    struct watch_look now = look(w);
+    round_drop(&w->round);
+    if (round_go_on(&w->round, w->kernel, UINT64_MAX, now_ns() + LAST_NS))
+        w->memory_peak = most(w->memory_peak, round_bytes(w));
+    round_drop(&w->round);
+    w->memory_peak =
+        most(w->memory_peak, less(now.highest, w->start.resident + most(now.file, w->start.file)));
+}
+
 struct watch_usage watch_usage(struct watcher *w) {
     if (w->network) /* else there was nothing to watch yet */
-        measure(w, true);
+        measure_last(w);
     return (struct watch_usage){.memory_peak = w->memory_peak, .cpu_us = w->cpu.used_us};
 }

@@ -7,31 +7,24 @@
 
 #include "init/watch_cpu.h"
 #include "init/watch_kernel.h"
+#include "init/watch_look.h"
 #include "wire/messages.h"
 
 #include <stdint.h>
 #include <sys/types.h>
-
-/* What one look at all processes found, in bytes. */
-struct watch_look {
-    uint64_t resident; /* anonymous and shared memory, mapped, counted by each process that does */
-    uint64_t file;     /* mapped files, likewise */
-    uint64_t highest;  /* the most that the kernel process ever had of all these */
-    uint64_t own;      /* anonymous memory that no other process has */
-    uint64_t anon;     /* anonymous memory, each page divided among those who have it */
-    uint64_t shared;   /* shared memory, likewise */
-    uint64_t tables;   /* page tables, each process's own */
-};
 
 /* Nothing of it counts before watch_limits; it is large, and only what is needed of it is touched.
  */
 struct watcher {
     int timer; /* timerfd, -1 while nothing is watched */
     pid_t kernel;
-    struct watch_look start, last; /* when the program began; the last look at all details */
-    uint64_t baseline;             /* what of `own` was there before the program */
-    uint64_t forgivable;           /* by how much the baseline may still rise */
-    uint64_t resident_seen;        /* see watch.c */
+    struct watch_look start, last; /* when the program began; the last round */
+    struct watch_round round;
+    uint64_t baseline;      /* what of `own` was there before the program */
+    uint64_t forgivable;    /* by how much the baseline may still rise */
+    uint64_t resident_seen; /* see watch.c */
+    uint64_t anon;          /* by the last round, the program's */
+    int64_t grown;          /* all processes since then, by what is resident */
     struct kernel_bytes held;
     uint64_t start_rest;    /* what of `held` was there before */
     const uint8_t *network; /* borrowed: whether there may be sockets of TCP and UDP */

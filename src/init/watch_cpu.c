@@ -61,13 +61,13 @@ struct cpu_look *cpu_begin(struct cpu_account *a) {
     return l;
 }
 
-void cpu_add(struct cpu_look *l, const char *pid) {
+void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon) {
     pid_t number = (pid_t)strtol(pid, NULL, 10);
     int64_t clock = clock_us(number);
     uint64_t own_us = clock < 0 ? stat_us(pid, false) : (uint64_t)clock;
     l->told_us += own_us + stat_us(pid, true);
     if (l->n < CPU_MAX_PROCS)
-        l->all[l->n++] = (struct cpu_seen){number, own_us};
+        l->all[l->n++] = (struct cpu_seen){number, own_us, anon};
 }
 
 /* How many processors the new processes keep busy. One that ends meanwhile was at work. */
@@ -109,6 +109,20 @@ static void sample(struct cpu_account *a, const struct cpu_look *now, const stru
     double part_us = rate(fresh, nfresh) * (double)(now->at_us - last->at_us);
     a->sampled_us += (uint64_t)part_us;
     a->squares_ms += (uint64_t)(part_us * part_us / 1e6);
+}
+
+int64_t cpu_growth(const struct cpu_account *a) {
+    const struct cpu_look *now = &a->looks[a->which], *last = &a->looks[!a->which];
+    int64_t sum = 0;
+    for (unsigned i = 0, at = 0; i < last->n; i++) {
+        const struct cpu_seen *one = &last->all[i];
+        while (at < now->n && now->all[at].pid < one->pid)
+            at++;
+        if (at < now->n && now->all[at].pid == one->pid)
+            sum += (int64_t)now->all[at].anon;
+        sum -= (int64_t)one->anon;
+    }
+    return sum;
 }
 
 static uint64_t root(uint64_t square) {

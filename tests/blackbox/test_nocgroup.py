@@ -208,6 +208,33 @@ def test_memory_of_a_large_profile(engine: Engine) -> None:
     assert is_out_of_memory(engine.run(code, profile=LARGE, memory=100, **LONG))
 
 
+def test_memory_beside_processes_that_are_slow_to_look_at(engine: Engine) -> None:
+    """Details of a process take as long as it has much mapped; nobody waits for all of them."""
+    code = (
+        "import mmap, os, time\n"
+        "with open('f', 'w+b') as f:\n"
+        "    f.write(bytes(16 << 20))\n"
+        "    f.flush()\n"
+        "    POPULATE = 0x8000\n"
+        "    flags = mmap.MAP_SHARED | POPULATE\n"
+        "    maps = [mmap.mmap(f.fileno(), 0, flags, mmap.PROT_READ) for _ in range(30)]\n"
+        "for _ in range(50):\n"
+        "    if os.fork() == 0:\n"
+        "        for m in maps:\n"
+        "            m.madvise(22)\n"  # MADV_POPULATE_READ
+        "        time.sleep(1000)\n"
+        "time.sleep(2)\n"
+        "held = []\n"
+        "while len(held) < 300:\n"
+        "    held.append(b'x' * (10 << 20))\n"
+        "    print(len(held) * 10, flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    result = engine.run(code, memory=200, disk=32, pids=100, **LONG)
+    assert result.status == "memory_exceeded", result.json
+    assert int(result.stdout.split()[-1]) < 1000, result.stdout[-100:]
+
+
 def test_files_make_room_for_no_more_than_themselves(engine: Engine) -> None:
     """Mapped files do not count, but they are on one file system, whatever the number of its
     places."""
