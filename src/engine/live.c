@@ -306,7 +306,8 @@ static struct denials *denied(void *owner, uint32_t process) {
     return processes_denied(owner, process);
 }
 
-/* Without control groups: init has ended all that is in the sandbox. */
+/* Without control groups: init has ended all that is in the sandbox, or the processes that were too
+ * many. */
 static void limit(void *owner, enum limit_kind kind) {
     const struct live *l = owner;
     for (struct kernel *k = l->kernels; k; k = k->next) {
@@ -630,11 +631,14 @@ static int change_limits(struct live *l, const struct config_limits *want, struc
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
         lower_kernels(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
         return -1;
-    if (next.disk_mb != l->req.limits.disk_mb || next.memory_mb != l->req.limits.memory_mb) {
+    const struct config_limits *old = &l->req.limits;
+    if (next.disk_mb != old->disk_mb || next.memory_mb != old->memory_mb ||
+        next.pids != old->pids) {
         struct wire_out o;
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, next.disk_mb);
         wire_put_u32(&o, next.memory_mb);
+        wire_put_u32(&o, next.pids);
         live_ask(l, &o, nobody, l);
     }
     l->req.limits = next;
@@ -693,7 +697,7 @@ static void put_usage(struct jw *j, struct live *l) {
     jw_key_uint(j, "memory_bytes", knobs_memory(k));
     jw_key_uint(j, "memory_peak_bytes", l->memory_peak);
     jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(k) / 1e3);
-    jw_key_uint(j, "processes", knobs_pids(k));
+    jw_key_uint(j, "processes", knobs_there(k) ? knobs_pids(k) : l->sandbox->tasks);
     if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
         jw_key_uint(j, "disk_bytes", sandbox_disk_bytes(l->sandbox));
         jw_key_uint(j, "files", f.f_files - f.f_ffree);

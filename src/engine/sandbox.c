@@ -151,6 +151,8 @@ static void on_req(struct chan *c, struct wire_in *in) {
             denials_add(to, op, detail, rule);
     } else if (in->type == WIRE_I_LIMIT) {
         who->kind->limit(who->owner, (enum limit_kind)wire_get_u32(in));
+    } else if (in->type == WIRE_I_TASKS) {
+        s->tasks = wire_get_u32(in);
     } else if (s->nasked) {
         const struct question q = next_question(s);
         if (q.fn)

@@ -66,6 +66,7 @@ struct sandbox {
     struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
     uint64_t echo; /* until init sends it back, its answers are to questions of an earlier server */
     unsigned asked_at, nasked;
+    uint32_t tasks;             /* without control groups: processes and threads, by init */
     bool net_used;              /* a socket reaches its network namespace */
     struct timer deadline;      /* for becoming ready */
     void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */

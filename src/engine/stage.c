@@ -55,6 +55,7 @@ int stage_begin(struct stage *t, struct err *e) {
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, l->disk_mb);
         wire_put_u32(&o, l->memory_mb);
+        wire_put_u32(&o, l->pids);
         if (ask(t, &o, e) < 0)
             return -1;
     }
@@ -62,6 +63,7 @@ int stage_begin(struct stage *t, struct err *e) {
         wire_begin(&o, WIRE_I_WATCH);
         wire_put_u32(&o, l->memory_mb);
         wire_put_u32(&o, l->cpu_seconds);
+        wire_put_u32(&o, l->pids);
         if (ask(t, &o, e) < 0)
             return -1;
     }

@@ -66,7 +66,8 @@ struct box {
     struct locks locks;
     uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
     bool told_of_use;            /* of the network */
-    int left[WIRE_MAX_FDS];      /* owned: of the last message, if that was an I_LEFT */
+    unsigned told_tasks;
+    int left[WIRE_MAX_FDS]; /* owned: of the last message, if that was an I_LEFT */
     unsigned nleft;
 };
 
@@ -340,10 +341,12 @@ static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
     b->plan.disk_mb = wire_get_u32(in);
-    uint32_t memory_mb = wire_get_u32(in);
+    uint32_t memory_mb = wire_get_u32(in), pids = wire_get_u32(in);
     struct root_private places = {.disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
     struct err e;
     done(o, in->bad ? EINVAL : root_resize(&places, &e) < 0 ? e.code : 0, "resize");
+    if (!in->bad)
+        watch_change(&b->watcher, memory_mb, pids);
     if (!in->bad && memory_mb != b->plan.memory_mb) {
         b->plan.memory_mb = memory_mb;
         proc_memory(&b->meminfo, memory_mb, &e); /* a full tmpfs has no room for it: no matter */
@@ -352,8 +355,12 @@ static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int
 
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
-    uint32_t memory_mb = wire_get_u32(in), cpu_seconds = wire_get_u32(in);
-    watch_limits(&b->watcher, procs_pid(&b->procs, 0), memory_mb, cpu_seconds, b->plan.used);
+    struct watch_plan p = {.memory_mb = wire_get_u32(in), .network = b->plan.used};
+    p.cpu_seconds = wire_get_u32(in);
+    p.pids = wire_get_u32(in);
+    p.kernel = procs_pid(&b->procs, 0);
+    p.procs = &b->procs;
+    watch_limits(&b->watcher, &p);
     done(o, in->bad ? EINVAL : 0, "watch");
 }
 
@@ -366,7 +373,8 @@ static void do_usage(struct box *b, struct wire_in *in, struct wire_out *o, int 
 }
 
 static void do_echo(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
-    (void)b, (void)fd;
+    (void)fd;
+    b->told_tasks = 0; /* that was another server */
     wire_begin(o, WIRE_I_REPLY);
     wire_put_u64(o, wire_get_u64(in));
 }
@@ -419,16 +427,24 @@ static void serve_request(struct box *b) {
     fd_close(&fd);
 }
 
-static void serve_watch(struct box *b) {
-    enum limit_kind hit = watch_tick(&b->watcher);
-    if (hit == LIMIT_NONE)
-        return;
+static bool send_number(struct box *b, enum wire_type type, uint32_t value) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, WIRE_I_LIMIT);
-    wire_put_u32(&o, hit);
-    wire_send(b->req, &o, &e);
-    kill_all();
+    wire_begin(&o, type);
+    wire_put_u32(&o, value);
+    return wire_send(b->req, &o, &e) == WIRE_SENT;
+}
+
+static void serve_watch(struct box *b) {
+    enum limit_kind hit = watch_tick(&b->watcher);
+    unsigned tasks = b->watcher.tasks;
+    if (b->plan.live && tasks != b->told_tasks && send_number(b, WIRE_I_TASKS, tasks))
+        b->told_tasks = tasks;
+    if (hit == LIMIT_NONE)
+        return;
+    send_number(b, WIRE_I_LIMIT, hit);
+    if (hit != LIMIT_PIDS)
+        kill_all();
 }
 
 static uint64_t clock_ms(clockid_t clock) {

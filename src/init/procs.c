@@ -59,12 +59,28 @@ static void tidy(struct procs *p) {
     }
 }
 
-bool procs_full(struct procs *p) {
+static bool is_alive(const struct proc *one) {
+    return one->pid && one->pidfd >= 0 && !has_ended(one->pidfd);
+}
+
+unsigned procs_alive(const struct procs *p) {
     unsigned alive = 0;
-    tidy(p);
     for (unsigned i = 0; i < p->top; i++)
-        alive += p->all[i].pid && p->all[i].pidfd >= 0;
-    return alive >= PROCS_MAX;
+        alive += is_alive(&p->all[i]);
+    return alive;
+}
+
+bool procs_entered(const struct procs *p, pid_t pid) {
+    for (unsigned i = 0; i < p->top; i++) {
+        if (p->all[i].pid == pid && is_alive(&p->all[i]))
+            return true;
+    }
+    return false;
+}
+
+bool procs_full(struct procs *p) {
+    tidy(p);
+    return procs_alive(p) >= PROCS_MAX;
 }
 
 /* A free entry; if there is none, that of a process which left others behind: refused calls of

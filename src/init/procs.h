@@ -30,6 +30,10 @@ struct procs {
 
 /* No room for one more that lives. */
 bool procs_full(struct procs *p);
+/* How many live, of those that have not ended as far as is known. */
+unsigned procs_alive(const struct procs *p);
+/* Whether it is one of these itself, not one that came from it. */
+bool procs_entered(const struct procs *p, pid_t pid);
 /* Takes the listener. */
 void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener);
 /* The pid that has or had the number; 0 if there is none. */

@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
+#include <signal.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
 #include <sys/timerfd.h>
@@ -58,28 +59,31 @@ static void set_timer(const struct watcher *w) {
     timerfd_settime(w->timer, 0, &spec, NULL);
 }
 
-void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds,
-                  const uint8_t *network) {
+void watch_limits(struct watcher *w, const struct watch_plan *p) {
     fd_close(&w->timer);
     round_drop(&w->round);
-    (void)watch_look(kernel, cpu_begin(&w->cpu));
+    (void)watch_look(p->kernel, cpu_begin(&w->cpu));
     cpu_start(&w->cpu);
-    round_go_on(&w->round, kernel, UINT64_MAX, UINT64_MAX);
+    round_go_on(&w->round, p->kernel, UINT64_MAX, UINT64_MAX);
     struct watch_look now = w->round.least;
-    w->kernel = kernel;
-    w->network = network;
+    w->plan = *p;
     w->start = w->last = now;
-    w->start_rest = watch_kernel(*network).rest;
+    w->start_rest = watch_kernel(*p->network).rest;
     w->held = (struct kernel_bytes){0};
     w->baseline = now.own;
     w->forgivable = less(now.resident, now.own);
     w->resident_seen = now.resident;
-    w->memory_max = (uint64_t)memory_mb << 20;
-    w->cpu_max_us = (uint64_t)cpu_seconds * 1000000u;
+    w->memory_max = (uint64_t)p->memory_mb << 20;
+    w->tasks = now.tasks;
     w->memory_peak = w->anon = 0;
     w->grown = 0;
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     set_timer(w);
+}
+
+void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids) {
+    w->memory_max = (uint64_t)memory_mb << 20;
+    w->plan.pids = pids;
 }
 
 static void forgive_leap(struct watcher *w, const struct watch_look *now) {
@@ -116,10 +120,11 @@ static uint64_t sure_bytes(const struct watcher *w, const struct watch_look *now
 }
 
 static struct watch_look look(struct watcher *w) {
-    struct watch_look now = watch_look(w->kernel, cpu_begin(&w->cpu));
+    struct watch_look now = watch_look(w->plan.kernel, cpu_begin(&w->cpu));
     cpu_count(&w->cpu);
     w->grown += cpu_growth(&w->cpu);
-    w->held = watch_kernel(*w->network);
+    w->held = watch_kernel(*w->plan.network);
+    w->tasks = now.tasks;
     return now;
 }
 
@@ -132,12 +137,43 @@ static uint64_t measure(struct watcher *w) {
         bytes = sure;
     } else if (due || round_is_on(&w->round)) {
         w->resident_seen = most(w->resident_seen, now.resident);
-        if (round_go_on(&w->round, w->kernel, w->memory_max ? w->memory_max : UINT64_MAX,
+        if (round_go_on(&w->round, w->plan.kernel, w->memory_max ? w->memory_max : UINT64_MAX,
                         now_ns() + ROUND_NS))
             bytes = round_bytes(w);
     }
     w->memory_peak = most(w->memory_peak, bytes);
     return bytes;
+}
+
+/* The newest first: the higher numbers, until they go round. Returns how many are still too many.
+ */
+static unsigned kill_newest(const struct watcher *w, bool entered, unsigned excess) {
+    const struct cpu_look *now = &w->cpu.looks[w->cpu.which];
+    for (unsigned i = now->n; i-- > 0 && excess > 0;) {
+        const struct cpu_seen *one = &now->all[i];
+        unsigned counted = one->tasks - (entered && one->tasks);
+        if (procs_entered(w->plan.procs, one->pid) != entered || !counted)
+            continue;
+        kill(one->pid, SIGKILL);
+        excess -= counted < excess ? counted : excess;
+    }
+    return excess;
+}
+
+/* Each kernel and command can start no more than `pids` processes (RLIMIT_NPROC); all of them
+ * together are looked at here. As with a control group, what enters is not refused: a kernel or
+ * command itself does not count. Whoever was killed and has not gone yet is the newest again, and
+ * nobody dies in its place. And who was about to enter at one look has done so at the next. */
+static bool trim_processes(struct watcher *w) {
+    unsigned entered = procs_alive(w->plan.procs);
+    unsigned counted = w->tasks - (entered < w->tasks ? entered : w->tasks);
+    bool again = w->crowded;
+    w->crowded = w->plan.pids && counted > w->plan.pids;
+    if (!w->crowded || !again)
+        return false;
+    unsigned left = kill_newest(w, false, counted - w->plan.pids);
+    kill_newest(w, true, left);
+    return true;
 }
 
 enum limit_kind watch_tick(struct watcher *w) {
@@ -146,10 +182,10 @@ enum limit_kind watch_tick(struct watcher *w) {
     uint64_t bytes = measure(w);
     if (w->memory_max && bytes > w->memory_max)
         return fd_close(&w->timer), LIMIT_MEMORY;
-    if (w->cpu_max_us && w->cpu.used_us > w->cpu_max_us)
+    if (w->plan.cpu_seconds && w->cpu.used_us > (uint64_t)w->plan.cpu_seconds * 1000000u)
         return fd_close(&w->timer), LIMIT_CPU;
     set_timer(w);
-    return LIMIT_NONE;
+    return trim_processes(w) ? LIMIT_PIDS : LIMIT_NONE;
 }
 
 /* A peak between two looks shows in the kernel process's own; pages of files come and go for
@@ -157,7 +193,7 @@ enum limit_kind watch_tick(struct watcher *w) {
 static void measure_last(struct watcher *w) {
     struct watch_look now = look(w);
     round_drop(&w->round);
-    if (round_go_on(&w->round, w->kernel, UINT64_MAX, now_ns() + LAST_NS))
+    if (round_go_on(&w->round, w->plan.kernel, UINT64_MAX, now_ns() + LAST_NS))
         w->memory_peak = most(w->memory_peak, round_bytes(w));
     round_drop(&w->round);
     w->memory_peak =
@@ -165,7 +201,7 @@ static void measure_last(struct watcher *w) {
 }
 
 struct watch_usage watch_usage(struct watcher *w) {
-    if (w->network) /* else there was nothing to watch yet */
+    if (w->plan.network) /* else there was nothing to watch yet */
         measure_last(w);
     return (struct watch_usage){.memory_peak = w->memory_peak, .cpu_us = w->cpu.used_us};
 }

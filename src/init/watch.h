@@ -2,9 +2,11 @@
 /* Limits without control groups: watching, in place of enforcing.
  *
  * Where no cgroup can be used, init looks at the sandbox's processes every WATCH_MS while a limit
- * is set: the memory that is theirs alone, not what they still share with their zygote, and their
- * CPU time. A program can overshoot between two looks; doctor and the start-up message say so. */
+ * is set: the memory that is theirs alone, not what they still share with their zygote, their CPU
+ * time, and how many they are. A program can overshoot between two looks; doctor and the start-up
+ * message say so. */
 
+#include "init/procs.h"
 #include "init/watch_cpu.h"
 #include "init/watch_kernel.h"
 #include "init/watch_look.h"
@@ -13,11 +15,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* 0 is no limit. */
+struct watch_plan {
+    pid_t kernel;
+    uint32_t memory_mb, cpu_seconds, pids;
+    const uint8_t *network;    /* borrowed: whether there may be sockets of TCP and UDP */
+    const struct procs *procs; /* borrowed */
+};
+
 /* Nothing of it counts before watch_limits; it is large, and only what is needed of it is touched.
  */
 struct watcher {
     int timer; /* timerfd, -1 while nothing is watched */
-    pid_t kernel;
+    struct watch_plan plan;
     struct watch_look start, last; /* when the program began; the last round */
     struct watch_round round;
     uint64_t baseline;      /* what of `own` was there before the program */
@@ -26,9 +36,10 @@ struct watcher {
     uint64_t anon;          /* by the last round, the program's */
     int64_t grown;          /* all processes since then, by what is resident */
     struct kernel_bytes held;
-    uint64_t start_rest;    /* what of `held` was there before */
-    const uint8_t *network; /* borrowed: whether there may be sockets of TCP and UDP */
-    uint64_t memory_max, cpu_max_us;
+    uint64_t start_rest; /* what of `held` was there before */
+    unsigned tasks;      /* at the last look */
+    bool crowded;        /* at the last look there were too many */
+    uint64_t memory_max;
     uint64_t memory_peak;
     struct cpu_account cpu;
 };
@@ -37,9 +48,11 @@ struct watch_usage {
     uint64_t memory_peak, cpu_us;
 };
 
-/* Starts watching, before any user code runs; 0 is no limit. */
-void watch_limits(struct watcher *w, pid_t kernel, uint32_t memory_mb, uint32_t cpu_seconds,
-                  const uint8_t *network);
-/* The timer fired: which limit is exceeded, if any. */
+/* Starts watching, before any user code runs. */
+void watch_limits(struct watcher *w, const struct watch_plan *p);
+/* Other limits, if it watches. */
+void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids);
+/* The timer fired: which limit is exceeded, if any. The watch ends with it, and all processes are
+ * to be killed; but for LIMIT_PIDS: those that were too many are killed already. */
 enum limit_kind watch_tick(struct watcher *w);
 struct watch_usage watch_usage(struct watcher *w);

@@ -61,13 +61,13 @@ struct cpu_look *cpu_begin(struct cpu_account *a) {
     return l;
 }
 
-void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon) {
+void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon, unsigned tasks) {
     pid_t number = (pid_t)strtol(pid, NULL, 10);
     int64_t clock = clock_us(number);
     uint64_t own_us = clock < 0 ? stat_us(pid, false) : (uint64_t)clock;
     l->told_us += own_us + stat_us(pid, true);
     if (l->n < CPU_MAX_PROCS)
-        l->all[l->n++] = (struct cpu_seen){number, own_us, anon};
+        l->all[l->n++] = (struct cpu_seen){number, own_us, anon, tasks};
 }
 
 /* How many processors the new processes keep busy. One that ends meanwhile was at work. */

@@ -9,7 +9,9 @@
 struct cpu_seen {
     pid_t pid;
     uint64_t own_us;
-    uint64_t anon; /* bytes of memory: it is the one list of who was there at the last look */
+    /* Not its time, but this is the one list of who was there at the last look. */
+    uint64_t anon;  /* bytes of memory */
+    unsigned tasks; /* threads */
 };
 
 /* What one look found. */
@@ -31,7 +33,7 @@ struct cpu_account {
 
 /* A look is begun, then every process is added, then it is counted. */
 struct cpu_look *cpu_begin(struct cpu_account *a);
-void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon);
+void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon, unsigned tasks);
 void cpu_count(struct cpu_account *a);
 /* By how much all who were there at both looks have grown, less what those had who are gone. */
 int64_t cpu_growth(const struct cpu_account *a);

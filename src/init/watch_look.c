@@ -62,6 +62,7 @@ static bool find_thread(const char *pid, char name[THREAD_NAME], char *text, siz
 struct one {
     char thread[THREAD_NAME];
     uint64_t anon, shared;
+    unsigned tasks;
 };
 
 static struct one add_resident(const char *pid, pid_t kernel, struct watch_look *to) {
@@ -69,6 +70,8 @@ static struct one add_resident(const char *pid, pid_t kernel, struct watch_look 
     char text[4096];
     if (!find_thread(pid, p.thread, text, sizeof text))
         return p;
+    p.tasks = (unsigned)number(text, "\nThreads:");
+    to->tasks += p.tasks;
     p.shared = field(text, "\nRssShmem:");
     p.anon = field(text, "\nRssAnon:") + field(text, "\nVmSwap:");
     to->resident += p.anon + p.shared;
@@ -105,7 +108,7 @@ struct watch_look watch_look(pid_t kernel, struct cpu_look *cpu) {
     DIR *d = opendir("/proc");
     for (const char *pid; d && (pid = next_process(d));) {
         struct one p = add_resident(pid, kernel, &to);
-        cpu_add(cpu, pid, p.anon);
+        cpu_add(cpu, pid, p.anon, p.tasks);
     }
     if (d)
         closedir(d);

@@ -15,6 +15,7 @@ struct watch_look {
     uint64_t highest;  /* the most that the kernel process ever had of all these */
     uint64_t largest;  /* the most anonymous memory of one process */
     uint64_t tables;   /* page tables, each process's own */
+    unsigned tasks;    /* processes and threads, a number */
     /* From here on of a round only. */
     uint64_t own;    /* anonymous memory that no other process has */
     uint64_t anon;   /* anonymous memory, each page divided among those who have it */

@@ -80,8 +80,10 @@
     X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
     X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
-    X(I_LIMITS)  /* u32 disk_mb, u32 memory_mb    new sizes: of the tmpfs, in meminfo */            \
-    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds  no cgroups here: watch these limits */          \
+    X(I_LIMITS)  /* u32 disk_mb, u32 memory_mb, u32 pids   new ones: of the tmpfs, in meminfo,      \
+                    of the watch, if there is one */                                                \
+    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds, u32 pids  no cgroups here: watch these limits   \
+                  */                                                                                \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
     X(I_ECHO)    /* u64                           sent back: what came before is of others */       \
     X(I_LEFT) /* fds, or none                  of a program, unwanted: to be closed when the next   \
@@ -93,7 +95,10 @@
                    us */                                                                            \
     X(I_ERROR)  /* u32 errno, str why */                                                            \
     X(I_DENIED) /* u32 process, str op, str detail, str rule  unasked: a refusal to be told */      \
-    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it */     \
+    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it, or,   \
+                   for LIMIT_PIDS, those that were too many */                                      \
+    X(I_TASKS)  /* u32                           unasked: processes and threads now (live, no       \
+                   cgroups) */                                                                      \
     X(I_NET) /* -                             unasked: a socket reaches the network namespace */    \
     /* K→I */                                                                                     \
     X(K_HAND) /* u32 number, u32 pid; fd: seccomp listener once, before any user code */            \

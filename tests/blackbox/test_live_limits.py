@@ -3,6 +3,7 @@ neighbour's, and the control group that holds it is gone with it."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from family import Family, kill, one
 from harness import LiveService, eventually
-from host import is_alive
+from host import is_alive, processes
 from http_client import post
 from live import Box, Client, error
 
@@ -295,3 +296,44 @@ def test_without_control_groups_such_limits_are_refused(start_live: Any) -> None
     with Client(service.port).box() as box:
         error(box.ask("POST", "/kernels", {"limits": LITTLE}), 501, "cannot_limit")
         assert box.text("1", kernel_id=box.kernel(limits={})) == "1"
+
+
+def running_with(word: str) -> int:
+    """How many processes of the machine have it in their command line."""
+    found = 0
+    for process in processes():
+        try:
+            found += word.encode() in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        except OSError:
+            pass
+    return found
+
+
+def test_without_control_groups_pids_is_for_all_of_a_sandbox(start_live: Any) -> None:
+    """The kernel counts the processes of each command apart; the newest of all have to go."""
+    service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
+    word = secrets.token_hex(8)
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "for _ in range(14):\n"
+        "    if os.fork() == 0: time.sleep(1000)\n"
+        f"print('{word}', flush=True)\n"
+        "time.sleep(1000)\n"
+    )
+    with Client(service.port).box(limits={"pids": 16}) as box:
+        argv = {"argv": ["python3", "-c", code], "background": True}
+        commands = [box.ask("POST", "/commands", argv).json["id"] for _ in range(6)]
+
+        def made(command: str) -> bool:
+            return bool(word in box.get(f"/commands/{command}")["stdout"])
+
+        for command in commands:
+            assert eventually(lambda: made(command))
+        assert eventually(lambda: running_with(word) <= 16 + 6), running_with(word)
+        assert running_with(word) >= 6  # the commands themselves are not too many
+        assert eventually(lambda: 6 < box.get()["usage"]["processes"] <= 16 + 7)
+        assert box.text("1 + 1") == "2"
+        assert box.ask("PATCH", "", {"limits": {"pids": 64}}).status == 200
+        box.ask("POST", "/commands", argv)
+        assert eventually(lambda: running_with(word) > 16 + 7)
