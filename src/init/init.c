@@ -230,6 +230,12 @@ static void serve_call(struct box *b, struct proc *from, struct caller *c) {
         else
             answers_memfd(c, b->plan.uid);
         return;
+    case SECCOMP_SPLICE: /* the errno of files that cannot be spliced: programs copy instead */
+        if (b->watcher.timer < 0)
+            caller_go_on(c);
+        else
+            caller_answer(c, EINVAL);
+        return;
     case SECCOMP_REFUSE:
         caller_answer(c, refuse(b, from, c->nr, c->args));
     }

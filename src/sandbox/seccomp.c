@@ -264,6 +264,7 @@ enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
                    : nr == SYS_accept || nr == SYS_accept4 ? SECCOMP_ACCEPT
                    : nr == SYS_sysinfo                     ? SECCOMP_SYSINFO
                    : nr == SYS_memfd_create                ? SECCOMP_MEMFD
+                   : nr == SYS_splice                      ? SECCOMP_SPLICE
                                                            : SECCOMP_LOCK;
     return SECCOMP_REFUSE;
 }

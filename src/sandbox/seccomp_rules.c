@@ -223,6 +223,12 @@ const struct rule seccomp_rules[] = {
     QUIET_IF(mmap, ENOMEM, BIT(3, MAP_HUGETLB)),
     QUIET_IF(memfd_create, ENOMEM, BIT(1, MFD_HUGETLB)),
     SERVED_IF(memfd_create, ALWAYS),
+    /* A byte of a page in a socket or a pipe holds the whole page, a huge one too, and is no more
+     * than a byte to whoever counts. The pages stay charged to a control group; where there is none
+     * splice is init's to refuse. */
+    QUIET(vmsplice, ENOSYS),
+    SERVED_IF(splice, ALWAYS),
+    QUIET(landlock_create_ruleset, ENOSYS), /* its rules are no process's memory */
     QUIET_IF(shmget, ENOMEM, BIT(2, SHM_HUGETLB)),
     QUIET_IF(madvise, EINVAL, IS(2, MADV_MERGEABLE)), /* equal pages of neighbours can be felt */
     QUIET_IF(prctl, EINVAL, IS(0, PR_SET_MEMORY_MERGE)),

@@ -196,6 +196,26 @@ def test_a_memfd_is_a_file(engine: Engine) -> None:
     assert engine.run(code, **LONG).stdout == "True False\nb'#!' b'#!'\nb'#!/b'\n"
 
 
+def test_pages_cannot_be_buried_in_sockets_a_byte_each(engine: Engine) -> None:
+    """What copies files goes on: it does without, or uses sendfile."""
+    code = (
+        "import ctypes, errno, os, shutil, socket\n"
+        "a, b = socket.socketpair()\n"
+        "r, w = os.pipe()\n"
+        "os.write(w, b'x')\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "def call(*args): return libc.syscall(*args), errno.errorcode[ctypes.get_errno()]\n"
+        "print(call(275, r, None, a.fileno(), None, 1, 0), call(278, w, None, 0, 0))\n"
+        "open('f', 'wb').write(b'data')\n"
+        "shutil.copyfile('f', 'g')\n"
+        "with open('g', 'rb') as f: a.sendfile(f)\n"
+        "with open('g', 'rb') as f: os.sendfile(a.fileno(), f.fileno(), 0, 4)\n"
+        "print(b.recv(8))\n"
+    )
+    result = engine.run(code, **LONG)
+    assert result.stdout == "(-1, 'EINVAL') (-1, 'ENOSYS')\nb'datadata'\n", result.json
+
+
 def test_too_much_memory_on_the_command_line(engine: Engine) -> None:
     code = "print('begun', flush=True)\nx = b'x' * (250 << 20)\nimport time; time.sleep(1000)"
     done = engine.cli("--memory", "64", "--timeout", "60", "-c", code)

@@ -93,7 +93,7 @@ ARGUMENTS: dict[str, tuple[int, ...]] = {
 
 KERNEL_MAY_LACK = set(
     """
-    uretprobe uprobe get_mempolicy landlock_create_ruleset landlock_add_rule landlock_restrict_self
+    uretprobe uprobe get_mempolicy landlock_add_rule landlock_restrict_self
     fchmodat2 map_shadow_stack mseal setxattrat getxattrat listxattrat removexattrat
     """.split()
 )
