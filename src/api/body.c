@@ -128,7 +128,8 @@ static void on_freed(struct work *w) {
 static void release(struct body *b) {
     if (b->refs > 0 || !b->is_read)
         return;
-    b->work = (struct work){.slice = free_slice, .done = on_freed, .arg = b};
+    b->work.slice = free_slice; /* the same owner's */
+    b->work.done = on_freed;
     crew_add(b->crew, &b->work);
 }
 
@@ -155,7 +156,11 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
                        .type = type ? xstrdup(type) : NULL};
     if (http_header(c->req, "Idempotency-Key"))
         b->path = xstrdup(http_path(c->req));
-    b->work = (struct work){.slice = read_slice, .done = on_read, .arg = b};
+    b->work = (struct work){.slice = read_slice,
+                            .done = on_read,
+                            .arg = b,
+                            .owner = crew_owner(c->tenant),
+                            .is_long = b->text.len > CREW_LONG};
     c->large = b;
     crew_add(b->crew, &b->work);
 }

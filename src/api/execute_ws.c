@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "http/ws.h"
+#include "loop/crew.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -275,6 +276,7 @@ void do_execute_ws(struct call *c) {
     c->state_done = free_talk;
     t->ws = ws_accept(c->req, &o);
     t->in = (struct inbox){.crew = c->api->o.engine->crew,
+                           .owner = crew_owner(c->tenant),
                            .ws = t->ws,
                            .arg = t,
                            .read = read_request,

@@ -73,7 +73,11 @@ void inbox_add(struct inbox *b, const void *data, size_t len, bool binary) {
                        .binary = binary,
                        .read = b->read,
                        .drop = b->drop,
-                       .work = {.slice = mail_slice, .done = mail_done, .arg = m}};
+                       .work = {.slice = mail_slice,
+                                .done = mail_done,
+                                .arg = m,
+                                .owner = b->owner,
+                                .is_long = len > CREW_LONG}};
     m->data = (struct buf)BUF_INIT;
     buf_add(&m->data, data, len);
     while (*end)

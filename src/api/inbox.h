@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct crew;
 struct mail;
@@ -13,6 +14,7 @@ struct ws;
 
 struct inbox {
     struct crew *crew; /* borrowed, as all of this */
+    uint64_t owner;    /* see crew.h */
     struct ws *ws;
     void *arg;
     /* What is made of a message; may be called beside the loop, and touches nothing else. The bytes

@@ -6,6 +6,7 @@
 
 #include "api/handlers.h"
 #include "http/ws.h"
+#include "loop/crew.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +125,7 @@ void do_jupyter_channels(struct call *c) {
         return;
     }
     to->in = (struct inbox){.crew = c->api->o.engine->crew,
+                            .owner = crew_owner(c->tenant),
                             .ws = to->ws,
                             .arg = to,
                             .read = to->v1 ? read_v1 : read_old,

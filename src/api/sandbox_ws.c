@@ -12,6 +12,7 @@
 #include "api/play.h"
 #include "api/records.h"
 #include "http/ws.h"
+#include "loop/crew.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -448,6 +449,7 @@ void do_sandbox_ws(struct call *c) {
         return;
     }
     s->in = (struct inbox){.crew = c->api->o.engine->crew,
+                           .owner = crew_owner(c->tenant),
                            .ws = s->ws,
                            .arg = s,
                            .read = read_message,

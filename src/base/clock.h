@@ -12,6 +12,10 @@ static inline uint64_t clock_ns(clockid_t id) {
 static inline uint64_t now_ns(void) {
     return clock_ns(CLOCK_MONOTONIC);
 }
+/* Processor time of the calling thread. */
+static inline uint64_t thread_cpu_ns(void) {
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 static inline uint64_t now_ms(void) {
     return now_ns() / 1000000u;
 }

@@ -20,7 +20,7 @@ static void bill_now(struct live *l) {
     struct engine *g = l->engine;
     if (!l->sandbox || !l->req.payer || !g->on_bill)
         return;
-    uint64_t all = knobs_cpu_us(l->sandbox->knobs);
+    uint64_t all = pace_cpu_us(l);
     if (all <= l->cpu_told_us)
         return;
     g->on_bill(g->bill_arg, l->req.payer, (double)(all - l->cpu_told_us) / 1e6);
@@ -36,7 +36,7 @@ static void on_timer(struct timer *t) {
 
 void bill_begin(struct live *l) {
     l->bill_timer = (struct timer){.fn = on_timer, .arg = l};
-    l->cpu_told_us = knobs_cpu_us(l->sandbox->knobs);
+    l->cpu_told_us = pace_cpu_us(l);
     if (l->req.payer)
         loop_timer(l->engine->loop, &l->bill_timer, now_ns() + BILL_NS);
 }

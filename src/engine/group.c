@@ -72,32 +72,41 @@ static struct knobs *common(const struct live *l) {
     return k;
 }
 
+/* Of a process with a group of its own. */
+static uint64_t own_cpu_us(const struct process *p) {
+    return knobs_cpu_us(&p->knobs) + p->heard_ns / 1000u;
+}
+
 /* Of `all` that the sandbox used, what those without a group of their own did. */
 static uint64_t cpu_apart_us(const struct live *l, uint64_t all) {
     uint64_t below = l->cpu_below_us;
     for (const struct process *p = l->processes; p; p = p->next) {
         if (knobs_there(&p->knobs))
-            below += knobs_cpu_us(&p->knobs);
+            below += own_cpu_us(p);
     }
     return all > below ? all - below : 0;
 }
 
 static struct knobs_usage usage_apart(const struct live *l) {
     struct knobs_usage u = knobs_usage(common(l));
-    u.cpu_us = cpu_apart_us(l, u.cpu_us);
+    u.cpu_us = cpu_apart_us(l, pace_cpu_us(l));
+    return u;
+}
+
+static struct knobs_usage own_usage(struct process *p) {
+    struct knobs_usage u = knobs_usage(&p->knobs);
+    u.cpu_us = own_cpu_us(p);
     return u;
 }
 
 struct knobs_usage group_usage(struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_usage(&p->knobs)
-           : p->was_own           ? p->last
-                                  : usage_apart(p->live);
+    return knobs_there(&p->knobs) ? own_usage(p) : p->was_own ? p->last : usage_apart(p->live);
 }
 
 uint64_t group_cpu_us(const struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_cpu_us(&p->knobs)
+    return knobs_there(&p->knobs) ? own_cpu_us(p)
            : p->was_own           ? p->last.cpu_us
-                                  : cpu_apart_us(p->live, knobs_cpu_us(p->live->sandbox->knobs));
+                                  : cpu_apart_us(p->live, pace_cpu_us(p->live));
 }
 
 uint64_t group_peak(const struct process *p) {
@@ -135,7 +144,7 @@ void group_leave(struct process *p) {
     struct wire_out o;
     if (!knobs_there(&p->knobs))
         return;
-    p->last = knobs_usage(&p->knobs);
+    p->last = own_usage(p);
     p->live->kills_below += knobs_kills(&p->knobs);
     p->live->cpu_below_us += p->last.cpu_us;
     p->was_own = true;
@@ -162,7 +171,7 @@ void group_json(const struct process *p, struct jw *j) {
     jw_object(j);
     jw_key_uint(j, "memory_bytes", knobs_memory(&p->knobs));
     jw_key_uint(j, "memory_peak_bytes", knobs_memory_peak(&p->knobs));
-    jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(&p->knobs) / 1e3);
+    jw_key_real(j, "cpu_ms", (double)own_cpu_us(p) / 1e3);
     jw_key_uint(j, "processes", knobs_pids(&p->knobs));
     jw_object_end(j);
 }

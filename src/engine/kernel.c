@@ -142,6 +142,8 @@ static void begin(struct kernel *k) {
     wire_put_u32(&o, own->cpus_percent ? own->cpus_percent : l->cpus_percent);
     chan_send(k->process.ctl, &o);
     k->begun = true;
+    if (pace_rests(k->live))
+        chan_pause(k->process.ctl);
     live_changed(k->live);
     if (k->cwd) {
         kernel_query(k, "setup", "", on_set_up, k, &e);
@@ -168,14 +170,8 @@ void kernel_hold(struct kernel *k, bool hold) {
     output_hold(&k->out[1], hold);
     if (ctl && hold)
         chan_pause(ctl);
-    else if (ctl && ctl->paused && !k->rest.place && !k->hearing)
+    else if (ctl && ctl->paused && !pace_rests(k->live))
         chan_resume(ctl);
-}
-
-static void on_rested(struct timer *t) {
-    struct kernel *k = t->arg;
-    if (!k->running || !k->running->held)
-        kernel_hold(k, false);
 }
 
 static void on_dying(void *owner) {
@@ -226,7 +222,6 @@ static void forget(struct kernel *k, const struct err *why) {
         }
     }
     loop_timer_stop(l->engine->loop, &k->retry);
-    loop_timer_stop(l->engine->loop, &k->rest);
     kernel_untell(k);
     kernel_unhear(k);
     live_unask(l, k);
@@ -278,7 +273,6 @@ static void on_end(void *owner, int status, const char *why) {
     err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
              why ? why : "");
     loop_timer_stop(k->live->engine->loop, &k->retry);
-    loop_timer_stop(k->live->engine->loop, &k->rest);
     kernel_untell(k);
     kernel_unhear(k);
     k->is_fresh = true;
@@ -339,7 +333,6 @@ void kernel_init(struct kernel *k, struct live *l) {
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
     k->retry = (struct timer){.fn = on_retry, .arg = k};
-    k->rest = (struct timer){.fn = on_rested, .arg = k};
     k->go_later = (struct deferred){.fn = on_go_later, .arg = k};
     k->free_later = (struct deferred){.fn = free_now, .arg = k};
     struct kernel **at = &l->kernels;

@@ -1,6 +1,6 @@
-/* Messages to and from a kernel. Long ones are read and written beside the loop: a kernel is not
- * heard while one of its messages is being read, and what is said to it waits for a longer message
- * before it. */
+/* Messages to and from a kernel. Long ones are read and written beside the loop: the kernels of a
+ * sandbox are not heard while a message of one of them is being read, and what is said to a kernel
+ * waits for a longer message before it. */
 
 #include "engine/live_state.h"
 
@@ -15,10 +15,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define INLINE_MAX (WIRE_MAX - 64)
 #define MAX_UNREAD 64 /* answers for a kernel that does not read */
-#define TIRED_NS   5000000u
 
 /* ---- to it ---- */
 
@@ -112,7 +112,11 @@ static void enqueue(struct kernel *k, const struct telling *what) {
     *end = t;
     if (t->is_ready)
         return;
-    t->work = (struct work){.slice = telling_slice, .done = telling_done, .arg = t};
+    t->work = (struct work){.slice = telling_slice,
+                            .done = telling_done,
+                            .arg = t,
+                            .owner = crew_owner(live_tenant(k->live)),
+                            .is_long = t->len + t->head.len > CREW_LONG};
     crew_add(k->live->engine->crew, &t->work);
 }
 
@@ -181,67 +185,69 @@ static void heard(struct kernel *k, struct said *s) {
         let_go_on(k, json_integer_value(go));
 }
 
-static unsigned count_resting(const struct engine *g) {
-    unsigned n = 0;
-    for (const struct live *l = g->lives; l; l = l->next) {
-        for (const struct kernel *k = l->kernels; k; k = k->next)
-            n += k->rest.place != 0;
-    }
-    return n;
-}
-
-/* SECURITY: to hear a large message takes us longer than it takes to say. Whoever does that waits
- * as long before the next one, so that others have their turns: the longer, the more do it. */
-static void rest_after(struct kernel *k, uint64_t began_ns) {
-    uint64_t now = now_ns(), took = now - began_ns;
-    if (took < TIRED_NS || !k->process.ctl || k->state == KERNEL_ENDING)
-        return;
-    chan_pause(k->process.ctl);
-    unsigned others = count_resting(k->live->engine);
-    loop_timer(k->live->engine->loop, &k->rest, now + took * (1 + others));
-}
-
 /* A message that is being read beside the loop. */
 struct hearing {
+    struct hearing *next; /* of its sandbox's */
     struct work work;
+    struct live *live;     /* borrowed: who pays; NULL when that is over */
     struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
     int fd;                /* owned */
     bool is_bad;
+    uint64_t cpu_ns; /* that reading it took */
     struct said said;
 };
 
 /* Takes `s`. */
 static void hear(struct kernel *k, struct said *s) {
-    uint64_t began = now_ns();
     kernel_catch_up(k); /* printed before it was said */
     if (k->state != KERNEL_ENDING)
         heard(k, s);
     said_done(s);
-    rest_after(k, began);
+}
+
+static int read_large(struct hearing *h) {
+    AUTO_BUF text = BUF_INIT;
+    struct err e;
+    return sealed_read(h->fd, SAID_MAX, &text) < 0 ? -1
+                                                   : said_read(text.data, text.len, &h->said, &e);
 }
 
 static bool hearing_slice(struct work *w) {
     struct hearing *h = w->arg;
-    AUTO_BUF text = BUF_INIT;
-    struct err e;
-    h->is_bad =
-        sealed_read(h->fd, SAID_MAX, &text) < 0 || said_read(text.data, text.len, &h->said, &e) < 0;
+    uint64_t began = thread_cpu_ns();
+    h->is_bad = read_large(h) < 0;
+    h->cpu_ns = thread_cpu_ns() - began;
     return false;
+}
+
+static void unlink_hearing(struct hearing *h) {
+    struct hearing **at = &h->live->hearings;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+}
+
+static void hear_read(struct kernel *k, struct hearing *h) {
+    k->hearing = NULL;
+    chan_leave(k->process.ctl, &h->fd, 1);
+    if (h->is_bad)
+        kernel_give_up(k, no_kernel_says);
+    else
+        hear(k, &h->said);
 }
 
 static void hearing_done(struct work *w) {
     struct hearing *h = w->arg;
     struct kernel *k = h->kernel;
-    if (k) {
-        k->hearing = NULL;
-        chan_leave(k->process.ctl, &h->fd, 1);
+    uint64_t began = thread_cpu_ns();
+    if (h->live)
+        unlink_hearing(h);
+    if (k)
+        hear_read(k, h);
+    if (h->live) { /* it may end with what was said; its memory stays for this turn */
+        pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
+        pace_go_on(h->live);
     }
-    if (k && h->is_bad)
-        kernel_give_up(k, no_kernel_says);
-    else if (k)
-        hear(k, &h->said);
-    if (k && (!k->running || !k->running->held))
-        kernel_hold(k, false);
     fd_close(&h->fd);
     said_done(&h->said);
     free(h);
@@ -253,13 +259,25 @@ void kernel_unhear(struct kernel *k) {
     k->hearing = NULL;
 }
 
+void kernel_unhear_all(struct live *l) {
+    for (; l->hearings; l->hearings = l->hearings->next)
+        l->hearings->live = NULL;
+}
+
 static void hear_large(struct kernel *k, int fd) {
+    struct live *l = k->live;
     struct hearing *h = xcalloc(1, sizeof *h);
-    *h = (struct hearing){.kernel = k, .fd = fd, .said = {.text = BUF_INIT}};
-    h->work = (struct work){.slice = hearing_slice, .done = hearing_done, .arg = h};
-    k->hearing = h;
-    chan_pause(k->process.ctl);
-    crew_add(k->live->engine->crew, &h->work);
+    struct stat st;
+    *h = (struct hearing){
+        .next = l->hearings, .live = l, .kernel = k, .fd = fd, .said = {.text = BUF_INIT}};
+    h->work = (struct work){.slice = hearing_slice,
+                            .done = hearing_done,
+                            .arg = h,
+                            .owner = crew_owner(live_tenant(l)),
+                            .is_long = fstat(fd, &st) < 0 || st.st_size > CREW_LONG};
+    k->hearing = l->hearings = h;
+    pace_hold(l);
+    crew_add(l->engine->crew, &h->work);
 }
 
 void kernel_on_frame(void *owner, struct wire_in *in) {
@@ -269,6 +287,7 @@ void kernel_on_frame(void *owner, struct wire_in *in) {
     size_t len;
     if (k->state == KERNEL_ENDING)
         return;
+    uint64_t began = thread_cpu_ns();
     const uint8_t *data = in->type == WIRE_K_SAY ? wire_get_bytes(in, &len) : NULL;
     int fd = data && !in->bad && len == 0 ? wire_take_fd(in) : -1;
     if (fd >= 0)
@@ -277,4 +296,5 @@ void kernel_on_frame(void *owner, struct wire_in *in) {
         kernel_give_up(k, no_kernel_says);
     else
         hear(k, &s);
+    pace_heard(k->live, &k->process, thread_cpu_ns() - began);
 }

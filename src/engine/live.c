@@ -140,6 +140,8 @@ static void close_live(struct live *l, const struct err *why) {
     kernel_ended_with(l, why);
     processes_ended_with(l);
     bill_end(l);
+    pace_end(l);
+    kernel_unhear_all(l);
     tell_watchers(l, why);
     if (before != LIVE_RUNNING && l->ready)
         l->ready(l->ready_arg, l, why);
@@ -444,6 +446,7 @@ static struct live *make(struct engine *g) {
     l->engine = g;
     l->timer = (struct timer){.fn = on_timer, .arg = l};
     l->free_later = (struct deferred){.fn = free_now, .arg = l};
+    pace_init(l);
     l->guest = (struct guest){.kind = &live_kind, .owner = l, .limits = &l->req.limits};
     l->guest.place.owner = &l->guest;
     live_keep_init(l);
@@ -696,7 +699,7 @@ static void put_usage(struct jw *j, struct live *l) {
     jw_object(j);
     jw_key_uint(j, "memory_bytes", knobs_memory(k));
     jw_key_uint(j, "memory_peak_bytes", l->memory_peak);
-    jw_key_real(j, "cpu_ms", (double)knobs_cpu_us(k) / 1e3);
+    jw_key_real(j, "cpu_ms", (double)pace_cpu_us(l) / 1e3);
     jw_key_uint(j, "processes", knobs_there(k) ? knobs_pids(k) : l->sandbox->tasks);
     if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
         jw_key_uint(j, "disk_bytes", sandbox_disk_bytes(l->sandbox));

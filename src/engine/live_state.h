@@ -55,6 +55,7 @@ struct process {
     struct knobs knobs;          /* owned: of its own control group, if it has one */
     struct knobs_usage last;     /* what that told in the end */
     bool was_own;                /* `last` holds it */
+    uint64_t heard_ns;           /* see pace.c */
     struct chan *ctl, own;       /* the sandbox's for number 0, else our own */
     int fds[3];                  /* owned: its stdin, stdout, stderr */
     struct timer deadline;
@@ -155,7 +156,6 @@ struct kernel {
     unsigned nlent;
     struct kernel_wait *waits; /* for it to be ready */
     struct timer retry;        /* to start it, or to give up one that hung up */
-    struct timer rest;         /* from hearing it */
     struct hearing *hearing;   /* what it said is being read; or NULL */
     struct telling *telling;   /* what is still to be said to it, first to last */
     struct deferred go_later, free_later;
@@ -201,6 +201,21 @@ void kernel_on_frame(void *owner, struct wire_in *in);
 /* Its process is over: what is on its way either way is nobody's. */
 void kernel_untell(struct kernel *k);
 void kernel_unhear(struct kernel *k);
+/* The sandbox is over: nobody pays any more for what is still being read. */
+void kernel_unhear_all(struct live *l);
+
+/* ---- pace.c: what hearing the kernels of a sandbox costs us ---- */
+
+void pace_init(struct live *l);
+void pace_end(struct live *l);
+/* No kernel of it is heard for now: one message is being read, or it rests. */
+bool pace_rests(const struct live *l);
+void pace_hold(struct live *l);
+void pace_go_on(struct live *l); /* unless it rests still */
+/* So much processor time it took to hear what the process (or NULL) said. */
+void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns);
+/* Processor time of the sandbox, with ours for hearing it. */
+uint64_t pace_cpu_us(const struct live *l);
 
 /* ---- kernel_query.c ---- */
 
@@ -357,8 +372,11 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak;
-    uint64_t turns;       /* cells and commands that began; see attempts.c */
-    uint64_t cpu_told_us; /* see bill.c */
+    uint64_t turns;                           /* cells and commands that began; see attempts.c */
+    uint64_t cpu_told_us;                     /* see bill.c */
+    uint64_t heard_ns, tired_ns, tired_at_ns; /* see pace.c */
+    struct hearing *hearings;                 /* what its kernels said is being read; or NULL */
+    struct timer rest;                        /* from hearing them */
     struct timer bill_timer;
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
     struct journal *journal;            /* owned; NULL: it ends with this server */

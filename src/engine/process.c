@@ -109,6 +109,7 @@ void process_start(struct process *p, struct live *l) {
     struct wire_out o;
     p->state = PROCESS_ASKED;
     p->doomed = p->was_own = false;
+    p->heard_ns = 0;
     p->why[0] = '\0';
     p->number = ++l->last_number;
     set_up(p, l);

@@ -1,6 +1,8 @@
 /* See crew.h. One queue of work to do and one of work that is through, both under one lock; an
- * eventfd tells the loop of the second. The threads block every signal, so that the loop's signalfd
- * gets them, and yield to the loop where processors are short. */
+ * eventfd tells the loop of the second. Work to do stands in the order of its turn: an owner's
+ * first piece has the turn that is at hand, its next ones one later each. The threads block every
+ * signal, so that the loop's signalfd gets them, and yield to the loop where processors are short.
+ */
 
 #include "loop/crew.h"
 
@@ -27,7 +29,10 @@ struct crew {
     struct loop *loop; /* borrowed */
     pthread_mutex_t lock;
     pthread_cond_t more;
-    struct work_queue todo, through;
+    struct work_queue through;
+    struct work *todo;         /* by turn */
+    uint64_t turn;             /* of the piece that was taken last */
+    unsigned nlong, most_long; /* long slices at work, and at most */
     bool stop;
     int event; /* owned */
     struct watch watch;
@@ -41,11 +46,38 @@ static void queue_add(struct work_queue *q, struct work *w) {
     q->end = &w->next;
 }
 
-static struct work *queue_take(struct work_queue *q) {
-    struct work *w = q->first;
-    q->first = w->next;
-    if (!q->first)
-        q->end = &q->first;
+uint64_t crew_owner(const char *name) {
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (; name && *name; name++)
+        h = (h ^ (unsigned char)*name) * 1099511628211u;
+    return h;
+}
+
+static void todo_add(struct crew *c, struct work *w) {
+    struct work **at = &c->todo;
+    w->turn = c->turn;
+    for (const struct work *other = c->todo; other; other = other->next) {
+        if (other->owner == w->owner)
+            w->turn = other->turn + 1;
+    }
+    while (*at && (*at)->turn <= w->turn)
+        at = &(*at)->next;
+    w->next = *at;
+    *at = w;
+}
+
+/* The next piece, or NULL. */
+static struct work *todo_take(struct crew *c) {
+    struct work **at = &c->todo;
+    while (*at && (*at)->is_long && c->nlong >= c->most_long)
+        at = &(*at)->next;
+    struct work *w = *at;
+    if (!w)
+        return NULL;
+    *at = w->next;
+    if (w->turn > c->turn)
+        c->turn = w->turn;
+    c->nlong += w->is_long;
     return w;
 }
 
@@ -61,17 +93,18 @@ static void *crew_thread(void *arg) {
     struct crew *c = arg;
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     pthread_mutex_lock(&c->lock);
-    for (;;) {
-        while (!c->todo.first && !c->stop)
+    while (!c->stop) {
+        struct work *w = todo_take(c);
+        if (!w) {
             pthread_cond_wait(&c->more, &c->lock);
-        if (c->stop)
-            break;
-        struct work *w = queue_take(&c->todo);
+            continue;
+        }
         pthread_mutex_unlock(&c->lock);
         bool more = w->slice(w);
         pthread_mutex_lock(&c->lock);
+        c->nlong -= w->is_long;
         if (more)
-            queue_add(&c->todo, w);
+            todo_add(c, w);
         else
             finish(c, w);
     }
@@ -112,7 +145,7 @@ static int start_threads(struct crew *c, unsigned threads, struct err *e) {
 int crew_new(struct loop *l, unsigned threads, struct crew **ret, struct err *e) {
     struct crew *c = xcalloc(1, sizeof *c);
     c->loop = l;
-    c->todo.end = &c->todo.first;
+    c->most_long = threads > 1 ? threads - 1 : 1;
     c->through.end = &c->through.first;
     c->threads = xcalloc(threads, sizeof *c->threads);
     c->watch = (struct watch){.fd = -1, .fn = crew_on_event, .arg = c};
@@ -151,7 +184,7 @@ void crew_free(struct crew *c) {
 
 void crew_add(struct crew *c, struct work *w) {
     pthread_mutex_lock(&c->lock);
-    queue_add(&c->todo, w);
+    todo_add(c, w);
     pthread_cond_signal(&c->more);
     pthread_mutex_unlock(&c->lock);
 }

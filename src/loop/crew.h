@@ -4,7 +4,10 @@
  * back to the loop when it is through.
  *
  * Work is done in slices: `slice` returns true when there is more to do, and the next piece of work
- * gets its turn before that. So a long piece does not hold up the short ones behind it. */
+ * gets its turn before that. So a long piece does not hold up the short ones behind it.
+ *
+ * Owners take turns, however much work each of them has. Slices that are long are never at all
+ * threads at once, so that the short ones always find one. */
 
 #include "loop/loop.h"
 
@@ -12,12 +15,20 @@
 
 struct crew;
 
+#define CREW_LONG (1u << 20) /* bytes of JSON: to read more makes a long slice */
+
 struct work {
     bool (*slice)(struct work *w); /* in a thread; about a millisecond or a few */
     void (*done)(struct work *w);  /* in the loop; may free the work */
     void *arg;
-    struct work *next; /* the crew's */
+    uint64_t owner;    /* of crew_owner(); 0: nobody, who is an owner, too */
+    bool is_long;      /* its slices take longer than that */
+    struct work *next; /* this and what follows: the crew's */
+    uint64_t turn;
 };
+
+/* What stands for the one with that name, or NULL. */
+uint64_t crew_owner(const char *name);
 
 int crew_new(struct loop *l, unsigned threads, struct crew **ret, struct err *e);
 /* Waits for the slices at hand. Work that is not through is dropped: its `done` is not called. */

@@ -173,7 +173,7 @@ static void run_timers(struct loop *l) {
 
 /* The processor time counts from the end of the last turn: the wait between takes none. */
 static void note_turn(struct loop *l, uint64_t began_ns) {
-    uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu_ns = thread_cpu_ns();
     histogram_add(&l->turns.wall, (double)(now_ns() - began_ns) / 1e9);
     histogram_add(&l->turns.cpu, (double)(cpu_ns - l->cpu_ns) / 1e9);
     l->cpu_ns = cpu_ns;
@@ -184,7 +184,7 @@ const struct loop_turns *loop_turns(const struct loop *l) {
 }
 
 int loop_run(struct loop *l, struct err *e) {
-    l->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    l->cpu_ns = thread_cpu_ns();
     while (!l->stop) {
         int n = epoll_wait(l->epoll, l->batch, BATCH, wait_ms(l));
         if (n < 0 && errno != EINTR)

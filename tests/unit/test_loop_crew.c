@@ -3,6 +3,7 @@
 #include "loop/crew.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +97,69 @@ static void work_without_an_end_holds_nobody_up(void **state) {
     crew = NULL;
 }
 
+static sem_t gate;
+
+static bool waits_at_the_gate(struct work *w) {
+    (void)w;
+    sem_wait(&gate);
+    return false;
+}
+
+static char order[8];
+
+static bool note_owner(struct work *w) {
+    order[strlen(order)] = (char)w->owner;
+    return false;
+}
+
+static void owners_take_turns(void **state) {
+    (void)state;
+    struct job jobs[6] = {0};
+    static const char owners[] = "aaaab";
+    struct err e;
+    left = 6;
+    memset(order, 0, sizeof order);
+    sem_init(&gate, 0, 0);
+    start(1);
+    jobs[5].work = (struct work){.slice = waits_at_the_gate, .done = job_done, .arg = &jobs[5]};
+    crew_add(crew, &jobs[5].work);
+    for (unsigned i = 0; i < 5; i++) {
+        jobs[i].work = (struct work){.slice = note_owner,
+                                     .done = job_done,
+                                     .arg = &jobs[i],
+                                     .owner = (unsigned char)owners[i]};
+        crew_add(crew, &jobs[i].work);
+    }
+    sem_post(&gate);
+    assert_int_equal(loop_run(loop, &e), 0);
+    assert_string_equal(order, "abaaa");
+    sem_destroy(&gate);
+}
+
+static void opens_the_gate(struct work *w) {
+    sem_post(&gate);
+    sem_post(&gate);
+    job_done(w);
+}
+
+static void long_slices_leave_a_thread_to_the_short_ones(void **state) {
+    (void)state;
+    struct job jobs[3] = {{.slices = 1}, {.slices = 1}, {.slices = 1}};
+    struct err e;
+    left = 3;
+    sem_init(&gate, 0, 0);
+    start(2);
+    for (unsigned i = 0; i < 3; i++) {
+        jobs[i].work = (struct work){.slice = i < 2 ? waits_at_the_gate : job_slice,
+                                     .done = i < 2 ? job_done : opens_the_gate,
+                                     .arg = &jobs[i],
+                                     .is_long = i < 2};
+        crew_add(crew, &jobs[i].work);
+    }
+    assert_int_equal(loop_run(loop, &e), 0);
+    sem_destroy(&gate);
+}
+
 static void a_crew_without_work_can_be_freed(void **state) {
     (void)state;
     start(4);
@@ -106,6 +170,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(work_is_done_beside_the_loop_and_comes_back_to_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(work_without_an_end_holds_nobody_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(owners_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_slices_leave_a_thread_to_the_short_ones, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_crew_without_work_can_be_freed, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
