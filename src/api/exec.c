@@ -266,8 +266,7 @@ static void account(struct exec *x, const char *failed) {
         receipt.status = failed;
     metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,
                 receipt.queue_ms / 1e3);
-    /* Of one that was cut off nobody knows what it used: at most the wall clock, as a rule. */
-    guard_used(a->guard, x->key_id, (failed ? receipt.wall_ms : receipt.cpu_ms) / 1e3);
+    guard_used(a->guard, x->key_id, receipt.cpu_ms / 1e3);
     audit_write(&a->audit, &(struct audit_line){.execution = run_id(x->run),
                                                 .request = x->request_id,
                                                 .tenant = x->tenant,

@@ -135,7 +135,7 @@ struct run_receipt run_receipt(const struct run *r) {
         .profile = r->pool->config->name,
         .wall_ms = ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
         .queue_ms = ms_between(r->born_ns, r->assigned_ns),
-        .cpu_ms = (double)r->usage.cpu_us / 1e3,
+        .cpu_ms = (double)run_cpu_us(r) / 1e3,
         .memory_peak = r->usage.memory_peak,
         .timeout_ms = r->req.limits.timeout_ms,
         .refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL,

@@ -97,6 +97,8 @@ static void close_run(struct run *r, const struct err *why) {
     output_end(&r->out[1]);
     stage_done(&r->stage);
     run_collect_done(r);
+    r->usage.cpu_us = run_cpu_us(r);
+    r->is_measured = true;
     struct sandbox *s = r->sandbox;
     r->sandbox = NULL;
     if (s)
@@ -170,6 +172,7 @@ static void kill_program(struct run *r, enum run_end end) {
     struct wire_out o;
     ended(r, end);
     run_move(r, RUN_KILLING);
+    run_ask_usage(r); /* death may take longer than we wait for it */
     wire_begin(&o, WIRE_I_KILL);
     loop_timer(r->engine->loop, &r->timer, now_ns() + GRACE_NS);
     if (!sandbox_ask(r->sandbox, ASKED_KILL, &o)) {
@@ -191,6 +194,7 @@ static void on_timer(struct timer *t) {
         return;
     case RUN_KILLING: /* init does not answer: end all of it and say what is known */
         catch_up(r);
+        run_measure(r);
         run_finish(r);
         return;
     case RUN_COLLECTING:
@@ -397,6 +401,8 @@ static void answer(void *owner, enum asked what, struct wire_in *in) {
     struct run *r = owner;
     switch (r->state) {
     case RUN_KILLING:
+        if (what == ASKED_USAGE)
+            run_take_usage(r, in);
         if (what != ASKED_KILL)
             return;
         catch_up(r);

@@ -63,21 +63,43 @@ static void ask_changes(struct run *r) {
     set_deadline(r);
 }
 
-void run_collect(struct run *r) {
-    struct wire_out o;
-    run_move(r, RUN_COLLECTING);
-    loop_timer_stop(r->engine->loop, &r->timer);
-    r->usage = knobs_usage(r->sandbox->knobs);
-    uint64_t wall_us = (r->ended_ns - r->started_ns) / 1000u;
-    uint64_t said_us = r->said_cpu_us < wall_us ? r->said_cpu_us : wall_us;
+static uint64_t wall_us(const struct run *r) {
+    return ((r->ended_ns ? r->ended_ns : now_ns()) - r->started_ns) / 1000u;
+}
+
+uint64_t run_cpu_us(const struct run *r) {
+    uint64_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
+    if (r->is_measured || !r->started_ns)
+        return r->usage.cpu_us;
+    uint64_t group_us = r->sandbox ? knobs_cpu_us(r->sandbox->knobs) : 0;
+    return group_us ? group_us : wall_us(r) * percent / 100;
+}
+
+void run_measure(struct run *r) {
+    if (knobs_there(r->sandbox->knobs)) {
+        r->usage = knobs_usage(r->sandbox->knobs);
+        r->is_measured = true;
+    }
+    uint64_t said_us = r->said_cpu_us < wall_us(r) ? r->said_cpu_us : wall_us(r);
     if (r->usage.cpu_us < said_us)
         r->usage.cpu_us = said_us;
     denials_add_network(&r->denied, sandbox_no_route(r->sandbox));
     r->limit = which_limit(r);
-    if (!knobs_there(r->sandbox->knobs)) {
-        wire_begin(&o, WIRE_I_USAGE);
-        sandbox_ask(r->sandbox, ASKED_USAGE, &o);
-    }
+}
+
+void run_ask_usage(struct run *r) {
+    struct wire_out o;
+    if (knobs_there(r->sandbox->knobs))
+        return;
+    wire_begin(&o, WIRE_I_USAGE);
+    sandbox_ask(r->sandbox, ASKED_USAGE, &o);
+}
+
+void run_collect(struct run *r) {
+    run_move(r, RUN_COLLECTING);
+    loop_timer_stop(r->engine->loop, &r->timer);
+    run_measure(r);
+    run_ask_usage(r);
     if (may_have_files(r))
         ask_changes(r);
     if (r->sandbox->nasked == 0)
@@ -198,10 +220,17 @@ static void take_changes(struct run *r, struct wire_in *in) {
     }
 }
 
+void run_take_usage(struct run *r, struct wire_in *in) {
+    if (in->type != WIRE_I_REPLY)
+        return;
+    r->usage.memory_peak = wire_get_u64(in);
+    r->usage.cpu_us = wire_get_u64(in);
+    r->is_measured = true;
+}
+
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
-    if (what == ASKED_USAGE && in->type == WIRE_I_REPLY) {
-        r->usage.memory_peak = wire_get_u64(in);
-        r->usage.cpu_us = wire_get_u64(in);
+    if (what == ASKED_USAGE) {
+        run_take_usage(r, in);
     } else if (what == ASKED_CHANGES) {
         take_changes(r, in);
         ask_next_file(r);

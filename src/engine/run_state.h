@@ -62,6 +62,7 @@ struct run {
     unsigned ntraceback;
     struct buf returned; /* by a handler, in its own words: JSON if it is honest */
     struct knobs_usage usage;
+    bool is_measured;     /* `usage` holds what the control group or init told */
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     enum limit_kind limit;
     struct denials denied;
@@ -78,5 +79,12 @@ void run_finish(struct run *r);
 void run_fail(struct run *r, const struct err *why);
 /* run_collect.c: what comes after it ended */
 void run_collect(struct run *r);
+/* What is known when nobody answers. */
+void run_measure(struct run *r);
+/* For whoever knows no better: the wall clock, on all its processors. */
+uint64_t run_cpu_us(const struct run *r);
+/* Asks init for what it used, where only init knows. */
+void run_ask_usage(struct run *r);
+void run_take_usage(struct run *r, struct wire_in *in);
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
 void run_collect_done(struct run *r);
