@@ -209,7 +209,7 @@ void box_disk_full(struct box *b, const char *why) {
 void box_bad_path(struct box *b, const char *why) {
     struct problem p = {
         .status = 422, .code = "bad_path", .remediation = "use a relative path without \"..\""};
-    snprintf(p.text, sizeof p.text, "%s", why);
+    paths_wrong(why, b->path, p.text, sizeof p.text);
     tell(b, &p);
 }
 

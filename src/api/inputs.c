@@ -147,9 +147,12 @@ int inputs_read(struct call *c, const json_t *body, bool live, struct run_input 
             return -1;
     }
     for (unsigned k = 0; k < *ret_n; k++) {
-        const char *wrong = paths_clean((*ret)[k].path, live);
-        if (wrong)
-            return problem_plain(p, 422, "bad_path", wrong);
+        const char *path = (*ret)[k].path, *wrong = paths_clean((*ret)[k].path, live);
+        char text[300];
+        if (!wrong)
+            continue;
+        paths_wrong(wrong, path, text, sizeof text);
+        return problem_plain(p, 422, "bad_path", text);
     }
     return 0;
 }

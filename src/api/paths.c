@@ -2,7 +2,21 @@
 
 #include "api/paths.h"
 
+#include "wire/entry.h"
+
+#include <stdio.h>
 #include <string.h>
+
+const char paths_deep[] = "File paths have at most 64 components.";
+_Static_assert(ENTRY_DEPTH_MAX == 64, "paths_deep says so");
+
+void paths_wrong(const char *wrong, const char *path, char *out, size_t cap) {
+    if (wrong == paths_deep)
+        snprintf(out, cap, "%s This one has more: %.60s%s", wrong, path,
+                 strlen(path) > 60 ? "..." : "");
+    else
+        snprintf(out, cap, "%s", wrong);
+}
 
 const char *paths_normal(char *path) {
     if (path[0] == '/')
@@ -22,7 +36,7 @@ const char *paths_normal(char *path) {
         at += len + more;
     }
     *to = '\0';
-    return NULL;
+    return entry_depth(path) > ENTRY_DEPTH_MAX ? paths_deep : NULL;
 }
 
 const char *paths_clean(char *path, bool entry_is_free) {

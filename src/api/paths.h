@@ -6,10 +6,13 @@
 #include <stdbool.h>
 
 /* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words; the
- * name of a program's own file is wrong unless it is free. */
+ * name of a program's own file is wrong unless it is free. Nor has it more than ENTRY_DEPTH_MAX
+ * components; that is told with paths_deep, and paths_wrong puts the path's beginning to it. */
 const char *paths_clean(char *path, bool entry_is_free);
 /* The same, and "" (the workspace itself) and the entry point are paths like any other. */
 const char *paths_normal(char *path);
+extern const char paths_deep[];
+void paths_wrong(const char *wrong, const char *path, char *out, size_t cap);
 /* The path as a URL has it: what is not letter, digit, mark or slash becomes %XX. */
 void paths_encode(const char *path, struct buf *to);
 /* Strict base64 with padding; white space is skipped. */

@@ -212,7 +212,8 @@ static bool name_it(struct upload *u, const char *form_name) {
         return false;
     free(u->box.path);
     u->box.path = xstrdup(name);
-    paths_normal(u->box.path);
+    if (paths_normal(u->box.path))
+        return bad_path(c, "it has more than 64 components");
     if (strlen(u->box.path) > ENTRY_PATH_MAX)
         return bad_path(c, "it has more than 4095 bytes");
     return true;

@@ -22,28 +22,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SLICE     (128u << 10) /* bytes that are compressed in one turn of the loop */
-#define ENTRIES   64           /* without content, likewise */
-#define PAGE_MOST 1000
-
-struct later { /* a directory too deep for one listing */
-    struct later *next;
-    char *path; /* owned */
-};
+#define SLICE        (128u << 10) /* bytes that are compressed in one turn of the loop */
+#define ENTRIES      64           /* without content, likewise */
+#define PAGE_MOST    1000
+#define LEFT_OUT     "cloche-left-out.txt"
+#define LEFT_OUT_MAX (64u << 10)
 
 struct outgoing {
     struct box box;
     struct archive_form form;
     struct packer *packer; /* owned; NULL until the reply has begun */
     struct timer turn;
-    struct buf page; /* records */
-    size_t at;       /* of the next one */
-    bool cut;        /* there is another page */
-    char *top;       /* owned: what is listed now */
-    char *last;      /* owned: the last path of this page */
-    struct later *later;
-    struct entry entry; /* borrowed from the page: whose content is sent */
-    int fd;             /* owned: its content; or -1 */
+    struct buf page;     /* records */
+    size_t at;           /* of the next one */
+    bool cut;            /* there is another page */
+    char *last;          /* owned: the last path of this page */
+    struct buf left_out; /* directories that lie too deep, a line each */
+    struct entry entry;  /* borrowed from the page: whose content is sent */
+    int fd;              /* owned: its content; or -1 */
     uint64_t left, pos;
 };
 
@@ -53,14 +49,8 @@ static void free_outgoing(struct box *b) {
     packer_free(g->packer);
     fd_close(&g->fd);
     buf_done(&g->page);
-    free(g->top);
     free(g->last);
-    while (g->later) {
-        struct later *l = g->later;
-        g->later = l->next;
-        free(l->path);
-        free(l);
-    }
+    buf_done(&g->left_out);
 }
 
 static void next_turn(struct outgoing *g) {
@@ -173,7 +163,7 @@ static void on_page(struct box *b, struct wire_in *in) {
 static void ask_page(struct outgoing *g) {
     struct wire_out o;
     wire_begin(&o, WIRE_I_LIST);
-    wire_put_str(&o, g->top);
+    wire_put_str(&o, g->box.path);
     wire_put_u32(&o, true);
     wire_put_u32(&o, PAGE_MOST);
     wire_put_str(&o, g->last ? g->last : "");
@@ -182,38 +172,36 @@ static void ask_page(struct outgoing *g) {
     box_ask(&g->box, &o, on_page);
 }
 
-static void remember(struct outgoing *g, const char *path) {
-    struct later *l = xcalloc(1, sizeof *l);
-    l->path = xstrdup(path);
-    l->next = g->later;
-    g->later = l;
+/* What is in this directory is not in the archive; whoever unpacks it is told. */
+static void leave_deep(struct outgoing *g, const char *path) {
+    if (g->left_out.len < LEFT_OUT_MAX)
+        buf_addf(&g->left_out, "%s\n", path);
+}
+
+static bool tell_left_out(struct outgoing *g, struct err *e) {
+    const struct pack_entry f = {.type = PACK_FILE,
+                                 .path = LEFT_OUT,
+                                 .target = "",
+                                 .mode = 0644,
+                                 .size = g->left_out.len,
+                                 .mtime_ns = clock_ns(CLOCK_REALTIME)};
+    return !g->left_out.len || (packer_entry(g->packer, &f, e) == 0 &&
+                                packer_data(g->packer, g->left_out.data, g->left_out.len, e) == 0);
 }
 
 static void send_end(struct outgoing *g) {
     struct err e;
-    if (packer_end(g->packer, &e) < 0)
+    if (!tell_left_out(g, &e) || packer_end(g->packer, &e) < 0)
         give_up(g, e.text);
     else
         http_end(g->box.call->req);
 }
 
 static void end_of_page(struct outgoing *g) {
-    if (g->cut) {
+    if (g->cut)
         ask_page(g);
-        return;
-    }
-    struct later *l = g->later;
-    if (!l) {
+    else
         send_end(g);
-        return;
-    }
-    g->later = l->next;
-    free(g->top);
-    free(g->last);
-    g->top = l->path;
-    g->last = NULL;
-    free(l);
-    ask_page(g);
 }
 
 /* True when there is more to do in this turn. */
@@ -233,7 +221,7 @@ static bool take_record(struct outgoing *g) {
         g->last = xstrdup(g->entry.path);
     }
     if (g->entry.deep)
-        remember(g, g->entry.path);
+        leave_deep(g, g->entry.path);
     if (g->entry.type == ENTRY_FILE) {
         ask_open(g);
         return false;
@@ -318,9 +306,8 @@ void files_archive(struct call *c, const char *id, const char *path, const struc
         return;
     g->form = *f;
     g->fd = -1;
-    g->page = (struct buf)BUF_INIT;
+    g->page = g->left_out = (struct buf)BUF_INIT;
     g->turn = (struct timer){.fn = on_turn, .arg = g};
-    g->top = xstrdup(g->box.path);
     wire_begin(&o, WIRE_I_STAT);
     wire_put_str(&o, g->box.path);
     box_ask(&g->box, &o, on_stat);

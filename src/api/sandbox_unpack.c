@@ -205,6 +205,11 @@ static bool reopen(struct incoming *g) {
 static int next_entry(struct incoming *g) {
     struct err e;
     int r = unpacker_next(g->unpacker, &g->entry, &e);
+    if (r > 0 && entry_depth(g->box.path) + entry_depth(g->entry.path) > ENTRY_DEPTH_MAX)
+        r = err_user(&e, "bad_archive",
+                     "a path in the archive has more than %d components below the workspace: "
+                     "%.60s...",
+                     ENTRY_DEPTH_MAX, g->entry.path);
     if (r < 0)
         refuse(g, &e);
     return r;

@@ -4,6 +4,7 @@
 #include "init/beneath.h"
 
 #include "base/fd.h"
+#include "wire/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +72,8 @@ int beneath_parent(const struct place *p, const char *path, bool make, const cha
     if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return errno = EINVAL, -1;
     *ret_name = name;
+    if (make && entry_depth(path) > ENTRY_DEPTH_MAX)
+        return errno = ENAMETOOLONG, -1;
     int dir = open_above(p, path, name);
     if (dir >= 0 || errno != ENOENT || !make)
         return dir;

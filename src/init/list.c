@@ -14,7 +14,6 @@
 
 #define MAX_BYTES (4u << 20)
 #define MAX_NAMES (32u << 20)
-#define MAX_DEPTH 200 /* directories that are open at once */
 
 static bool is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -184,8 +183,8 @@ static int list_one(struct pager *g, int dir, size_t len, const char *after, uns
         return 0; /* gone meanwhile */
     bool enter = g->l->recursive && S_ISDIR(st.st_mode);
     if (!after)
-        add(g, dir, name, &st, enter && depth == MAX_DEPTH);
-    if (g->full || !enter || depth == MAX_DEPTH)
+        add(g, dir, name, &st, enter && depth >= ENTRY_DEPTH_MAX);
+    if (g->full || !enter || depth >= ENTRY_DEPTH_MAX)
         return 0;
     int sub = open_sub(dir, name);
     if (sub < 0)
@@ -194,7 +193,7 @@ static int list_one(struct pager *g, int dir, size_t len, const char *after, uns
     return list_in(g, sub, all, rest ? rest + 1 : NULL, depth + 1);
 }
 
-/* g->path is the path of `dir`, of len bytes. Takes dir. */
+/* g->path is the path of `dir`, of len bytes; what is in it has `depth` names. Takes dir. */
 static int list_in(struct pager *g, int dir, size_t len, const char *after, unsigned depth) {
     struct names names = {.text = BUF_INIT};
     DIR *d = fdopendir(dir);
@@ -231,5 +230,5 @@ int walk_list(struct listing *l, int dir, const char *path, const char *after) {
         after += len + 1;
     else if (len)
         after = "";
-    return list_in(&g, dir, len, *after ? after : NULL, 0);
+    return list_in(&g, dir, len, *after ? after : NULL, entry_depth(path) + 1);
 }

@@ -11,6 +11,16 @@ static void put_str(struct buf *to, const char *text) {
     buf_add(to, text, n);
 }
 
+unsigned entry_depth(const char *path) {
+    unsigned n = 0;
+    while (*path) {
+        size_t len = strcspn(path, "/");
+        n += len > 0 && !(len == 1 && *path == '.');
+        path += len + (path[len] == '/');
+    }
+    return n;
+}
+
 void entry_put(struct buf *to, const struct entry *f) {
     const uint32_t small[] = {f->type, f->deep, f->mode};
     const uint64_t large[] = {f->size, f->mtime_ns, f->ino};

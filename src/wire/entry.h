@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ENTRY_PATH_MAX 4095
+#define ENTRY_PATH_MAX  4095
+#define ENTRY_DEPTH_MAX 64 /* names in a path: each costs time that no sandbox pays for */
 
 enum entry_type { ENTRY_FILE, ENTRY_DIRECTORY, ENTRY_SYMLINK, ENTRY_OTHER, ENTRY_TYPES_ };
 
@@ -18,6 +19,9 @@ struct entry {
     uint64_t size, mtime_ns, ino;
     const char *path, *target; /* borrowed; target is "" but for a symlink */
 };
+
+/* Names in a path; "." is none. */
+unsigned entry_depth(const char *path);
 
 void entry_put(struct buf *to, const struct entry *f);
 /* The record at *at, which moves behind it; its strings lie in it. False when there is none. */

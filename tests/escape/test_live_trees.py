@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import Service, eventually, turns
-from http_client import Connection, ask
+from http_client import Connection, ask, post
 from live_box import BLOCK, Box, box_of
 from raw_http import resident_mb
 
@@ -189,11 +189,46 @@ def test_a_tree_deeper_than_any_path(box: Box) -> None:
     )
     box.run(code + "os.chdir('/workspace')", timeout_ms=60000)
     paths = box.paths(recursive=True, limit=10000)
-    assert paths and max(map(len, paths)) <= 4095
+    assert max(path.count("/") for path in paths) + 1 == 64
     with tarfile.open(fileobj=io.BytesIO(box.archive().body)) as tar:
-        assert len(tar.getmembers()) > 300
+        *there, told = tar.getmembers()
+        assert len(there) == 64 and told.name == "cloche-left-out.txt"
+        text = tar.extractfile(told)
+        assert text and text.read().decode() == "/".join(["d" * 10] * 64) + "\n"
     assert box.delete("d" * 10, recursive=True).status == 204
     assert box.paths() == []
+
+
+DEEP = "a/" * 64 + "f"  # one too many
+
+
+def tar_of(*names: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.GNU_FORMAT) as tar:
+        for name in names:
+            tar.addfile(tarfile.TarInfo(name))
+    return out.getvalue()
+
+
+def test_paths_have_a_bounded_depth(box: Box) -> None:
+    """Each name on the way costs time that no sandbox pays for."""
+    bound = "at most 64 components"
+    for path in (DEEP, "a/" * 2000 + "f"):
+        files = [{"path": path, "content": ""}]
+        reply = post(box.port, "/v1/execute", {"code": "1", "files": files})
+        assert reply.status == 422 and bound in reply.body.decode(), reply
+        assert "a/a/a" in reply.body.decode()
+        reply = post(box.port, "/v1/sandboxes", {"profile": "base", "files": files})
+        assert reply.status == 422 and bound in reply.body.decode(), reply
+        for reply in (box.put(path, b""), box.operate("x", op="move", to=path)):
+            assert reply.status == 422 and bound in reply.body.decode(), reply
+        reply = box.unpack("", tar_of("first", path))
+        assert reply.status == 422 and reply.json["error"]["code"] == "bad_archive", reply
+    assert box.unpack("b", tar_of(DEEP[2:])).status == 422, "what is above it counts"
+    assert box.paths() == []
+    assert box.put(DEEP[2:], b"x").status == 201
+    assert box.unpack("", tar_of(DEEP[2:])).status == 200
+    assert box.read(DEEP[2:]) == b""
 
 
 def test_a_tree_that_grows_while_it_is_removed(box: Box) -> None:
