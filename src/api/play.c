@@ -156,23 +156,6 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
                                                 .denied = t.denied});
 }
 
-/* The result with what was printed as its first members; takes both. */
-static void add_output(struct cell *c, struct buf *json, struct rope *to) {
-    AUTO_BUF head = BUF_INIT;
-    struct jw j = JW_INIT(&head);
-    struct buf text[2];
-    cell_take_text(c, text);
-    jw_object(&j);
-    for (int i = 0; i < 2; i++) {
-        struct blob *b = blob_take(&text[i]);
-        rope_key_text(to, &j, i == 0 ? "stdout" : "stderr", b);
-        blob_unref(b);
-    }
-    buf_addc(&head, ',');
-    buf_add(&head, json->data + 1, json->len - 1);
-    rope_add(to, &head);
-}
-
 static void end_record(struct play *x, struct cell *c, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
@@ -184,9 +167,7 @@ static void end_record(struct play *x, struct cell *c, const struct err *why) {
         AUTO_ROPE result = ROPE_INIT;
         cell_end_json(c, &json);
         record_event(x->record, "end", json.data, json.len);
-        buf_clear(&json);
-        cell_result_json(c, &json);
-        add_output(c, &json, &result);
+        cell_result(c, &result);
         record_end_with(x->record, &result);
     }
 }

@@ -77,6 +77,11 @@ void rope_add(struct rope *r, struct buf *literal) {
     add_piece(r, &(struct rope_piece){.of = b, .len = b->bytes.len});
 }
 
+void rope_add_part(struct rope *r, struct blob *of, size_t from, size_t len) {
+    if (len > 0)
+        add_piece(r, &(struct rope_piece){.of = blob_ref(of), .from = from, .len = len});
+}
+
 void rope_adds(struct rope *r, const char *literal) {
     struct buf b = BUF_INIT;
     buf_adds(&b, literal);

@@ -42,6 +42,8 @@ void rope_done(struct rope *r);
 /* Takes the bytes of the buffer, which is empty then. */
 void rope_add(struct rope *r, struct buf *literal);
 void rope_adds(struct rope *r, const char *literal);
+/* Bytes of `of` as they are. */
+void rope_add_part(struct rope *r, struct blob *of, size_t from, size_t len);
 /* The same pieces once more. */
 void rope_add_rope(struct rope *r, const struct rope *from);
 /* Bytes of `of` as the inside of a JSON string. Where two of these meet, no character may be cut in

@@ -1,11 +1,15 @@
 /* The result of an execution in a live kernel: the object of the API, whose fields are those of a
- * one-shot run (result.c). */
+ * one-shot run (result.c). It may have tens of megabytes, so nothing large is copied: the reply is
+ * made of the pieces when it is read. */
 
 #include "engine/live_state.h"
 
+#include "base/rope.h"
 #include "engine/warnings.h"
 
 #include <string.h>
+
+#define SMALL 4096u /* bytes of an output that is not worth a piece */
 
 static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
                                            "killed", "interrupted"};
@@ -23,30 +27,43 @@ struct run_receipt cell_receipt(const struct cell *c) {
                                 .denied = &c->denied};
 }
 
-static void put_results(struct jw *j, const struct cell *c) {
+/* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
+static void put_part(struct jw *j, struct rope *to, struct blob *of, size_t from, size_t len) {
+    bool small = len <= SMALL;
+    jw_raw(j, of->bytes.data + from, small ? len : 0);
+    if (small)
+        return;
+    rope_add(to, j->to);
+    rope_add_part(to, of, from, len);
+}
+
+/* And the last expression's value, as text. */
+static void put_results(struct jw *j, struct cell *c, struct rope *to) {
+    struct blob *last = NULL;
+    size_t at = 0, len = 0;
     jw_key(j, "results");
     jw_array(j);
     for (unsigned i = 0; i < c->noutputs; i++) {
-        const struct cell_output *o = &c->outputs[i];
-        jw_raw(j, o->shown.data, o->shown.len);
+        struct cell_output *o = &c->outputs[i];
+        struct blob *shown = blob_take(&o->shown);
+        put_part(j, to, shown, 0, shown->bytes.len);
         jw_key_bool(j, "is_main_result", o->is_main);
         jw_object_end(j);
+        if (o->is_main) {
+            blob_unref(last);
+            last = blob_ref(shown);
+            at = o->plain_at;
+            len = o->plain_len;
+        }
+        blob_unref(shown);
     }
     jw_array_end(j);
-}
-
-/* The last expression's value, as text. */
-static void put_text(struct jw *j, const struct cell *c) {
-    const struct cell_output *last = NULL;
-    for (unsigned i = 0; i < c->noutputs; i++) {
-        if (c->outputs[i].is_main)
-            last = &c->outputs[i];
-    }
     jw_key(j, "text");
-    if (last && last->plain_len)
-        jw_raw(j, last->shown.data + last->plain_at, last->plain_len);
+    if (len)
+        put_part(j, to, last, at, len);
     else
         jw_null(j);
+    blob_unref(last);
 }
 
 static void put_end(struct jw *j, const struct cell *c) {
@@ -85,50 +102,52 @@ static void put_warnings(struct jw *j, const struct cell *c) {
     warnings_put(j, &lines);
 }
 
-void cell_take_text(struct cell *c, struct buf ret[2]) {
-    for (int i = 0; i < 2; i++) {
-        ret[i] = c->text[i];
-        c->text[i] = (struct buf)BUF_INIT;
-    }
+static void put_beginning(struct jw *j, const struct cell *c) {
+    bool timed_out = c->status == CELL_TIMEOUT;
+    if (timed_out || c->exit_code < 0)
+        jw_key_null(j, "exit_code");
+    else
+        jw_key_int(j, "exit_code", c->exit_code);
+    jw_key_bool(j, "timed_out", timed_out);
+    jw_key_uint(j, "duration_ms", (c->ended_ns - c->started_ns) / 1000000u);
+    jw_key(j, "files");
+    buf_addf(j->to, "[%s]", c->files ? c->files : "");
+    j->comma = true;
+    jw_key_str(j, "id", c->id);
+    jw_key_str(j, "status", status_words[c->status]);
+    if (c->signal > 0)
+        jw_key_int(j, "signal", c->signal);
+    else
+        jw_key_null(j, "signal");
+    jw_key_bool(j, "stdout_truncated", c->cut[0]);
+    jw_key_bool(j, "stderr_truncated", c->cut[1]);
+    jw_key_bool(j, "files_truncated", c->files_cut);
+    jw_key_bool(j, "results_truncated", c->outputs_cut || c->resumed);
+    jw_key_uint(j, "execution_count", c->execution_count);
 }
 
-static void put_result(const struct cell *c, bool with_results, struct buf *to) {
+void cell_end_json(const struct cell *c, struct buf *to) {
     struct jw j = JW_INIT(to);
-    bool timed_out = c->status == CELL_TIMEOUT;
     jw_object(&j);
-    if (timed_out || c->exit_code < 0)
-        jw_key_null(&j, "exit_code");
-    else
-        jw_key_int(&j, "exit_code", c->exit_code);
-    jw_key_bool(&j, "timed_out", timed_out);
-    jw_key_uint(&j, "duration_ms", (c->ended_ns - c->started_ns) / 1000000u);
-    jw_key(&j, "files");
-    buf_addf(to, "[%s]", c->files ? c->files : "");
-    j.comma = true;
-    jw_key_str(&j, "id", c->id);
-    jw_key_str(&j, "status", status_words[c->status]);
-    if (c->signal > 0)
-        jw_key_int(&j, "signal", c->signal);
-    else
-        jw_key_null(&j, "signal");
-    jw_key_bool(&j, "stdout_truncated", c->cut[0]);
-    jw_key_bool(&j, "stderr_truncated", c->cut[1]);
-    jw_key_bool(&j, "files_truncated", c->files_cut);
-    jw_key_bool(&j, "results_truncated", c->outputs_cut || c->resumed);
-    jw_key_uint(&j, "execution_count", c->execution_count);
-    if (with_results) {
-        put_results(&j, c);
-        put_text(&j, c);
-    }
+    put_beginning(&j, c);
     put_end(&j, c);
     put_warnings(&j, c);
     jw_object_end(&j);
 }
 
-void cell_end_json(const struct cell *c, struct buf *to) {
-    put_result(c, false, to);
-}
-
-void cell_result_json(const struct cell *c, struct buf *to) {
-    put_result(c, true, to);
+void cell_result(struct cell *c, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    for (int i = 0; i < 2; i++) {
+        struct blob *b = blob_take(&c->text[i]);
+        rope_key_text(to, &j, i == 0 ? "stdout" : "stderr", b);
+        blob_unref(b);
+    }
+    put_beginning(&j, c);
+    put_results(&j, c, to);
+    put_end(&j, c);
+    put_warnings(&j, c);
+    jw_object_end(&j);
+    rope_add(to, &json);
 }

@@ -194,11 +194,11 @@ void cell_interrupt(struct cell *c);
 void cell_hold(struct cell *c, bool hold);
 /* For one that came from an earlier server: who hears of it from now on. */
 void cell_call(struct cell *c, const struct cell_callbacks *cb);
-/* After on_done. */
-/* All but stdout and stderr; the first also without what its events have told, its results. */
+/* In on_done: the result without what its events have told, its output and results; and all of it,
+ * which is taken from the cell. */
 void cell_end_json(const struct cell *c, struct buf *to);
-void cell_result_json(const struct cell *c, struct buf *to);
-void cell_take_text(struct cell *c, struct buf ret[2]);
+struct rope;
+void cell_result(struct cell *c, struct rope *to);
 struct run_receipt cell_receipt(const struct cell *c);
 
 /* ---- commands ---- */

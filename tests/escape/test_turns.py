@@ -104,6 +104,16 @@ def given_back(port: int) -> Reply:
     return reply
 
 
+def many_given(port: int) -> Reply:
+    """A thousand small files, in a body that is read in the loop and in one that is not."""
+    for content in ("", "x" * 100):
+        wanted = [{"path": f"{i}", "content": content} for i in range(1000)]
+        body = {"code": "import os; print(len(os.listdir()))", "files": wanted}
+        reply = execute(port, json.dumps(body | {"timeout_ms": 20_000}).encode())
+        assert reply.json["stdout"] == "1001\n", reply.json
+    return reply
+
+
 def sparse(port: int) -> Reply:
     code = "for i in range(100): open(f'f{i}', 'wb').truncate(60 << 20)"
     reply = execute(port, json.dumps({"code": code}).encode())
@@ -202,6 +212,7 @@ REQUESTS: dict[str, tuple[Callable[[int], Reply], int]] = {
     "the specification": (lambda port: ask(port, "GET", "/openapi.json"), 200),
     "a hundred references to a file of 90 MB": (references, 413),
     "files that come back": (given_back, 200),
+    "a thousand small files given": (many_given, 200),
     "a hundred sparse files of 60 MB": (sparse, 200),
     "a file of 60 MB": (full, 200),
     "a thousand files": (many, 200),
@@ -305,6 +316,10 @@ KERNELS: dict[str, str] = {
     ),
     "a display of 4 MB": (
         "from IPython.display import display\n" "display({'text/plain': 'x' * (4 << 20)}, raw=True)"
+    ),
+    "seven displays of 4 MB": (
+        "from IPython.display import display\n"
+        "for i in range(7): display({'text/plain': 'y' * 4_000_000}, raw=True)"
     ),
     "a display of 2 MB of escapes": (
         "from IPython.display import display\n"
