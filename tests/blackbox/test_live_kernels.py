@@ -664,9 +664,12 @@ def test_a_task_that_hogs_takes_the_next_cell_with_it_and_not_the_kernel(box: Bo
 
 def test_what_is_printed_between_cells_is_cut_and_says_so(box: Box) -> None:
     box.run(
-        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    print('a' * 100_000)\n"
+        "import asyncio, os\nasync def f():\n"
+        "    while not os.path.exists('go'): await asyncio.sleep(0.01)\n"
+        "    print('a' * 100_000)\n"
         "    open('over', 'w').close()\ntask = asyncio.create_task(f())"
     )
+    assert box.ask("PUT", "/files/go", "").status in (200, 201, 204)
     assert eventually(lambda: box.ask("GET", "/files/over").status == 200)
     printed = box.run("task.done()")["stdout"]
     assert printed.startswith("a" * 65536) and "bytes more were printed between" in printed

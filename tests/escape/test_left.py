@@ -87,4 +87,4 @@ def test_the_warden_does_not_free_what_nobody_read(live_service: LiveService, bo
         box.delete()
         live_service.check_health()
         used = {role: seconds_of(live_service, role) - before[role] for role in roles}
-        assert max(used.values()) < 0.1, used
+        assert max(used.values()) < 0.2, used
