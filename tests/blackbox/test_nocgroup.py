@@ -152,7 +152,7 @@ def test_what_is_in_tcp_counts(engine: Engine) -> None:
         "server = socket.create_server(('127.0.0.1', 0), backlog=100)\n"
         "for _ in range(40):\n"
         "    s = socket.create_connection(server.getsockname())\n"
-        "    s.setblocking(False); held.append(s)\n"
+        "    s.setblocking(False); held += [s, server.accept()]\n"
         "    try:\n"
         "        while True: sent += s.send(bytes(1 << 16))\n"
         "    except BlockingIOError: pass\n"
