@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[bytes, int]] = {
     "a long path": (request("GET", "/" + "a" * 100_000), 414),
     "a gigabyte": (raw_post(b"Content-Length: 1073741824\r\n"), 413),
     "an exabyte": (raw_post(b"Content-Length: 999999999999999999\r\n"), 413),
-    "more than can be counted": (raw_post(b"Content-Length: 99999999999999999999999\r\n"), 413),
+    "more than can be counted": (raw_post(b"Content-Length: 99999999999999999999999\r\n"), 400),
 }
 
 
@@ -99,9 +99,7 @@ def test_requests_that_end_the_connection(service: Service, name: str) -> None:
         raw.try_send(data)
         said = raw.ends()
     assert said.startswith(b"HTTP/1.1 %d " % status), said[:500]
-    # A length that no number holds is refused by the library, which says so twice.
-    assert said.count(b"HTTP/1.1 ") == (2 if name == "more than can be counted" else 1), said[:500]
-    assert said.count(b"HTTP/1.1 %d " % status) == said.count(b"HTTP/1.1 ")
+    assert said.count(b"HTTP/1.1 ") == 1, said[:500]
 
 
 BODIES: dict[str, tuple[bytes, int]] = {
