@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "loop/loop.h"
+#include "loop/crew.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -147,8 +147,12 @@ static int open_part(const struct store *s, const char *id, enum part part, stru
 /* 0 also when it was not there. */
 static int unlink_part(const struct store *s, const char *id, enum part part, struct err *e) {
     struct path path = path_of(id, part);
+    bool large = s->options.crew && (part == DATA || part == NEW_DATA);
+    AUTO_FD held = large ? openat(s->dir, path.text, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (unlinkat(s->dir, path.text, 0) < 0 && errno != ENOENT)
         return err_sys(e, "remove %s", path.text);
+    if (held >= 0)
+        crew_close(s->options.crew, &held);
     return 0;
 }
 
@@ -662,6 +666,7 @@ void store_abort(struct store_upload *u) {
     struct err e;
     if (!u)
         return;
+    fd_close(&u->fd); /* not the last to be closed */
     unlink_part(u->store, u->id, NEW_DATA, &e);
     free_upload(u);
 }

@@ -27,6 +27,7 @@ struct store_options {
     uint64_t ttl_s;     /* seconds a file is kept; 0: for ever */
     uint64_t file_max;  /* bytes of one file; 0: no bound */
     uint64_t total_max; /* bytes and costs of all files, half-done ones included; 0: no bound */
+    struct crew *crew;  /* borrowed, or NULL: where large files are freed */
 };
 
 struct store_entry {

@@ -188,3 +188,25 @@ void crew_add(struct crew *c, struct work *w) {
     pthread_cond_signal(&c->more);
     pthread_mutex_unlock(&c->lock);
 }
+
+struct closing {
+    struct work work;
+    int fd;
+};
+
+static bool close_it(struct work *w) {
+    struct closing *c = w->arg;
+    fd_close(&c->fd);
+    return false;
+}
+
+static void free_closing(struct work *w) {
+    free(w->arg);
+}
+
+void crew_close(struct crew *c, int *fd) {
+    struct closing *it = xmalloc(sizeof *it);
+    *it = (struct closing){.work = {.slice = close_it, .done = free_closing, .arg = it}, .fd = *fd};
+    *fd = -1;
+    crew_add(c, &it->work);
+}

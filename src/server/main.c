@@ -79,7 +79,8 @@ static int start_http(struct server *s, struct err *e) {
         return 0;
     const struct store_options files = {.ttl_s = h->file_ttl_s,
                                         .file_max = (uint64_t)h->file_mb << 20,
-                                        .total_max = (uint64_t)h->files_mb << 20};
+                                        .total_max = (uint64_t)h->files_mb << 20,
+                                        .crew = s->engine.crew};
     const struct api_options o = {.loop = s->loop,
                                   .engine = &s->engine,
                                   .state_dir = FIRST_HTTP_FD + HTTP_FD_STATE,
