@@ -28,7 +28,7 @@ def verdicts(data: dict[str, Any]) -> list[Verdict]:
     """The project's targets, as far as they were measured."""
     found: list[Verdict] = []
     latency = data.get("latency", {})
-    if "hello" in latency:
+    if "cloche socket" in latency.get("hello", {}).get("to_python3", {}):
         value = latency["hello"]["to_python3"]["cloche socket"]
         found.append(at_most("hello, base, warm, p50", value, 1 / 10, "× python3"))
     if "pandas" in latency and "cloche socket" in latency["pandas"]["to_bwrap"]:
