@@ -2,12 +2,12 @@
 
 #include "api/api.h"
 
-#include "api/call.h"
-#include "api/commands.h"
-#include "api/jupyter.h"
-#include "api/play.h"
-#include "api/records.h"
-#include "api/replays.h"
+#include "api/core/call.h"
+#include "api/dialects/jupyter/jupyter.h"
+#include "api/jobs/cell.h"
+#include "api/jobs/records.h"
+#include "api/jobs/replays.h"
+#include "api/native/commands.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"

@@ -1,8 +1,8 @@
 #pragma once
 /* The HTTP API: one file per resource, over the engine and the store. */
 
-#include "engine/engine.h"
-#include "engine/store.h"
+#include "engine/core/engine.h"
+#include "engine/store/store.h"
 #include "http/http.h"
 
 struct api;

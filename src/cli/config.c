@@ -1,13 +1,13 @@
 /* `cloche config`: every setting, its value and where it came from; the profiles as they would
  * start. It takes the flags of `serve`, so that what they would do can be seen. */
 
-#include "wire/config.h"
+#include "config/config.h"
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "cli/options.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/resolve.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,15 +10,15 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/options.h"
-#include "cli/paths.h"
 #include "cli/report.h"
-#include "cli/trial.h"
 #include "cli/verbs.h"
+#include "config/config.h"
+#include "config/paths.h"
+#include "config/resolve.h"
 #include "sandbox/diagnose.h"
 #include "sandbox/idmap.h"
 #include "sandbox/probe.h"
-#include "wire/config.h"
+#include "supervisor/trial.h"
 
 #include <fcntl.h>
 #include <glob.h>

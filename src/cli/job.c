@@ -4,10 +4,10 @@
 
 #include "base/fd.h"
 #include "cli/input.h"
-#include "cli/options.h"
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "cli/verbs.h"
+#include "config/resolve.h"
 #include "loop/loop.h"
 
 #include <errno.h>

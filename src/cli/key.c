@@ -5,15 +5,15 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/flags.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "base/text.h"
-#include "cli/flags.h"
-#include "cli/options.h"
-#include "cli/paths.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/paths.h"
+#include "config/resolve.h"
 #include "keys/keys.h"
 
 #include <errno.h>

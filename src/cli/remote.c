@@ -4,9 +4,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "cli/paths.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

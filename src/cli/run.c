@@ -8,12 +8,12 @@
 #include "base/fd.h"
 #include "cli/input.h"
 #include "cli/job.h"
-#include "cli/listen.h"
-#include "cli/options.h"
-#include "cli/private.h"
 #include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/resolve.h"
+#include "supervisor/listen.h"
+#include "supervisor/own_engine.h"
 
 #include <string.h>
 

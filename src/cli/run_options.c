@@ -3,11 +3,11 @@
 #include "cli/run_options.h"
 
 #include "base/buf.h"
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "cli/flags.h"
-#include "cli/options.h"
 #include "cli/remote.h"
+#include "config/resolve.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -9,15 +9,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "cli/http_sockets.h"
-#include "cli/launch.h"
-#include "cli/listen.h"
-#include "cli/options.h"
-#include "cli/reload.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/config.h"
+#include "config/resolve.h"
 #include "loop/loop.h"
-#include "wire/config.h"
+#include "supervisor/http_sockets.h"
+#include "supervisor/launch.h"
+#include "supervisor/listen.h"
+#include "supervisor/reload.h"
 
 #include <poll.h>
 #include <signal.h>

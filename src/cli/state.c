@@ -3,9 +3,9 @@
 #include "cli/state.h"
 
 #include "base/buf.h"
+#include "base/flags.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/flags.h"
 #include "cli/remote.h"
 
 #include <getopt.h>

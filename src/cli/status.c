@@ -4,12 +4,12 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
-#include "cli/listen.h"
-#include "cli/options.h"
 #include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/state.h"
 #include "cli/verbs.h"
+#include "config/resolve.h"
+#include "supervisor/listen.h"
 #include "wire/wire.h"
 
 #include <errno.h>

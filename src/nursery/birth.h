@@ -2,8 +2,8 @@
 /* The nursery's first stage: builds what sandboxes will see, then becomes root of a user namespace
  * of its own, and only there. */
 
+#include "config/config.h"
 #include "sandbox/idmap.h"
-#include "wire/config.h"
 
 /* Never returns: on success the second stage runs in another process (a child of our parent), on
  * failure N_STATE says why on `chan`. `chan` and `config_fd` stay open into the second stage. */

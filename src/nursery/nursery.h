@@ -2,11 +2,11 @@
 /* The nursery proper: PID 1 of a profile's user and pid namespace. Makes sandboxes when the warden
  * asks, keeps the zygotes, reaps everything. See nursery.c. */
 
+#include "config/config.h"
 #include "loop/loop.h"
 #include "nursery/netpool.h"
 #include "sandbox/root.h"
 #include "wire/chan.h"
-#include "wire/config.h"
 #include "wire/mounts.h"
 #include "wire/wire.h"
 

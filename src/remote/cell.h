@@ -3,9 +3,9 @@
  * passes through as it comes, input() is answered from our stdin, Ctrl-C interrupts. */
 
 #include "cli/screen.h"
-#include "remote/box.h"
 #include "remote/images.h"
-#include "remote/sse.h"
+#include "remote/net/sse.h"
+#include "remote/sandbox/sandbox_cmd.h"
 
 #include <termios.h>
 

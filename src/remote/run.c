@@ -13,10 +13,10 @@
 #include "cli/job.h"
 #include "cli/report.h"
 #include "cli/screen.h"
-#include "remote/call.h"
+#include "remote/net/call.h"
+#include "remote/net/request.h"
+#include "remote/net/sse.h"
 #include "remote/notes.h"
-#include "remote/request.h"
-#include "remote/sse.h"
 
 #include <errno.h>
 #include <jansson.h>

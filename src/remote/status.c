@@ -5,7 +5,7 @@
 #include "cli/client.h"
 #include "cli/report.h"
 #include "cli/state.h"
-#include "remote/call.h"
+#include "remote/net/call.h"
 #include "remote/table.h"
 #include "remote/verbs.h"
 

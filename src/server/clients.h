@@ -1,7 +1,7 @@
 #pragma once
 /* The clients of the engine's socket: one program at a time on each connection. */
 
-#include "engine/engine.h"
+#include "engine/core/engine.h"
 
 struct clients;
 /* Borrows the listening socket. */

@@ -6,8 +6,8 @@
 #include "api/api.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "engine/engine.h"
-#include "engine/gone.h"
+#include "engine/core/engine.h"
+#include "engine/live/gone.h"
 #include "loop/crew.h"
 #include "server/clients.h"
 

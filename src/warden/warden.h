@@ -3,12 +3,12 @@
  * and an id each), relays sandboxes from nurseries to the server, and cleans up. It never sees
  * code, JSON or HTTP, and what it accepts is a table. */
 
+#include "config/config.h"
 #include "loop/loop.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/idmap.h"
 #include "sandbox/probe.h"
 #include "wire/chan.h"
-#include "wire/config.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 /* Any bytes as the list of files in a workspace: what is taken must be relative paths that lead
  * nowhere else, and no more of them than asked for. */
 
-#include "engine/changes.h"
+#include "engine/core/changes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A packed configuration: refused, or all of it in bounds and the same bytes when packed again. */
 
-#include "wire/config.h"
+#include "config/config.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Any bytes as a message of Jupyter's, in each framing (the first byte says which): what is taken
  * lies within the frame, and said again in both framings it is the same. */
 
-#include "api/jupyter_frame.h"
+#include "api/dialects/jupyter/frame.h"
 
 #include "base/fd.h"
 

@@ -1,8 +1,8 @@
 /* Any bytes as one of the short texts that a request brings: names of files, base64, ranges. What
  * is taken is what it should be, and what is made of it is safe to pass on. */
 
-#include "api/paths.h"
-#include "api/ranges.h"
+#include "api/files/paths.h"
+#include "api/files/ranges.h"
 #include "base/fd.h"
 #include "http/http_internal.h"
 

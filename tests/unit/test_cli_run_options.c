@@ -2,7 +2,7 @@
 
 #include "cli/run_options.h"
 
-#include "cli/options.h"
+#include "config/resolve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

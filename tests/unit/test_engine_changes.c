@@ -1,7 +1,7 @@
 /* engine/changes: the list of files in a workspace, whose names hostile code chose. */
 
 #include "base/buf.h"
-#include "engine/changes.h"
+#include "engine/core/changes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

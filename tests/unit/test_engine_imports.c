@@ -1,6 +1,6 @@
 /* Reading imports out of program text, and choosing a profile by them. */
 
-#include "engine/imports.h"
+#include "engine/core/imports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * thrown away. */
 
 #include "base/fd.h"
-#include "engine/output.h"
+#include "engine/core/output.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

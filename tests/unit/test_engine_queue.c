@@ -1,6 +1,6 @@
 /* Whose turn it is, and who gives way in a full queue. */
 
-#include "engine/queue.h"
+#include "engine/core/queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "engine/store_copy.h"
+#include "engine/store/store_copy.h"
 #include "loop/crew.h"
 #include "loop/loop.h"
 

@@ -1,6 +1,6 @@
 /* remote/block: when what was typed is run, and when more is asked for. */
 
-#include "remote/block.h"
+#include "remote/shell/block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

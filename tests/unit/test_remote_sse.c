@@ -1,6 +1,6 @@
 /* remote/sse: events come out whole and in order, however the bytes are cut. */
 
-#include "remote/sse.h"
+#include "remote/net/sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,236 @@
+/* See body.h. A body is with the crew twice: to be read, and to be freed; in between it is the
+ * loop's alone. References to single texts of it may outlive it: jansson counts them atomically. */
+
+#include "api/core/body.h"
+
+#include "api/files/paths.h"
+#include "api/jobs/cell.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/oneshot.h"
+#include "api/jobs/replays.h"
+#include "base/fd.h"
+#include "loop/crew.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct body {
+    struct work work;
+    struct crew *crew; /* borrowed */
+    struct call *call; /* borrowed; NULL when it is over */
+    void (*then)(struct call *c);
+    unsigned refs;
+    bool is_read;
+    /* what the reader needs */
+    const struct schema *schema;
+    struct buf text;
+    struct http_count count; /* SECURITY: until it is freed, whoever sent it may have left */
+    char *type, *path;       /* owned; `path` only when there is an Idempotency-Key */
+    /* what it made */
+    json_t *json; /* NULL: `reply` says why */
+    int status;
+    struct buf reply;
+    uint8_t hash[32];
+    struct body_text *texts;
+    unsigned ntexts;
+};
+
+/* ---- beside the loop ---- */
+
+static struct body_text *add_text(struct body *b, const json_t *of) {
+    b->texts = xrealloc(b->texts, (b->ntexts + 1) * sizeof *b->texts);
+    struct body_text *t = &b->texts[b->ntexts++];
+    *t = (struct body_text){.of = of, .fd = -1};
+    return t;
+}
+
+static bool is_long(const json_t *text) {
+    return json_string_length(text) > EXEC_INLINE_CODE;
+}
+
+static void seal(struct body_text *t, const char *data, size_t len) {
+    struct err e;
+    if (memfd_of("text", data, len, &t->fd, &e) < 0)
+        t->why = e;
+}
+
+static void prepare_code(struct body *b, const json_t *code) {
+    size_t len = json_string_length(code);
+    if (!is_long(code) || len > RUN_MAX_CODE)
+        return;
+    struct body_text *t = add_text(b, code);
+    keys_sha256(json_string_value(code), len, t->sha256);
+    if (b->schema != &cell_schema) /* a cell's code is a message */
+        seal(t, json_string_value(code), len);
+}
+
+static void prepare_file(struct body *b, const json_t *file) {
+    const json_t *content = json_object_get(file, "content");
+    if (!is_long(content) || json_object_get(file, "file_id"))
+        return;
+    struct body_text *t = add_text(b, content);
+    AUTO_BUF bytes = BUF_INIT;
+    if (!inputs_is_base64(file))
+        seal(t, json_string_value(content), json_string_length(content));
+    else if (paths_base64(json_string_value(content), json_string_length(content), &bytes))
+        seal(t, bytes.data, bytes.len);
+    else
+        t->is_bad = true;
+}
+
+static void prepare(struct body *b, const json_t *request) {
+    const json_t *file;
+    size_t i;
+    prepare_code(b, json_object_get(request, "code"));
+    json_array_foreach(json_object_get(request, "files"), i, file) prepare_file(b, file);
+}
+
+static bool read_slice(struct work *w) {
+    struct body *b = w->arg;
+    if (b->path)
+        replay_hash(b->path, b->text.data, b->text.len, b->hash);
+    if (fields_read(b->schema, b->type, b->text.data, b->text.len, &b->json, &b->status,
+                    &b->reply) < 0)
+        b->json = NULL;
+    buf_done(&b->text);
+    b->text = (struct buf)BUF_INIT;
+    prepare(b, b->json);
+    const json_t *item;
+    size_t i;
+    if (b->schema == &batch_schema) {
+        json_array_foreach(json_object_get(b->json, "items"), i, item) prepare(b, item);
+    }
+    return false;
+}
+
+static bool free_slice(struct work *w) {
+    struct body *b = w->arg;
+    for (unsigned i = 0; i < b->ntexts; i++)
+        fd_close(&b->texts[i].fd);
+    free(b->texts);
+    json_decref(b->json);
+    buf_done(&b->text);
+    buf_done(&b->reply);
+    free(b->type);
+    free(b->path);
+    return false;
+}
+
+/* ---- in the loop ---- */
+
+static void on_freed(struct work *w) {
+    struct body *b = w->arg;
+    http_uncount(&b->count);
+    free(b);
+}
+
+static void release(struct body *b) {
+    if (b->refs > 0 || !b->is_read)
+        return;
+    b->work.slice = free_slice; /* the same owner's */
+    b->work.done = on_freed;
+    crew_add(b->crew, &b->work);
+}
+
+static void on_read(struct work *w) {
+    struct body *b = w->arg;
+    b->is_read = true;
+    if (b->call)
+        b->then(b->call);
+    else
+        release(b);
+}
+
+void body_read(struct call *c, void (*then)(struct call *c)) {
+    struct body *b = xcalloc(1, sizeof *b);
+    const char *type = http_header(c->req, "Content-Type");
+    *b = (struct body){.crew = c->api->o.engine->crew,
+                       .call = c,
+                       .then = then,
+                       .refs = 1,
+                       .schema = c->route->doc.body,
+                       .text = http_move_body(c->req),
+                       .count = http_move_count(c->req),
+                       .reply = BUF_INIT,
+                       .type = type ? xstrdup(type) : NULL};
+    if (http_header(c->req, "Idempotency-Key"))
+        b->path = xstrdup(http_path(c->req));
+    b->work = (struct work){.slice = read_slice,
+                            .done = on_read,
+                            .arg = b,
+                            .owner = crew_owner(c->tenant),
+                            .is_long = b->text.len > CREW_LONG};
+    c->large = b;
+    crew_add(b->crew, &b->work);
+}
+
+int body_take(struct call *c, json_t **ret, int *ret_status, struct buf *reply) {
+    struct body *b = c->large;
+    *ret_status = b->status;
+    if (b->json) {
+        *ret = json_incref(b->json);
+        return 0;
+    }
+    *reply = b->reply;
+    b->reply = (struct buf)BUF_INIT;
+    return -1;
+}
+
+void body_leave(struct body *b) {
+    if (!b)
+        return;
+    b->call = NULL;
+    body_unref(b);
+}
+
+struct body *body_ref(struct body *b) {
+    if (b)
+        b->refs++;
+    return b;
+}
+
+void body_unref(struct body *b) {
+    if (!b)
+        return;
+    b->refs--;
+    release(b);
+}
+
+bool body_hash(const struct body *b, uint8_t ret[32]) {
+    if (!b || !b->path)
+        return false;
+    memcpy(ret, b->hash, sizeof b->hash);
+    return true;
+}
+
+const struct body_text *body_find(const struct body *b, const json_t *value) {
+    for (unsigned i = 0; b && i < b->ntexts; i++) {
+        if (b->texts[i].of == value)
+            return &b->texts[i];
+    }
+    return NULL;
+}
+
+int body_memfd(const struct call *c, const json_t *text, int *ret_fd, struct err *e) {
+    const struct body_text *t = body_find(c->large, text);
+    if (!t)
+        return memfd_of("text", json_string_value(text), json_string_length(text), ret_fd, e);
+    if (t->fd < 0) {
+        *e = t->why;
+        return -1;
+    }
+    *ret_fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 3); /* an item of a batch may be tried again */
+    return *ret_fd < 0 ? err_sys(e, "duplicate a descriptor") : 0;
+}
+
+void body_audit(const struct call *c, const json_t *code, struct audit_code *ret) {
+    const struct body_text *t = body_find(c->large, code);
+    const char *text = json_string_value(code);
+    size_t len = json_string_length(code);
+    bool keep = strcmp(c->api->config->http.audit_code, "on") == 0;
+    if (t)
+        audit_code_of(ret, t->sha256, text, len, keep);
+    else
+        audit_code(ret, text, len, keep);
+}

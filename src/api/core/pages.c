@@ -1,0 +1,83 @@
+/* See pages.h. */
+
+#include "api/core/pages.h"
+
+#include "api/handlers.h"
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct field pages_fields[] = {
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = PAGES_MOST,
+     .help = "how many at most; all, unless it is given"},
+    {.name = "after",
+     .type = FIELD_STRING,
+     .help = "what the page before has as next, or the last that you have"},
+};
+
+const struct schema pages_query = {"", pages_fields, 2, false};
+
+bool page_read(struct call *c, struct page *ret) {
+    const struct num_rule limits = {"limit", 1, PAGES_MOST}, places = {"after", 1, INT64_MAX};
+    const char *limit = http_query(c->req, "limit"), *after = http_query(c->req, "after");
+    struct err e;
+    *ret = (struct page){.limit = 0};
+    if (limit && num_u32(limit, &limits, &ret->limit, &e) < 0) {
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = e.text,
+                                          .remediation = "see /docs"});
+        return false;
+    }
+    if (after && num_u64(after, &places, &ret->after, &e) < 0)
+        ret->name = after;
+    return true;
+}
+
+void page_end(struct jw *j, uint64_t after) {
+    char next[24];
+    snprintf(next, sizeof next, "%" PRIu64, after);
+    jw_key_str(j, "next", after ? next : NULL);
+}
+
+bool page_walk(struct call *c, struct page_walk *ret) {
+    *ret = (struct page_walk){.n = 0};
+    if (!page_read(c, &ret->page))
+        return false;
+    ret->page.name = http_query(c->req, "after");
+    ret->on = !ret->page.name;
+    return true;
+}
+
+bool page_takes(struct page_walk *w, const char *id) {
+    if (!w->on) {
+        w->on = strcmp(id, w->page.name) == 0;
+        return false;
+    }
+    w->more = w->page.limit && w->n == w->page.limit;
+    if (w->more)
+        return false;
+    w->n++;
+    snprintf(w->last, sizeof w->last, "%s", id);
+    return true;
+}
+
+void page_reply(struct call *c, const struct page_walk *w, struct jw *j) {
+    if (!w->on) {
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = "after: there is none of that name",
+                                          .remediation = "begin again, without after"});
+        return;
+    }
+    if (w->page.limit)
+        jw_key_str(j, "next", w->more ? w->last : NULL);
+    jw_object_end(j);
+    call_json(c, 200, j->to);
+}

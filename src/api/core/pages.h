@@ -1,0 +1,28 @@
+#pragma once
+/* limit and after: lists in pages. Without a limit a list is whole. For api/ only. */
+
+#include "api/core/call.h"
+
+#define PAGES_MOST 10000
+
+struct page {
+    uint32_t limit;   /* 0: all */
+    uint64_t after;   /* a place, of the list's own kind; 0: from the beginning */
+    const char *name; /* borrowed from the request: what `after` names instead; or NULL */
+};
+/* False: the client has its reply. */
+bool page_read(struct call *c, struct page *ret);
+/* The page's last member: where the next one begins; 0: there is none. */
+void page_end(struct jw *j, uint64_t after);
+
+/* Short lists whose places are ids: `after` is the last that the client has. */
+struct page_walk {
+    struct page page;
+    uint32_t n;
+    bool on, more; /* `after` was found; there is more than the page takes */
+    char last[48];
+};
+bool page_walk(struct call *c, struct page_walk *ret); /* false: the client has its reply */
+bool page_takes(struct page_walk *w, const char *id);  /* whether it is on the page */
+/* Writes `next` and replies with the list, whose object `j` has open; or `after` is unknown. */
+void page_reply(struct call *c, const struct page_walk *w, struct jw *j);

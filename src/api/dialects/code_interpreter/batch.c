@@ -1,0 +1,255 @@
+/* POST /v1/execute/batch: many programs in one request, each result as soon as it is there. A
+ * bounded number of them is under way at a time; a client that does not read holds up its own
+ * batch. An item that finds the queue full is tried again when another of its batch has ended, or
+ * soon: otherwise all that are left would be refused within a moment. When none has got in for as
+ * long as one may wait in the queue, they are. */
+
+#include "api/core/body.h"
+#include "api/handlers.h"
+#include "api/jobs/oneshot.h"
+#include "api/jobs/outlet.h"
+#include "base/clock.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ITEMS 10000
+#define MAX_BUSY  64
+#define ALIVE_NS  10000000000ull
+#define AGAIN_NS  100000000ull
+#define SIGN      "\n"
+
+/* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
+static const struct schema any_schema = {"ExecuteRequest", .open = true, .unchecked = true};
+static const struct field batch_fields[] = {
+    {.name = "items",
+     .type = FIELD_LIST,
+     .of = &any_schema,
+     .flags = FIELD_REQUIRED | FIELD_MAX,
+     .max = MAX_ITEMS,
+     .help = "execute requests"},
+    {.name = "concurrency",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = MAX_BUSY,
+     .help = "how many run at a time; as many as the machine has room for"},
+};
+const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
+
+struct batch {
+    struct outlet out;
+    json_t *body; /* owned: a reference, since a batch may outlive its call */
+    const json_t *items;
+    size_t next, n, busy, most;
+    size_t later[MAX_BUSY], nlater; /* found the queue full; with `busy` at most `most` */
+    bool crowded;                   /* one just did */
+    uint64_t out_since_ns;          /* since when none of ours has got in; 0: one is in */
+    struct item *running;
+    struct timer alive, more;
+};
+
+struct item {
+    struct item *next;
+    struct batch *batch;
+    size_t index;
+    struct exec *exec;
+};
+
+static struct loop *loop_of(const struct batch *b) {
+    return b->out.who.api->o.loop;
+}
+
+static void take_out(struct item *i) {
+    for (struct item **at = &i->batch->running; *at; at = &(*at)->next) {
+        if (*at == i) {
+            *at = i->next;
+            return;
+        }
+    }
+}
+
+static void free_batch(void *state) {
+    struct batch *b = state;
+    loop_timer_stop(loop_of(b), &b->alive);
+    loop_timer_stop(loop_of(b), &b->more);
+    while (b->running) {
+        struct item *i = b->running;
+        b->running = i->next;
+        exec_leave(i->exec);
+        free(i);
+    }
+    outlet_done(&b->out);
+    json_decref(b->body);
+    body_unref(b->out.who.large);
+    free(b);
+}
+
+/* {"index":N, and what `json` has inside its braces. */
+static void line_of(struct batch *b, size_t index, struct rope *json) {
+    AUTO_BUF head = BUF_INIT;
+    AUTO_ROPE out = ROPE_INIT;
+    buf_addf(&head, "{\"index\":%zu,", index);
+    rope_add(&out, &head);
+    rope_skip(json, 1);
+    rope_add_rope(&out, json);
+    rope_adds(&out, "\n");
+    outlet_write_rope(&b->out, &out);
+    if (b->out.call)
+        loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
+}
+
+static void line(struct batch *b, size_t index, struct buf *json) {
+    AUTO_ROPE rope = ROPE_INIT;
+    rope_add(&rope, json);
+    line_of(b, index, &rope);
+}
+
+/* Not from within a callback of the engine's. */
+static void more_soon(struct batch *b) {
+    loop_timer(loop_of(b), &b->more, now_ns());
+}
+
+static bool is_patient(struct batch *b) {
+    uint64_t now = now_ns(), most_ms = b->out.who.api->config->queue_ms;
+    if (b->busy)
+        return true;
+    if (!b->out_since_ns)
+        b->out_since_ns = now;
+    if (now - b->out_since_ns >= most_ms * 1000000u)
+        return false;
+    loop_timer(loop_of(b), &b->more, now + AGAIN_NS);
+    return true;
+}
+
+/* True when it will be tried again. */
+static bool put_off(struct batch *b, size_t index, const struct problem *p) {
+    bool full = strcmp(p->code, "queue_full") == 0 || strcmp(p->code, "memory_budget") == 0 ||
+                strcmp(p->code, "no_descriptors") == 0;
+    if (!full || !is_patient(b))
+        return false;
+    b->later[b->nlater++] = index;
+    b->crowded = true;
+    return true;
+}
+
+static void refuse(struct batch *b, size_t index, const struct problem *p) {
+    AUTO_BUF json = BUF_INIT;
+    if (put_off(b, index, p))
+        return;
+    call_refused(&b->out.who, p);
+    problem_json(p, &json);
+    line(b, index, &json);
+}
+
+static void on_done(void *arg, struct exec *x, const struct err *why) {
+    struct item *i = arg;
+    struct batch *b = i->batch;
+    AUTO_ROPE json = ROPE_INIT;
+    take_out(i);
+    b->busy--;
+    if (why) {
+        struct problem p = problem_of(why);
+        refuse(b, i->index, &p);
+    } else {
+        exec_result(x, &json);
+        line_of(b, i->index, &json);
+    }
+    free(i);
+    more_soon(b);
+}
+
+static void start(struct batch *b, size_t index) {
+    const json_t *body = json_array_get(b->items, index);
+    AUTO_BUF errors = BUF_INIT;
+    struct jw j = JW_INIT(&errors);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_array(&j);
+    unsigned n = fields_check(&execute_schema, body, &j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    if (n) {
+        call_add_error(&errors, 422);
+        line(b, index, &errors);
+        return;
+    }
+    struct item *i = xcalloc(1, sizeof *i);
+    struct problem p = {0};
+    const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
+    *i = (struct item){.batch = b, .index = index};
+    if (exec_start(&b->out.who, body, &cb, &i->exec, &p) < 0) {
+        refuse(b, index, &p);
+        free(i);
+        return;
+    }
+    i->next = b->running;
+    b->running = i;
+    b->busy++;
+    b->out_since_ns = 0;
+}
+
+static bool has_more(const struct batch *b) {
+    return b->nlater > 0 || b->next < b->n;
+}
+
+static void go_on(struct batch *b) {
+    b->crowded = false;
+    while (b->busy < b->most && has_more(b) && !b->crowded && !outlet_is_full(&b->out))
+        start(b, b->nlater ? b->later[--b->nlater] : b->next++);
+    if (b->busy || has_more(b))
+        return;
+    loop_timer_stop(loop_of(b), &b->alive);
+    outlet_end(&b->out);
+    if (!b->out.call)
+        free_batch(b);
+}
+
+static void on_more(struct timer *t) {
+    go_on(t->arg);
+}
+
+static void on_drain(struct http_req *r) {
+    struct call *c = http_user(r);
+    if (c && c->state)
+        more_soon(c->state);
+}
+
+static void on_alive(struct timer *t) {
+    struct batch *b = t->arg;
+    outlet_sign(&b->out, SIGN);
+    loop_timer(loop_of(b), t, now_ns() + ALIVE_NS);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct batch *b = c->state;
+    if (b && outlet_leave(&b->out)) {
+        loop_timer_stop(loop_of(b), &b->alive);
+        more_soon(b);
+    }
+}
+
+void do_batch(struct call *c) {
+    struct batch *b = xcalloc(1, sizeof *b);
+    unsigned most = (c->api->config->max_sandboxes + 1) / 2;
+    if (!outlet_open(c, &b->out)) {
+        free(b);
+        return;
+    }
+    b->body = json_incref(c->body);
+    b->out.who.large = body_ref(c->large);
+    b->items = json_object_get(b->body, "items");
+    b->n = json_array_size(b->items);
+    b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
+    b->alive = (struct timer){.fn = on_alive, .arg = b};
+    b->more = (struct timer){.fn = on_more, .arg = b};
+    c->state = b;
+    c->state_done = free_batch;
+    http_on_drain(c->req, on_drain);
+    http_on_gone(c->req, on_gone);
+    outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
+    loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
+    go_on(b);
+}

@@ -1,0 +1,296 @@
+/* ipybox's resource server (contract 4 §2): the files, directories and modules of the tenant's
+ * default sandbox, which its kernels over Jupyter's API are in, too. It is made when it is first
+ * used; a header names another one. Paths are relative to the workspace, which is /app in there as
+ * well. /mcp is not ours yet. */
+
+#include "api/dialects/ipybox/ipybox.h"
+
+#include "api/dialects/jupyter/jupyter.h"
+#include "api/files/sandbox_files.h"
+#include "api/handlers.h"
+#include "api/jobs/aliases.h"
+#include "api/jobs/command_wait.h"
+#include "base/fd.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define DIALECT    "jupyter"
+#define NAME       "default"
+#define HEADER     "X-Cloche-Sandbox"
+#define MODULES_PY "/run/cloche/cell/modules.py"
+
+/* ---- which sandbox ---- */
+
+static void use(struct call *c, named_fn *then) {
+    const char *other = http_header(c->req, HEADER);
+    struct err e;
+    if (!other) {
+        named_use(c, DIALECT, NAME, jupyter_fill, then);
+        return;
+    }
+    struct live *l = live_find(c->api->o.engine, c->tenant, other, &e);
+    if (l)
+        then(c, l);
+    else
+        call_fail(c, &e);
+}
+
+/* ---- what went wrong, in its words ---- */
+
+static bool says(const struct problem *p, const char *words) {
+    return strstr(p->message ? p->message : p->text, words) != NULL;
+}
+
+int ipybox_tell(const struct call *c, const struct problem *p, struct buf *to) {
+    struct problem q = *p;
+    const char *message = p->message ? p->message : p->text;
+    char text[ERR_TEXT_MAX + 32];
+    bool is_directory = strncmp(c->route->doc.path, "/dir", 4) == 0;
+    if (strcmp(p->code, "no_such_path") == 0) {
+        q.detail = is_directory ? "Directory not found" : "File not found";
+    } else if (strcmp(p->code, "bad_path") == 0) {
+        bool escapes = says(p, "must be relative") || says(p, "must not contain '..'") ||
+                       says(p, "cross-device");
+        snprintf(text, sizeof text, "Invalid path: %s",
+                 escapes ? "escapes root directory" : message);
+        q.status = 400;
+        q.detail = text;
+    } else if (strcmp(p->code, "bad_archive") == 0) {
+        snprintf(text, sizeof text, "Invalid %s: %s", *message == '"' ? "tar member" : "archive",
+                 message);
+        q.status = 400;
+        q.detail = text;
+    }
+    problem_json(&q, to);
+    return q.status;
+}
+
+/* ---- status ---- */
+
+void do_ipybox_status(struct call *c) {
+    static const char ok[] = "{\"status\":\"ok\"}";
+    http_reply(c->req, 200, "application/json", ok, sizeof ok - 1);
+}
+
+/* ---- files ---- */
+
+static void say_uploaded(struct call *c, const char *what, const char *path) {
+    AUTO_BUF json = BUF_INIT, text = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    buf_addf(&text, "%s uploaded to %s", what, path);
+    jw_object(&j);
+    jw_key_str(&j, "message", text.data);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void file_uploaded(struct call *c, const char *path) {
+    say_uploaded(c, "File", path);
+}
+
+static void put_file(struct call *c, struct live *l) {
+    files_put(c, live_id(l), c->params[0], file_uploaded);
+}
+
+void do_ipybox_upload(struct call *c) {
+    http_hold(c->req);
+    use(c, put_file);
+}
+
+/* By the end of the name, as Python's mimetypes has them. */
+static const char *type_of(const char *path) {
+    static const char *const types[][2] = {
+        {"txt", "text/plain"},
+        {"log", "text/plain"},
+        {"py", "text/x-python"},
+        {"csv", "text/csv"},
+        {"tsv", "text/tab-separated-values"},
+        {"md", "text/markdown"},
+        {"htm", "text/html"},
+        {"html", "text/html"},
+        {"css", "text/css"},
+        {"js", "text/javascript"},
+        {"json", "application/json"},
+        {"xml", "text/xml"},
+        {"pdf", "application/pdf"},
+        {"zip", "application/zip"},
+        {"tar", "application/x-tar"},
+        {"png", "image/png"},
+        {"jpg", "image/jpeg"},
+        {"jpeg", "image/jpeg"},
+        {"gif", "image/gif"},
+        {"bmp", "image/bmp"},
+        {"svg", "image/svg+xml"},
+        {"webp", "image/webp"},
+        {"ico", "image/x-icon"},
+        {"tif", "image/tiff"},
+        {"tiff", "image/tiff"},
+        {"mp3", "audio/mpeg"},
+        {"wav", "audio/x-wav"},
+        {"mp4", "video/mp4"},
+        {"mpeg", "video/mpeg"},
+    };
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++) {
+        if (strcasecmp(dot + 1, types[i][0]) == 0)
+            return types[i][1];
+    }
+    return "application/octet-stream";
+}
+
+static void get_file(struct call *c, struct live *l) {
+    files_get(c, live_id(l), c->params[0], type_of(c->params[0]));
+}
+
+void do_ipybox_download(struct call *c) {
+    use(c, get_file);
+}
+
+static void remove_file(struct call *c, struct live *l) {
+    files_remove(c, live_id(l), c->params[0]);
+}
+
+void do_ipybox_delete(struct call *c) {
+    use(c, remove_file);
+}
+
+/* ---- directories ---- */
+
+static void directory_uploaded(struct call *c, const char *path) {
+    say_uploaded(c, "Directory", path);
+}
+
+static void unpack(struct call *c, struct live *l) {
+    files_unpack(c, live_id(l), c->params[0], directory_uploaded);
+}
+
+void do_ipybox_unpack(struct call *c) {
+    http_hold(c->req);
+    use(c, unpack);
+}
+
+static void pack(struct call *c, struct live *l) {
+    static const struct archive_form form = {
+        .type = "application/x-gzip", .whole = "app", .only_files = true, .only_directory = true};
+    files_archive(c, live_id(l), c->params[0], &form);
+}
+
+void do_ipybox_archive(struct call *c) {
+    use(c, pack);
+}
+
+/* ---- modules ---- */
+
+static void bad_answer(struct call *c, int status, const char *code, const char *what) {
+    call_problem(c, &(struct problem){.status = status,
+                                      .code = code,
+                                      .message = what,
+                                      .remediation = "see what the modules do when imported"});
+}
+
+static void not_found(struct call *c, const char *name, const char *why) {
+    char detail[ERR_TEXT_MAX];
+    struct problem p = {.status = 404,
+                        .code = "no_such_module",
+                        .remediation = "upload it, or ask for another one",
+                        .detail = detail};
+    snprintf(detail, sizeof detail, "Module %.300s not found", name);
+    snprintf(p.text, sizeof p.text, "%.300s cannot be imported: %.300s", name, why);
+    call_problem(c, &p);
+}
+
+/* From a process that ran what it was asked about: it is believed what concerns only its owner. */
+static void answer(struct call *c, json_t *said) {
+    const char *missing = json_string_value(json_object_get(said, "missing"));
+    const char *why = json_string_value(json_object_get(said, "why"));
+    json_t *found = json_object_get(said, "found"), *source;
+    const char *name;
+    if (missing) {
+        not_found(c, missing, why ? why : "");
+        return;
+    }
+    bool good = json_is_object(found);
+    json_object_foreach(found, name, source) good &= json_is_string(source);
+    AUTO_FREE char *text = good ? json_dumps(found, JSON_COMPACT) : NULL;
+    if (text)
+        http_reply(c->req, 200, "application/json", text, strlen(text));
+    else
+        bad_answer(c, 500, "modules_failed", "the sandbox gave no answer");
+}
+
+static void on_modules(struct call *c, const struct command_end *end) {
+    json_auto_t *said = NULL;
+    struct err e;
+    if (end->timed_out)
+        bad_answer(c, 504, "modules_timeout", "to import them took too long");
+    else if (end->truncated[0])
+        bad_answer(c, 500, "modules_failed", "the sources are too long; ask for fewer modules");
+    else if (json_read(end->text[0]->bytes.data, end->text[0]->bytes.len, JSON_DEPTH_MAX, &said,
+                       &e) < 0)
+        bad_answer(c, 500, "modules_failed", "a module ended the process that imported it");
+    else
+        answer(c, said);
+}
+
+static const struct config_profile *profile_of(const struct call *c, const struct live *l) {
+    const struct config *g = c->api->config;
+    for (unsigned i = 0; i < g->nprofiles; i++) {
+        if (strcmp(g->profiles[i].name, live_profile(l)) == 0)
+            return &g->profiles[i];
+    }
+    return &g->profiles[0];
+}
+
+/* The HTTP server bounds how many parameters there can be. */
+static void put_question(struct jw *j, const struct call *c, const struct config_profile *p) {
+    const char *name, *value;
+    jw_object(j);
+    jw_key(j, "names");
+    jw_array(j);
+    for (unsigned i = 0; http_query_at(c->req, i, &name, &value); i++) {
+        if (strcmp(name, "q") == 0)
+            jw_str(j, value ? value : "");
+    }
+    jw_array_end(j);
+    jw_key(j, "sites");
+    jw_array(j);
+    for (unsigned i = 0; i < p->sites.n; i++)
+        jw_str(j, p->sites.items[i]);
+    jw_array_end(j);
+    jw_object_end(j);
+}
+
+static void ask_modules(struct call *c, struct live *l) {
+    const struct config_profile *p = profile_of(c, l);
+    struct buf question = BUF_INIT;
+    struct jw j = JW_INIT(&question);
+    put_question(&j, c, p);
+    struct command_request q = {.argv = xcalloc(3, sizeof *q.argv),
+                                .shown = xstrdup("modules"),
+                                .cwd = xstrdup("/workspace"),
+                                .timeout_ms = live_limits(l)->timeout_ms,
+                                .stdin_len = question.len};
+    q.stdin_data = buf_take(&question);
+    q.argv[0] = xstrdup(p->python);
+    q.argv[1] = xstrdup(MODULES_PY);
+    run_command(c, l, &q, on_modules);
+}
+
+static void lacks_names(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    buf_adds(&json, "{\"detail\":[{\"type\":\"missing\",\"loc\":[\"query\",\"q\"],"
+                    "\"msg\":\"Field required\",\"input\":null}]}");
+    call_add_error(&json, 422);
+    call_json(c, 422, &json);
+}
+
+void do_ipybox_modules(struct call *c) {
+    if (http_query(c->req, "q"))
+        use(c, ask_modules);
+    else
+        lacks_names(c);
+}

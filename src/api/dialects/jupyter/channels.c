@@ -1,0 +1,137 @@
+/* GET /api/kernels/{id}/channels: all channels of a kernel over one WebSocket, in either framing
+ * (jupyter_frame.h). A message that cannot be read is answered on iopub, and the connection stays.
+ */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+#include "api/handlers.h"
+#include "http/ws.h"
+#include "loop/crew.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MESSAGE_MAX (10u << 20)
+
+struct heard {
+    struct jupyter_in m;
+    bool is_bad;
+    struct err why; /* then */
+};
+
+static struct heard *read_as(const void *data, size_t len, bool binary, bool v1) {
+    struct heard *h = xcalloc(1, sizeof *h);
+    h->is_bad = jupyter_read(data, len, binary, v1, &h->m, &h->why) < 0;
+    return h;
+}
+
+static void *read_v1(const void *data, size_t len, bool binary) {
+    return read_as(data, len, binary, true);
+}
+
+static void *read_old(const void *data, size_t len, bool binary) {
+    return read_as(data, len, binary, false);
+}
+
+static void take_heard(void *arg, void *message) {
+    struct jupyter_client *c = arg;
+    struct heard *h = message;
+    if (!c->hub)
+        return;
+    if (h->is_bad)
+        jupyter_complain(c, &h->why);
+    else
+        jupyter_hear(c, &h->m);
+}
+
+static void drop_heard(void *message) {
+    struct heard *h = message;
+    if (!h->is_bad)
+        jupyter_in_done(&h->m);
+    free(h);
+}
+
+static void on_text(void *arg, const char *text, size_t len) {
+    struct jupyter_client *c = arg;
+    inbox_add(&c->in, text, len, false);
+}
+
+static void on_binary(void *arg, const void *data, size_t len) {
+    struct jupyter_client *c = arg;
+    inbox_add(&c->in, data, len, true);
+}
+
+static void on_drain(void *arg) {
+    const struct jupyter_client *c = arg;
+    if (c->hub && c->hub->running && c->hub->running->client == c)
+        jupyter_unhold(c->hub);
+}
+
+static void on_closed(void *arg) {
+    jupyter_leave(arg);
+}
+
+static void free_client(void *state) {
+    struct jupyter_client *c = state;
+    jupyter_leave(c);
+    inbox_done(&c->in);
+    free(c);
+}
+
+/* The word in the list of those that the client offers. */
+static bool offers_v1(const char *list) {
+    for (const char *at = list; at && *at;) {
+        at += strspn(at, " \t,");
+        size_t n = strcspn(at, " \t,");
+        if (n == sizeof JUPYTER_V1 - 1 && memcmp(at, JUPYTER_V1, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static void set_session(struct jupyter_client *c) {
+    const char *given = http_query(c->call->req, "session_id");
+    char own[ID_MAX];
+    id_make("", own, sizeof own);
+    if (given && *given && strlen(given) < sizeof c->session)
+        snprintf(c->session, sizeof c->session, "%s", given);
+    else
+        snprintf(c->session, sizeof c->session, "%s", own);
+}
+
+void do_jupyter_channels(struct call *c) {
+    if (!call_is_websocket(c, "use /v1/sandboxes without one"))
+        return;
+    struct jupyter_hub *h = jupyter_named(c, c->params[0]);
+    if (!h)
+        return;
+    struct jupyter_client *to = xcalloc(1, sizeof *to);
+    const struct ws_options o = {.arg = to,
+                                 .message_max = MESSAGE_MAX,
+                                 .on_text = on_text,
+                                 .on_binary = on_binary,
+                                 .on_drain = on_drain,
+                                 .on_closed = on_closed};
+    to->call = c;
+    to->v1 = offers_v1(http_header(c->req, "Sec-WebSocket-Protocol"));
+    set_session(to);
+    if (to->v1)
+        http_add_header(c->req, "Sec-WebSocket-Protocol", JUPYTER_V1);
+    to->ws = ws_accept(c->req, &o);
+    if (!to->ws) {
+        free(to);
+        return;
+    }
+    to->in = (struct inbox){.crew = c->api->o.engine->crew,
+                            .owner = crew_owner(c->tenant),
+                            .ws = to->ws,
+                            .arg = to,
+                            .read = to->v1 ? read_v1 : read_old,
+                            .take = take_heard,
+                            .drop = drop_heard};
+    c->state = to;
+    c->state_done = free_client;
+    jupyter_join(h, to);
+}

@@ -1,0 +1,335 @@
+/* See jupyter.h. What an execution says becomes messages of Jupyter's, for all clients of its
+ * kernel but the questions of input(), which are for the one who started it. */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+#include "api/files/paths.h"
+#include "api/jobs/cell.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "http/ws.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAY_LATER_NS 50000000u
+#define PRINTED_MAX  (1u << 20) /* bytes of one message */
+#define PAYLOADS_MAX (16u << 20)
+
+/* ---- errors ---- */
+
+/* The inside of an object. */
+static char *error_of(const char *name, const char *value, const json_t *lines) {
+    AUTO_BUF all = BUF_INIT;
+    struct jw j = JW_INIT(&all);
+    jw_object(&j);
+    jw_key_str(&j, "ename", name ? name : "Error");
+    jw_key_str(&j, "evalue", value ? value : "");
+    jw_key(&j, "traceback");
+    AUTO_FREE char *text = json_is_array(lines) ? json_dumps(lines, JSON_COMPACT) : NULL;
+    if (text) {
+        jw_raw(&j, text, strlen(text));
+    } else {
+        jw_array(&j);
+        jw_str(&j, value ? value : "");
+        jw_array_end(&j);
+    }
+    return strndup(all.data + 1, all.len - 1);
+}
+
+static void say_text(const struct jupyter_request *r, const char *stream, const char *text) {
+    struct jupyter_out *m = jupyter_out(r->hub, "iopub", "stream", r->parent);
+    struct jw j = JW_INIT(&m->content);
+    jw_object(&j);
+    jw_key_str(&j, "name", stream);
+    jw_key_str(&j, "text", text);
+    jw_object_end(&j);
+    jupyter_publish(r->hub, m);
+}
+
+void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) {
+    free(r->error);
+    r->error = error_of(code, why, NULL);
+    AUTO_BUF content = BUF_INIT;
+    buf_addf(&content, "{%s}", r->error);
+    jupyter_say(r->hub, "error", r->parent, content.data);
+}
+
+/* ---- what it says ---- */
+
+static void on_start(struct jupyter_request *r, const char *json, size_t len) {
+    struct kernel *k = jupyter_kernel(r->hub);
+    const json_t *code = json_object_get(r->body, "code");
+    (void)json, (void)len;
+    jupyter_state(r->hub, r->parent, "busy");
+    if (r->silent || !jupyter_is_cell(r) || !code || !k)
+        return;
+    struct jupyter_out *m = jupyter_out(r->hub, "iopub", "execute_input", r->parent);
+    struct jw j = JW_INIT(&m->content);
+    jw_object(&j);
+    jw_key(&j, "code");
+    jw_strn(&j, json_string_value(code), json_string_length(code));
+    jw_key_uint(&j, "execution_count", kernel_count(k) + 1);
+    jw_object_end(&j);
+    jupyter_publish(r->hub, m);
+}
+
+static void say_printed(struct jupyter_hub *h) {
+    if (h->printed.len == 0 || !h->running)
+        return;
+    struct jupyter_out *m = jupyter_out(h, "iopub", "stream", h->running->parent);
+    buf_addf(&m->content, "{\"name\":\"%s\",\"text\":\"", h->printed_to);
+    buf_add(&m->content, h->printed.data, h->printed.len);
+    buf_adds(&m->content, "\"}");
+    buf_clear(&h->printed);
+    loop_timer_stop(h->api->o.loop, &h->say_later);
+    jupyter_publish(h, m);
+}
+
+static void hold_if_full(struct jupyter_hub *h);
+
+static void on_say_later(struct timer *t) {
+    say_printed(t->arg);
+    hold_if_full(t->arg);
+}
+
+/* Notebooks keep each message as an output of its own, so what is printed at about the same time
+ * is one. {"data":"…"} has the text as JSON already. */
+static void say_stream(struct jupyter_request *r, const char *name, const char *json, size_t len) {
+    static const size_t before = sizeof "{\"data\":\"" - 1, after = sizeof "\"}" - 1;
+    struct jupyter_hub *h = r->hub;
+    if (h->printed_to != name)
+        say_printed(h);
+    h->printed_to = name;
+    if (h->printed.len == 0)
+        loop_timer(h->api->o.loop, &h->say_later, now_ns() + SAY_LATER_NS);
+    buf_add(&h->printed, json + before, len - before - after);
+    if (h->printed.len > PRINTED_MAX)
+        say_printed(h);
+}
+
+static const char out[] = "stdout", err[] = "stderr";
+
+static void on_stdout(struct jupyter_request *r, const char *json, size_t len) {
+    say_stream(r, out, json, len);
+}
+
+static void on_stderr(struct jupyter_request *r, const char *json, size_t len) {
+    say_stream(r, err, json, len);
+}
+
+/* These two are written as Jupyter wants them. */
+static void on_result(struct jupyter_request *r, const char *json, size_t len) {
+    (void)len;
+    jupyter_say(r->hub, "execute_result", r->parent, json);
+}
+
+static void on_clear(struct jupyter_request *r, const char *json, size_t len) {
+    (void)len;
+    jupyter_say(r->hub, "clear_output", r->parent, json);
+}
+
+/* The event ends with `,"display_id":…,"update":…}`: Jupyter has that elsewhere, and the rest may
+ * be long, so only the end is looked at. In no string does such a key stand, since its quotes would
+ * be escaped; and behind that one comes none. */
+static void on_display(struct jupyter_request *r, const char *json, size_t len) {
+    static const char key[] = ",\"display_id\":";
+    const size_t n = sizeof key - 1;
+    size_t end = len;
+    while (end > n && memcmp(json + end - n, key, n) != 0)
+        end--;
+    AUTO_BUF last = BUF_INIT;
+    buf_addf(&last, "{\"display_id\":%.*s", (int)(len - end), json + end);
+    json_auto_t *o = end > n ? json_loadb(last.data, last.len, 0, NULL) : NULL;
+    if (!o)
+        return;
+    bool update = json_is_true(json_object_get(o, "update"));
+    const char *id = json_string_value(json_object_get(o, "display_id"));
+    struct jupyter_out *m =
+        jupyter_out(r->hub, "iopub", update ? "update_display_data" : "display_data", r->parent);
+    buf_add(&m->content, json, end - n);
+    struct jw j = {.to = &m->content, .comma = true};
+    jw_key(&j, "transient");
+    jw_object(&j);
+    if (id)
+        jw_key_str(&j, "display_id", id);
+    jw_object_end(&j);
+    jw_object_end(&j);
+    jupyter_publish(r->hub, m);
+}
+
+static void on_input(struct jupyter_request *r, const char *json, size_t len) {
+    struct jupyter_out *m = jupyter_out(r->hub, "stdin", "input_request", r->parent);
+    buf_add(&m->content, json, len);
+    jupyter_answer(r, m);
+}
+
+static void on_error(struct jupyter_request *r, const char *json, size_t len) {
+    json_auto_t *o = json_loadb(json, len, 0, NULL);
+    const json_t *lines = json_object_get(o, "traceback"), *line;
+    size_t i;
+    free(r->error);
+    r->error = error_of(json_string_value(json_object_get(o, "name")),
+                        json_string_value(json_object_get(o, "value")), lines);
+    if (jupyter_is_cell(r)) {
+        AUTO_BUF content = BUF_INIT;
+        buf_addf(&content, "{%s}", r->error);
+        jupyter_say(r->hub, "error", r->parent, content.data);
+        return;
+    }
+    AUTO_BUF text = BUF_INIT; /* in a handler of a comm: there is no cell that it could end */
+    json_array_foreach(lines, i, line) buf_addf(&text, "%s\n", json_string_value(line));
+    say_text(r, "stderr", text.data);
+}
+
+/* A list of strings of base64. */
+static void add_buffers(struct jupyter_out *m, const char *list, size_t len) {
+    const char *end = list + len, *at = list;
+    while (m->nbuffers < JUPYTER_BUFFERS_MAX && (at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *close = memchr(at + 1, '"', (size_t)(end - at - 1));
+        if (!close)
+            break;
+        m->buffers = xrealloc(m->buffers, (m->nbuffers + 1) * sizeof *m->buffers);
+        struct buf *to = &m->buffers[m->nbuffers++];
+        *to = (struct buf)BUF_INIT;
+        paths_base64(at + 1, (size_t)(close - at - 1), to);
+        at = close + 1;
+    }
+}
+
+/* SECURITY: the kernel chooses the type: only these are a comm's. */
+static const char *comm_type(const char *json, size_t len) {
+    static const char *const known[] = {"comm_open", "comm_msg", "comm_close"};
+    struct json_span type = json_member(json, len, "type");
+    for (size_t i = 0; type.at && i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i]);
+        if (type.len == n + 2 && memcmp(type.at + 1, known[i], n) == 0)
+            return known[i];
+    }
+    return NULL;
+}
+
+static void add_span(struct buf *to, struct json_span object) {
+    buf_clear(to);
+    if (object.at && *object.at == '{')
+        buf_add(to, object.at, object.len);
+    else
+        buf_adds(to, "{}");
+}
+
+/* It may be long: its parts are taken as they are. */
+static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
+    const char *type = comm_type(json, len);
+    if (!type)
+        return;
+    struct jupyter_out *m = jupyter_out(r->hub, "iopub", type, r->parent);
+    struct json_span buffers = json_member(json, len, "buffers");
+    add_span(&m->content, json_member(json, len, "content"));
+    add_span(&m->metadata, json_member(json, len, "metadata"));
+    if (buffers.at && *buffers.at == '[')
+        add_buffers(m, buffers.at, buffers.len);
+    jupyter_publish(r->hub, m);
+}
+
+/* SECURITY: the kernel may say as many as it likes. */
+static void on_payload(struct jupyter_request *r, const char *json, size_t len) {
+    if (r->payloads.len + len > PAYLOADS_MAX)
+        return;
+    if (r->payloads.len)
+        buf_addc(&r->payloads, ',');
+    buf_add(&r->payloads, json, len);
+}
+
+static void on_expressions(struct jupyter_request *r, const char *json, size_t len) {
+    free(r->expressions);
+    r->expressions = strndup(json, len);
+}
+
+static bool is_true(const char *json, size_t len, const char *name) {
+    struct json_span v = json_member(json, len, name);
+    return v.at && *v.at == 't';
+}
+
+/* The error is among its members, and may be long. */
+static void on_end(struct jupyter_request *r, const char *json, size_t len) {
+    struct json_span status = json_member(json, len, "status");
+    struct json_span count = json_member(json, len, "execution_count");
+    if (is_true(json, len, "stdout_truncated") || is_true(json, len, "stderr_truncated"))
+        say_text(r, "stderr",
+                 "\ncloche: what was printed beyond the limit of a cell "
+                 "(--live-output-bytes) was dropped\n");
+    AUTO_FREE char *word = status.len > 2 ? strndup(status.at + 1, status.len - 2) : NULL;
+    if (word && strcmp(word, "ok") != 0 && !r->error)
+        jupyter_fail(r, word, "the cell did not come to its end");
+    jupyter_over(r->hub, count.at ? strtoull(count.at, NULL, 10) : 0);
+}
+
+static void on_failed(struct jupyter_request *r, const char *json, size_t len) {
+    json_auto_t *o = json_loadb(json, len, 0, NULL);
+    const json_t *error = json_object_get(o, "error");
+    jupyter_fail(r, json_string_value(json_object_get(error, "code")),
+                 json_string_value(json_object_get(error, "message")));
+    jupyter_over(r->hub, 0);
+}
+
+static const struct {
+    const char *type;
+    void (*fn)(struct jupyter_request *r, const char *json, size_t len);
+} events[] = {
+    {"start", on_start},
+    {"stdout", on_stdout},
+    {"stderr", on_stderr},
+    {"result", on_result},
+    {"display", on_display},
+    {"clear", on_clear},
+    {"input", on_input},
+    {"error", on_error},
+    {"comm", on_comm},
+    {"payload", on_payload},
+    {"expressions", on_expressions},
+    {"end", on_end},
+    {"failed", on_failed},
+};
+
+void jupyter_unhold(struct jupyter_hub *h) {
+    if (h->play)
+        play_hold(h->play, false);
+}
+
+/* The kernel waits for the one who started it, if that reads slowly. */
+static void hold_if_full(struct jupyter_hub *h) {
+    const struct jupyter_client *c = h->running ? h->running->client : NULL;
+    if (c && h->play && ws_backlog(c->ws) > HTTP_HIGH_WATER)
+        play_hold(h->play, true);
+}
+
+static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
+                     size_t len) {
+    struct jupyter_hub *h = f->arg;
+    (void)number;
+    if (type && strncmp(type, "std", 3) != 0)
+        say_printed(h);
+    for (size_t i = 0; type && h->running && i < sizeof events / sizeof *events; i++) {
+        if (strcmp(events[i].type, type) == 0) {
+            events[i].fn(h->running, json, len);
+            break;
+        }
+    }
+    hold_if_full(h);
+}
+
+void jupyter_events_init(struct jupyter_hub *h) {
+    h->printed = (struct buf)BUF_INIT;
+    h->say_later = (struct timer){.fn = on_say_later, .arg = h};
+}
+
+void jupyter_follow(struct jupyter_hub *h, struct record *rec) {
+    h->follower = (struct follower){.fn = on_event, .arg = h};
+    record_follow(rec, &h->follower);
+}
+
+void jupyter_events_done(struct jupyter_hub *h) {
+    record_unfollow(&h->follower);
+    loop_timer_stop(h->api->o.loop, &h->say_later);
+    buf_done(&h->printed);
+}

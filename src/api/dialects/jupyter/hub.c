@@ -1,0 +1,361 @@
+/* See jupyter.h. Hubs: who is connected to a kernel, and what goes to whom.
+ *
+ * A message is either for all (iopub) or for the one who asked; that is the same connection, or one
+ * with the same session after it was cut. When nobody is connected any more, messages are kept for
+ * the session that left last, up to a bound: the oldest go first. */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "http/ws.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KEPT_MAX (8u << 20) /* bytes for a client that is away */
+
+/* ---- names ---- */
+
+double jupyter_now(void) {
+    return (double)clock_ns(CLOCK_REALTIME) / 1e9;
+}
+
+void jupyter_date(char *to, size_t cap, double when) {
+    struct tm tm;
+    char day[40] = "";
+    if (text_date(when, &tm))
+        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(to, cap, "%s.%06uZ", day, (unsigned)(fmod(when, 1) * 1e6));
+}
+
+void jupyter_uuid(const char *kernel_id, char to[JUPYTER_UUID]) {
+    static const uint8_t groups[] = {8, 4, 4, 4, 12};
+    const char *at = strchr(kernel_id, '_') + 1;
+    for (size_t i = 0; i < sizeof groups; i++) {
+        memcpy(to, at, groups[i]);
+        at += groups[i];
+        to += groups[i];
+        *to++ = i + 1 < sizeof groups ? '-' : '\0';
+    }
+}
+
+/* ---- finding them ---- */
+
+static void on_news(struct kernel_watcher *w, enum kernel_news news);
+static void on_later(struct deferred *d);
+static void on_cull(struct timer *t);
+
+static struct jupyter_hub *make(struct api *a, struct kernel *k) {
+    struct jupyter_hub *h = xcalloc(1, sizeof *h);
+    struct live *l = kernel_live(k);
+    h->api = a;
+    snprintf(h->tenant, sizeof h->tenant, "%s", live_tenant(l));
+    snprintf(h->sandbox, sizeof h->sandbox, "%s", live_id(l));
+    snprintf(h->kernel, sizeof h->kernel, "%s", kernel_id(k));
+    jupyter_uuid(h->kernel, h->uuid);
+    id_make("", h->session, sizeof h->session);
+    h->last_activity = jupyter_now();
+    h->queue_end = &h->queue;
+    jupyter_events_init(h);
+    h->kept_end = &h->kept;
+    h->watcher = (struct kernel_watcher){.on_news = on_news, .arg = h};
+    h->later = (struct deferred){.fn = on_later, .arg = h};
+    h->cull = (struct timer){.fn = on_cull, .arg = h};
+    kernel_watch(k, &h->watcher);
+    h->next = a->hubs;
+    a->hubs = h;
+    on_cull(&h->cull);
+    return h;
+}
+
+struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k) {
+    for (struct jupyter_hub *h = a->hubs; h; h = h->next) {
+        if (!h->gone && strcmp(h->kernel, kernel_id(k)) == 0)
+            return h;
+    }
+    return make(a, k);
+}
+
+void jupyter_adopt(struct api *a) {
+    struct engine *g = a->o.engine;
+    for (struct live *l = live_next(g, NULL, NULL); l; l = live_next(g, NULL, l)) {
+        for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+            if (kernel_label(k))
+                jupyter_hub(a, k);
+        }
+    }
+}
+
+struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid) {
+    struct engine *g = a->o.engine;
+    char own[JUPYTER_UUID];
+    for (struct live *l = live_next(g, tenant, NULL); l; l = live_next(g, tenant, l)) {
+        for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+            if (!kernel_label(k))
+                continue;
+            jupyter_uuid(kernel_id(k), own);
+            if (strcmp(own, uuid) == 0)
+                return jupyter_hub(a, k);
+        }
+    }
+    return NULL;
+}
+
+struct kernel *jupyter_kernel(struct jupyter_hub *h) {
+    return h->watcher.kernel;
+}
+
+/* ---- messages ---- */
+
+struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, const char *type,
+                                const char *parent) {
+    struct jupyter_out *m = xcalloc(1, sizeof *m);
+    char date[48];
+    m->channel = channel;
+    snprintf(m->type, sizeof m->type, "%s", type);
+    snprintf(m->id, sizeof m->id, "%s_%llu", h->session, (unsigned long long)++h->last_message);
+    m->header = m->parent = m->metadata = m->content = (struct buf)BUF_INIT;
+    jupyter_date(date, sizeof date, jupyter_now());
+    buf_addf(&m->header,
+             "{\"msg_id\":\"%s\",\"msg_type\":\"%s\",\"username\":\"cloche\",\"session\":\"%s\","
+             "\"date\":\"%s\",\"version\":\"" JUPYTER_VERSION "\"}",
+             m->id, m->type, h->session, date);
+    buf_adds(&m->parent, parent ? parent : "{}");
+    buf_adds(&m->metadata, "{}");
+    return m;
+}
+
+/* SECURITY: whoever does not read costs no more than a bound (reply_buffer_kb), and what several
+ * have not read yet is there once. The one who runs something is waited for (see jupyter_run.c),
+ * the others are not. */
+static void send(struct jupyter_client *c, struct jupyter_out *m) {
+    bool binary;
+    struct blob *frame = jupyter_write(m, c->v1, &binary);
+    ws_send_blob(c->ws, binary, frame);
+}
+
+static void send_or_cut(struct jupyter_client *c, struct jupyter_out *m) {
+    send(c, m);
+    if (ws_is_closing(c->ws))
+        jupyter_leave(c);
+}
+
+static void drop_oldest(struct jupyter_hub *h) {
+    struct jupyter_out *m = h->kept;
+    h->kept = m->next;
+    if (!h->kept)
+        h->kept_end = &h->kept;
+    h->kept_bytes -= jupyter_out_size(m);
+    jupyter_out_free(m);
+}
+
+/* Takes the message. */
+static void keep(struct jupyter_hub *h, struct jupyter_out *m) {
+    *h->kept_end = m;
+    h->kept_end = &m->next;
+    h->kept_bytes += jupyter_out_size(m);
+    while (h->kept_bytes > KEPT_MAX)
+        drop_oldest(h);
+}
+
+void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
+    h->last_activity = jupyter_now();
+    if (!h->clients && h->keeps) {
+        keep(h, m);
+        return;
+    }
+    for (struct jupyter_client *c = h->clients, *next; c; c = next) {
+        next = c->next;
+        send_or_cut(c, m);
+    }
+    jupyter_out_free(m);
+}
+
+void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
+    struct jupyter_hub *h = r->hub;
+    struct jupyter_client *c = r->client;
+    for (struct jupyter_client *at = h->clients; !c && at; at = at->next)
+        c = strcmp(at->session, r->session) == 0 ? at : NULL;
+    if (!c && h->keeps && strcmp(h->kept_for, r->session) == 0) {
+        keep(h, m);
+        return;
+    }
+    if (c && c->hub) /* else it was cut off while it was answered */
+        send_or_cut(c, m);
+    jupyter_out_free(m);
+}
+
+void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, const char *content) {
+    struct jupyter_out *m = jupyter_out(h, "iopub", type, parent);
+    buf_adds(&m->content, content);
+    jupyter_publish(h, m);
+}
+
+void jupyter_reply(struct jupyter_request *r, const char *content) {
+    if (!r->reply)
+        return;
+    struct jupyter_out *m = jupyter_out(r->hub, r->channel, r->reply, r->parent);
+    buf_adds(&m->content, content);
+    jupyter_answer(r, m);
+}
+
+void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state) {
+    char content[60];
+    snprintf(content, sizeof content, "{\"execution_state\":\"%s\"}", state);
+    jupyter_say(h, "status", parent, content);
+}
+
+/* ---- clients ---- */
+
+/* A kernel with clients is in use, and so is its sandbox. */
+static void hold(struct jupyter_hub *h, bool on) {
+    struct err e;
+    struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
+    if (l && on && !h->holds)
+        live_hold(l);
+    else if (l && !on && h->holds)
+        live_release(l);
+    h->holds = on;
+}
+
+static void forget_kept(struct jupyter_hub *h) {
+    while (h->kept)
+        drop_oldest(h);
+    h->keeps = false;
+}
+
+void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c) {
+    bool comes_back = h->keeps && strcmp(h->kept_for, c->session) == 0;
+    c->hub = h;
+    c->next = h->clients;
+    h->clients = c;
+    for (struct jupyter_out *m = h->kept; comes_back && m; m = m->next)
+        send(c, m);
+    forget_kept(h);
+    hold(h, true);
+}
+
+static void forget_client(struct jupyter_request *list, const struct jupyter_client *c) {
+    for (struct jupyter_request *r = list; r; r = r->next) {
+        if (r->client == c)
+            r->client = NULL;
+    }
+}
+
+void jupyter_leave(struct jupyter_client *c) {
+    struct jupyter_hub *h = c->hub;
+    if (!h)
+        return;
+    c->hub = NULL;
+    for (struct jupyter_client **at = &h->clients; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
+    }
+    bool ran = h->running && h->running->client == c;
+    forget_client(h->running, c);
+    forget_client(h->queue, c);
+    forget_client(h->asked, c);
+    if (ran)
+        jupyter_unhold(h);
+    h->last_activity = jupyter_now();
+    if (h->clients)
+        return;
+    h->keeps = true;
+    memcpy(h->kept_for, c->session, sizeof h->kept_for);
+    hold(h, false);
+}
+
+/* ---- its end ---- */
+
+void jupyter_restart(struct jupyter_hub *h, kernel_ready_fn *fn, void *arg) {
+    h->expected = true;
+    jupyter_abort(h);
+    jupyter_say(h, "shutdown_reply", NULL, "{\"status\":\"ok\",\"restart\":true}");
+    kernel_restart(jupyter_kernel(h), fn, arg);
+}
+
+void jupyter_end(struct jupyter_hub *h) {
+    struct kernel *k = jupyter_kernel(h);
+    struct err e;
+    if (!k)
+        return;
+    if (kernel_is_default(k)) /* its sandbox is its own */
+        live_end(kernel_live(k), "its kernel was deleted", NULL, NULL);
+    else
+        kernel_delete(k, &e);
+}
+
+/* Nobody runs anything and nobody is connected. */
+static bool is_idle(const struct jupyter_hub *h) {
+    return !h->clients && !h->running && !h->queue;
+}
+
+static void on_cull(struct timer *t) {
+    struct jupyter_hub *h = t->arg;
+    double limit = h->api->config->http.jupyter_cull_s, idle = jupyter_now() - h->last_activity;
+    if (limit == 0 || h->gone)
+        return;
+    if (is_idle(h) && idle >= limit) {
+        jupyter_end(h);
+        return;
+    }
+    double wait = is_idle(h) && idle > 0 ? limit - idle : limit;
+    loop_timer(h->api->o.loop, t, now_ns() + (uint64_t)(wait * 1e9) + 1000000u);
+}
+
+static void free_hub(struct jupyter_hub *h) {
+    for (struct jupyter_hub **at = &h->api->hubs; *at; at = &(*at)->next) {
+        if (*at == h) {
+            *at = h->next;
+            break;
+        }
+    }
+    loop_timer_stop(h->api->o.loop, &h->cull);
+    jupyter_run_done(h);
+    forget_kept(h);
+    free(h);
+}
+
+static void on_later(struct deferred *d) {
+    struct jupyter_hub *h = d->arg;
+    if (h->gone)
+        free_hub(h);
+    else
+        jupyter_go_on(h);
+}
+
+static void on_gone(struct jupyter_hub *h) {
+    hold(h, false);
+    h->gone = true;
+    while (h->clients) {
+        struct jupyter_client *c = h->clients;
+        h->clients = c->next;
+        c->hub = NULL;
+        ws_close(c->ws, WS_GOING_AWAY, "the kernel is gone");
+    }
+    h->keeps = false;
+    loop_defer(h->api->o.loop, &h->later);
+}
+
+static void on_news(struct kernel_watcher *w, enum kernel_news news) {
+    struct jupyter_hub *h = w->arg;
+    if (news == KERNEL_DIED) {
+        jupyter_abort(h);
+        if (!h->expected) /* JupyterLab says to its user that the kernel died */
+            jupyter_state(h, NULL, "restarting");
+    } else if (news == KERNEL_BACK) {
+        h->expected = false;
+        jupyter_state(h, NULL, "starting");
+        jupyter_state(h, NULL, "idle");
+    } else if (news == KERNEL_DEAD) {
+        jupyter_state(h, NULL, "dead");
+    } else {
+        on_gone(h);
+    }
+}

@@ -1,0 +1,475 @@
+/* Jupyter's REST API: kernelspecs, kernels, sessions. A kernelspec is a profile; the kernels of one
+ * share a live sandbox, and so their files, unless the kernelspec is an -isolated one. What Jupyter
+ * knows of a kernel (its kernelspec, its session) is in the kernel's label, and its id is the
+ * kernel's own: both outlive the server. */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+#include "api/handlers.h"
+#include "api/jobs/aliases.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/live_requests.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SPEC "python3"
+#define ALIAS        "python" /* what ipybox asks for */
+#define ISOLATED     "-isolated"
+#define SHARERS      4           /* kernels for which a shared sandbox has memory */
+#define SHARED       "default"   /* the sandbox of the default kernelspec */
+#define PROFILE      "(profile)" /* members of a body that no client can set: see chosen() */
+#define SPEC         "(spec)"
+
+static const struct field kernel_fields[] = {
+    {.name = "name",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "\"python3\"",
+     .help = "a kernelspec"},
+    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX | FIELD_NULLABLE, .max = RUN_MAX_ENV},
+};
+const struct schema jupyter_kernel_schema = {
+    .name = "JupyterKernel", .fields = kernel_fields, .n = 2, .open = true, .any_type = true};
+
+int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) {
+    const char *message = p->message ? p->message : p->text;
+    AUTO_BUF ours = BUF_INIT;
+    struct jw j = JW_INIT(to);
+    (void)c;
+    problem_json(p, &ours);
+    jw_object(&j);
+    jw_key_str(&j, "message", message);
+    jw_key_str(&j, "reason", http_reason(p->status));
+    buf_addc(to, ',');
+    buf_add(to, ours.data + 1, ours.len - 1);
+    return p->status;
+}
+
+/* ---- kernelspecs ---- */
+
+struct spec {
+    char name[80];
+    const char *profile; /* borrowed from the configuration; or "auto" */
+    bool isolated;
+};
+
+/* The i-th; false after the last. The default one, each profile by its name; each isolated. */
+static bool spec_at(const struct call *c, unsigned i, struct spec *ret) {
+    struct engine *g = c->api->o.engine;
+    const char *base = DEFAULT_SPEC;
+    unsigned left = i / 2;
+    *ret = (struct spec){.profile = "auto", .isolated = i % 2};
+    for (unsigned k = 0; left > 0; k++) {
+        if (k == g->config.nprofiles)
+            return false;
+        const struct config_profile *p = &g->config.profiles[k];
+        if (p->removed || p->live || !engine_live_pool(g, p->name))
+            continue;
+        base = ret->profile = p->name;
+        left--;
+    }
+    snprintf(ret->name, sizeof ret->name, "%s%s", base, ret->isolated ? ISOLATED : "");
+    return true;
+}
+
+static bool find_spec(const struct call *c, const char *name, struct spec *ret) {
+    if (!name || !*name || strcmp(name, ALIAS) == 0)
+        name = DEFAULT_SPEC;
+    for (unsigned i = 0; spec_at(c, i, ret); i++) {
+        if (strcmp(ret->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_spec(struct jw *j, const struct spec *s) {
+    char shown[160], logo[160];
+    bool is_default = strcmp(s->profile, "auto") == 0;
+    snprintf(shown, sizeof shown, "Python 3 (cloche%s%s%s)", is_default ? "" : ": ",
+             is_default ? "" : s->profile, s->isolated ? ", isolated" : "");
+    snprintf(logo, sizeof logo, "/kernelspecs/%s/logo-svg.svg", s->name);
+    jw_object(j);
+    jw_key_str(j, "name", s->name);
+    jw_key(j, "spec");
+    jw_object(j);
+    jw_key(j, "argv");
+    jw_array(j);
+    jw_array_end(j);
+    jw_key(j, "env");
+    jw_raw(j, "{}", 2);
+    jw_key_str(j, "display_name", shown);
+    jw_key_str(j, "language", "python");
+    jw_key_str(j, "interrupt_mode", "message");
+    jw_key(j, "metadata");
+    jw_raw(j, "{\"debugger\":false}", 18);
+    jw_object_end(j);
+    jw_key(j, "resources");
+    jw_object(j);
+    jw_key_str(j, "logo-svg", logo);
+    jw_object_end(j);
+    jw_object_end(j);
+}
+
+void do_jupyter_specs(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    struct spec s;
+    jw_object(&j);
+    jw_key_str(&j, "default", DEFAULT_SPEC);
+    jw_key(&j, "kernelspecs");
+    jw_object(&j);
+    for (unsigned i = 0; spec_at(c, i, &s); i++) {
+        jw_key(&j, s.name);
+        put_spec(&j, &s);
+    }
+    jw_object_end(&j);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static bool no_spec(struct call *c, const char *name) {
+    struct problem p = {.status = 404,
+                        .code = "no_such_kernelspec",
+                        .remediation = "GET /api/kernelspecs lists those there"};
+    snprintf(p.text, sizeof p.text, "there is no kernelspec \"%.60s\"", name);
+    call_problem(c, &p);
+    return false;
+}
+
+void do_jupyter_spec(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    struct spec s;
+    if (!find_spec(c, c->params[0], &s)) {
+        no_spec(c, c->params[0]);
+        return;
+    }
+    put_spec(&j, &s);
+    call_json(c, 200, &json);
+}
+
+/* A bell jar. */
+void do_jupyter_logo(struct call *c) {
+    static const char logo[] =
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 64 64'>"
+        "<path d='M14 50V28a18 18 0 0 1 36 0v22' fill='#dcebf7' stroke='#2b6ca3' stroke-width='4'/>"
+        "<circle cx='32' cy='7' r='4' fill='#2b6ca3'/>"
+        "<path d='M8 52h48v6H8z' fill='#2b6ca3'/>"
+        "<path d='M26 46c0-8 12-8 12-16s-12-6-12 0' fill='none' stroke='#d9a400' stroke-width='4'/>"
+        "</svg>";
+    struct spec s;
+    if (!find_spec(c, c->params[0], &s))
+        no_spec(c, c->params[0]);
+    else if (strcmp(c->params[1], "logo-svg.svg") != 0)
+        call_problem(c, &(struct problem){.status = 404,
+                                          .code = "no_such_file",
+                                          .message = "a kernelspec has logo-svg.svg only",
+                                          .remediation = "ask for that"});
+    else
+        http_reply(c->req, 200, "image/svg+xml", logo, sizeof logo - 1);
+}
+
+/* ---- models ---- */
+
+static void put_kernel(struct jupyter_hub *h, struct jw *j) {
+    struct kernel *k = jupyter_kernel(h);
+    json_auto_t *label = json_loads(kernel_label(k), 0, NULL);
+    const char *spec = json_string_value(json_object_get(label, "spec"));
+    unsigned connections = 0;
+    char date[48];
+    for (const struct jupyter_client *at = h->clients; at; at = at->next)
+        connections++;
+    jupyter_date(date, sizeof date, h->last_activity);
+    jw_object(j);
+    jw_key_str(j, "id", h->uuid);
+    jw_key_str(j, "name", spec ? spec : DEFAULT_SPEC);
+    jw_key_str(j, "last_activity", date);
+    jw_key_str(j, "execution_state", kernel_state(k));
+    jw_key_uint(j, "connections", connections);
+    jw_object_end(j);
+}
+
+void jupyter_model(struct jupyter_hub *h, struct jw *j) {
+    put_kernel(h, j);
+}
+
+static void reply_kernel(struct call *c, struct jupyter_hub *h, int status) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    put_kernel(h, &j);
+    call_json(c, status, &json);
+}
+
+/* ---- made ---- */
+
+static void set_label(struct kernel *k, const char *spec, const json_t *session) {
+    json_auto_t *label =
+        json_pack("{s:s, s:s}", "dialect", JUPYTER_DIALECT, "spec", spec ? spec : DEFAULT_SPEC);
+    if (session)
+        json_object_set(label, "session", (json_t *)(uintptr_t)session);
+    AUTO_FREE char *text = json_dumps(label, JSON_COMPACT);
+    kernel_set_label(k, text);
+}
+
+static void reply_made(struct call *c, struct kernel *k) {
+    set_label(k, field_str(c->body, SPEC, NULL), NULL);
+    struct jupyter_hub *h = jupyter_hub(c->api, k);
+    char location[80];
+    if (c->route->fn == do_jupyter_session_new || c->route->fn == do_jupyter_session_change) {
+        jupyter_session_made(c, h);
+        return;
+    }
+    snprintf(location, sizeof location, "/api/kernels/%s", h->uuid);
+    http_add_header(c->req, "Location", location);
+    reply_kernel(c, h, 201);
+}
+
+/* Somebody waits for a kernel. */
+struct asking {
+    struct call *call; /* NULL: gone */
+    bool made;         /* it is a new one: nobody knows it if the one who asked is gone */
+};
+
+static void leave(void *state) {
+    struct asking *w = state;
+    w->call = NULL;
+}
+
+static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
+    struct asking *w = arg;
+    struct call *c = w->call;
+    bool made = w->made;
+    struct err e;
+    free(w);
+    if (!c) {
+        if (made && !why)
+            kernel_delete(k, &e);
+        return;
+    }
+    c->state = NULL;
+    c->state_done = NULL;
+    if (why)
+        call_fail(c, why);
+    else if (made)
+        reply_made(c, k);
+    else
+        reply_kernel(c, jupyter_hub(c->api, k), 200);
+}
+
+static struct asking *ask(struct call *c, bool made) {
+    struct asking *w = xcalloc(1, sizeof *w);
+    w->call = c;
+    w->made = made;
+    c->state = w;
+    c->state_done = leave;
+    return w;
+}
+
+static uint32_t less(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* One kernel of many has what a live sandbox usually has. */
+static void limit_own(const struct config *g, const struct live *l, struct config_limits *ret) {
+    const struct config_limits *most = live_limits(l), *own = &g->live_kernel;
+    uint32_t memory = own->memory_mb ? own->memory_mb : g->live.memory_mb;
+    uint32_t cpus = own->cpus_percent ? own->cpus_percent : g->live.cpus_percent;
+    *ret = (struct config_limits){.memory_mb = less(memory, most->memory_mb),
+                                  .cpus_percent = less(cpus, most->cpus_percent)};
+}
+
+static void in_shared(struct call *c, struct live *l) {
+    struct config_limits own;
+    struct err e;
+    AUTO_FREE char *env = field_dump(c->body, "env");
+    struct asking *w = ask(c, true);
+    limit_own(c->api->config, l, &own);
+    const struct kernel_request q = {.env = env,
+                                     .limits = c->api->o.engine->no_groups ? NULL : &own};
+    if (kernel_new(l, &q, on_kernel, w, &e) == 0)
+        return;
+    c->state = NULL;
+    c->state_done = NULL;
+    free(w);
+    call_fail(c, &e);
+}
+
+/* As long as sandboxes may live. */
+static int fill(struct call *c, struct live_request *q, struct problem *p) {
+    const struct config *g = c->api->config;
+    (void)p;
+    q->profile = xstrdup(field_str(c->body, PROFILE, "auto"));
+    q->metadata = xstrdup("{}");
+    q->ttl_s = g->live_ttl_max_s;
+    q->idle_s = g->http.jupyter_idle_s;
+    q->limits = g->live;
+    if (q->limits.pids < g->maxima.pids)
+        q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */
+    return 0;
+}
+
+/* Room for some kernels that use all they may, and for all to compute at once. */
+int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
+    const struct config *g = c->api->config;
+    uint32_t budget = g->memory_budget_mb ? g->memory_budget_mb / 2 : UINT32_MAX;
+    uint32_t most = less(SHARERS * g->live.memory_mb, less(g->maxima.memory_mb, budget));
+    if (fill(c, q, p) < 0)
+        return -1;
+    if (q->limits.memory_mb < most)
+        q->limits.memory_mb = most;
+    q->limits.cpus_percent = g->maxima.cpus_percent;
+    return 0;
+}
+
+static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
+    *q = live_request_of(c);
+    q->env = field_dump(c->body, "env");
+    return fill(c, q, p);
+}
+
+static void reply_isolated(struct outlet *o, struct live *l) {
+    struct err e;
+    struct kernel *k = kernel_find(l, NULL, &e);
+    if (o->call && k)
+        reply_made(o->call, k);
+    else /* whoever asked is gone, and nobody knows its id */
+        live_end(l, "nobody waited for its kernel", NULL, NULL);
+}
+
+/* The kernelspec in the body, for those who make the kernel. */
+static bool chosen(struct call *c, const char *name, struct spec *ret) {
+    struct problem p = {0};
+    if (!find_spec(c, name, ret))
+        return no_spec(c, name);
+    if (jupyter_set_env(c, &p) < 0) {
+        call_problem(c, &p);
+        return false;
+    }
+    json_object_set_new(c->body, PROFILE, json_string(ret->profile));
+    json_object_set_new(c->body, SPEC, json_string(name && *name ? name : DEFAULT_SPEC));
+    return true;
+}
+
+void jupyter_make(struct call *c, const char *name) {
+    struct spec s;
+    if (!chosen(c, name, &s))
+        return;
+    if (s.isolated)
+        make_live(c, fill_isolated, reply_isolated);
+    else
+        named_use(c, JUPYTER_DIALECT, strcmp(s.profile, "auto") == 0 ? SHARED : s.profile,
+                  jupyter_fill, in_shared);
+}
+
+void do_jupyter_kernel_new(struct call *c) {
+    jupyter_make(c, field_str(c->body, "name", NULL));
+}
+
+/* ---- used ---- */
+
+struct jupyter_hub *jupyter_named(struct call *c, const char *uuid) {
+    struct jupyter_hub *h = jupyter_find(c->api, c->tenant, uuid);
+    struct problem p = {.status = 404,
+                        .code = "no_such_kernel",
+                        .remediation = "GET /api/kernels lists those there"};
+    if (h)
+        return h;
+    snprintf(p.text, sizeof p.text, "Kernel does not exist: %.60s", uuid);
+    call_problem(c, &p);
+    return NULL;
+}
+
+void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg) {
+    struct engine *g = c->api->o.engine;
+    for (struct live *l = live_next(g, c->tenant, NULL); l; l = live_next(g, c->tenant, l)) {
+        for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+            if (kernel_label(k))
+                fn(arg, jupyter_hub(c->api, k));
+        }
+    }
+}
+
+static void put_one(void *arg, struct jupyter_hub *h) {
+    put_kernel(h, arg);
+}
+
+void do_jupyter_kernels(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_array(&j);
+    jupyter_each(c, put_one, &j);
+    jw_array_end(&j);
+    call_json(c, 200, &json);
+}
+
+void do_jupyter_kernel(struct call *c) {
+    struct jupyter_hub *h = jupyter_named(c, c->params[0]);
+    if (h)
+        reply_kernel(c, h, 200);
+}
+
+void do_jupyter_kernel_delete(struct call *c) {
+    struct jupyter_hub *h = jupyter_named(c, c->params[0]);
+    if (!h)
+        return;
+    jupyter_end(h);
+    http_reply(c->req, 204, NULL, "", 0);
+}
+
+void do_jupyter_interrupt(struct call *c) {
+    struct jupyter_hub *h = jupyter_named(c, c->params[0]);
+    if (!h)
+        return;
+    kernel_interrupt(jupyter_kernel(h));
+    http_reply(c->req, 204, NULL, "", 0);
+}
+
+void do_jupyter_restart(struct call *c) {
+    struct jupyter_hub *h = jupyter_named(c, c->params[0]);
+    if (!h)
+        return;
+    jupyter_restart(h, on_kernel, ask(c, false));
+}
+
+/* ---- about the service ---- */
+
+void do_jupyter_version(struct call *c) {
+    static const char json[] = "{\"version\":\"" CLOCHE_VERSION "\"}";
+    http_reply(c->req, 200, "application/json", json, sizeof json - 1);
+}
+
+struct sums {
+    unsigned kernels, connections;
+    double last;
+};
+
+static void count(void *arg, struct jupyter_hub *h) {
+    struct sums *s = arg;
+    s->kernels++;
+    for (const struct jupyter_client *at = h->clients; at; at = at->next)
+        s->connections++;
+    if (h->last_activity > s->last)
+        s->last = h->last_activity;
+}
+
+void do_jupyter_status(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    double started = jupyter_now() - (double)(now_ns() - c->api->started_ns) / 1e9;
+    struct sums s = {.last = started};
+    char date[48];
+    jupyter_each(c, count, &s);
+    jw_object(&j);
+    jupyter_date(date, sizeof date, started);
+    jw_key_str(&j, "started", date);
+    jupyter_date(date, sizeof date, s.last);
+    jw_key_str(&j, "last_activity", date);
+    jw_key_uint(&j, "connections", s.connections);
+    jw_key_uint(&j, "kernels", s.kernels);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}

@@ -1,0 +1,165 @@
+#pragma once
+/* Jupyter's kernels over live sandboxes. A hub is a kernel as Jupyter knows it: its clients, what
+ * runs and waits in it, what they missed. It is there as soon as somebody asks for the kernel, and
+ * goes with it; all that must outlive the server is in the kernel's label. For api/ only. */
+
+#include "api/core/call.h"
+#include "api/core/inbox.h"
+#include "api/dialects/jupyter/frame.h"
+#include "api/jobs/records.h"
+#include "engine/live/live.h"
+
+#define JUPYTER_UUID    37 /* of a kernel: the digits of its own id, with dashes */
+#define JUPYTER_SESSION 65 /* of a client, in bytes with the NUL */
+#define JUPYTER_VERSION "5.3"
+#define JUPYTER_DIALECT "jupyter"
+
+struct ws;
+struct play;
+struct jupyter_hub;
+
+struct jupyter_client {
+    struct jupyter_client *next;
+    struct jupyter_hub *hub; /* borrowed; NULL: the kernel is gone */
+    struct call *call;       /* borrowed: its owner */
+    struct ws *ws;           /* borrowed: lives as long as the call */
+    char session[JUPYTER_SESSION];
+    bool v1;
+    struct inbox in;
+};
+
+/* What a client asked for. */
+struct jupyter_request {
+    struct jupyter_request *next;
+    struct jupyter_hub *hub;
+    struct jupyter_client *client; /* borrowed; NULL: gone */
+    char session[JUPYTER_SESSION];
+    const char *channel, *reply; /* constants: where to answer, and with what; or NULL: not */
+    char *parent;                /* owned: its header, as JSON */
+    /* of those that run in the kernel */
+    struct call who;      /* a copy: whose it is when the call is gone; no request, no state */
+    json_t *body;         /* owned: as of an execution of ours */
+    char *extra;          /* owned: see cell_request */
+    const char *op;       /* a constant, or NULL */
+    bool silent, goes_on; /* an error does not end those that wait */
+    struct buf payloads;  /* the inside of an array */
+    char *expressions;    /* owned: JSON; or NULL */
+    char *error;          /* owned: the inside of an object; or NULL */
+};
+
+struct jupyter_hub {
+    struct jupyter_hub *next;
+    struct api *api;
+    char tenant[65], sandbox[ID_MAX], kernel[ID_MAX], uuid[JUPYTER_UUID];
+    char session[ID_MAX]; /* of the kernel's side, in headers */
+    uint64_t last_message;
+    struct kernel_watcher watcher;
+    struct jupyter_client *clients;
+    bool holds;    /* the sandbox: somebody is connected */
+    bool gone;     /* the kernel is */
+    bool expected; /* that the process dies: somebody restarts it */
+    double last_activity;
+    /* what runs, and what waits for its turn */
+    struct jupyter_request *running, *queue, **queue_end;
+    unsigned nqueued;
+    size_t queued_bytes;
+    struct play *play; /* borrowed while it runs */
+    struct follower follower;
+    struct buf printed;     /* by it, the inside of a JSON string; not said yet */
+    const char *printed_to; /* a constant: which stream */
+    struct timer say_later;
+    struct jupyter_request *asked; /* questions under way */
+    /* what the last client that left has not seen */
+    bool keeps;
+    char kept_for[JUPYTER_SESSION];
+    struct jupyter_out *kept, **kept_end;
+    size_t kept_bytes;
+    struct timer cull;
+    struct deferred later;
+};
+
+/* ---- jupyter_hub.c ---- */
+double jupyter_now(void);
+/* "2026-01-31T23:59:59.123456Z" */
+void jupyter_date(char *to, size_t cap, double when);
+void jupyter_uuid(const char *kernel_id, char to[JUPYTER_UUID]);
+/* All that an earlier server kept: from now on they are culled. */
+void jupyter_adopt(struct api *a);
+/* The hub of one of Jupyter's kernels; of the tenant's by its uuid, or NULL. */
+struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k);
+struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid);
+/* NULL when it is gone. */
+struct kernel *jupyter_kernel(struct jupyter_hub *h);
+void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c);
+void jupyter_leave(struct jupyter_client *c);
+/* A fresh process; `fn` when it is there. */
+void jupyter_restart(struct jupyter_hub *h, kernel_ready_fn *fn, void *arg);
+/* The kernel, and its sandbox if that is its own. */
+void jupyter_end(struct jupyter_hub *h);
+
+/* A message on its way; `parent` is JSON. Its content is written by the caller. */
+struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, const char *type,
+                                const char *parent);
+/* To all, or to the one who asked. Takes the message. */
+void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m);
+void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m);
+/* The same with the content as text. */
+void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, const char *content);
+void jupyter_reply(struct jupyter_request *r, const char *content);
+void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state);
+
+/* ---- jupyter_run.c ---- */
+struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
+                                        const char *reply);
+void jupyter_request_free(struct jupyter_request *r);
+/* Takes the request. */
+void jupyter_run(struct jupyter_request *r);
+/* All that waits, when the kernel is to be a fresh one. */
+void jupyter_abort(struct jupyter_hub *h);
+void jupyter_go_on(struct jupyter_hub *h);
+/* Frees what runs and waits. */
+void jupyter_run_done(struct jupyter_hub *h);
+/* An execution that an earlier server began. */
+void jupyter_inherit(struct api *a, struct live *l, struct cell *c);
+
+/* Comms have no reply. */
+static inline bool jupyter_is_cell(const struct jupyter_request *r) {
+    return r->reply != NULL;
+}
+/* The end of what runs: its reply, and the next. */
+void jupyter_over(struct jupyter_hub *h, uint64_t count);
+
+/* ---- jupyter_events.c ---- */
+void jupyter_events_init(struct jupyter_hub *h);
+void jupyter_events_done(struct jupyter_hub *h); /* no more is told */
+/* What runs says what it does in that record. */
+void jupyter_follow(struct jupyter_hub *h, struct record *rec);
+/* It ends without having run, or without a result. */
+void jupyter_fail(struct jupyter_request *r, const char *code, const char *why);
+/* The one who runs something reads again, or is gone. */
+void jupyter_unhold(struct jupyter_hub *h);
+
+/* ---- jupyter_messages.c ---- */
+void jupyter_hear(struct jupyter_client *c, const struct jupyter_in *m);
+void jupyter_complain(struct jupyter_client *c, const struct err *why);
+/* {"language_info":…} and its fellows. */
+void jupyter_kernel_info(struct jupyter_hub *h, struct buf *to);
+
+/* ---- jupyter.c ---- */
+/* What the sandbox of kernels is like that share one; for those who share it with them. */
+int jupyter_fill(struct call *c, struct live_request *q, struct problem *p);
+void jupyter_model(struct jupyter_hub *h, struct jw *j);
+/* The tenant's by its uuid; NULL: the client has its reply. */
+struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);
+/* All of the tenant's. */
+void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg);
+/* A new kernel of that kernelspec (NULL: the default one); replies as the route wants it. */
+void jupyter_make(struct call *c, const char *name);
+
+/* ---- jupyter_env.c ---- */
+/* Makes the body's `env` that of a kernel; -1: *p says why not. */
+int jupyter_set_env(struct call *c, struct problem *p);
+
+/* ---- jupyter_sessions.c ---- */
+/* There is a kernel for the call's session: replies. */
+void jupyter_session_made(struct call *c, struct jupyter_hub *h);

@@ -1,0 +1,222 @@
+/* Jupyter's sessions: a notebook, or whatever else has a path, and its kernel. A session is a
+ * member of its kernel's label and goes with it. */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+#include "api/handlers.h"
+#include "base/fd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_TEXT 4096 /* bytes of a path or name, as JSON: it is kept in a journal */
+
+static const struct field which_fields[] = {
+    {.name = "id", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .help = "one that is there"},
+    {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .help = "a kernelspec"},
+};
+static const struct schema which_schema = {
+    .name = "JupyterSessionKernel", .fields = which_fields, .n = 2, .open = true};
+
+static const struct field session_fields[] = {
+    {.name = "path", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "type", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "kernel", .type = FIELD_OBJECT, .flags = FIELD_NULLABLE, .of = &which_schema},
+    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX | FIELD_NULLABLE, .max = RUN_MAX_ENV},
+};
+const struct schema jupyter_session_schema = {
+    .name = "JupyterSession", .fields = session_fields, .n = 5, .open = true, .any_type = true};
+
+/* ---- in labels ---- */
+
+/* The caller's; NULL: it has none. */
+static json_t *session_of(struct jupyter_hub *h) {
+    json_auto_t *label = json_loads(kernel_label(jupyter_kernel(h)), 0, NULL);
+    return json_incref(json_object_get(label, "session"));
+}
+
+static void set_session(struct jupyter_hub *h, json_t *session) {
+    struct kernel *k = jupyter_kernel(h);
+    json_auto_t *label = json_loads(kernel_label(k), 0, NULL);
+    if (session)
+        json_object_set(label, "session", session);
+    else
+        json_object_del(label, "session");
+    AUTO_FREE char *text = json_dumps(label, JSON_COMPACT);
+    kernel_set_label(k, text);
+}
+
+struct search {
+    const char *member, *value;
+    struct jupyter_hub *found;
+};
+
+static void look(void *arg, struct jupyter_hub *h) {
+    struct search *s = arg;
+    json_auto_t *session = session_of(h);
+    const char *value = json_string_value(json_object_get(session, s->member));
+    if (value && strcmp(value, s->value) == 0)
+        s->found = h;
+}
+
+static struct jupyter_hub *find(struct call *c, const char *member, const char *value) {
+    struct search s = {.member = member, .value = value};
+    if (value && *value)
+        jupyter_each(c, look, &s);
+    return s.found;
+}
+
+/* ---- models ---- */
+
+static void put_session(struct jupyter_hub *h, struct jw *j) {
+    static const char *const members[] = {"id", "path", "name", "type"};
+    json_auto_t *session = session_of(h);
+    const char *path = json_string_value(json_object_get(session, "path"));
+    const char *type = json_string_value(json_object_get(session, "type"));
+    jw_object(j);
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        jw_key_str(j, members[i], json_string_value(json_object_get(session, members[i])));
+    jw_key(j, "kernel");
+    jupyter_model(h, j);
+    if (type && strcmp(type, "notebook") == 0) {
+        jw_key(j, "notebook");
+        jw_object(j);
+        jw_key_str(j, "path", path);
+        jw_key_str(j, "name", json_string_value(json_object_get(session, "name")));
+        jw_object_end(j);
+    }
+    jw_object_end(j);
+}
+
+static void reply(struct call *c, struct jupyter_hub *h, int status) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    json_auto_t *session = session_of(h);
+    char location[120];
+    snprintf(location, sizeof location, "/api/sessions/%.60s",
+             json_string_value(json_object_get(session, "id")));
+    if (status == 201)
+        http_add_header(c->req, "Location", location);
+    put_session(h, &j);
+    call_json(c, status, &json);
+}
+
+static void put_one(void *arg, struct jupyter_hub *h) {
+    json_auto_t *session = session_of(h);
+    if (session)
+        put_session(h, arg);
+}
+
+void do_jupyter_sessions(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_array(&j);
+    jupyter_each(c, put_one, &j);
+    jw_array_end(&j);
+    call_json(c, 200, &json);
+}
+
+/* ---- one ---- */
+
+static bool texts_are_good(struct call *c) {
+    static const char *const members[] = {"path", "name", "type"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const json_t *text = json_object_get(c->body, members[i]);
+        if (!json_is_string(text) || json_dumpb(text, NULL, 0, JSON_ENCODE_ANY) <= MAX_TEXT + 2)
+            continue;
+        struct problem p = {
+            .status = 400, .code = "bad_value", .remediation = "choose a shorter one"};
+        snprintf(p.text, sizeof p.text, "%s has more than %d bytes as JSON", members[i], MAX_TEXT);
+        call_problem(c, &p);
+        return false;
+    }
+    return true;
+}
+
+static void copy_texts(const struct call *c, json_t *session) {
+    static const char *const members[] = {"path", "name", "type"};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        json_t *value = json_object_get(c->body, members[i]);
+        if (json_is_string(value))
+            json_object_set(session, members[i], value);
+    }
+}
+
+static struct jupyter_hub *named(struct call *c) {
+    struct jupyter_hub *h = find(c, "id", c->params[0]);
+    struct problem p = {.status = 404,
+                        .code = "no_such_session",
+                        .remediation = "GET /api/sessions lists those there"};
+    if (h)
+        return h;
+    snprintf(p.text, sizeof p.text, "Session not found: %.60s", c->params[0]);
+    call_problem(c, &p);
+    return NULL;
+}
+
+/* A kernel for the call's session: one that is there, or one that is to be made. */
+void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
+    bool change = c->route->fn == do_jupyter_session_change;
+    struct jupyter_hub *old = change ? find(c, "id", c->params[0]) : NULL;
+    json_auto_t *session = old ? session_of(old) : NULL;
+    char id[ID_MAX], uuid[JUPYTER_UUID];
+    if (!session) {
+        id_make("ses_", id, sizeof id);
+        jupyter_uuid(id, uuid);
+        session = json_pack("{s:s, s:s, s:s, s:s}", "id", uuid, "path", "", "name", "", "type",
+                            "notebook");
+    }
+    copy_texts(c, session);
+    set_session(h, session);
+    if (old && old != h) { /* as Jupyter does when a notebook gets another kernel */
+        set_session(old, NULL);
+        jupyter_end(old);
+    }
+    reply(c, h, change ? 200 : 201);
+}
+
+static void choose_kernel(struct call *c) {
+    const json_t *kernel = json_object_get(c->body, "kernel");
+    const char *id = field_str(kernel, "id", NULL);
+    struct jupyter_hub *h = id && *id ? jupyter_named(c, id) : NULL;
+    if (h)
+        jupyter_session_made(c, h);
+    else if (!id || !*id)
+        jupyter_make(c, field_str(kernel, "name", NULL));
+}
+
+void do_jupyter_session_new(struct call *c) {
+    if (!texts_are_good(c))
+        return;
+    struct jupyter_hub *h = find(c, "path", field_str(c->body, "path", NULL));
+    if (h)
+        reply(c, h, 201);
+    else
+        choose_kernel(c);
+}
+
+void do_jupyter_session(struct call *c) {
+    struct jupyter_hub *h = named(c);
+    if (h)
+        reply(c, h, 200);
+}
+
+void do_jupyter_session_change(struct call *c) {
+    struct jupyter_hub *h = named(c);
+    if (!h || !texts_are_good(c))
+        return;
+    if (json_object_size(json_object_get(c->body, "kernel")))
+        choose_kernel(c);
+    else
+        jupyter_session_made(c, h);
+}
+
+void do_jupyter_session_delete(struct call *c) {
+    struct jupyter_hub *h = named(c);
+    if (!h)
+        return;
+    jupyter_end(h);
+    http_reply(c->req, 204, NULL, "", 0);
+}

@@ -1,0 +1,444 @@
+/* Sandbox Runtime: POST /download_from_efast, files from an e-fast server (AnyShare) into a
+ * session. One after the other: e-fast is asked where a file is (osdownload), which answers with a
+ * URL and headers; what is there goes into a file without a name as it comes, which gets its name
+ * when it is whole.
+ *
+ * SECURITY: it is the server that asks, from the operator's own network. So both URLs must be
+ * allowed by the operator (efast_url, efast_allow), redirects are not followed, and what a session
+ * may get is bounded by its disk. The token is sent to e-fast only. */
+
+#include "api/dialects/runtime/runtime.h"
+#include "api/files/paths.h"
+#include "api/handlers.h"
+#include "api/jobs/inputs.h"
+#include "base/fd.h"
+#include "fetch/fetch.h"
+#include "wire/entry.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define WHERE        "/api/efast/v1/file/osdownload/"
+#define FILES_MAX    100
+#define ANSWER_MAX   (1u << 20)
+#define HEADERS_MAX  20
+#define DEFAULT_NAME "download_file"
+#define NOT_ALLOWED                                                                                \
+    "this server is not allowed to download from %.200s; its operator may allow it with "          \
+    "--efast-url or --efast-allow"
+
+static const struct field file_fields[] = {
+    {.name = "docid", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "rev", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "savename", .type = FIELD_STRING, .flags = FIELD_NULLABLE},
+};
+static const struct schema file_schema = {"EfastFile", file_fields, 3, true};
+static const struct field efast_fields[] = {
+    {.name = "file_params",
+     .type = FIELD_LIST,
+     .flags = FIELD_REQUIRED | FIELD_MAX,
+     .max = FILES_MAX,
+     .of = &file_schema,
+     .help = "docid, and perhaps rev and savename, of each file"},
+    {.name = "efast_url",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "null",
+     .help = "another server than the operator's, if that is allowed"},
+    {.name = "save_path",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "\"\"",
+     .help = "a directory of the session"},
+    {.name = "token", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+    {.name = "timeout",
+     .type = FIELD_INT,
+     .flags = FIELD_NULLABLE | FIELD_LAX | FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = 3600,
+     .fallback = "300",
+     .help = "seconds, of each file"},
+};
+const struct schema runtime_efast_schema = {"RuntimeEfast", efast_fields, 5, true};
+
+struct efast {
+    struct box box; /* its path is the directory */
+    size_t at;      /* the file at hand */
+    unsigned good;
+    struct fetch *fetch; /* borrowed while it is under way */
+    struct buf answer;   /* of e-fast */
+    json_t *told;        /* owned: the same, read; or NULL */
+    int fd;              /* owned: without a name yet */
+    uint64_t size;
+    char write_error[ERR_TEXT_MAX]; /* "": none */
+    char *name;                     /* owned: what it will be called */
+    struct buf results;             /* objects with commas between */
+    struct jw j;                    /* into that */
+};
+
+static void next_file(struct efast *x);
+
+static void forget_file(struct efast *x) {
+    json_decref(x->told);
+    x->told = NULL;
+    fd_close(&x->fd);
+    free(x->name);
+    x->name = NULL;
+    buf_clear(&x->answer);
+    x->size = 0;
+    x->write_error[0] = '\0';
+}
+
+static void free_efast(struct box *b) {
+    struct efast *x = (struct efast *)b;
+    if (x->fetch)
+        fetch_cancel(x->fetch);
+    forget_file(x);
+    buf_done(&x->answer);
+    buf_done(&x->results);
+}
+
+static const json_t *param(const struct efast *x) {
+    return json_array_get(json_object_get(x->box.call->body, "file_params"), x->at);
+}
+
+/* ---- what became of it ---- */
+
+static void put_params(struct efast *x) {
+    jw_key_uint(&x->j, "index", x->at);
+    jw_key_str(&x->j, "docid", field_str(param(x), "docid", ""));
+    jw_key_str(&x->j, "rev", field_str(param(x), "rev", ""));
+}
+
+static void put_path(struct efast *x, const char *key, const char *name) {
+    AUTO_BUF path = BUF_INIT;
+    buf_addf(&path, "/workspace%s%s%s%s", *x->box.path ? "/" : "", x->box.path, name ? "/" : "",
+             name ? name : "");
+    jw_key_str(&x->j, key, path.data);
+}
+
+static void put_good(struct efast *x) {
+    jw_object(&x->j);
+    jw_key_bool(&x->j, "success", true);
+    put_params(x);
+    jw_key_str(&x->j, "savename", x->name);
+    put_path(x, "file_path", x->name);
+    jw_key(&x->j, "file_info");
+    jw_object(&x->j);
+    jw_key_str(&x->j, "name", x->name);
+    jw_key_uint(&x->j, "size", x->size);
+    jw_key_str(&x->j, "rev", field_str(x->told, "rev", ""));
+    jw_object_end(&x->j);
+    jw_key_uint(&x->j, "downloaded_size", x->size);
+    jw_key_uint(&x->j, "total_size", x->size);
+    jw_object_end(&x->j);
+    x->good++;
+}
+
+static void finish(struct efast *x) {
+    AUTO_BUF json = BUF_INIT;
+    AUTO_BUF message = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    buf_addf(&message, "下载完成: %u个成功, 共%zu 个文件", x->good, x->at);
+    jw_object(&j);
+    jw_key_str(&j, "message", message.data);
+    jw_key_uint(&j, "success_count", x->good);
+    jw_key_uint(&j, "failed_count", x->at - x->good);
+    jw_key_uint(&j, "total_count", x->at);
+    jw_key(&j, "results");
+    jw_array(&j);
+    jw_raw(&j, x->results.data, x->results.len);
+    jw_array_end(&j);
+    jw_key_str(&j, "save_path", *x->box.path ? x->box.path : "/workspace");
+    jw_object_end(&j);
+    runtime_reply(x->box.call, &json);
+}
+
+static void go_on(struct efast *x) {
+    forget_file(x);
+    x->at++;
+    if (x->at < json_array_size(json_object_get(x->box.call->body, "file_params")))
+        next_file(x);
+    else
+        finish(x);
+}
+
+static void failed(struct efast *x, const char *why) {
+    jw_object(&x->j);
+    jw_key_bool(&x->j, "success", false);
+    jw_key_str(&x->j, "error", why);
+    put_params(x);
+    jw_key_str(&x->j, "savename", field_str(param(x), "savename", ""));
+    put_path(x, "save_path", NULL);
+    jw_object_end(&x->j);
+    go_on(x);
+}
+
+/* ---- the file ---- */
+
+static bool on_place_error(struct box *b, int errnum) {
+    char why[200];
+    snprintf(why, sizeof why, "it cannot be saved: %s", strerror(errnum));
+    failed((struct efast *)b, why);
+    return true;
+}
+
+static void on_placed(struct box *b, struct wire_in *in) {
+    struct efast *x = (struct efast *)b;
+    (void)in;
+    put_good(x);
+    go_on(x);
+}
+
+static void on_file_done(void *arg, const char *why) {
+    struct efast *x = arg;
+    AUTO_BUF path = BUF_INIT;
+    struct wire_out o;
+    x->fetch = NULL;
+    if (*x->write_error || why) {
+        failed(x, *x->write_error ? x->write_error : why);
+        return;
+    }
+    buf_addf(&path, "%s%s%s", x->box.path, *x->box.path ? "/" : "", x->name);
+    if (path.len > ENTRY_PATH_MAX) {
+        failed(x, "its path has more than 4095 bytes");
+        return;
+    }
+    wire_begin(&o, WIRE_I_PLACE);
+    wire_put_str(&o, path.data);
+    wire_put_u32(&o, 0644);
+    wire_put_u64(&o, 0);
+    wire_put_fd(&o, x->fd);
+    x->box.on_error = on_place_error;
+    box_ask(&x->box, &o, on_placed);
+}
+
+static bool on_file_data(void *arg, const void *data, size_t len) {
+    struct efast *x = arg;
+    const struct call *c = x->box.call;
+    struct err e;
+    struct live *l = live_find(c->api->o.engine, c->tenant, x->box.id, &e);
+    if (!l || live_write(l, x->fd, &(struct live_piece){data, len, x->size}, &e) < 0)
+        snprintf(x->write_error, sizeof x->write_error, "%s",
+                 *e.kind ? e.text : "the session's disk has no room for all of it");
+    x->size += len;
+    return !*x->write_error;
+}
+
+static uint32_t timeout_of(const struct efast *x) {
+    uint32_t usual = x->box.call->api->config->http.efast_timeout_s;
+    int64_t asked = field_int_lax(x->box.call->body, "timeout", usual);
+    return asked < usual ? (uint32_t)asked : usual;
+}
+
+static void start(struct efast *x, const struct fetch_request *q) {
+    struct api *a = x->box.call->api;
+    struct err e;
+    if ((!a->fetcher && fetcher_new(a->o.loop, &a->fetcher, &e) < 0) ||
+        fetch_start(a->fetcher, q, &x->fetch, &e) < 0)
+        failed(x, e.text);
+}
+
+/* What e-fast says is sent on, but for what is ours to say. For libcurl "Name;" is a header as
+ * well, an empty one. */
+static bool is_good_header(const char *line) {
+    static const char *const ours[] = {"host", "content-length", "transfer-encoding"};
+    size_t len = strcspn(line, ":; \t");
+    bool good = len > 0 && line[len] == ':' && !strpbrk(line, "\r\n");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        good = good && (len != strlen(ours[i]) || strncasecmp(line, ours[i], len) != 0);
+    return good;
+}
+
+static void on_temp(struct box *b, struct wire_in *in) {
+    struct efast *x = (struct efast *)b;
+    const json_t *request = json_object_get(x->told, "authrequest");
+    const char *headers[HEADERS_MAX + 1];
+    unsigned n = 0;
+    x->fd = wire_take_fd(in);
+    if (x->fd < 0) {
+        box_fail(b, EPROTO, "init made no file");
+        return;
+    }
+    for (size_t i = 2; i < json_array_size(request) && n < HEADERS_MAX; i++) {
+        const char *line = json_string_value(json_array_get(request, i));
+        if (line && is_good_header(line))
+            headers[n++] = line;
+    }
+    headers[n] = NULL;
+    start(x, &(struct fetch_request){.url = json_string_value(json_array_get(request, 1)),
+                                     .headers = headers,
+                                     .timeout_s = timeout_of(x),
+                                     .arg = x,
+                                     .on_data = on_file_data,
+                                     .on_done = on_file_done});
+}
+
+/* ---- where it is ---- */
+
+static void allowed_urls(const struct api *a, struct buf *to) {
+    const struct config_http *h = &a->config->http;
+    buf_addf(to, "%s,%s", h->efast_url, h->efast_allow);
+}
+
+/* Its own name, or what e-fast calls it: without directories. */
+static char *name_of(const struct efast *x) {
+    const char *asked = field_str(param(x), "savename", "");
+    const char *told = field_str(x->told, "name", "");
+    const char *slash = strrchr(told, '/');
+    if (*asked)
+        return xstrdup(asked);
+    told = slash ? slash + 1 : told;
+    bool bad = !*told || strcmp(told, ".") == 0 || strcmp(told, "..") == 0;
+    return xstrdup(bad ? DEFAULT_NAME : told);
+}
+
+static void ask_for_file(struct efast *x) {
+    AUTO_BUF allowed = BUF_INIT;
+    const json_t *request = json_object_get(x->told, "authrequest");
+    const char *url = json_string_value(json_array_get(request, 1));
+    char why[600];
+    struct wire_out o;
+    allowed_urls(x->box.call->api, &allowed);
+    if (!url) {
+        failed(x, "e-fast answered without an authrequest");
+    } else if (!fetch_is_allowed(url, allowed.data)) {
+        snprintf(why, sizeof why, NOT_ALLOWED, url);
+        failed(x, why);
+    } else {
+        x->name = name_of(x);
+        x->box.on_error = on_place_error;
+        wire_begin(&o, WIRE_I_TEMP);
+        box_ask(&x->box, &o, on_temp);
+    }
+}
+
+static bool on_answer_data(void *arg, const void *data, size_t len) {
+    struct efast *x = arg;
+    buf_add(&x->answer, data, len);
+    return x->answer.len <= ANSWER_MAX;
+}
+
+static void on_answer_done(void *arg, const char *why) {
+    struct efast *x = arg;
+    struct err e;
+    x->fetch = NULL;
+    if (x->answer.len > ANSWER_MAX)
+        failed(x, "e-fast answered with more than 1 MiB");
+    else if (why)
+        failed(x, why);
+    else if (json_read(x->answer.data, x->answer.len, JSON_DEPTH_MAX, &x->told, &e) < 0)
+        failed(x, "e-fast answered with something that is no JSON");
+    else
+        ask_for_file(x);
+}
+
+static const char *url_of(const struct call *c) {
+    const char *asked = field_str(c->body, "efast_url", "");
+    return *asked ? asked : c->api->config->http.efast_url;
+}
+
+/* The operator's own is for the operator's own server. */
+static const char *token_of(const struct call *c) {
+    bool elsewhere = *field_str(c->body, "efast_url", "");
+    return field_str(c->body, "token", elsewhere ? "" : c->api->config->http.efast_token);
+}
+
+static void put_question(const struct efast *x, struct buf *to) {
+    static const char *const names[] = {"docid", "savename", "rev"};
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    for (size_t i = 0; i < 3; i++) {
+        const char *text = field_str(param(x), names[i], "");
+        if (*text)
+            jw_key_str(&j, names[i], text);
+    }
+    jw_object_end(&j);
+}
+
+static void next_file(struct efast *x) {
+    const struct call *c = x->box.call;
+    const char *token = token_of(c);
+    AUTO_BUF url = BUF_INIT, body = BUF_INIT, bearer = BUF_INIT;
+    const char *headers[2] = {NULL, NULL};
+    const char *base = url_of(c);
+    size_t len = strlen(base);
+    while (len > 0 && base[len - 1] == '/')
+        len--;
+    buf_add(&url, base, len);
+    buf_adds(&url, WHERE);
+    put_question(x, &body);
+    if (*token) {
+        buf_addf(&bearer, "Authorization: Bearer %s", token);
+        headers[0] = bearer.data;
+    }
+    start(x, &(struct fetch_request){.url = url.data,
+                                     .body = body.data,
+                                     .headers = headers,
+                                     .timeout_s = timeout_of(x),
+                                     .arg = x,
+                                     .on_data = on_answer_data,
+                                     .on_done = on_answer_done});
+}
+
+/* ---- the request ---- */
+
+static void download_all(struct call *c, struct live *l) {
+    struct efast *x = runtime_box(c, l, field_str(c->body, "save_path", ""), sizeof *x, free_efast);
+    if (!x)
+        return;
+    x->fd = -1;
+    x->answer = x->results = (struct buf)BUF_INIT;
+    x->j = (struct jw)JW_INIT(&x->results);
+    next_file(x);
+}
+
+/* The contract's checks, before anything is made. */
+static bool params_are_good(struct call *c) {
+    const json_t *params = json_object_get(c->body, "file_params"), *v;
+    size_t i;
+    if (json_array_size(params) == 0) {
+        runtime_error(c, 400, "bad_value", "No file parameters provided");
+        return false;
+    }
+    json_array_foreach(params, i, v) {
+        const char *name = field_str(v, "savename", "");
+        if (!*field_str(v, "docid", "")) {
+            runtime_error(c, 400, "bad_value", "Missing docid in file_params[%zu]", i);
+            return false;
+        }
+        if (strstr(name, "..") || *name == '/') {
+            runtime_error(c, 400, "bad_value", "Invalid filename: %.200s (cannot %s)", name,
+                          *name == '/' ? "begin with '/'" : "contain '..'");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool server_is_allowed(struct call *c) {
+    AUTO_BUF allowed = BUF_INIT;
+    const char *token = field_str(c->body, "token", "");
+    allowed_urls(c->api, &allowed);
+    if (!*url_of(c)) {
+        runtime_error(c, 400, "efast_off",
+                      "no e-fast server is configured here; its operator may name one with "
+                      "--efast-url (EFAST_DOWNLOADER_URL)");
+    } else if (strpbrk(url_of(c), "?#") || !fetch_is_allowed(url_of(c), allowed.data)) {
+        runtime_error(c, 400, "efast_not_allowed", NOT_ALLOWED, url_of(c));
+    } else if (strpbrk(token, "\r\n")) {
+        runtime_error(c, 400, "bad_value", "token has a line break");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+void do_runtime_efast(struct call *c) {
+    if (runtime_enter(c) && params_are_good(c) && server_is_allowed(c))
+        runtime_use(c, download_all);
+}

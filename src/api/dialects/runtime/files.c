@@ -1,0 +1,440 @@
+/* Sandbox Runtime: files into a session, and what there is. An upload goes into a file without a
+ * name as it comes (see sandbox_files.c); it needs a session first, which may have to be made, and
+ * is not read until then. */
+
+#include "api/dialects/runtime/runtime.h"
+#include "api/files/form_file.h"
+#include "api/files/paths.h"
+#include "api/handlers.h"
+#include "base/fd.h"
+#include "wire/entry.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LIST_PAGE 5000
+#define LIST_MAX  (32u << 20) /* bytes of a reply */
+#define FORM_ROOM (1u << 20)  /* for what a form has around the file */
+#define NO_ROOM   "the session's disk has no room for all of it"
+
+static const struct field create_fields[] = {
+    {.name = "content", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "UTF-8"},
+    {.name = "filename", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "from the session"},
+    {.name = "mode",
+     .type = FIELD_INT,
+     .flags = FIELD_LAX | FIELD_MIN | FIELD_MAX | FIELD_NULLABLE,
+     .min = 0,
+     .max = 511,
+     .fallback = "420",
+     .help = "permissions; 420 is 0644, and so are 0 and null"},
+};
+const struct schema runtime_create_schema = {"RuntimeCreate", create_fields, 3, true};
+
+/* ---- paths ---- */
+
+static bool bad_path(struct call *c, const char *why) {
+    runtime_error(c, 400, "bad_path", "Invalid file path: %s", why);
+    return false;
+}
+
+/* Without what means nothing at its beginning: "/", "./". */
+static const char *runtime_relative(const char *path) {
+    while (*path == '/' || (path[0] == '.' && (path[1] == '/' || path[1] == '\0')))
+        path++;
+    return path;
+}
+
+static size_t part_len(const char *at) {
+    return strcspn(at, "/");
+}
+
+static bool is_dots(const char *at, size_t most) {
+    size_t len = part_len(at);
+    return len > 0 && len <= most && strspn(at, ".") >= len;
+}
+
+bool runtime_path_is_good(struct call *c, const char *path) {
+    path = runtime_relative(path);
+    if (is_dots(path, 2))
+        return bad_path(c, "child path cannot start with '.' or '..'");
+    for (const char *at = path; *at; at += part_len(at), at += *at == '/') {
+        if (part_len(at) == 2 && is_dots(at, 2))
+            return bad_path(c, "child path cannot contain '..'");
+    }
+    return true;
+}
+
+static bool on_error(struct box *b, int errnum) {
+    struct call *c = b->call;
+    if (errnum == EXDEV)
+        bad_path(c, "child path would escape parent directory");
+    else if (errnum == ELOOP)
+        bad_path(c, "it is a symbolic link");
+    else if ((errnum == ENOENT || errnum == ENOTDIR) && !b->writes)
+        runtime_error(c, 404, "no_such_path", "File not found");
+    else if ((errnum == EISDIR || errnum == ENXIO) && !b->writes)
+        runtime_error(c, 400, "not_a_file", "Not a file");
+    else
+        return false;
+    return true;
+}
+
+void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
+                  void (*on_done)(struct box *b)) {
+    path = runtime_relative(path);
+    if (!runtime_path_is_good(c, path))
+        return NULL;
+    struct box *b = box_new_in(c, live_id(l), path, size, on_done);
+    if (b)
+        b->on_error = on_error;
+    return b;
+}
+
+/* ---- a file that is there as a whole ---- */
+
+struct writing {
+    struct box box;
+    struct runtime_file file;
+};
+
+static void on_written(struct box *b, struct wire_in *in) {
+    const struct writing *w = (const struct writing *)b;
+    struct call *c = b->call;
+    AUTO_FREE char *path = xstrdup(b->path);
+    void (*then)(struct call *, struct live *, const char *) = w->file.then;
+    struct live *l = box_live(b);
+    (void)in;
+    if (!l)
+        return;
+    box_leave(b);
+    then(c, l, path);
+}
+
+static void on_write_temp(struct box *b, struct wire_in *in) {
+    const struct writing *w = (const struct writing *)b;
+    AUTO_FD fd = wire_take_fd(in);
+    const struct live_piece all = {w->file.data, w->file.len, 0};
+    struct wire_out o;
+    if (fd < 0) {
+        box_fail(b, EPROTO, "init made no file");
+    } else if (box_write(b, fd, &all, NO_ROOM)) {
+        wire_begin(&o, WIRE_I_PLACE);
+        wire_put_str(&o, b->path);
+        wire_put_u32(&o, w->file.mode);
+        wire_put_u64(&o, 0);
+        wire_put_fd(&o, fd);
+        box_ask(b, &o, on_written);
+    }
+}
+
+void runtime_write(struct call *c, const struct live *l, const struct runtime_file *f) {
+    struct writing *w = runtime_box(c, l, f->path, sizeof *w, NULL);
+    struct wire_out o;
+    if (!w)
+        return;
+    w->file = *f;
+    w->box.writes = true;
+    if (!*w->box.path) {
+        bad_path(c, "there is no name");
+    } else if (f->len > live_room(l)) {
+        box_disk_full(&w->box, NO_ROOM);
+    } else if (box_fits(&w->box, f->len)) {
+        wire_begin(&o, WIRE_I_TEMP);
+        box_ask(&w->box, &o, on_write_temp);
+    }
+}
+
+static void put_made(struct call *c, const char *path, uint64_t size) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "filename", path);
+    jw_key_uint(&j, "size", size);
+    jw_object_end(&j);
+    runtime_reply(c, &json);
+}
+
+static void created(struct call *c, struct live *l, const char *path) {
+    (void)l, (void)path;
+    put_made(c, field_str(c->body, "filename", ""),
+             json_string_length(json_object_get(c->body, "content")));
+}
+
+static void create(struct call *c, struct live *l) {
+    const json_t *content = json_object_get(c->body, "content");
+    uint32_t mode = (uint32_t)field_int_lax(c->body, "mode", 0);
+    runtime_write(c, l,
+                  &(struct runtime_file){.path = field_str(c->body, "filename", ""),
+                                         .data = json_string_value(content),
+                                         .len = json_string_length(content),
+                                         .mode = mode ? mode : 0644,
+                                         .then = created});
+}
+
+void do_runtime_create(struct call *c) {
+    runtime_use(c, create);
+}
+
+/* ---- an upload ---- */
+
+struct upload {
+    struct box box;
+    int fd;      /* owned: without a name yet */
+    char *asked; /* owned: its name, as the client has it */
+    uint64_t size;
+    struct form_file file;
+};
+
+static void free_upload(struct box *b) {
+    struct upload *u = (struct upload *)b;
+    fd_close(&u->fd);
+    free(u->asked);
+    u->asked = NULL;
+}
+
+/* What it is called: by the query, or by the form. False when the client has its reply. */
+static bool name_it(struct upload *u, const char *form_name) {
+    struct call *c = u->box.call;
+    const char *asked = http_query(c->req, "filename");
+    const char *name = asked && *asked ? asked : form_name;
+    free(u->asked);
+    u->asked = xstrdup(name);
+    name = runtime_relative(name);
+    if (!*name) {
+        runtime_error(c, 400, "bad_value", "No filename provided");
+        return false;
+    }
+    if (!runtime_path_is_good(c, name))
+        return false;
+    free(u->box.path);
+    u->box.path = xstrdup(name);
+    if (paths_normal(u->box.path))
+        return bad_path(c, "it has more than 64 components");
+    if (strlen(u->box.path) > ENTRY_PATH_MAX)
+        return bad_path(c, "it has more than 4095 bytes");
+    return true;
+}
+
+static bool upload_piece(struct http_req *r, const struct form_part *p) {
+    struct call *c = http_user(r);
+    struct upload *u = c->state;
+    if (!form_file_is(&u->file, p))
+        return true;
+    if (p->first && !name_it(u, p->filename))
+        return false;
+    const struct live_piece piece = {p->data, p->len, u->size};
+    u->size += p->len;
+    return box_write(&u->box, u->fd, &piece, NO_ROOM);
+}
+
+static void on_placed(struct box *b, struct wire_in *in) {
+    const struct upload *u = (const struct upload *)b;
+    (void)in;
+    put_made(b->call, u->asked, u->size);
+}
+
+static void upload_whole(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct upload *u = c->state;
+    struct wire_out o;
+    if (!u->file.there) {
+        form_file_missing(c, &u->file);
+        return;
+    }
+    if (!http_form_is_whole(r)) {
+        runtime_error(c, 400, "bad_form",
+                      "the form ends without its last boundary; send all of it");
+        return;
+    }
+    wire_begin(&o, WIRE_I_PLACE);
+    wire_put_str(&o, u->box.path);
+    wire_put_u32(&o, 0644);
+    wire_put_u64(&o, 0);
+    wire_put_fd(&o, u->fd);
+    box_ask(&u->box, &o, on_placed);
+    fd_close(&u->fd);
+}
+
+static void on_upload_temp(struct box *b, struct wire_in *in) {
+    struct upload *u = (struct upload *)b;
+    u->fd = wire_take_fd(in);
+    if (u->fd < 0)
+        box_fail(b, EPROTO, "init made no file");
+    else
+        http_proceed(b->call->req);
+}
+
+static void upload(struct call *c, struct live *l) {
+    struct upload *u = runtime_box(c, l, "", sizeof *u, free_upload);
+    struct wire_out o;
+    if (!u)
+        return;
+    u->fd = -1;
+    u->box.writes = true;
+    u->box.on_gone = free_upload;
+    if (http_body_length(c->req) > live_room(l) + FORM_ROOM) {
+        box_disk_full(&u->box, NO_ROOM);
+        return;
+    }
+    if (!box_fits(&u->box, http_body_length(c->req)))
+        return;
+    wire_begin(&o, WIRE_I_TEMP);
+    box_ask(&u->box, &o, on_upload_temp);
+}
+
+void do_runtime_upload(struct call *c) {
+    if (http_take_form(c->req, upload_piece, upload_whole) < 0) {
+        form_file_missing(c, NULL);
+        return;
+    }
+    http_hold(c->req);
+    runtime_use(c, upload);
+}
+
+/* ---- lists ---- */
+
+struct listing {
+    struct box box;
+    struct runtime_listing how;
+    struct buf items;
+    struct jw j; /* into that */
+};
+
+static void free_listing(struct box *b) {
+    struct listing *l = (struct listing *)b;
+    buf_done(&l->items);
+}
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void put_item(struct listing *l, const struct entry *f) {
+    const char *name = name_of(f->path), *dot = strrchr(name, '.');
+    bool is_log = strcmp(name, "stdout.log") == 0 || strcmp(name, "stderr.log") == 0;
+    if (f->type != ENTRY_FILE || (is_log && !l->how.for_status))
+        return;
+    jw_object(&l->j);
+    jw_key_str(&l->j, "filename", f->path);
+    jw_key_uint(&l->j, "size", f->size);
+    jw_key_str(&l->j, "type", dot ? dot + 1 : "unknown");
+    if (l->how.for_status)
+        jw_key_real(&l->j, "modified_at", (double)f->mtime_ns / 1e9);
+    jw_object_end(&l->j);
+}
+
+static void on_page(struct box *b, struct wire_in *in);
+
+static void ask_page(struct listing *l, const char *after) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_LIST);
+    wire_put_str(&o, l->box.path);
+    wire_put_u32(&o, l->how.recursive);
+    wire_put_u32(&o, LIST_PAGE);
+    wire_put_str(&o, after);
+    box_ask(&l->box, &o, on_page);
+}
+
+static void finish_list(struct listing *l) {
+    struct live *live = box_live(&l->box);
+    if (live)
+        l->how.reply(l->box.call, live, &l->items);
+}
+
+static void on_page(struct box *b, struct wire_in *in) {
+    struct listing *l = (struct listing *)b;
+    AUTO_BUF records = BUF_INIT;
+    struct entry f = {.path = ""};
+    (void)wire_get_u32(in);
+    bool cut = wire_get_u32(in);
+    int bad = box_records(in, &records);
+    const uint8_t *at = (const uint8_t *)records.data, *end = at + records.len;
+    while (bad == 0 && at < end) {
+        bad = entry_get(&at, end, &f) ? 0 : -1;
+        if (bad == 0)
+            put_item(l, &f);
+    }
+    if (bad < 0)
+        box_fail(b, EPROTO, "the list is malformed");
+    else if (l->items.len > LIST_MAX)
+        runtime_error(b->call, 400, "list_too_long",
+                      "there are too many files for one list: list directories one by one");
+    else if (cut)
+        ask_page(l, f.path);
+    else
+        finish_list(l);
+}
+
+static bool no_directory(struct box *b, int errnum) {
+    if (errnum != ENOENT && errnum != ENOTDIR)
+        return on_error(b, errnum);
+    runtime_error(b->call, 404, "no_such_path", "Directory not found: %s", b->path);
+    return true;
+}
+
+void runtime_list(struct call *c, const struct live *live, const struct runtime_listing *how) {
+    struct listing *l = runtime_box(c, live, how->path, sizeof *l, free_listing);
+    if (!l)
+        return;
+    l->how = *how;
+    l->items = (struct buf)BUF_INIT;
+    l->j = (struct jw)JW_INIT(&l->items);
+    l->box.on_error = no_directory;
+    ask_page(l, "");
+}
+
+static void put_files(struct call *c, struct live *l, const struct buf *items) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    (void)l;
+    jw_object(&j);
+    jw_key(&j, "files");
+    jw_array(&j);
+    if (items->len)
+        jw_raw(&j, items->data, items->len);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    runtime_reply(c, &json);
+}
+
+/* As FastAPI reads a boolean. */
+static bool read_bool(const char *text, bool *ret) {
+    static const char *const words[] = {"true",  "1", "yes", "on",  "t", "y",
+                                        "false", "0", "no",  "off", "f", "n"};
+    for (size_t i = 0; i < 12; i++) {
+        if (strcasecmp(words[i], text) == 0) {
+            *ret = i < 6;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list(struct call *c, struct live *l) {
+    const char *recursive = http_query(c->req, "recursive");
+    struct runtime_listing how = {.path = c->params[1], .reply = put_files};
+    if (recursive && !read_bool(recursive, &how.recursive))
+        runtime_bad_query(c, "recursive", "bool_parsing",
+                          "Input should be a valid boolean, unable to interpret input");
+    else
+        runtime_list(c, l, &how);
+}
+
+void do_runtime_files(struct call *c) {
+    runtime_use(c, list);
+}
+
+/* GET /files/ID is GET /files/ID/: the client is sent there, as FastAPI does. */
+void do_runtime_files_there(struct call *c) {
+    const char *query = http_raw_query(c->req);
+    AUTO_BUF to = BUF_INIT;
+    paths_encode(http_path(c->req), &to);
+    buf_addf(&to, "/%s%s", query ? "?" : "", query ? query : "");
+    http_add_header(c->req, "Location", to.data);
+    http_reply(c->req, 307, NULL, "", 0);
+}

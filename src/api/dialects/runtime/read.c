@@ -1,0 +1,315 @@
+/* Sandbox Runtime: files out of a session, whole (download, preview) or in pieces as JSON
+ * (readfile). A piece of text ends between two characters; what is cut off comes with the next. */
+
+#include "api/dialects/runtime/runtime.h"
+#include "api/files/paths.h"
+#include "api/files/sandbox_files.h"
+#include "api/handlers.h"
+#include "base/fd.h"
+#include "base/num.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <iconv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE     4096
+#define PIECE_MAX (4u << 20) /* it is written in one go, while all others wait */
+#define LONGEST   4          /* bytes of a character */
+
+/* ---- whole ---- */
+
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static const char *extension(const char *path) {
+    const char *dot = strrchr(name_of(path), '.');
+    return dot ? dot + 1 : "";
+}
+
+static void open_file(struct box *b, box_fn *then) {
+    struct wire_out o;
+    if (!*b->path) {
+        runtime_error(b->call, 400, "not_a_file", "Not a file");
+        return;
+    }
+    wire_begin(&o, WIRE_I_OPEN);
+    wire_put_u32(&o, O_RDONLY);
+    wire_put_u32(&o, 0);
+    wire_put_str(&o, b->path);
+    box_ask(b, &o, then);
+}
+
+static void on_download(struct box *b, struct wire_in *in) {
+    box_send_file(b, in, NULL);
+}
+
+static void download(struct call *c, struct live *l) {
+    struct box *b = runtime_box(c, l, c->params[1], sizeof *b, NULL);
+    if (b)
+        open_file(b, on_download);
+}
+
+void do_runtime_download(struct call *c) {
+    runtime_use(c, download);
+}
+
+static const struct {
+    const char *extension, *type;
+} shown[] = {
+    {"html", "text/html; charset=utf-8"},
+    {"txt", "text/plain; charset=utf-8"},
+    {"md", "text/markdown; charset=utf-8"},
+    {"json", "application/json"},
+    {"xml", "application/xml"},
+    {"csv", "text/csv; charset=utf-8"},
+    {"png", "image/png"},
+    {"jpg", "image/jpeg"},
+    {"jpeg", "image/jpeg"},
+    {"gif", "image/gif"},
+    {"bmp", "image/bmp"},
+    {"webp", "image/webp"},
+    {"svg", "image/svg+xml"},
+    {"ico", "image/x-icon"},
+};
+
+static void on_preview(struct box *b, struct wire_in *in) {
+    const char *type = NULL;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        if (strcasecmp(shown[i].extension, extension(b->path)) == 0)
+            type = shown[i].type;
+    }
+    box_send_file(b, in, type);
+}
+
+static void preview(struct call *c, struct live *l) {
+    struct box *b = runtime_box(c, l, c->params[1], sizeof *b, NULL);
+    if (b)
+        open_file(b, on_preview);
+}
+
+void do_runtime_preview(struct call *c) {
+    runtime_use(c, preview);
+}
+
+/* ---- in pieces ---- */
+
+struct reading {
+    struct box box;
+    uint64_t offset;
+    uint32_t most;
+    struct buf piece, before; /* from the offset on, and a few bytes up to it */
+};
+
+static void free_reading(struct box *b) {
+    struct reading *r = (struct reading *)b;
+    buf_done(&r->piece);
+    buf_done(&r->before);
+}
+
+static bool is_text(const char *path) {
+    static const char *const extensions[] = {
+        "txt", "py",    "js",  "html", "css", "json", "xml", "csv", "md",   "sh", "bash",
+        "zsh", "fish",  "c",   "cpp",  "h",   "java", "php", "rb",  "go",   "rs", "swift",
+        "kt",  "scala", "sql", "yaml", "yml", "toml", "ini", "cfg", "conf", "log"};
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) {
+        if (strcasecmp(extensions[i], extension(path)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many of the last bytes begin a character of UTF-8 that is not whole. */
+static size_t cut_off(const char *text, size_t len) {
+    for (size_t back = 1; back < LONGEST && back <= len; back++) {
+        unsigned char c = (unsigned char)text[len - back];
+        if ((c & 0xc0) == 0x80)
+            continue;
+        size_t needs = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        return needs > back ? back : 0;
+    }
+    return 0;
+}
+
+/* As GBK, with a mark for what is none; the bytes that were taken. */
+static size_t decode_gbk(const char *text, size_t len, struct buf *to) {
+    static const char mark[] = "\xef\xbf\xbd";
+    iconv_t how = iconv_open("UTF-8", "GBK");
+    char *at = (char *)(uintptr_t)text;
+    size_t left = len;
+    while (how != (iconv_t)-1 && left > 0) {
+        char out[1024], *end = out;
+        size_t room = sizeof out;
+        size_t r = iconv(how, &at, &left, &end, &room);
+        int why = errno;
+        buf_add(to, out, sizeof out - room);
+        if (r != (size_t)-1 || why == E2BIG)
+            continue;
+        if (why == EINVAL)
+            break; /* half a character at the end */
+        buf_adds(to, mark);
+        at++, left--;
+    }
+    if (how == (iconv_t)-1)
+        buf_add(to, text, len), left = 0; /* no such table here: marks, from the JSON writer */
+    else
+        iconv_close(how);
+    return len - left;
+}
+
+/* How many of the first bytes end a character that began in the bytes before. */
+static size_t end_of_last(const struct buf *piece, const struct buf *before) {
+    size_t head = 0;
+    if (!cut_off(before->data, before->len))
+        return 0;
+    while (head < piece->len && head < LONGEST - 1 &&
+           ((unsigned char)piece->data[head] & 0xc0) == 0x80)
+        head++;
+    return head;
+}
+
+/* The piece as text, and how many bytes of it that are: all of them at the end of the file. Whoever
+ * asks for a piece from the middle of a character gets a mark for its rest. */
+static size_t decode(const struct buf *piece, const struct buf *before, bool eof, struct buf *to) {
+    size_t len = piece->len - (eof ? 0 : cut_off(piece->data, piece->len));
+    size_t head = end_of_last(piece, before);
+    if (len >= head && len > 0 && json_is_utf8(piece->data + head, len - head)) {
+        buf_add(to, piece->data, len);
+        return len;
+    }
+    size_t taken = decode_gbk(piece->data, piece->len, to);
+    if (taken < piece->len && (eof || taken == 0)) {
+        buf_adds(to, "\xef\xbf\xbd");
+        taken = piece->len;
+    }
+    return taken;
+}
+
+static void put_base64(struct jw *j, const struct buf *piece) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = (const unsigned char *)piece->data;
+    AUTO_BUF text = BUF_INIT;
+    for (size_t left = piece->len; left > 0; at += 3) {
+        size_t n = left < 3 ? left : 3;
+        unsigned three =
+            (unsigned)at[0] << 16 | (n > 1 ? (unsigned)at[1] << 8 : 0) | (n > 2 ? at[2] : 0u);
+        for (size_t i = 0; i < 4; i++)
+            buf_addc(&text, i <= n ? digits[three >> (18 - 6 * i) & 63] : '=');
+        left -= n;
+    }
+    jw_key(j, "content");
+    jw_strn(j, text.data, text.len);
+}
+
+static void put_text(struct jw *j, const struct reading *r, bool eof, size_t *ret_taken) {
+    AUTO_BUF text = BUF_INIT;
+    *ret_taken = decode(&r->piece, &r->before, eof, &text);
+    jw_key(j, "content");
+    jw_strn(j, text.data, text.len);
+}
+
+static void put_piece(struct reading *r, uint64_t size) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    bool eof = r->offset + r->piece.len >= size;
+    size_t taken = r->piece.len;
+    jw_object(&j);
+    if (r->offset >= size) {
+        jw_key_str(&j, "content", "");
+    } else if (is_text(r->box.path)) {
+        put_text(&j, r, eof, &taken);
+        jw_key_bool(&j, "is_binary", false);
+    } else {
+        put_base64(&j, &r->piece);
+        jw_key_bool(&j, "is_binary", true);
+    }
+    jw_key_uint(&j, "offset", r->offset + taken);
+    jw_key_uint(&j, "size", size);
+    jw_key_bool(&j, "is_eof", r->offset + taken >= size);
+    jw_object_end(&j);
+    runtime_reply(r->box.call, &json);
+}
+
+static void read_at(int fd, uint64_t from, size_t len, struct buf *to) {
+    ssize_t n = pread(fd, buf_reserve(to, len), len, (off_t)from);
+    buf_commit(to, n < 0 ? 0 : (size_t)n);
+}
+
+/* To so many bytes, or to its first character if that has more. Of GBK so few bytes may look like
+ * UTF-8: all stay. */
+static void shorten(struct buf *piece, size_t most) {
+    if (!json_is_utf8(piece->data, piece->len - cut_off(piece->data, piece->len)))
+        return;
+    while (most < piece->len && cut_off(piece->data, most) == most)
+        most++;
+    if (most < piece->len)
+        piece->len = most;
+}
+
+static void on_readfile(struct box *b, struct wire_in *in) {
+    struct reading *r = (struct reading *)b;
+    AUTO_FD fd = wire_take_fd(in);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        box_fail(b, EIO, "init opened no file");
+        return;
+    }
+    uint64_t size = (uint64_t)st.st_size;
+    size_t want = r->most;
+    if (want < LONGEST && is_text(b->path))
+        want = LONGEST; /* at least one character: otherwise a reader does not get on */
+    if (r->offset < size) {
+        size_t back = r->offset < LONGEST - 1 ? (size_t)r->offset : LONGEST - 1;
+        read_at(fd, r->offset, want, &r->piece);
+        shorten(&r->piece, r->most);
+        read_at(fd, r->offset - back, back, &r->before);
+    }
+    put_piece(r, size);
+}
+
+/* A number of the query as FastAPI reads it, and within bounds; false when it is replied. */
+static bool read_number(struct call *c, const char *name, uint64_t min, uint64_t max,
+                        uint64_t *ret) {
+    const char *text = http_query(c->req, name);
+    const struct num_rule rule = {name, min, max};
+    struct err e;
+    if (!text)
+        return true;
+    size_t sign = *text == '-' || *text == '+';
+    if (!text[sign] || strspn(text + sign, "0123456789") != strlen(text + sign)) {
+        runtime_bad_query(c, name, "int_parsing",
+                          "Input should be a valid integer, unable to parse string as an integer");
+        return false;
+    }
+    if (num_u64(*text == '+' ? text + 1 : text, &rule, ret, &e) == 0)
+        return true;
+    runtime_error(c, 400, "bad_value", "%s is %.30s; it may be from %llu to %llu", name, text,
+                  (unsigned long long)min, (unsigned long long)max);
+    return false;
+}
+
+static void readfile(struct call *c, struct live *l) {
+    uint64_t offset = 0, most = PIECE;
+    if (!read_number(c, "offset", 0, INT64_MAX, &offset) ||
+        !read_number(c, "buffer_size", 1, PIECE_MAX, &most))
+        return;
+    struct reading *r = runtime_box(c, l, c->params[1], sizeof *r, free_reading);
+    if (!r)
+        return;
+    r->piece = r->before = (struct buf)BUF_INIT;
+    r->offset = offset;
+    r->most = (uint32_t)most;
+    open_file(&r->box, on_readfile);
+}
+
+void do_runtime_readfile(struct call *c) {
+    runtime_use(c, readfile);
+}

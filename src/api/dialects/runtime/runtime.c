@@ -1,0 +1,449 @@
+/* The dialect Sandbox Runtime: its replies and its sessions. Files are in runtime_files.c and
+ * runtime_read.c, what runs in sessions in runtime_exec.c, handlers in runtime_lambda.c.
+ *
+ * SECURITY: a session's id is a key in a table and nothing else; it is in no path and no command.
+ */
+
+#include "api/dialects/runtime/runtime.h"
+
+#include "api/handlers.h"
+#include "api/jobs/live_requests.h"
+#include "base/num.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER   "X-Sandbox-Dialect"
+#define PLACE    "/workspace" /* where a session's files are, for its programs */
+#define SIZE_MB  100
+#define MAX_PIDS 100
+
+static const char *const dialects[] = {"bare", "legacy"};
+
+static const struct field session_fields[] = {
+    {.name = "size",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "\"100M\"",
+     .help = "of its disk: bytes, or with K, M or G"},
+};
+const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 1, true};
+
+static const struct field cleanup_fields[] = {
+    {.name = "force",
+     .type = FIELD_BOOL,
+     .flags = FIELD_NULLABLE,
+     .fallback = "false",
+     .help = "also those in which something runs"},
+};
+const struct schema runtime_cleanup_schema = {"RuntimeCleanup", cleanup_fields, 1, true};
+
+/* ---- replies ---- */
+
+static bool is_legacy(const struct call *c) {
+    const char *asked = c->req ? http_header(c->req, HEADER) : NULL; /* its client may be gone */
+    return strcmp(asked ? asked : c->api->config->http.runtime_replies, dialects[1]) == 0;
+}
+
+bool runtime_enter(struct call *c) {
+    const char *asked = http_header(c->req, HEADER);
+    if (!asked || strcmp(asked, dialects[0]) == 0 || strcmp(asked, dialects[1]) == 0)
+        return true;
+    runtime_error(c, 400, "bad_value", HEADER " is \"%.60s\"; it may be bare or legacy", asked);
+    return false;
+}
+
+void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to) {
+    bool twice = is_legacy(c);
+    if (twice)
+        rope_adds(to, "{\"result\":");
+    rope_add_rope(to, json);
+    if (!twice)
+        return;
+    rope_adds(to, ",\"full_result\":");
+    rope_add_rope(to, json);
+    rope_adds(to, "}");
+}
+
+void runtime_reply_rope(struct call *c, struct rope *json) {
+    AUTO_ROPE whole = ROPE_INIT;
+    runtime_wrap(c, json, &whole);
+    http_reply_rope(c->req, 200, "application/json", &whole);
+    rope_done(json);
+}
+
+void runtime_reply(struct call *c, struct buf *json) {
+    AUTO_ROPE rope = ROPE_INIT;
+    rope_add(&rope, json);
+    runtime_reply_rope(c, &rope);
+}
+
+void runtime_status_reply(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    buf_adds(&json, "{\"status\":\"success\"}");
+    runtime_reply(c, &json);
+}
+
+void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...) {
+    struct problem p = {.status = status, .code = code, .remediation = "see /docs"};
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(p.text, sizeof p.text, fmt, args);
+    va_end(args);
+    call_problem(c, &p);
+}
+
+/* What of an error is the same in all: the object that says what to do. */
+static void put_error(struct jw *j, const struct problem *p, const char *message) {
+    jw_key(j, "error");
+    jw_object(j);
+    jw_key_str(j, "code", p->code);
+    jw_key_str(j, "message", message);
+    jw_key_str(j, "remediation", p->remediation);
+    jw_key_bool(j, "retryable", p->retryable);
+    jw_object_end(j);
+}
+
+static void put_legacy_detail(struct jw *j, const struct problem *p, const char *message) {
+    jw_object(j);
+    jw_key_str(j, "type", p->status == 500 ? "UnexpectedError" : "SandboxError");
+    jw_key_str(j, "message", p->detail ? p->detail : message);
+    jw_key_str(j, "detail", p->remediation);
+    jw_object_end(j);
+}
+
+/* Those about the request and not about what is in the session: the same for all. */
+static bool is_plain(int status) {
+    return status == 401 || status == 403 || status == 413 || status == 429 || status == 503;
+}
+
+int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    const char *message = p->message ? p->message : p->text;
+    bool legacy = is_legacy(c) && !is_plain(p->status);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    if (legacy)
+        put_legacy_detail(&j, p, message);
+    else
+        jw_str(&j, p->detail ? p->detail : message);
+    put_error(&j, p, message);
+    jw_object_end(&j);
+    if (legacy)
+        return 500;
+    return strcmp(p->code, "bad_path") == 0 ? 400 : p->status;
+}
+
+static const struct {
+    const char *code, *error_code, *description;
+} lambda_words[] = {
+    {"bad_value", "Sandbox.InvalidParameter", "Invalid parameter"},
+    {"limit_too_high", "Sandbox.InvalidParameter", "Invalid parameter"},
+    {"profile_broken", "Sandbox.NotInitialized", "Sandbox executor not initialized"},
+    {"queue_full", "Sandbox.TooManyRequestsExection", "Too many requests"},
+    {"queue_timeout", "Sandbox.TooManyRequestsExection", "Too many requests"},
+    {"memory_budget", "Sandbox.TooManyRequestsExection", "Too many requests"},
+    {"internal", "Sandbox.InternalError", "Internal error"},
+};
+
+int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    const char *message = p->message ? p->message : p->text;
+    const char *code = "Sandbox.ExecException", *description = "Handler execution exception";
+    (void)c;
+    for (size_t i = 0; i < sizeof lambda_words / sizeof *lambda_words; i++) {
+        if (strcmp(lambda_words[i].code, p->code) == 0) {
+            code = lambda_words[i].error_code;
+            description = lambda_words[i].description;
+        }
+    }
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_object(&j);
+    jw_key_str(&j, "error_code", code);
+    jw_key_str(&j, "description", description);
+    jw_key_str(&j, "error_detail", message);
+    jw_key_str(&j, "solution", p->remediation);
+    jw_object_end(&j);
+    put_error(&j, p, message);
+    jw_object_end(&j);
+    return p->status;
+}
+
+void runtime_bad_query(struct call *c, const char *name, const char *type, const char *message) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *value = http_query(c->req, name);
+    jw_object(&j);
+    jw_key(&j, "detail");
+    jw_array(&j);
+    jw_object(&j);
+    jw_key_str(&j, "type", type);
+    jw_key(&j, "loc");
+    jw_array(&j);
+    jw_str(&j, "query");
+    jw_str(&j, name);
+    jw_array_end(&j);
+    jw_key_str(&j, "msg", message);
+    jw_key(&j, "input");
+    jw_strn(&j, value ? value : "", strnlen(value ? value : "", FIELDS_INPUT_MAX));
+    jw_object_end(&j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    call_add_error(&json, 422);
+    call_json(c, 422, &json);
+}
+
+/* ---- sessions ---- */
+
+/* "100M" as megabytes, rounded up; 0: no such thing. */
+static uint32_t read_size(const char *text) {
+    static const char units[] = "KMG";
+    size_t digits = strspn(text, "0123456789");
+    const struct num_rule rule = {"size", 1, UINT64_MAX >> 32};
+    char number[24];
+    uint64_t n;
+    struct err e;
+    snprintf(number, sizeof number, "%.*s", digits < 22 ? (int)digits : 22, text);
+    if (num_u64(number, &rule, &n, &e) < 0)
+        return 0;
+    const char *unit = text + digits;
+    if (*unit) {
+        char upper = (char)(*unit & ~0x20);
+        const char *at = unit[1] == '\0' ? strchr(units, upper) : NULL;
+        if (!at || upper == '\0')
+            return 0;
+        n <<= 10u * (unsigned)(at - units + 1);
+    }
+    uint64_t mb = (n + (1u << 20) - 1) >> 20;
+    return mb > UINT32_MAX ? UINT32_MAX : (uint32_t)mb;
+}
+
+uint32_t runtime_cpus(const struct config *cfg) {
+    uint32_t own = cfg->http.runtime_cpus_percent, most = cfg->maxima.cpus_percent;
+    return own < most ? own : most;
+}
+
+static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
+    const struct config *cfg = c->api->config;
+    q->name = xstrdup(c->params[0]);
+    q->profile = xstrdup(cfg->profiles[0].name); /* as for sessions.c */
+    q->ttl_s = q->idle_s = cfg->http.runtime_ttl_s;
+    q->own_bounds = true;
+    q->limits.disk_mb = disk_mb < cfg->maxima.disk_mb ? disk_mb : cfg->maxima.disk_mb;
+    q->limits.pids = MAX_PIDS < cfg->maxima.pids ? MAX_PIDS : cfg->maxima.pids;
+    q->limits.cpus_percent = runtime_cpus(cfg);
+    return 0;
+}
+
+static int fill_usual(struct call *c, struct live_request *q, struct problem *p) {
+    (void)p;
+    return fill(c, q, SIZE_MB);
+}
+
+static int fill_sized(struct call *c, struct live_request *q, struct problem *p) {
+    const char *size = field_str(c->body, "size", NULL);
+    uint32_t mb = size ? read_size(size) : SIZE_MB, most = c->api->config->maxima.disk_mb;
+    if (mb > 0 && (mb <= most || !size))
+        return fill(c, q, mb);
+    *p = (struct problem){.status = 400,
+                          .code = mb ? "limit_too_high" : "bad_value",
+                          .remediation = "give a size as \"100M\""};
+    if (mb)
+        snprintf(p->text, sizeof p->text,
+                 "size is \"%.40s\"; a session may have at most %uM (max_disk_mb)", size, most);
+    else
+        snprintf(p->text, sizeof p->text,
+                 "size is \"%.40s\"; it must be a number of bytes, or end in K, M or G", size);
+    return -1;
+}
+
+static bool id_is_good(struct call *c) {
+    const char *id = c->params[0];
+    if (json_is_utf8(id, strlen(id)) && strlen(id) <= NAMED_MAX)
+        return true;
+    runtime_error(c, 400, "bad_value",
+                  "the session's id must be UTF-8 of at most %d bytes; this one is not", NAMED_MAX);
+    return false;
+}
+
+void runtime_use(struct call *c, named_fn *then) {
+    if (runtime_enter(c) && id_is_good(c))
+        named_use(c, RUNTIME, c->params[0], fill_usual, then);
+}
+
+static void reply_session(struct call *c, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "session_id", named_name(l, RUNTIME));
+    jw_object_end(&j);
+    runtime_reply(c, &json);
+}
+
+void do_runtime_session_new(struct call *c) {
+    if (!runtime_enter(c) || !id_is_good(c))
+        return;
+    if (named_is_taken(c, RUNTIME, c->params[0]))
+        runtime_error(c, 409, "session_exists", "Session '%s' already exists", c->params[0]);
+    else
+        named_use(c, RUNTIME, c->params[0], fill_sized, reply_session);
+}
+
+static void end_it(struct call *c, struct live *l) {
+    if (l)
+        end_live(c, l, runtime_status_reply);
+    else
+        runtime_status_reply(c);
+}
+
+void do_runtime_session_delete(struct call *c) {
+    if (runtime_enter(c))
+        named_when(c, RUNTIME, c->params[0], end_it);
+}
+
+void do_runtime_healthy(struct call *c) {
+    if (runtime_enter(c))
+        runtime_status_reply(c);
+}
+
+/* ---- looked at ---- */
+
+static void put_status(struct call *c, struct live *l, const struct buf *items) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", c->params[0]);
+    jw_key_bool(&j, "exists", l);
+    if (l)
+        jw_key_real(&j, "created_at", live_created(l));
+    else
+        jw_key_null(&j, "created_at");
+    jw_key_str(&j, "mount_point", l ? PLACE : NULL);
+    jw_key_bool(&j, "is_mounted", l);
+    jw_key(&j, "files");
+    jw_array(&j);
+    if (items->len)
+        jw_raw(&j, items->data, items->len);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    runtime_reply(c, &json);
+}
+
+static void look(struct call *c, struct live *l) {
+    AUTO_BUF none = BUF_INIT;
+    if (l)
+        runtime_list(
+            c, l, &(struct runtime_listing){.path = "", .for_status = true, .reply = put_status});
+    else
+        put_status(c, NULL, &none);
+}
+
+void do_runtime_status(struct call *c) {
+    if (runtime_enter(c))
+        named_when(c, RUNTIME, c->params[0], look);
+}
+
+void do_runtime_workspaces(struct call *c) {
+    struct engine *g = c->api->o.engine;
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (!runtime_enter(c))
+        return;
+    jw_object(&j);
+    jw_key(&j, "workspaces");
+    jw_object(&j);
+    for (struct live *l = live_next(g, c->tenant, NULL); l; l = live_next(g, c->tenant, l)) {
+        const char *name = named_name(l, RUNTIME);
+        if (!name)
+            continue;
+        jw_key(&j, name);
+        jw_object(&j);
+        jw_key_str(&j, "mount_point", PLACE);
+        jw_key_real(&j, "created_at", live_created(l));
+        jw_object_end(&j);
+    }
+    jw_object_end(&j);
+    jw_object_end(&j);
+    runtime_reply(c, &json);
+}
+
+/* ---- all of them ended ---- */
+
+struct cleanup {
+    struct call *call;        /* NULL: whoever asked is gone */
+    unsigned total, ended;    /* of the tenant's sessions */
+    unsigned pending;         /* that end, and one while they are looked for */
+    struct buf skipped_names; /* a JSON array */
+    struct jw skipped;        /* into that */
+};
+
+static void leave_cleanup(void *state) {
+    struct cleanup *u = state;
+    u->call = NULL;
+}
+
+static void reply_cleanup(struct cleanup *u) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_array_end(&u->skipped);
+    jw_object(&j);
+    jw_key_uint(&j, "total", u->total);
+    jw_key_uint(&j, "success", u->ended);
+    jw_key(&j, "failed");
+    jw_array(&j);
+    jw_array_end(&j);
+    jw_key(&j, "skipped");
+    jw_raw(&j, u->skipped_names.data, u->skipped_names.len);
+    jw_object_end(&j);
+    u->call->state = NULL;
+    u->call->state_done = NULL;
+    runtime_reply(u->call, &json);
+}
+
+static void one_less(struct cleanup *u) {
+    if (--u->pending > 0)
+        return;
+    if (u->call)
+        reply_cleanup(u);
+    buf_done(&u->skipped_names);
+    free(u);
+}
+
+static void on_ended(void *arg) {
+    struct cleanup *u = arg;
+    u->ended++;
+    one_less(u);
+}
+
+static void clean_one(struct cleanup *u, struct live *l, bool force) {
+    u->total++;
+    if (live_is_held(l) && !force) {
+        jw_str(&u->skipped, named_name(l, RUNTIME));
+        return;
+    }
+    u->pending++;
+    live_end(l, "all sessions were cleaned up", on_ended, u);
+}
+
+void do_runtime_cleanup(struct call *c) {
+    struct engine *g = c->api->o.engine;
+    bool force = field_bool(c->body, "force", false);
+    if (!runtime_enter(c))
+        return;
+    struct cleanup *u = xcalloc(1, sizeof *u);
+    u->call = c;
+    u->pending = 1;
+    u->skipped_names = (struct buf)BUF_INIT;
+    u->skipped = (struct jw)JW_INIT(&u->skipped_names);
+    c->state = u;
+    c->state_done = leave_cleanup;
+    jw_array(&u->skipped);
+    for (struct live *next, *l = live_next(g, c->tenant, NULL); l; l = next) {
+        next = live_next(g, c->tenant, l);
+        if (named_name(l, RUNTIME))
+            clean_one(u, l, force);
+    }
+    one_less(u);
+}

@@ -1,0 +1,66 @@
+#pragma once
+/* The dialect Sandbox Runtime (contract 3): what its files share. A session is a live sandbox that
+ * is called by the session's id (named.h), made when it is first used. For runtime*.c only, but for
+ * the functions of routes.c. */
+
+#include "api/files/init_call.h"
+#include "api/jobs/aliases.h"
+
+#define RUNTIME "sandbox-runtime"
+
+/* ---- for routes.c: how its errors are said ---- */
+int runtime_tell(const struct call *c, const struct problem *p, struct buf *to);
+int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to);
+
+/* ---- replies ---- */
+
+/* First of all: false when the header asks for what there is not, and the client has its reply. */
+bool runtime_enter(struct call *c);
+
+/* 200 with the object: bare, or as the header X-Sandbox-Dialect or the configuration says. */
+void runtime_reply(struct call *c, struct buf *json);       /* takes what it has */
+void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
+void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to);
+void runtime_status_reply(struct call *c); /* {"status":"success"} */
+/* {"detail": what it says}. */
+void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* FastAPI's 422 for a query parameter. */
+void runtime_bad_query(struct call *c, const char *name, const char *type, const char *message);
+
+/* ---- sessions ---- */
+
+/* Processors of a handler or session, in percent; 0: the usual. */
+uint32_t runtime_cpus(const struct config *cfg);
+
+/* `then` with the session that the path names, made if there is none; otherwise the client has its
+ * reply. */
+void runtime_use(struct call *c, named_fn *then);
+
+/* ---- files ---- */
+
+/* The rule of the contract for paths, of which an absolute one is from the session. False when the
+ * client has its reply. */
+bool runtime_path_is_good(struct call *c, const char *path);
+/* A box in a session, with the contract's rules and errors for paths. */
+void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
+                  void (*on_done)(struct box *b));
+
+/* Makes a file of these bytes (borrowed from the call's body), then calls `then`; the call's state
+ * is free by then, and `path` is the clean one. */
+struct runtime_file {
+    const char *path, *data;
+    size_t len;
+    uint32_t mode;
+    void (*then)(struct call *c, struct live *l, const char *path);
+};
+void runtime_write(struct call *c, const struct live *l, const struct runtime_file *f);
+
+/* The regular files of a directory as {"filename","size","type"} objects with commas between. */
+struct runtime_listing {
+    const char *path;
+    bool recursive;
+    bool for_status; /* with the time of modification, and without what GET /files leaves out */
+    void (*reply)(struct call *c, struct live *l, const struct buf *items);
+};
+void runtime_list(struct call *c, const struct live *l, const struct runtime_listing *how);

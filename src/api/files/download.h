@@ -1,0 +1,18 @@
+#pragma once
+/* A file as the reply to GET or HEAD: ranges, tags and times of modification, once for all files.
+ */
+
+#include "api/core/call.h"
+
+#include <time.h>
+
+struct download {
+    const char *tag;  /* quoted; another one when the bytes are others */
+    const char *name; /* for those who save it */
+    time_t modified;
+    uint64_t size;
+    const char *type; /* NULL: bytes, to be saved; otherwise to be shown */
+};
+
+/* Takes the descriptor, of a regular file. */
+void download_reply(struct call *c, const struct download *d, int *fd);

@@ -1,0 +1,125 @@
+/* See paths.h. */
+
+#include "api/files/paths.h"
+
+#include "wire/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char paths_deep[] = "File paths have at most 64 components.";
+_Static_assert(ENTRY_DEPTH_MAX == 64, "paths_deep says so");
+
+void paths_wrong(const char *wrong, const char *path, char *out, size_t cap) {
+    if (wrong == paths_deep)
+        snprintf(out, cap, "%s This one has more: %.60s%s", wrong, path,
+                 strlen(path) > 60 ? "..." : "");
+    else
+        snprintf(out, cap, "%s", wrong);
+}
+
+const char *paths_normal(char *path) {
+    if (path[0] == '/')
+        return "File paths must be relative.";
+    char *to = path;
+    for (char *at = path; *at;) {
+        size_t len = strcspn(at, "/");
+        bool more = at[len] == '/';
+        if (len == 2 && at[0] == '.' && at[1] == '.')
+            return "File paths must not contain '..'.";
+        if (len > 0 && !(len == 1 && at[0] == '.')) {
+            if (to != path)
+                *to++ = '/';
+            memmove(to, at, len);
+            to += len;
+        }
+        at += len + more;
+    }
+    *to = '\0';
+    return entry_depth(path) > ENTRY_DEPTH_MAX ? paths_deep : NULL;
+}
+
+const char *paths_clean(char *path, bool entry_is_free) {
+    const char *wrong = paths_normal(path);
+    if (wrong)
+        return wrong;
+    if (*path == '\0')
+        return "File path must not be empty.";
+    if (!entry_is_free && strcmp(path, "__main__.py") == 0)
+        return "File path '__main__.py' is reserved for the execution entrypoint.";
+    return NULL;
+}
+
+static int value_of(char c) {
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool paths_base64(const char *text, size_t len, struct buf *to) {
+    unsigned have = 0, n = 0, pad = 0;
+    char *at = buf_reserve(to, len / 4 * 3 + 3);
+    size_t made = 0;
+    for (size_t i = 0; i < len; i++) {
+        int v = value_of(text[i]);
+        if (v >= 0 && !pad) {
+            have = have << 6 | (unsigned)v;
+            if (++n % 4 > 0)
+                continue;
+            at[made++] = (char)(have >> 16);
+            at[made++] = (char)(have >> 8);
+            at[made++] = (char)have;
+            have = 0;
+        } else if (text[i] == '=') {
+            pad++;
+        } else if (!text[i] || !strchr(" \t\r\n", text[i])) {
+            return false;
+        }
+    }
+    buf_commit(to, made);
+    unsigned rest = n % 4;
+    if (rest == 1 || (rest ? pad != 4 - rest : pad != 0))
+        return false;
+    if (rest == 2)
+        buf_addc(to, (char)(have >> 4));
+    if (rest == 3) {
+        buf_addc(to, (char)(have >> 10));
+        buf_addc(to, (char)(have >> 2));
+    }
+    return true;
+}
+
+static void encode(const char *text, const char *more, struct buf *to) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    for (const char *c = text; *c; c++) {
+        if (strchr(plain, *c) || strchr(more, *c))
+            buf_addc(to, *c);
+        else
+            buf_addf(to, "%%%02X", (unsigned char)*c);
+    }
+}
+
+void paths_encode(const char *path, struct buf *to) {
+    encode(path, "/", to);
+}
+
+void paths_disposition(const char *name, struct buf *to) {
+    bool ascii = true;
+    buf_adds(to, "attachment; filename=\"");
+    for (const char *c = name; *c; c++) {
+        bool odd = *c < 32 || *c >= 127 || *c == '"' || *c == '\\';
+        ascii &= !odd;
+        if ((*c & 0xc0) != 0x80) /* one mark for a character, not for each of its bytes */
+            buf_addc(to, odd ? '_' : *c);
+    }
+    buf_adds(to, "\"");
+    if (ascii)
+        return;
+    buf_adds(to, "; filename*=UTF-8''");
+    encode(name, "", to);
+}

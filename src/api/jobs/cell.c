@@ -1,0 +1,268 @@
+/* See play.h. */
+
+#include "api/jobs/cell.h"
+
+#include "api/core/audit.h"
+#include "api/core/body.h"
+#include "api/dialects/jupyter/jupyter.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/records.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NULL};
+static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
+
+static const struct field cell_fields[] = {
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a cell"},
+    {.name = "kernel_id",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "null",
+     .help = "null: the default kernel"},
+    {.name = "timeout_ms",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .fallback = "30000",
+     .help = "then it is interrupted"},
+    {.name = "env",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ENV,
+     .help = "environment variables for this execution"},
+    {.name = "stdin",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "null",
+     .help = "what input() and sys.stdin read, then the end of the file"},
+    {.name = "allow_stdin",
+     .type = FIELD_BOOL,
+     .help = "whether somebody answers input(); true for streams"},
+    {.name = "silent",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help = "no result, no history, no count"},
+    {.name = "store_history", .type = FIELD_BOOL, .fallback = "true"},
+    {.name = "formats",
+     .type = FIELD_LIST,
+     .words = formats,
+     .fallback = "[\"png\"]",
+     .help = "of figures"},
+    {.name = "cpu_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "output_bytes",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "kept of each stream"},
+    {.name = "on_disconnect",
+     .type = FIELD_STRING,
+     .words = on_disconnect,
+     .fallback = "\"interrupt\"",
+     .help = "what happens when the client goes away"},
+};
+const struct schema cell_schema = {"CellRequest", cell_fields, 12, false};
+
+struct play {
+    struct api *api;
+    struct cell *cell; /* borrowed while it runs */
+    struct record *record;
+    struct play_options o;
+    char id[ID_MAX];
+    char tenant[65], key_id[24], request_id[40];
+    struct audit_code code;
+    bool left, goes_on;
+};
+
+struct live *call_live(struct call *c) {
+    struct err e;
+    struct live *l = live_find(c->api->o.engine, c->tenant, c->params[0], &e);
+    if (!l)
+        call_fail(c, &e);
+    return l;
+}
+
+struct kernel *call_kernel(struct call *c, struct live *l, const char *id) {
+    struct err e;
+    struct kernel *k = kernel_find(l, id, &e);
+    if (!k)
+        call_fail(c, &e);
+    return k;
+}
+
+const char *play_id(const struct play *x) {
+    return x->id;
+}
+
+struct record *play_record(struct play *x) {
+    return x->record;
+}
+
+void play_hold(struct play *x, bool hold) {
+    if (x->cell)
+        cell_hold(x->cell, hold);
+}
+
+void play_leave(struct play *x) {
+    x->left = true;
+    cell_hold(x->cell, false);
+    if (!x->goes_on)
+        cell_interrupt(x->cell);
+}
+
+static void hold(void *arg, bool on) {
+    play_hold(arg, on);
+}
+
+static void leave(void *arg) {
+    play_leave(arg);
+}
+
+struct events_source play_source(struct play *x) {
+    return (struct events_source){.arg = x, .hold = hold, .leave = leave};
+}
+
+/* ---- from the engine ---- */
+
+static void on_event(void *arg, const char *type, const struct buf *json) {
+    struct play *x = arg;
+    record_event(x->record, type, json->data, json->len);
+}
+
+/* Counters, the key's CPU time, the audit log. */
+static void account(struct play *x, const struct cell *c, const struct err *why) {
+    struct api *a = x->api;
+    struct run_receipt t = cell_receipt(c);
+    if (why)
+        t.status = *why->kind ? why->kind : "internal";
+    metrics_end(&a->metrics, t.status, t.profile, t.wall_ms / 1e3, t.queue_ms / 1e3);
+    guard_used(a->guard, x->key_id, t.cpu_ms / 1e3);
+    audit_write(&a->audit, &(struct audit_line){.execution = x->id,
+                                                .request = x->request_id,
+                                                .tenant = x->tenant,
+                                                .key = x->key_id,
+                                                .code = &x->code,
+                                                .status = t.status,
+                                                .profile = t.profile,
+                                                .receipt = &t,
+                                                .denied = t.denied});
+}
+
+static void end_record(struct play *x, struct cell *c, const struct err *why) {
+    AUTO_BUF json = BUF_INIT;
+    if (why) {
+        struct problem p = problem_of(why);
+        problem_json(&p, &json);
+        record_event(x->record, "failed", json.data, json.len);
+        record_end(x->record, json.data);
+    } else {
+        AUTO_ROPE result = ROPE_INIT;
+        cell_end_json(c, &json);
+        record_event(x->record, "end", json.data, json.len);
+        cell_result(c, &result);
+        record_end_with(x->record, &result);
+    }
+}
+
+static void on_done(void *arg, struct cell *c, const struct err *why) {
+    struct play *x = arg;
+    account(x, c, why);
+    x->cell = NULL;
+    end_record(x, c, why);
+    if (!x->left && x->o.on_done)
+        x->o.on_done(x->o.arg, x->record, why);
+    audit_code_done(&x->code);
+    free(x);
+}
+
+/* ---- from the request ---- */
+
+static void read_request(const json_t *body, const struct play_options *o, struct cell_request *q) {
+    json_t *in = json_object_get(body, "stdin");
+    *q = (struct cell_request){.code = json_incref(json_object_get(body, "code")),
+                               .env = field_dump(body, "env"),
+                               .formats = field_dump(body, "formats"),
+                               .stdin_text = json_is_string(in) ? json_incref(in) : NULL,
+                               .op = o->op,
+                               .extra = o->extra ? xstrdup(o->extra) : NULL,
+                               .tag = o->tag ? xstrdup(o->tag) : NULL,
+                               .allow_stdin = field_bool(body, "allow_stdin", o->stream),
+                               .silent = field_bool(body, "silent", false),
+                               .no_history = !field_bool(body, "store_history", true)};
+    q->limits.timeout_ms = (uint32_t)field_int(body, "timeout_ms", 0);
+    q->limits.cpu_seconds = (uint32_t)field_int(body, "cpu_seconds", 0);
+    q->limits.output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
+    q->own_bounds = o->limits != NULL;
+    if (o->limits)
+        q->limits = *o->limits;
+}
+
+static struct play *play_new(struct call *c, const json_t *body, const struct play_options *o) {
+    struct play *x = xcalloc(1, sizeof *x);
+    x->api = c->api;
+    x->o = *o;
+    x->goes_on =
+        o->goes_on || strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
+    memcpy(x->tenant, c->tenant, sizeof x->tenant);
+    memcpy(x->key_id, c->key_id, sizeof x->key_id);
+    memcpy(x->request_id, c->id, sizeof x->request_id);
+    body_audit(c, json_object_get(body, "code"), &x->code);
+    return x;
+}
+
+int play_start(struct call *c, struct live *l, const json_t *body, const struct play_options *o,
+               struct play **ret, struct problem *p) {
+    struct cell_request q;
+    struct err e;
+    struct kernel *k = kernel_find(l, field_str(body, "kernel_id", NULL), &e);
+    if (!k) {
+        *p = problem_of(&e);
+        return -1;
+    }
+    if (live_is_paused(l))
+        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+    if (env_check(body, p) < 0)
+        return -1;
+    if (json_string_length(json_object_get(body, "code")) > RUN_MAX_CODE)
+        return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
+    if (guard_may_run(c->api->guard, c, p) < 0)
+        return -1;
+    struct play *x = play_new(c, body, o);
+    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
+    read_request(body, o, &q);
+    if (cell_new(k, &q, &cb, &x->cell, &e) < 0) {
+        *p = problem_of(&e);
+        cell_request_done(&q);
+        audit_code_done(&x->code);
+        free(x);
+        return -1;
+    }
+    memcpy(x->id, cell_id(x->cell), sizeof x->id);
+    x->record = record_new(c->api->records, x->id, c->tenant);
+    *ret = x;
+    return 0;
+}
+
+void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
+    struct play *x = xcalloc(1, sizeof *x);
+    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
+    x->api = arg;
+    x->cell = c;
+    x->left = true; /* its client is the one who comes for its events */
+    snprintf(x->tenant, sizeof x->tenant, "%s", live_tenant(l));
+    memcpy(x->id, cell_id(c), sizeof x->id);
+    audit_code(&x->code, "", 0, false);
+    x->record = record_new(x->api->records, x->id, x->tenant);
+    record_skip(x->record, number);
+    if (cell_tag(c))
+        jupyter_inherit(x->api, l, c);
+    cell_call(c, &cb);
+}

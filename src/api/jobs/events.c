@@ -1,0 +1,145 @@
+/* See events.h. */
+
+#include "api/jobs/events.h"
+
+#include "api/jobs/records.h"
+#include "base/clock.h"
+#include "base/num.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
+
+struct following {
+    struct call *call;
+    struct follower f;
+    struct events_source from; /* while it goes on */
+    struct timer alive;
+    bool lines;  /* NDJSON, not SSE */
+    char id[48]; /* of the execution */
+};
+
+enum events_form events_wanted(const struct call *c) {
+    const char *accept = http_header(c->req, "Accept");
+    if (accept && strstr(accept, "application/x-ndjson"))
+        return EVENTS_LINES;
+    return accept && strstr(accept, "text/event-stream") ? EVENTS_SSE : EVENTS_NONE;
+}
+
+static const struct field after_fields[] = {
+    {.name = "after",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .fallback = "0",
+     .help = "the number of the last event that you have"},
+};
+const struct schema events_query = {"", after_fields, 1, false};
+
+bool events_after(struct call *c, uint64_t *ret) {
+    const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
+    const char *after = http_query(c->req, "after");
+    struct err e;
+    *ret = 0;
+    if (!after)
+        after = http_header(c->req, "Last-Event-ID");
+    if (!after || num_u64(after, &rule, ret, &e) == 0)
+        return true;
+    call_problem(
+        c, &(struct problem){.status = 422,
+                             .code = "bad_value",
+                             .message = e.text,
+                             .remediation = "give the number of the last event that you have"});
+    return false;
+}
+
+static const char *sign_of(const struct following *w) {
+    return w->lines ? "\n" : ": alive\n\n";
+}
+
+static void free_following(void *state) {
+    struct following *w = state;
+    record_unfollow(&w->f);
+    loop_timer_stop(w->call->api->o.loop, &w->alive);
+    if (w->from.arg)
+        w->from.leave(w->from.arg);
+    free(w);
+}
+
+static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
+                     size_t len) {
+    struct following *w = f->arg;
+    struct http_req *r = w->call->req;
+    char head[80];
+    if (!type) {
+        w->from.arg = NULL; /* it is over */
+        http_end(r);
+        return;
+    }
+    snprintf(head, sizeof head,
+             w->lines ? "{\"seq\":%llu,\"event\":\"%s\",\"data\":" : "id: %llu\nevent: %s\ndata: ",
+             (unsigned long long)number, type);
+    http_write(r, head, strlen(head));
+    http_write(r, json, len);
+    http_write(r, w->lines ? "}\n" : "\n\n", 2);
+    bool full = http_backlog(r) > HTTP_HIGH_WATER;
+    if (w->from.arg && full)
+        w->from.hold(w->from.arg, true);
+    else if (!w->from.arg)
+        f->paused = full;
+    loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+}
+
+static void on_alive(struct timer *t) {
+    struct following *w = t->arg;
+    http_write(w->call->req, sign_of(w), strlen(sign_of(w)));
+    loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
+}
+
+/* The reader has caught up: on from the last event that it got. */
+static void on_drain(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct following *w = c ? c->state : NULL;
+    if (w && w->from.arg)
+        w->from.hold(w->from.arg, false);
+    if (!w || !w->f.paused)
+        return;
+    struct record *rec = records_find(c->api->records, c->tenant, w->id);
+    if (rec)
+        record_follow(rec, &w->f);
+    else
+        http_end(r); /* forgotten meanwhile */
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct following *w = c ? c->state : NULL;
+    if (!w || !w->from.arg)
+        return;
+    void *arg = w->from.arg;
+    w->from.arg = NULL;
+    record_unfollow(&w->f);
+    w->from.leave(arg);
+}
+
+void events_stream(struct call *c, struct record *rec, enum events_form form, uint64_t after,
+                   const struct events_source *from) {
+    struct following *w = xcalloc(1, sizeof *w);
+    w->call = c;
+    w->from = *from;
+    w->lines = form == EVENTS_LINES;
+    w->f = (struct follower){.after = after, .fn = on_event, .arg = w};
+    w->alive = (struct timer){.fn = on_alive, .arg = w};
+    c->state = w;
+    c->state_done = free_following;
+    snprintf(w->id, sizeof w->id, "%s", record_id(rec));
+    http_on_drain(c->req, on_drain);
+    http_on_gone(c->req, on_gone);
+    http_add_header(c->req, "Cache-Control", "no-cache");
+    http_add_header(c->req, "X-Accel-Buffering", "no");
+    http_set_sign(c->req, sign_of(w));
+    http_stream(c->req, 200,
+                w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");
+    record_follow(rec, &w->f);
+}

@@ -1,0 +1,218 @@
+/* See inputs.h. */
+
+#include "api/jobs/inputs.h"
+
+#include "api/core/body.h"
+#include "api/files/paths.h"
+#include "base/fd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static const char *const encodings[] = {"utf8", "base64", NULL};
+static const struct field file_fields[] = {
+    {.name = "path",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .help = "where the program finds it, relative to its directory"},
+    {.name = "file_id",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .unless = "content",
+     .help = "of an uploaded file"},
+    {.name = "content", .type = FIELD_STRING, .help = "the file itself, instead of file_id"},
+    {.name = "encoding",
+     .type = FIELD_STRING,
+     .words = encodings,
+     .fallback = "\"utf8\"",
+     .help = "of content"},
+};
+const struct schema inputs_schema = {"ExecuteFile", file_fields, 4, true};
+
+static const struct field limit_fields[] = {
+    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpu_seconds", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
+    {.name = "pids",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "processes and threads"},
+    {.name = "disk_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "output_bytes",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "kept of each stream"},
+    {.name = "open_files", .type = FIELD_INT, .flags = FIELD_MIN, .min = 16},
+};
+const struct schema limits_schema = {"Limits", limit_fields, 7, false};
+
+static const struct field kernel_limit_fields[] = {
+    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
+    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
+    {.name = "pids",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "processes and threads"},
+};
+const struct schema kernel_limits_schema = {"KernelLimits", kernel_limit_fields, 3, false};
+
+struct inputs {
+    struct run_input **items;
+    unsigned *n;
+};
+
+int problem_plain(struct problem *p, int status, const char *code, const char *text) {
+    *p = (struct problem){.status = status, .code = code, .remediation = "see /docs"};
+    snprintf(p->text, sizeof p->text, "%s", text);
+    return -1;
+}
+
+bool inputs_is_base64(const json_t *file) {
+    return strcmp(field_str(file, "encoding", "utf8"), "base64") == 0;
+}
+
+/* A file that the request itself brings. */
+static int inline_file(const struct call *c, const json_t *f, const char *path, int *ret_fd,
+                       struct problem *p) {
+    const json_t *content = json_object_get(f, "content");
+    const struct body_text *made = body_find(c->large, content);
+    struct err e;
+    AUTO_BUF bytes = BUF_INIT;
+    char text[300];
+    bool decode = !made && inputs_is_base64(f);
+    if ((made && made->is_bad) || (decode && !paths_base64(json_string_value(content),
+                                                           json_string_length(content), &bytes))) {
+        snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
+        return problem_plain(p, 422, "bad_base64", text);
+    }
+    int r = decode ? memfd_of("file", bytes.data, bytes.len, ret_fd, &e)
+                   : body_memfd(c, content, ret_fd, &e);
+    if (r < 0)
+        *p = problem_of(&e);
+    return r;
+}
+
+static int stored_file(struct call *c, const char *id, const char *path, int *ret_fd,
+                       struct problem *p) {
+    struct err e;
+    char text[400];
+    if (store_find(c->api->o.store, c->tenant, id, NULL, ret_fd, &e) == 0)
+        return 0;
+    if (strcmp(e.kind, "no_file") != 0) {
+        *p = problem_of(&e);
+        return -1;
+    }
+    snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
+    return problem_plain(p, 404, "no_file", text);
+}
+
+/* A request may bring a thousand files, and each is a descriptor for as long as it waits. The
+ * system gives the lowest number that is free, so a high one says how many are in use; the rest is
+ * for connections and sandboxes, and for the warden, without whom the server ends. */
+static bool is_too_many(int fd) {
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd >= files.rlim_cur / 2;
+}
+
+static int add_file(struct call *c, struct inputs *to, const json_t *f, struct problem *p) {
+    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+    struct err e;
+    AUTO_FD file = -1;
+    if ((id ? stored_file(c, id, path, &file, p) : inline_file(c, f, path, &file, p)) < 0)
+        return -1;
+    if (is_too_many(file)) {
+        err_user(&e, "no_descriptors", "the requests under way have as many files as fit");
+        *p = problem_of(&e);
+        return -1;
+    }
+    *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
+    (*to->items)[(*to->n)++] =
+        (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd_take(&file)};
+    return 0;
+}
+
+/* Ids first, then paths: the order of the contract. */
+int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
+                unsigned *ret_n, struct problem *p) {
+    struct inputs to = {ret, ret_n};
+    size_t i;
+    const json_t *f;
+    json_array_foreach(json_object_get(body, "files"), i, f) {
+        if (add_file(c, &to, f, p) < 0)
+            return -1;
+    }
+    for (unsigned k = 0; k < *ret_n; k++) {
+        const char *path = (*ret)[k].path, *wrong = paths_clean((*ret)[k].path, live);
+        char text[300];
+        if (!wrong)
+            continue;
+        paths_wrong(wrong, path, text, sizeof text);
+        return problem_plain(p, 422, "bad_path", text);
+    }
+    return 0;
+}
+
+static uint32_t limit_of(const json_t *limits, const char *name) {
+    int64_t v = field_int(limits, name, 0);
+    return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
+                struct problem *p) {
+    const json_t *l = json_object_get(body, "limits");
+    double cpus = json_number_value(json_object_get(l, "cpus"));
+    int64_t timeout = field_int(body, "timeout_ms", 0);
+    if (timeout > timeout_max) {
+        char text[100];
+        snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", timeout_max);
+        return problem_plain(p, 422, "limit_too_high", text);
+    }
+    if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
+        return problem_plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
+    *ret = (struct config_limits){
+        .timeout_ms = (uint32_t)timeout,
+        .memory_mb = limit_of(l, "memory_mb"),
+        .cpu_seconds = limit_of(l, "cpu_seconds"),
+        .cpus_percent = (uint32_t)(cpus * 100 + 0.5),
+        .pids = limit_of(l, "pids"),
+        .disk_mb = limit_of(l, "disk_mb"),
+        .open_files = limit_of(l, "open_files"),
+        .output_bytes = (uint64_t)field_int(l, "output_bytes", 0),
+    };
+    return 0;
+}
+
+int cwd_check(const json_t *body, struct problem *p) {
+    return strlen(field_str(body, "cwd", "")) <= CWD_MAX
+               ? 0
+               : problem_plain(p, 422, "bad_value", "cwd has more than 4095 bytes");
+}
+
+/* As JSON, escapes included: that is what is kept, in a journal that has a bound. */
+int env_check_kept(const json_t *body, struct problem *p) {
+    const json_t *env = json_object_get(body, "env");
+    if (json_is_object(env) && json_dumpb(env, NULL, 0, JSON_COMPACT) > ENV_KEPT_MAX)
+        return problem_plain(p, 422, "bad_value",
+                             "env has more than 32768 bytes as JSON; write them to a file");
+    return env_check(body, p);
+}
+
+int env_check(const json_t *body, struct problem *p) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(body, "env"), key, value) {
+        if (!*key || strchr(key, '='))
+            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+    }
+    return 0;
+}
+
+char *field_dump(const json_t *body, const char *name) {
+    const json_t *v = json_object_get(body, name);
+    return json_is_object(v) || json_is_array(v) ? json_dumps(v, JSON_COMPACT) : NULL;
+}

@@ -1,0 +1,464 @@
+/* See exec.h. */
+
+#include "api/jobs/oneshot.h"
+
+#include "api/core/audit.h"
+#include "api/core/body.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/records.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/utf8_stream.h"
+#include "engine/store/store_copy.h"
+#include "loop/copy.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW_FILES   8      /* small ones that are copied at once: init may answer quickly */
+#define MAX_STRINGS 30000u /* bytes of args and env together, for the same reason */
+
+/* ---- what a request may say ---- */
+
+static const char *const policies[] = {"none", "restricted", NULL};
+static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
+
+static const struct field execute_fields[] = {
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
+    {.name = "stdin",
+     .type = FIELD_STRING,
+     .flags = FIELD_NULLABLE,
+     .fallback = "null",
+     .help = "what the program reads; null: nothing"},
+    {.name = "timeout_ms",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .fallback = "2000",
+     .help = "wall clock; an operator's own default is in /v1/info"},
+    {.name = "last_line_interactive",
+     .type = FIELD_BOOL,
+     .fallback = "true",
+     .help = "print the value of a last expression, as a Python prompt does"},
+    {.name = "files",
+     .type = FIELD_LIST,
+     .of = &inputs_schema,
+     .flags = FIELD_MAX,
+     .max = INPUTS_MAX,
+     .fallback = "[]",
+     .help = "files for the program"},
+    {.name = "profile",
+     .type = FIELD_STRING,
+     .fallback = "\"auto\"",
+     .help = "what is preloaded; auto chooses by the imports"},
+    {.name = "env",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ENV,
+     .help = "environment variables"},
+    {.name = "args",
+     .type = FIELD_LIST,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ARGS,
+     .help = "sys.argv[1:]"},
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
+    {.name = "policy",
+     .type = FIELD_STRING,
+     .words = policies,
+     .fallback = "\"none\"",
+     .help = "restricted: only harmless modules and calls; for order, the sandbox is for safety"},
+    {.name = "figures",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help = "plt.show() saves what it shows as files, figure-1.png and so on"},
+    {.name = "on_disconnect",
+     .type = FIELD_STRING,
+     .words = on_disconnect,
+     .fallback = "\"interrupt\"",
+     .help = "what happens when the client goes away"},
+};
+const struct schema execute_schema = {"ExecuteRequest", execute_fields, 12, true};
+
+/* ---- an execution ---- */
+
+struct kept_file {
+    char *path;
+    char id[STORE_ID_LEN + 1];
+};
+
+struct exec {
+    struct api *api;
+    struct run *run;
+    struct exec_callbacks cb;
+    struct record *record;
+    char tenant[65], key_id[24], request_id[40];
+    struct audit_code code;
+    bool left, goes_on;
+    bool starting, failed;   /* run_new has not returned yet; it ended before that */
+    struct err why;          /* then */
+    struct kept_file *files; /* what the program made, as stored */
+    unsigned nfiles, asked;
+    struct store_copy *copying; /* one more, beside the loop; or NULL */
+    char *copying_path;         /* owned */
+    struct pieces pieces[2];
+    struct buf end;      /* the result without stdout and stderr, once there is one */
+    struct buf warnings; /* on the request */
+};
+
+static void exec_free(struct exec *x) {
+    for (unsigned i = 0; i < x->nfiles; i++)
+        free(x->files[i].path);
+    free(x->files);
+    store_copy_leave(x->copying);
+    free(x->copying_path);
+    buf_done(&x->warnings);
+    audit_code_done(&x->code);
+    buf_done(&x->end);
+    free(x);
+}
+
+/* They are asked for in the order in which they were kept. */
+static const char *file_id(void *arg, const char *path) {
+    struct exec *x = arg;
+    for (unsigned i = 0; i < x->nfiles; i++) {
+        const struct kept_file *f = &x->files[(x->asked + i) % x->nfiles];
+        if (strcmp(f->path, path) != 0)
+            continue;
+        x->asked += i + 1;
+        return f->id;
+    }
+    return NULL;
+}
+
+const char *exec_id(const struct exec *x) {
+    return run_id(x->run);
+}
+
+const struct run *exec_run(const struct exec *x) {
+    return x->run;
+}
+
+static void make_result(struct exec *x, bool no_output, struct rope *to) {
+    const struct result_options o = {
+        .no_output = no_output, .file_id = file_id, .arg = x, .warnings = &x->warnings};
+    run_result(x->run, &o, to);
+}
+
+void exec_result(const struct exec *x, struct rope *to) {
+    rope_add_rope(to, record_result(x->record));
+}
+
+const struct buf *exec_end(const struct exec *x) {
+    return &x->end;
+}
+
+void exec_hold(struct exec *x, bool hold) {
+    run_hold(x->run, hold);
+}
+
+void exec_stdin(struct exec *x, const void *data, size_t len) {
+    run_stdin(x->run, data, len);
+}
+
+size_t exec_stdin_backlog(const struct exec *x) {
+    return run_stdin_backlog(x->run);
+}
+
+void exec_signal(struct exec *x, int sig) {
+    run_signal(x->run, sig);
+}
+
+/* Made when it is first needed: the engine may start a program before run_new returns. */
+static struct record *record_of(struct exec *x) {
+    if (!x->record)
+        x->record = record_new(x->api->records, run_id(x->run), x->tenant);
+    return x->record;
+}
+
+uint64_t exec_last(const struct exec *x) {
+    return record_last(x->record);
+}
+
+/* ---- from the engine ---- */
+
+static void emit(struct exec *x, int stream, const struct buf *text) {
+    AUTO_BUF json = BUF_INIT;
+    if (text->len == 0)
+        return;
+    pieces_json(text, &json);
+    uint64_t number =
+        record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
+    if (x->cb.on_output && !x->left)
+        x->cb.on_output(x->cb.arg, stream, number, text->data, text->len);
+}
+
+/* Characters are passed on whole, so that each event is text by itself. */
+static void on_output(void *arg, int stream, const void *data, size_t len) {
+    struct exec *x = arg;
+    AUTO_BUF text = BUF_INIT;
+    pieces_add(&x->pieces[stream == 1 ? 0 : 1], data, len, &text);
+    emit(x, stream, &text);
+}
+
+static void on_start(void *arg, struct run *r) {
+    struct exec *x = arg;
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
+    uint64_t number = record_event(record_of(x), "start", json.data, json.len);
+    if (x->cb.on_start && !x->left)
+        x->cb.on_start(x->cb.arg, number, run_id(r));
+}
+
+static void on_stdin(void *arg, size_t taken) {
+    struct exec *x = arg;
+    (void)taken;
+    if (x->cb.on_stdin && !x->left)
+        x->cb.on_stdin(x->cb.arg);
+}
+
+static void keep_file(struct exec *x, const char *path, const struct store_entry *entry,
+                      const struct err *why) {
+    if (why) {
+        log_warn("file not kept request=%s why=%s", x->request_id, log_text(why->text));
+        return;
+    }
+    x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);
+    struct kept_file *f = &x->files[x->nfiles++];
+    f->path = xstrdup(path);
+    memcpy(f->id, entry->id, sizeof f->id);
+}
+
+static void on_copied(void *arg, const struct store_entry *entry, const struct err *why) {
+    struct exec *x = arg;
+    AUTO_FREE char *path = x->copying_path;
+    x->copying_path = NULL;
+    x->copying = NULL;
+    keep_file(x, path, entry, why);
+    run_next_file(x->run);
+}
+
+static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
+    struct exec *x = arg;
+    struct store *s = x->api->o.store;
+    struct store_entry entry = {0};
+    struct err e;
+    const struct store_copy_request q = {
+        .tenant = x->tenant, .name = path, .fd = fd, .size = size, .done = on_copied, .arg = x};
+    bool large = size > COPY_SMALL || x->nfiles >= FEW_FILES;
+    int r = large ? store_copy_begin(s, x->api->o.engine->crew, &q, &x->copying, &e)
+                  : store_copy(s, &q, &entry, &e);
+    if (r == 0 && large) {
+        x->copying_path = xstrdup(path);
+        return true;
+    }
+    keep_file(x, path, &entry, r < 0 ? &e : NULL);
+    store_entry_done(&entry);
+    return false;
+}
+
+/* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */
+static void account(struct exec *x, const char *failed) {
+    struct api *a = x->api;
+    struct run_receipt receipt = run_receipt(x->run);
+    if (failed)
+        receipt.status = failed;
+    metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,
+                receipt.queue_ms / 1e3);
+    guard_used(a->guard, x->key_id, receipt.cpu_ms / 1e3);
+    audit_write(&a->audit, &(struct audit_line){.execution = run_id(x->run),
+                                                .request = x->request_id,
+                                                .tenant = x->tenant,
+                                                .key = x->key_id,
+                                                .code = &x->code,
+                                                .status = receipt.status,
+                                                .profile = receipt.profile,
+                                                .receipt = &receipt,
+                                                .denied = receipt.denied});
+}
+
+static void end_record(struct exec *x, const struct err *why) {
+    AUTO_BUF json = BUF_INIT;
+    if (why) {
+        struct problem p = problem_of(why);
+        problem_json(&p, &json);
+        record_event(record_of(x), "error", json.data, json.len);
+    } else {
+        AUTO_ROPE result = ROPE_INIT;
+        AUTO_ROPE end = ROPE_INIT;
+        make_result(x, true, &end);
+        rope_read(&end, SIZE_MAX / 2, &x->end);
+        record_event(record_of(x), "end", x->end.data, x->end.len);
+        make_result(x, false, &result);
+        record_end_with(record_of(x), &result);
+        return;
+    }
+    record_end(record_of(x), json.data);
+}
+
+static void on_done(void *arg, struct run *r, const struct err *why) {
+    struct exec *x = arg;
+    (void)r;
+    for (int s = 0; s < 2; s++) {
+        AUTO_BUF text = BUF_INIT;
+        pieces_end(&x->pieces[s], &text);
+        emit(x, s + 1, &text);
+    }
+    account(x, why ? (*why->kind ? why->kind : "internal") : NULL);
+    end_record(x, why);
+    if (x->starting) {
+        x->failed = true;
+        if (why)
+            x->why = *why;
+        return;
+    }
+    if (!x->left)
+        x->cb.on_done(x->cb.arg, x, why);
+    exec_free(x);
+}
+
+void exec_leave(struct exec *x) {
+    x->left = true;
+    if (x->goes_on) {
+        run_hold(x->run, false);
+        if (x->cb.on_stdin)
+            run_stdin(x->run, NULL, 0); /* nobody will say more */
+        return;
+    }
+    static const char json[] = "{\"error\":{\"code\":\"client_gone\",\"message\":\"the client went "
+                               "away\",\"remediation\":\"run it again, or set on_disconnect to "
+                               "continue\",\"retryable\":true}}";
+    account(x, "interrupted");
+    run_cancel(x->run);
+    record_event(record_of(x), "error", json, sizeof json - 1);
+    record_end(record_of(x), json);
+    exec_free(x);
+}
+
+/* ---- from the request ---- */
+
+static size_t strings_size(const json_t *args, json_t *env) {
+    const json_t *v;
+    json_t *value;
+    const char *key;
+    size_t i, total = 0;
+    json_array_foreach(args, i, v) total += json_string_length(v);
+    json_object_foreach(env, key, value) total += strlen(key) + 1 + json_string_length(value);
+    return total;
+}
+
+static int add_strings(struct run_request *q, const json_t *body, struct problem *p) {
+    const json_t *args = json_object_get(body, "args"), *v;
+    json_t *env = json_object_get(body, "env"), *value;
+    const char *key;
+    size_t i;
+    if (strings_size(args, env) > MAX_STRINGS)
+        return problem_plain(p, 422, "bad_value",
+                             "args and env have more than 30000 bytes together");
+    q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
+    json_array_foreach(args, i, v) {
+        q->args[q->nargs++] = xstrdup(json_string_value(v));
+    }
+    q->env = xcalloc(json_object_size(env) + 1, sizeof *q->env);
+    json_object_foreach(env, key, value) {
+        struct buf b = BUF_INIT;
+        if (*key == '\0' || strchr(key, '='))
+            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+        buf_addf(&b, "%s=%s", key, json_string_value(value));
+        q->env[q->nenv++] = buf_take(&b);
+    }
+    return 0;
+}
+
+static int add_code(const struct call *c, struct run_request *q, const json_t *code,
+                    struct problem *p) {
+    const char *text = json_string_value(code);
+    size_t len = json_string_length(code);
+    struct err e;
+    if (len > RUN_MAX_CODE)
+        return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
+    if (len > EXEC_INLINE_CODE) {
+        if (body_memfd(c, code, &q->code_fd, &e) == 0)
+            return 0;
+        *p = problem_of(&e);
+        return -1;
+    }
+    q->code_len = len;
+    q->code = xmalloc(len + 1);
+    memcpy(q->code, text, len);
+    return 0;
+}
+
+static int read_request(struct call *c, const json_t *body, const struct exec_callbacks *cb,
+                        struct run_request *q, struct problem *p) {
+    const json_t *in = json_object_get(body, "stdin");
+    uint32_t longest = cb->own_bounds ? UINT32_MAX : c->api->config->maxima.timeout_ms;
+    *q = (struct run_request){.flags = (cb->no_files ? 0 : RUN_FILES) | cb->flags,
+                              .code_fd = -1,
+                              .tenant = xstrdup(c->tenant),
+                              .own_bounds = cb->own_bounds};
+    if (cb->on_stdin || (json_is_string(in) && json_string_length(in)))
+        q->flags |= RUN_STDIN;
+    if (limits_read(body, longest, &q->limits, p) < 0 ||
+        inputs_read(c, body, false, &q->inputs, &q->ninputs, p) < 0)
+        return -1;
+    if (field_bool(body, "last_line_interactive", true))
+        q->flags |= RUN_LAST_LINE;
+    if (field_bool(body, "figures", false))
+        q->flags |= RUN_FIGURES;
+    if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
+        q->flags |= RUN_RESTRICTED;
+    q->profile = xstrdup(field_str(body, "profile", "auto"));
+    return add_strings(q, body, p) < 0 ? -1 : add_code(c, q, json_object_get(body, "code"), p);
+}
+
+static struct exec *exec_new(struct call *c, const json_t *body, const struct exec_callbacks *cb) {
+    struct exec *x = xcalloc(1, sizeof *x);
+    x->api = c->api;
+    x->cb = *cb;
+    x->end = (struct buf)BUF_INIT;
+    x->warnings = (struct buf)BUF_INIT;
+    fields_unknown(&execute_schema, body, &x->warnings);
+    x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
+    memcpy(x->tenant, c->tenant, sizeof x->tenant);
+    memcpy(x->key_id, c->key_id, sizeof x->key_id);
+    memcpy(x->request_id, c->id, sizeof x->request_id);
+    body_audit(c, json_object_get(body, "code"), &x->code);
+    return x;
+}
+
+int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *cb,
+               struct exec **ret, struct problem *p) {
+    struct run_request q;
+    struct err e;
+    if (read_request(c, body, cb, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+        run_request_done(&q);
+        return -1;
+    }
+    struct exec *x = exec_new(c, body, cb);
+    const struct run_callbacks run_cb = {.arg = x,
+                                         .on_start = on_start,
+                                         .on_output = on_output,
+                                         .on_stdin = on_stdin,
+                                         .on_file = on_file,
+                                         .on_done = on_done};
+    x->starting = true;
+    int r = run_new(c->api->o.engine, &q, &run_cb, &x->run, &e);
+    x->starting = false;
+    run_request_done(&q); /* empty when it was taken */
+    if (r < 0 || x->failed) {
+        *p = problem_of(r < 0 ? &e : &x->why);
+        exec_free(x);
+        return -1;
+    }
+    record_of(x);
+    *ret = x;
+    json_t *in = json_object_get(body, "stdin");
+    if (json_is_string(in) && json_string_length(in)) {
+        run_stdin_text(x->run, in);
+        if (!cb->on_stdin)
+            run_stdin(x->run, NULL, 0);
+    }
+    return 0;
+}

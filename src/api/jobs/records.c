@@ -1,0 +1,268 @@
+/* See records.h. When there is too much, the oldest of the tenant with the most goes first. */
+
+#include "api/jobs/records.h"
+
+#include "api/core/shares.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RECORD_MAX (4u << 20) /* bytes of events in one record */
+#define CHAINS     8192
+
+struct event {
+    uint64_t number;
+    char type[12];
+    char *json; /* owned */
+    size_t len;
+};
+
+struct record {
+    struct share_item item; /* its bytes are those of all that the record holds */
+    struct record *chain;
+    struct records *all;
+    char id[48];
+    double created;
+    uint64_t ended_ns;    /* 0: it still goes on */
+    struct event *events; /* the last of them: `nevents` from `first` on */
+    size_t first, nevents, cap;
+    size_t bytes; /* of the events */
+    uint64_t last;
+    struct rope result; /* shared with the replies that it is in */
+    struct follower *followers;
+};
+
+struct records {
+    struct loop *loop;
+    struct shares shares;
+    struct record *chains[CHAINS]; /* by id */
+    size_t max_bytes;
+    uint64_t ttl_ns;
+    struct timer timer;
+};
+
+static void record_free(struct record *rec) {
+    for (size_t i = 0; i < rec->nevents; i++)
+        free(rec->events[rec->first + i].json);
+    free(rec->events);
+    rope_done(&rec->result);
+    free(rec);
+}
+
+static void count(struct record *rec) {
+    shares_resize(&rec->all->shares, &rec->item, sizeof *rec + rec->bytes + rec->result.bytes);
+}
+
+static struct record **chain_of(struct records *r, const char *id) {
+    uint32_t h = 2166136261u;
+    for (; *id; id++)
+        h = (h ^ (unsigned char)*id) * 16777619u;
+    return &r->chains[h % CHAINS];
+}
+
+static void forget(struct record *rec) {
+    struct record **link = chain_of(rec->all, rec->id);
+    while (*link != rec)
+        link = &(*link)->chain;
+    *link = rec->chain;
+    shares_remove(&rec->all->shares, &rec->item);
+    record_free(rec);
+}
+
+static bool has_ended(const struct share_item *it) {
+    return ((const struct record *)it)->ended_ns != 0;
+}
+
+static void forget_old(struct records *r, struct share *of, uint64_t now) {
+    struct share_item *newer;
+    for (struct share_item *it = of->oldest; it; it = newer) {
+        struct record *rec = (struct record *)it;
+        newer = it->newer;
+        if (rec->ended_ns && now - rec->ended_ns <= r->ttl_ns)
+            return; /* the rest is younger, but for those that go on */
+        if (rec->ended_ns)
+            forget(rec); /* with the last one the share is gone, too */
+    }
+}
+
+/* Those that have ended and are too old, and as many more as are too much. */
+static void tidy(struct records *r) {
+    uint64_t now = now_ns();
+    struct share_item *it;
+    for (struct share *of = r->shares.first, *next; of; of = next) {
+        next = of->next;
+        forget_old(r, of, now);
+    }
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
+        forget((struct record *)it);
+    if (r->shares.n)
+        loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
+}
+
+static void on_timer(struct timer *t) {
+    tidy(t->arg);
+}
+
+struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
+    struct records *r = xcalloc(1, sizeof *r);
+    *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
+    r->timer = (struct timer){.fn = on_timer, .arg = r};
+    return r;
+}
+
+static void copy(char *to, size_t cap, const char *from) {
+    size_t n = strnlen(from, cap - 1);
+    memcpy(to, from, n);
+    to[n] = '\0';
+}
+
+struct record *record_new(struct records *r, const char *id, const char *tenant) {
+    struct record *rec = xcalloc(1, sizeof *rec);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    rec->all = r;
+    rec->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    copy(rec->id, sizeof rec->id, id);
+    shares_add(&r->shares, &rec->item, tenant, sizeof *rec);
+    struct record **chain = chain_of(r, rec->id);
+    rec->chain = *chain;
+    *chain = rec;
+    tidy(r);
+    return rec;
+}
+
+/* False when it wants no more for now. */
+static bool tell(struct follower *f, uint64_t number, const char *type, const char *json,
+                 size_t len) {
+    f->after = number;
+    f->fn(f, number, type, json, len);
+    if (f->paused)
+        record_unfollow(f);
+    return !f->paused;
+}
+
+static void drop_oldest(struct record *rec) {
+    struct event *e = &rec->events[rec->first];
+    rec->bytes -= e->len + sizeof *e;
+    free(e->json);
+    rec->first++;
+    rec->nevents--;
+}
+
+static struct event *add_event(struct record *rec) {
+    if (rec->first > 0 && rec->first + rec->nevents == rec->cap) {
+        memmove(rec->events, rec->events + rec->first, rec->nevents * sizeof *rec->events);
+        rec->first = 0;
+    }
+    if (rec->nevents * 2 >= rec->cap) { /* so that it moves once in as many as it has */
+        rec->cap = rec->cap ? rec->cap * 2 : 8;
+        rec->events = xrealloc(rec->events, rec->cap * sizeof *rec->events);
+    }
+    return &rec->events[rec->first + rec->nevents++];
+}
+
+static void keep(struct record *rec, uint64_t number, const char *type, const char *json,
+                 size_t len) {
+    struct event *e = add_event(rec);
+    *e = (struct event){.number = number, .json = xmalloc(len + 1), .len = len};
+    copy(e->type, sizeof e->type, type);
+    memcpy(e->json, json, len);
+    e->json[len] = '\0';
+    rec->bytes += len + sizeof *e;
+    count(rec);
+}
+
+uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
+    uint64_t number = ++rec->last;
+    bool must =
+        strcmp(type, "end") == 0 || strcmp(type, "error") == 0 || strcmp(type, "failed") == 0;
+    while (!must && len < RECORD_MAX && rec->nevents > 0 && rec->bytes + len >= RECORD_MAX)
+        drop_oldest(rec);
+    if (must || len < RECORD_MAX)
+        keep(rec, number, type, json, len);
+    for (struct follower *f = rec->followers, *next; f; f = next) {
+        next = f->next;
+        tell(f, number, type, json, len);
+    }
+    return number;
+}
+
+void record_skip(struct record *rec, uint64_t number) {
+    rec->last = number;
+}
+
+uint64_t record_last(const struct record *rec) {
+    return rec->last;
+}
+
+void record_end_with(struct record *rec, struct rope *result) {
+    rec->ended_ns = now_ns();
+    rope_add_rope(&rec->result, result);
+    rope_done(result);
+    count(rec);
+    while (rec->followers) {
+        struct follower *f = rec->followers;
+        record_unfollow(f);
+        f->fn(f, rec->last, NULL, NULL, 0);
+    }
+}
+
+void record_end(struct record *rec, const char *json) {
+    AUTO_ROPE result = ROPE_INIT;
+    rope_adds(&result, json);
+    record_end_with(rec, &result);
+}
+
+struct record *records_find(struct records *r, const char *tenant, const char *id) {
+    tidy(r);
+    for (struct record *rec = *chain_of(r, id); rec; rec = rec->chain) {
+        if (strcmp(rec->id, id) == 0)
+            return strcmp(rec->item.share->tenant, tenant) == 0 ? rec : NULL;
+    }
+    return NULL;
+}
+
+bool record_is_done(const struct record *rec) {
+    return rec->ended_ns != 0;
+}
+const char *record_id(const struct record *rec) {
+    return rec->id;
+}
+double record_created(const struct record *rec) {
+    return rec->created;
+}
+const struct rope *record_result(const struct record *rec) {
+    return &rec->result;
+}
+
+void record_follow(struct record *rec, struct follower *f) {
+    f->record = NULL;
+    f->paused = false;
+    for (size_t i = 0; i < rec->nevents; i++) {
+        const struct event *e = &rec->events[rec->first + i];
+        if (e->number > f->after && !tell(f, e->number, e->type, e->json, e->len))
+            return;
+    }
+    if (rec->ended_ns) {
+        f->fn(f, rec->last, NULL, NULL, 0);
+        return;
+    }
+    f->record = rec;
+    f->next = rec->followers;
+    rec->followers = f;
+}
+
+void record_unfollow(struct follower *f) {
+    if (!f->record)
+        return;
+    for (struct follower **at = &f->record->followers; *at; at = &(*at)->next) {
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    }
+    f->record = NULL;
+}

@@ -1,0 +1,355 @@
+/* See replays.h. That a key was used is known for its whole time, whatever others do: a tenant that
+ * has as many as it may have gets no more. Of replies there may be too much: the oldest of the
+ * tenant with the most of them goes first.
+ *
+ * SECURITY: clients choose the keys, so the chains are found by a hash with a secret in it. */
+
+#include "api/jobs/replays.h"
+
+#include "api/core/shares.h"
+#include "api/jobs/events.h"
+#include "api/jobs/records.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEPT_NS   3600000000000ull
+#define REPLY_MAX (4u << 20)  /* bytes of one reply */
+#define MAX_BYTES (32u << 20) /* of all replies */
+#define CHAINS    4096
+#define MAX_KEY   255
+
+struct waiter {
+    struct waiter *next;
+    struct replay *replay;
+    struct call *call;
+};
+
+struct replay {
+    struct share_item known; /* among all of its tenant */
+    struct share_item kept;  /* among those with a reply; share is NULL when it is not there */
+    struct replay *chain;
+    struct replays *all;
+    const struct route *route;
+    char *key; /* owned */
+    uint8_t hash[32];
+    uint64_t done_ns; /* 0: under way */
+    unsigned holds;
+    int status;
+    const char *type; /* borrowed: a constant */
+    char execution[48];
+    struct rope reply; /* and behind it `tail` */
+    struct buf tail;
+    size_t said;  /* bytes, also of a reply that is not kept */
+    bool dropped; /* the reply: too large, or for lack of room */
+    bool refers;  /* its events are the reply */
+    struct waiter *waiters;
+};
+
+struct replays {
+    struct shares known, kept;
+    struct replay *chains[CHAINS]; /* by tenant and key */
+    char secret[ID_MAX];
+    size_t most; /* keys of one tenant */
+};
+
+struct replays *replays_new(size_t most) {
+    struct replays *all = xcalloc(1, sizeof *all);
+    all->most = most;
+    id_make("", all->secret, sizeof all->secret);
+    return all;
+}
+
+/* ---- what is kept ---- */
+
+static struct replay **chain_of(struct replays *all, const char *tenant, const char *key) {
+    struct sha256_ctx ctx;
+    uint8_t hash[32];
+    keys_hash_init(&ctx);
+    keys_hash_add(&ctx, all->secret, strlen(all->secret) + 1);
+    keys_hash_add(&ctx, tenant, strlen(tenant) + 1);
+    keys_hash_add(&ctx, key, strlen(key));
+    keys_hash_end(&ctx, hash);
+    return &all->chains[(hash[0] | (unsigned)hash[1] << 8) % CHAINS];
+}
+
+static void drop_reply(struct replay *r) {
+    if (r->kept.share)
+        shares_remove(&r->all->kept, &r->kept);
+    r->kept.share = NULL;
+    rope_done(&r->reply);
+    buf_done(&r->tail);
+    r->dropped = true;
+}
+
+static void forget(struct replay *r) {
+    struct replay **link = chain_of(r->all, r->known.share->tenant, r->key);
+    while (*link != r)
+        link = &(*link)->chain;
+    *link = r->chain;
+    drop_reply(r);
+    shares_remove(&r->all->known, &r->known);
+    free(r->key);
+    free(r);
+}
+
+/* Those of one tenant whose time is over. */
+static void forget_old(struct share *of, uint64_t now) {
+    struct share_item *newer;
+    for (struct share_item *it = of->oldest; it; it = newer) {
+        struct replay *r = (struct replay *)it;
+        bool waits = !r->done_ns || r->holds;
+        newer = it->newer;
+        if (!waits && now - r->done_ns <= KEPT_NS)
+            return; /* the rest is younger, as a rule */
+        if (!waits)
+            forget(r); /* with the last one the share is gone, too */
+    }
+}
+
+static struct replay *of_kept(const struct share_item *it) {
+    return (struct replay *)((char *)(uintptr_t)it - offsetof(struct replay, kept));
+}
+
+static bool may_go(const struct share_item *it) {
+    return of_kept(it)->done_ns != 0;
+}
+
+static void tidy(struct replays *all) {
+    uint64_t now = now_ns();
+    struct share_item *it;
+    for (struct share *of = all->known.first, *next; of; of = next) {
+        next = of->next;
+        forget_old(of, now);
+    }
+    while (all->kept.bytes > MAX_BYTES && (it = shares_victim(&all->kept, may_go)))
+        drop_reply(of_kept(it));
+}
+
+struct replay *replay_find(const struct call *c, const char *key) {
+    struct replays *all = c->api->replays;
+    tidy(all);
+    struct replay *r = *chain_of(all, c->tenant, key);
+    while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->tenant) != 0))
+        r = r->chain;
+    return r;
+}
+
+static void too_many(struct call *c, size_t most) {
+    struct problem p = {.status = 429,
+                        .code = "idempotency_keys_full",
+                        .remediation = "send it without a key, or wait: each is kept for an hour",
+                        .retryable = true,
+                        .retry_after_s = 60};
+    snprintf(p.text, sizeof p.text,
+             "%zu requests with an Idempotency-Key came within an hour, which is as many as are "
+             "kept for one tenant; this one was not carried out",
+             most);
+    call_problem(c, &p);
+}
+
+struct replay *replay_add(struct call *c, const char *key) {
+    struct replays *all = c->api->replays;
+    if (shares_count(&all->known, c->tenant) >= all->most) {
+        too_many(c, all->most);
+        return NULL;
+    }
+    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->tenant, key);
+    *r = (struct replay){.all = all, .route = c->route, .tail = BUF_INIT, .chain = *chain};
+    r->key = xstrdup(key);
+    *chain = r;
+    shares_add(&all->known, &r->known, c->tenant, 0);
+    return r;
+}
+
+void replay_set_hash(struct replay *r, const uint8_t hash[32]) {
+    memcpy(r->hash, hash, sizeof r->hash);
+}
+
+bool replay_is_done(const struct replay *r) {
+    return r->done_ns != 0;
+}
+bool replay_is_of(const struct replay *r, const struct call *c) {
+    return r->route == c->route;
+}
+void replay_hold(struct replay *r, bool hold) {
+    r->holds += hold ? 1 : -1u;
+}
+
+/* ---- later requests ---- */
+
+static void lost(const struct replay *r, struct call *c, bool asks_for_stream) {
+    struct problem p = {.status = 409,
+                        .code = "reply_not_kept",
+                        .remediation = "look the execution up, if it has an id, with GET "
+                                       "/v1/executions/ID; a new key runs it again"};
+    const char *as = *r->execution ? " as " : "";
+    if (r->refers)
+        snprintf(p.text, sizeof p.text, "this request was carried out as %s, as a stream%s",
+                 r->execution, asks_for_stream ? ", whose events are not kept any more" : "");
+    else if (r->said > REPLY_MAX)
+        snprintf(
+            p.text, sizeof p.text,
+            "this request was carried out%s%s, but its reply of %zu bytes was too large to keep",
+            as, r->execution, r->said);
+    else
+        snprintf(
+            p.text, sizeof p.text,
+            "this request was carried out%s%s, but its reply of %zu bytes had to make room for "
+            "later ones",
+            as, r->execution, r->said);
+    call_problem(c, &p);
+}
+
+static void reply_again(const struct replay *r, struct call *c) {
+    AUTO_ROPE again = ROPE_INIT;
+    rope_add_rope(&again, &r->reply);
+    http_reply_rope(c->req, r->status, r->type, &again);
+}
+
+static void send_again(const struct replay *r, struct call *c) {
+    enum events_form form = events_wanted(c);
+    struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
+    if (r->dropped || (r->refers && (!rec || form == EVENTS_NONE))) {
+        lost(r, c, form != EVENTS_NONE);
+        return;
+    }
+    http_add_header(c->req, "Idempotent-Replayed", "true");
+    if (*r->execution)
+        http_add_header(c->req, "X-Execution-Id", r->execution);
+    if (rec)
+        events_stream(c, rec, form, 0, &(struct events_source){0});
+    else
+        reply_again(r, c);
+}
+
+static void free_waiter(void *state) {
+    struct waiter *w = state;
+    for (struct waiter **at = w->replay ? &w->replay->waiters : NULL; at && *at;
+         at = &(*at)->next) {
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    }
+    free(w);
+}
+
+static void wait_for(struct replay *r, struct call *c) {
+    struct waiter *w = xcalloc(1, sizeof *w);
+    *w = (struct waiter){.next = r->waiters, .replay = r, .call = c};
+    r->waiters = w;
+    c->state = w;
+    c->state_done = free_waiter;
+}
+
+static struct call *next_waiter(struct replay *r) {
+    struct waiter *w = r->waiters;
+    if (!w)
+        return NULL;
+    r->waiters = w->next;
+    w->replay = NULL;
+    return w->call;
+}
+
+void replay_conflict(struct call *c) {
+    call_problem(c, &(struct problem){.status = 422,
+                                      .code = "idempotency_key_reused",
+                                      .message = "this Idempotency-Key came before with another "
+                                                 "request",
+                                      .remediation = "use a new key for a new request"});
+}
+
+void replay_answer(struct replay *r, struct call *c, const uint8_t hash[32]) {
+    if (!replay_is_of(r, c) || memcmp(r->hash, hash, sizeof r->hash) != 0)
+        replay_conflict(c);
+    else if (r->done_ns)
+        send_again(r, c);
+    else
+        wait_for(r, c);
+}
+
+/* ---- the first one ---- */
+
+void replay_begin(struct replay *r, int status, const char *type, const char *execution) {
+    r->status = status;
+    r->type = type;
+    snprintf(r->execution, sizeof r->execution, "%s", execution ? execution : "");
+}
+
+/* So many more bytes. False: it is too much to keep, or was before. */
+static bool keeps(struct replay *r, size_t len) {
+    r->said += len;
+    if (r->dropped)
+        return false;
+    if (r->said > REPLY_MAX)
+        drop_reply(r);
+    else if (r->kept.share)
+        shares_resize(&r->all->kept, &r->kept, r->said);
+    else
+        shares_add(&r->all->kept, &r->kept, r->known.share->tenant, r->said);
+    return !r->dropped;
+}
+
+void replay_write(struct replay *r, const void *data, size_t len) {
+    if (keeps(r, len))
+        buf_add(&r->tail, data, len);
+}
+
+void replay_write_rope(struct replay *r, const struct rope *rope) {
+    if (!keeps(r, rope->bytes))
+        return;
+    rope_add(&r->reply, &r->tail);
+    rope_add_rope(&r->reply, rope);
+}
+
+void replay_refer(struct replay *r) {
+    r->refers = true;
+}
+
+void replay_end(struct replay *r) {
+    r->done_ns = now_ns();
+    rope_add(&r->reply, &r->tail);
+    for (struct call *c; (c = next_waiter(r));)
+        send_again(r, c);
+    tidy(r->all);
+}
+
+void replay_fail(struct replay *r, const struct problem *p) {
+    for (struct call *c; (c = next_waiter(r));)
+        call_problem(c, p);
+    forget(r);
+}
+
+/* ---- keys ---- */
+
+void replay_hash(const char *path, const void *data, size_t len, uint8_t ret[32]) {
+    struct sha256_ctx ctx;
+    keys_hash_init(&ctx);
+    keys_hash_add(&ctx, path, strlen(path) + 1);
+    keys_hash_add(&ctx, data, len);
+    keys_hash_end(&ctx, ret);
+}
+
+static bool is_good(const char *key) {
+    size_t n = 0;
+    while (key[n] > 32 && key[n] < 127)
+        n++;
+    return n > 0 && n <= MAX_KEY && key[n] == '\0';
+}
+
+bool replay_key(struct call *c, const char **ret_key) {
+    *ret_key = http_header(c->req, "Idempotency-Key");
+    if (!*ret_key || is_good(*ret_key))
+        return true;
+    call_problem(c, &(struct problem){.status = 422,
+                                      .code = "bad_idempotency_key",
+                                      .message = "Idempotency-Key must be 1 to 255 printable "
+                                                 "characters without spaces",
+                                      .remediation = "send a UUID, for example"});
+    return false;
+}

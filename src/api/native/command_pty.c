@@ -1,0 +1,275 @@
+/* A terminal in a live sandbox over a WebSocket: what its user types comes as binary messages (or
+ * as {"type":"stdin","data"}), what it shows goes out as binary messages, and the command's object
+ * as text when it is over. {"type":"resize","rows","cols"} changes its size. One sits at a terminal
+ * at a time: whoever comes later takes the place. */
+
+#include "api/handlers.h"
+
+#include "api/jobs/cell.h"
+#include "api/jobs/inputs.h"
+#include "api/native/commands.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "http/ws.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 24
+#define COLS 80
+
+static const char *const types[] = {"stdin", "resize", NULL};
+static const struct field message_fields[] = {
+    {.name = "type", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .words = types},
+    {.name = "data", .type = FIELD_STRING, .help = "of stdin: what is typed"},
+    {.name = "rows", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000},
+    {.name = "cols", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000},
+};
+static const struct schema message_schema = {"TerminalMessage", message_fields, 4, false};
+
+static const char *const endings[] = {"hangup", "continue", NULL};
+#define SIZE(what, usual)                                                                          \
+    {                                                                                              \
+        .name = what, .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000,    \
+        .fallback = usual                                                                          \
+    }
+#define ENDING                                                                                     \
+    { .name = "on_disconnect", .type = FIELD_STRING, .words = endings }
+static const struct field pty_fields[] = {
+    {.name = "cmd", .type = FIELD_STRING, .help = "a shell, if none is given"},
+    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    SIZE("rows", "24"),
+    SIZE("cols", "80"),
+    ENDING,
+};
+const struct schema pty_query = {"", pty_fields, 5, false};
+static const struct field attach_fields[] = {SIZE("rows", NULL), SIZE("cols", NULL), ENDING};
+const struct schema attach_query = {"", attach_fields, 3, false};
+
+struct seat {
+    struct call *call;       /* borrowed: its owner */
+    struct ws *ws;           /* borrowed: lives as long as the call */
+    struct command *command; /* borrowed while we are called by it */
+    bool goes_on;
+};
+
+static void on_bytes(void *arg, const void *data, size_t len) {
+    struct seat *t = arg;
+    ws_send_binary(t->ws, data, len);
+    if (ws_backlog(t->ws) > HTTP_HIGH_WATER)
+        command_hold(t->command, true);
+}
+
+/* The object, with its type as the first member. */
+static void say(struct seat *t, const char *type, const struct buf *object) {
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"type\":\"%s\",", type);
+    buf_add(&json, object->data + 1, object->len - 1);
+    ws_send_text(t->ws, json.data, json.len);
+}
+
+static void on_done(void *arg, struct command *c) {
+    struct seat *t = arg;
+    AUTO_BUF object = BUF_INIT;
+    t->command = NULL;
+    command_json(c, &object);
+    say(t, "end", &object);
+    ws_close(t->ws, WS_NORMAL, "");
+}
+
+static void on_drain(void *arg) {
+    const struct seat *t = arg;
+    if (t->command)
+        command_hold(t->command, false);
+}
+
+static void fail(struct seat *t, const struct err *e) {
+    struct problem p = problem_of(e);
+    AUTO_BUF json = BUF_INIT;
+    problem_json(&p, &json);
+    say(t, "failed", &json);
+}
+
+static void typed(struct seat *t, const void *data, size_t len) {
+    struct err e;
+    if (t->command && len && command_stdin(t->command, data, len, &e) < 0)
+        fail(t, &e);
+}
+
+static void on_binary(void *arg, const void *data, size_t len) {
+    typed(arg, data, len);
+}
+
+static void on_text(void *arg, const char *text, size_t len) {
+    struct seat *t = arg;
+    AUTO_BUF reply = BUF_INIT;
+    json_auto_t *m = NULL;
+    int status = 0;
+    if (fields_read(&message_schema, "application/json", text, len, &m, &status, &reply) < 0) {
+        call_add_error(&reply, status);
+        say(t, "failed", &reply);
+        return;
+    }
+    const char *data = field_str(m, "data", "");
+    if (strcmp(field_str(m, "type", ""), "stdin") == 0)
+        typed(t, data, strlen(data));
+    else if (t->command)
+        command_resize(t->command, (uint32_t)field_int(m, "rows", ROWS),
+                       (uint32_t)field_int(m, "cols", COLS));
+}
+
+static void stand_up(struct seat *t) {
+    struct command *c = t->command;
+    t->command = NULL;
+    if (!c)
+        return;
+    command_call(c, &(struct command_callbacks){0});
+    command_hold(c, false);
+    if (!t->goes_on)
+        command_hang_up(c);
+}
+
+static void on_closed(void *arg) {
+    stand_up(arg);
+}
+
+/* Another one took the place. */
+static void on_replaced(void *arg) {
+    struct seat *t = arg;
+    t->command = NULL;
+    ws_close(t->ws, WS_POLICY, "somebody else sat down at this terminal");
+}
+
+/* False when a reply was sent. `stays` is what holds if the request does not say it. */
+static bool sit_down(struct call *c, struct seat *t, bool stays) {
+    const struct ws_options o = {.arg = t,
+                                 .on_text = on_text,
+                                 .on_binary = on_binary,
+                                 .on_drain = on_drain,
+                                 .on_closed = on_closed};
+    const char *word = http_query(c->req, "on_disconnect");
+    bool goes_on = word ? strcmp(word, "continue") == 0 : stays;
+    if (!call_is_websocket(c, "POST to the sandbox's /commands"))
+        return false;
+    if (word && !goes_on && strcmp(word, "hangup") != 0) {
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = "on_disconnect is \"hangup\" or \"continue\"",
+                                          .remediation = "leave it out to hang up"});
+        return false;
+    }
+    t->call = c;
+    t->goes_on = goes_on;
+    c->state = t;
+    c->state_done = free;
+    t->ws = ws_accept(c->req, &o);
+    return t->ws != NULL;
+}
+
+static struct command_callbacks callbacks(struct seat *t) {
+    return (struct command_callbacks){
+        .arg = t, .on_bytes = on_bytes, .on_done = on_done, .on_replaced = on_replaced};
+}
+
+static bool read_size(struct call *c, const char *name, uint32_t fallback, uint32_t *ret) {
+    const struct num_rule rule = {name, 1, 1000};
+    const char *text = http_query(c->req, name);
+    struct err e;
+    *ret = fallback;
+    if (!text || num_u32(text, &rule, ret, &e) == 0)
+        return true;
+    call_problem(c, &(struct problem){.status = 422,
+                                      .code = "bad_value",
+                                      .message = e.text,
+                                      .remediation = "rows and cols are from 1 to 1000"});
+    return false;
+}
+
+static char **argv_of(const char *cmd) {
+    char **to = xcalloc(4, sizeof *to);
+    to[0] = xstrdup("/bin/sh");
+    to[1] = xstrdup("-c");
+    to[2] = xstrdup(cmd);
+    return to;
+}
+
+void do_command_pty(struct call *c) {
+    static const char usual[] = "if [ -x /bin/bash ]; then exec /bin/bash -i; fi; exec /bin/sh -i";
+    struct live *l = call_live(c);
+    const char *cmd = http_query(c->req, "cmd"), *cwd = http_query(c->req, "cwd");
+    struct command_request q = {.stdin_open = true};
+    struct problem p = {0};
+    struct err e;
+    if (!l || !read_size(c, "rows", ROWS, &q.rows) || !read_size(c, "cols", COLS, &q.columns))
+        return;
+    if (live_is_paused(l) || (cmd && strlen(cmd) > 30000) || (cwd && strlen(cwd) > 4000)) {
+        problem_plain(&p, live_is_paused(l) ? 409 : 422,
+                      live_is_paused(l) ? "sandbox_paused" : "bad_value",
+                      live_is_paused(l) ? "the sandbox is paused: resume it first"
+                                        : "cmd or cwd is too long");
+        call_problem(c, &p);
+        return;
+    }
+    if (command_may_start(l, &e) < 0) {
+        call_fail(c, &e);
+        return;
+    }
+    if (guard_may_run(c->api->guard, c, &p) < 0) {
+        call_problem(c, &p);
+        return;
+    }
+    struct seat *t = xcalloc(1, sizeof *t);
+    if (!sit_down(c, t, false)) {
+        if (c->state != t)
+            free(t);
+        return;
+    }
+    q.stays = t->goes_on;
+    q.argv = argv_of(cmd ? cmd : usual);
+    q.shown = xstrdup(cmd ? cmd : "a shell");
+    q.cwd = xstrdup(cwd ? cwd : "/workspace");
+    command_asked_by(&q, c);
+    const struct command_callbacks cb = callbacks(t);
+    if (command_new(l, &q, &cb, &t->command, &e) < 0) {
+        command_request_done(&q);
+        fail(t, &e);
+        ws_close(t->ws, WS_TRY_LATER, "the command could not be started");
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"type\":\"start\",\"id\":\"%s\"}", command_id(t->command));
+    ws_send_text(t->ws, json.data, json.len);
+    log_info("terminal sandbox=%s command=%s request=%s", live_id(l), command_id(t->command),
+             c->id);
+}
+
+void do_command_attach(struct call *c) {
+    struct command *x = call_command(c);
+    uint32_t rows, columns;
+    if (!x || !read_size(c, "rows", 0, &rows) || !read_size(c, "cols", 0, &columns))
+        return;
+    if (!command_has_terminal(x) || !command_runs(x)) {
+        call_problem(c, &(struct problem){.status = 409,
+                                          .code = "no_terminal",
+                                          .message = "the command is over, or has no terminal",
+                                          .remediation = "start one with GET …/commands/pty"});
+        return;
+    }
+    struct seat *t = xcalloc(1, sizeof *t);
+    if (!sit_down(c, t, command_stays(x))) {
+        if (c->state != t)
+            free(t);
+        return;
+    }
+    const struct buf *kept = command_kept(x);
+    const struct command_callbacks cb = callbacks(t);
+    t->command = x;
+    command_set_stays(x, t->goes_on);
+    command_call(x, &cb);
+    command_hold(x, false); /* not for the one before */
+    ws_send_binary(t->ws, kept->data, kept->len);
+    if (rows && columns)
+        command_resize(x, rows, columns);
+}

@@ -1,0 +1,468 @@
+/* /v1/sandboxes/{id}/commands: shell lines and programs in a live sandbox. */
+
+#include "api/native/commands.h"
+
+#include "api/core/pages.h"
+#include "api/handlers.h"
+#include "api/jobs/cell.h"
+#include "api/jobs/events.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/outlet.h"
+#include "api/jobs/records.h"
+#include "base/log.h"
+#include "base/num.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STRINGS 40000u /* bytes of arguments and environment together */
+#define MAX_ARGS    1000
+#define TIMEOUT_MS  30000
+
+static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
+
+static const struct field command_fields[] = {
+    {.name = "cmd",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .unless = "argv",
+     .help = "a line for the shell"},
+    {.name = "argv",
+     .type = FIELD_LIST,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = MAX_ARGS,
+     .help = "a program and its arguments, instead of cmd"},
+    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX, .max = RUN_MAX_ENV},
+    {.name = "stdin", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+    {.name = "timeout_ms",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 0,
+     .max = INT32_MAX,
+     .help = "then it is killed; 30000 unless it is in the background, where 0, none, is usual"},
+    {.name = "background",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help = "reply at once; its stdin stays open"},
+    {.name = "output_bytes",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN,
+     .min = 1,
+     .help = "kept of each stream"},
+    {.name = "on_disconnect",
+     .type = FIELD_STRING,
+     .words = on_disconnect,
+     .fallback = "\"interrupt\"",
+     .help = "what happens when the client goes away: it is killed, or goes on"},
+};
+const struct schema command_schema = {"CommandRequest", command_fields, 9, false};
+
+static const struct field feed_fields[] = {
+    {.name = "data", .type = FIELD_STRING, .help = "for its stdin"},
+    {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "and that is all"},
+};
+const struct schema feed_schema = {"FeedRequest", feed_fields, 2, false};
+
+static const struct field signal_fields[] = {
+    {.name = "signal",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED | FIELD_OR_INT,
+     .help = "SIGTERM or the like, or its number; to all of its process group"},
+};
+const struct schema signal_schema = {"SignalRequest", signal_fields, 1, false};
+
+/* ---- a command and its record ---- */
+
+struct task {
+    struct api *api;
+    struct record *record;
+    struct command *command; /* borrowed while it runs */
+    struct outlet out;       /* who waits for all of it */
+    bool waits, goes_on;
+};
+
+static void on_event(void *arg, const char *type, const struct buf *json) {
+    struct task *t = arg;
+    record_event(t->record, type, json->data, json->len);
+}
+
+static void on_done(void *arg, struct command *c) {
+    struct task *t = arg;
+    AUTO_BUF end = BUF_INIT;
+    AUTO_ROPE all = ROPE_INIT;
+    AUTO_ROPE kept = ROPE_INIT;
+    command_json(c, &end);
+    command_result(c, &all);
+    rope_add_rope(&kept, &all);
+    record_event(t->record, "end", end.data, end.len);
+    record_end_with(t->record, &kept);
+    t->command = NULL;
+    if (t->waits) {
+        outlet_rope(&t->out, 200, &all, NULL);
+        if (t->out.call)
+            return; /* freed with its call */
+        outlet_done(&t->out);
+    }
+    free(t);
+}
+
+static void hold(void *arg, bool on) {
+    const struct task *t = arg;
+    command_hold(t->command, on);
+}
+
+/* The client of a command that it waited for is gone. */
+static void leave(void *arg) {
+    struct task *t = arg;
+    struct err e;
+    command_hold(t->command, false);
+    if (!t->goes_on)
+        command_signal(t->command, SIGKILL, &e);
+}
+
+void command_inherit(void *arg, struct live *l, struct command *c, uint64_t number) {
+    struct task *t = xcalloc(1, sizeof *t);
+    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
+    t->api = arg;
+    t->command = c;
+    t->record = record_new(t->api->records, command_id(c), live_tenant(l));
+    record_skip(t->record, number);
+    command_call(c, &cb);
+}
+
+void command_asked_by(struct command_request *q, const struct call *c) {
+    memcpy(q->request, c->id, sizeof q->request);
+    memcpy(q->key, c->key_id, sizeof q->key);
+}
+
+/* Of a command that an earlier server started, only part of its line may be known. */
+void command_over(void *arg, const struct live *l, const struct command *c) {
+    struct api *a = arg;
+    const struct command_request *q = command_asked(c);
+    const char *line = q->request[0] ? q->shown : "";
+    struct audit_code code;
+    audit_code(&code, line, strlen(line), strcmp(a->config->http.audit_code, "on") == 0);
+    audit_write(&a->audit, &(struct audit_line){.execution = command_id(c),
+                                                .request = q->request,
+                                                .tenant = live_tenant(l),
+                                                .key = q->key,
+                                                .code = &code,
+                                                .status = command_status(c),
+                                                .profile = live_profile(l),
+                                                .denied = command_denied(c)});
+    audit_code_done(&code);
+}
+
+/* ---- the request ---- */
+
+static char **copy_list(const json_t *list) {
+    char **to = xcalloc(json_array_size(list) + 1, sizeof *to);
+    size_t i;
+    const json_t *v;
+    json_array_foreach(list, i, v) to[i] = xstrdup(json_string_value(v));
+    return to;
+}
+
+/* Bytes of its words and of the environment, as the kernel's message has them. */
+static size_t strings_size(const json_t *body) {
+    const json_t *env = json_object_get(body, "env"), *v;
+    size_t i, total = json_string_length(json_object_get(body, "cmd")) + 16;
+    json_array_foreach(json_object_get(body, "argv"), i, v) total += json_string_length(v) + 8;
+    return total + (json_is_object(env) ? json_dumpb(env, NULL, 0, JSON_COMPACT) : 0);
+}
+
+static char **shell_line(const char *line) {
+    char **to = xcalloc(4, sizeof *to);
+    to[0] = xstrdup("/bin/sh");
+    to[1] = xstrdup("-c");
+    to[2] = xstrdup(line);
+    return to;
+}
+
+static char *joined(char *const *argv) {
+    struct buf b = BUF_INIT;
+    for (; *argv; argv++)
+        buf_addf(&b, "%s%s", b.len ? " " : "", *argv);
+    return buf_take(&b);
+}
+
+static int command_read(const json_t *body, struct command_request *q, struct problem *p) {
+    const char *cmd = field_str(body, "cmd", NULL), *in = field_str(body, "stdin", NULL);
+    bool background = field_bool(body, "background", false);
+    *q = (struct command_request){0};
+    if (cmd && json_object_get(body, "argv"))
+        return problem_plain(p, 422, "bad_value", "cmd and argv: give one of them");
+    if (env_check(body, p) < 0 || cwd_check(body, p) < 0)
+        return -1;
+    if (strings_size(body) > MAX_STRINGS)
+        return problem_plain(p, 422, "bad_value",
+                             "the arguments and the environment have more than 40000 bytes; "
+                             "write them to a file");
+    q->argv = cmd ? shell_line(cmd) : copy_list(json_object_get(body, "argv"));
+    q->env = field_dump(body, "env");
+    q->shown = cmd ? xstrdup(cmd) : joined(q->argv);
+    q->cwd = xstrdup(field_str(body, "cwd", "/workspace"));
+    q->stdin_data = in ? xstrdup(in) : NULL;
+    q->stdin_len = in ? strlen(in) : 0;
+    q->stdin_open = background;
+    q->timeout_ms = (uint32_t)field_int(body, "timeout_ms", background ? 0 : TIMEOUT_MS);
+    q->output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
+    if (!q->argv[0][0])
+        return problem_plain(p, 422, "bad_value", "argv: the program's name is empty");
+    if (q->timeout_ms == 0 && !background)
+        return problem_plain(p, 422, "bad_value",
+                             "timeout_ms of 0, no limit, is for background commands");
+    if (strlen(q->cwd) >= PATH_MAX)
+        return problem_plain(p, 422, "bad_value", "cwd is longer than a path can be");
+    return 0;
+}
+
+static struct task *start(struct call *c, struct live *l, struct problem *p) {
+    struct command_request q;
+    struct err e;
+    if (live_is_paused(l)) {
+        problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+        return NULL;
+    }
+    if (command_read(c->body, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+        command_request_done(&q);
+        return NULL;
+    }
+    struct task *t = xcalloc(1, sizeof *t);
+    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
+    t->api = c->api;
+    t->goes_on = strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0;
+    command_asked_by(&q, c);
+    if (command_new(l, &q, &cb, &t->command, &e) < 0) {
+        *p = problem_of(&e);
+        command_request_done(&q);
+        free(t);
+        return NULL;
+    }
+    log_info("command sandbox=%s command=%s request=%s", live_id(l), command_id(t->command), c->id);
+    t->record = record_new(c->api->records, command_id(t->command), c->tenant);
+    return t;
+}
+
+static void free_task(void *state) {
+    struct task *t = state;
+    outlet_done(&t->out);
+    free(t);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct task *t = c->state;
+    if (!t || !t->command || outlet_leave(&t->out))
+        return;
+    t->waits = false; /* frees itself at its end */
+    outlet_done(&t->out);
+    c->state = NULL;
+    c->state_done = NULL;
+    leave(t);
+}
+
+static void run_whole(struct call *c, struct live *l) {
+    struct problem p = {0};
+    struct outlet out;
+    if (!outlet_open(c, &out))
+        return;
+    struct task *t = start(c, l, &p);
+    if (!t) {
+        outlet_problem(&out, &p);
+        outlet_done(&out);
+        return;
+    }
+    t->out = out;
+    t->waits = true;
+    c->state = t;
+    c->state_done = free_task;
+    http_on_gone(c->req, on_gone);
+}
+
+static void run_background(struct call *c, struct live *l) {
+    struct problem p = {0};
+    struct outlet out;
+    AUTO_ROPE json = ROPE_INIT;
+    if (!outlet_open(c, &out))
+        return;
+    const struct task *t = start(c, l, &p);
+    if (t) {
+        command_result(t->command, &json);
+        outlet_rope(&out, 202, &json, NULL);
+    } else {
+        outlet_problem(&out, &p);
+    }
+    outlet_done(&out);
+}
+
+void do_command_new(struct call *c) {
+    struct live *l = call_live(c);
+    enum events_form form = events_wanted(c);
+    struct problem p = {0};
+    if (!l)
+        return;
+    if (field_bool(c->body, "background", false)) {
+        run_background(c, l);
+        return;
+    }
+    if (form == EVENTS_NONE) {
+        run_whole(c, l);
+        return;
+    }
+    struct outlet out;
+    if (!outlet_open(c, &out))
+        return;
+    struct task *t = start(c, l, &p);
+    if (!t) {
+        outlet_problem(&out, &p);
+        outlet_done(&out);
+        return;
+    }
+    t->goes_on = t->goes_on || out.replay;
+    outlet_refer(&out, command_id(t->command));
+    outlet_done(&out);
+    const struct events_source from = {.arg = t, .hold = hold, .leave = leave};
+    events_stream(c, t->record, form, 0, &from);
+}
+
+/* ---- one command ---- */
+
+struct command *call_command(struct call *c) {
+    struct live *l = call_live(c);
+    struct err e;
+    struct command *x = l ? command_find(l, c->params[1], &e) : NULL;
+    if (l && !x)
+        call_fail(c, &e);
+    return x;
+}
+
+void do_commands(struct call *c) {
+    struct live *l = call_live(c);
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    struct page_walk w;
+    if (!l || !page_walk(c, &w))
+        return;
+    jw_object(&j);
+    jw_key(&j, "commands");
+    jw_array(&j);
+    for (struct command *x = command_next(l, NULL); x; x = command_next(l, x)) {
+        AUTO_BUF one = BUF_INIT;
+        if (!page_takes(&w, command_id(x)))
+            continue;
+        command_json(x, &one);
+        jw_raw(&j, one.data, one.len);
+    }
+    jw_array_end(&j);
+    page_reply(c, &w, &j);
+}
+
+static void reply_with(struct call *c, struct command *x) {
+    AUTO_BUF json = BUF_INIT;
+    command_json(x, &json);
+    call_json(c, 200, &json);
+}
+
+void do_command(struct call *c) {
+    struct command *x = call_command(c);
+    AUTO_ROPE json = ROPE_INIT;
+    if (!x)
+        return;
+    command_result(x, &json);
+    http_reply_rope(c->req, 200, "application/json", &json);
+}
+
+void do_command_delete(struct call *c) {
+    struct command *x = call_command(c);
+    if (!x)
+        return;
+    command_delete(x);
+    http_reply(c->req, 204, NULL, "", 0);
+}
+
+void do_command_events(struct call *c) {
+    const struct command *x = call_command(c);
+    struct record *rec = x ? records_find(c->api->records, c->tenant, command_id(x)) : NULL;
+    enum events_form form = events_wanted(c);
+    uint64_t after;
+    if (!x || !events_after(c, &after))
+        return;
+    if (!rec) {
+        call_problem(c, &(struct problem){.status = 404,
+                                          .code = "no_events",
+                                          .message = "the events of this command are forgotten",
+                                          .remediation = "GET the command for its output"});
+        return;
+    }
+    events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, after,
+                  &(struct events_source){0});
+}
+
+void do_command_stdin(struct call *c) {
+    struct command *x = call_command(c);
+    const char *data = field_str(c->body, "data", "");
+    struct err e;
+    if (!x)
+        return;
+    if ((*data && command_stdin(x, data, strlen(data), &e) < 0) ||
+        (field_bool(c->body, "eof", false) && command_stdin(x, NULL, 0, &e) < 0))
+        call_fail(c, &e);
+    else
+        reply_with(c, x);
+}
+
+/* "SIGTERM", "TERM" or "15". */
+static int signal_named(const char *word) {
+    static const struct num_rule rule = {"signal", 1, 31};
+    uint32_t n;
+    struct err e;
+    if (num_u32(word, &rule, &n, &e) == 0)
+        return (int)n;
+    if (strncmp(word, "SIG", 3) == 0)
+        word += 3;
+    for (int i = 1; i < 32; i++) {
+        const char *name = sigabbrev_np(i);
+        if (name && strcmp(name, word) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int signal_wanted(const json_t *body, char *shown, size_t cap) {
+    const json_t *v = json_object_get(body, "signal");
+    int64_t n = json_integer_value(v);
+    if (json_is_string(v)) {
+        snprintf(shown, cap, "%.40s", json_string_value(v));
+        return signal_named(json_string_value(v));
+    }
+    snprintf(shown, cap, "%lld", (long long)n);
+    return n >= 1 && n <= 31 ? (int)n : -1;
+}
+
+void do_command_signal(struct call *c) {
+    struct command *x = call_command(c);
+    char word[48];
+    int number = signal_wanted(c->body, word, sizeof word);
+    struct err e;
+    if (!x)
+        return;
+    if (number < 0) {
+        char text[120];
+        snprintf(text, sizeof text, "signal: there is no signal \"%s\"", word);
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = text,
+                                          .remediation = "a name as SIGTERM, or 1 to 31"});
+    } else if (command_signal(x, number, &e) < 0) {
+        call_fail(c, &e);
+    } else {
+        reply_with(c, x);
+    }
+}

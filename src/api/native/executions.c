@@ -1,0 +1,46 @@
+/* GET /v1/executions/{id} and its events: what a stream that was cut has missed. */
+
+#include "api/core/call.h"
+#include "api/handlers.h"
+#include "api/jobs/events.h"
+#include "api/jobs/records.h"
+
+static struct record *find(struct call *c) {
+    struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
+    if (!rec)
+        call_problem(c, &(struct problem){.status = 404,
+                                          .code = "no_execution",
+                                          .message = "there is no such execution",
+                                          .remediation = "executions are remembered for a few "
+                                                         "minutes only"});
+    return rec;
+}
+
+void do_execution(struct call *c) {
+    struct record *rec = find(c);
+    if (!rec)
+        return;
+    AUTO_ROPE reply = ROPE_INIT;
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", record_id(rec));
+    jw_key_str(&j, "state", record_is_done(rec) ? "done" : "running");
+    jw_key_real(&j, "created", record_created(rec));
+    jw_key(&j, "result");
+    if (!record_is_done(rec))
+        jw_null(&j);
+    rope_add(&reply, &json);
+    rope_add_rope(&reply, record_result(rec));
+    rope_adds(&reply, "}");
+    http_reply_rope(c->req, 200, "application/json", &reply);
+}
+
+void do_execution_events(struct call *c) {
+    struct record *rec = find(c);
+    enum events_form form = events_wanted(c);
+    uint64_t after;
+    if (rec && events_after(c, &after))
+        events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, after,
+                      &(struct events_source){0});
+}

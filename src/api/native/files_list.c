@@ -1,0 +1,102 @@
+/* GET /v1/files: all of them, or a page. However many there are, the list is written as the client
+ * takes it, a slice at a time, from the store itself. */
+
+#include "api/handlers.h"
+
+#include "api/core/call.h"
+#include "api/core/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKS 2000u /* files of any tenant in one slice */
+
+struct listing {
+    struct http_source source;
+    struct store_cursor cursor;
+    char tenant[65];
+    struct page page;
+    uint32_t n;
+    uint64_t last; /* the place of the last one that was written */
+    bool begun, comma;
+};
+
+/* Pages go by the time of upload, which stays when files go meanwhile. No two have the same; a
+ * double of today has about five steps in a microsecond. */
+static uint64_t place_of(const struct store_entry *e) {
+    return (uint64_t)(e->uploaded * 1e7);
+}
+
+static void put_file(struct jw *j, const struct store_entry *e) {
+    jw_object(j);
+    files_put_entry(j, e);
+    jw_key_real(j, "upload_time", e->uploaded);
+    jw_object_end(j);
+}
+
+/* False when the page is full. */
+static bool add_file(struct listing *l, struct jw *j, const struct store_entry *e) {
+    if (l->page.after && place_of(e) >= l->page.after)
+        return true;
+    if (l->page.limit && l->n == l->page.limit)
+        return false;
+    put_file(j, e);
+    l->n++;
+    l->last = place_of(e);
+    return true;
+}
+
+static bool more_files(struct http_source *s, struct buf *to) {
+    struct listing *l = (struct listing *)s;
+    struct jw j = {.to = to, .comma = l->comma};
+    const struct store_entry *e;
+    unsigned looks = LOOKS;
+    bool goes_on = true;
+    if (!l->begun)
+        buf_adds(to, "{\"files\":[");
+    l->begun = true;
+    while (goes_on && to->len < HTTP_SLICE && (e = store_list_next(&l->cursor, l->tenant, &looks)))
+        goes_on = add_file(l, &j, e);
+    l->comma = j.comma;
+    if (goes_on && !store_list_is_over(&l->cursor))
+        return true;
+    jw_array_end(&j);
+    if (l->page.limit)
+        page_end(&j, goes_on ? 0 : l->last);
+    jw_object_end(&j);
+    return false;
+}
+
+static void free_listing(struct http_source *s) {
+    struct listing *l = (struct listing *)s;
+    store_list_end(&l->cursor);
+    free(l);
+}
+
+/* What an earlier page has as next, or a file. */
+static bool read_page(struct call *c, struct page *ret) {
+    struct store_entry e;
+    struct err why;
+    if (!page_read(c, ret))
+        return false;
+    if (!ret->name)
+        return true;
+    if (store_find(c->api->o.store, c->tenant, ret->name, &e, NULL, &why) < 0) {
+        call_fail(c, &why);
+        return false;
+    }
+    ret->after = place_of(&e);
+    store_entry_done(&e);
+    return true;
+}
+
+void do_files(struct call *c) {
+    struct page page;
+    if (!read_page(c, &page))
+        return;
+    struct listing *l = xcalloc(1, sizeof *l);
+    *l = (struct listing){.source = {more_files, free_listing}, .page = page};
+    memcpy(l->tenant, c->tenant, sizeof l->tenant);
+    store_list(c->api->o.store, &l->cursor);
+    http_reply_from(c->req, 200, "application/json", &l->source);
+}

@@ -1,0 +1,304 @@
+/* What there is, how it is, and the pages for people. */
+
+#include "api/core/call.h"
+#include "api/dialects/pyrunner/pyrunner.h"
+#include "api/handlers.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "web/assets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_up(const struct api *a, const char **why) {
+    const struct engine *g = a->o.engine;
+    *why = "no profile is ready yet";
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->config.profiles[i].removed || g->config.profiles[i].live)
+            continue;
+        if (g->pools[i].state == PROFILE_READY) {
+            *why = NULL;
+            return true;
+        }
+        if (g->pools[i].state == PROFILE_BROKEN)
+            *why = g->pools[i].what;
+    }
+    return false;
+}
+
+void do_health(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *why;
+    bool up = is_up(c->api, &why) && !audit_refuses(&c->api->audit);
+    if (!why)
+        why = audit_trouble(&c->api->audit);
+    jw_object(&j);
+    if (dialect_rank(c->api, PYRUNNER) == 1)
+        jw_key_str(&j, "status", up ? "healthy" : "unhealthy");
+    else
+        jw_key_str(&j, "status", up ? "ok" : "error");
+    jw_key_str(&j, "message", why);
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_live(struct jw *j, const struct config *cfg) {
+    jw_key(j, "live");
+    jw_object(j);
+    state_put_limits(j, "defaults", &cfg->live);
+    jw_key_uint(j, "ttl_seconds", cfg->live_ttl_s);
+    jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
+    jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
+    jw_key_uint(j, "per_tenant", cfg->live_per_tenant);
+    jw_object_end(j);
+}
+
+void do_info(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    AUTO_BUF state = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const struct config *cfg = c->api->config;
+    engine_state(c->api->o.engine, &state);
+    jw_object(&j);
+    jw_key_str(&j, "name", "cloche");
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_real(&j, "uptime_seconds", (double)(now_ns() - c->api->started_ns) / 1e9);
+    jw_key_str(&j, "minimum", cfg->minimum);
+    state_put_limits(&j, "defaults", &cfg->defaults);
+    state_put_limits(&j, "maxima", &cfg->maxima);
+    put_live(&j, cfg);
+    jw_key(&j, "files");
+    jw_object(&j);
+    jw_key_uint(&j, "max_mb", cfg->http.file_mb);
+    jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
+    jw_object_end(&j);
+    jw_key(&j, "isolation");
+    state_put_isolation(&j, c->api->o.engine);
+    jw_key(&j, "engine");
+    jw_raw(&j, state.data, state.len);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_modules(struct jw *j, const char *words) {
+    jw_key(j, "modules");
+    jw_array(j);
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        if (n)
+            jw_strn(j, words, n);
+        words += n + (words[n] == ' ');
+    }
+    jw_array_end(j);
+}
+
+void do_profiles(struct call *c) {
+    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const struct engine *g = c->api->o.engine;
+    jw_object(&j);
+    jw_key(&j, "profiles");
+    jw_array(&j);
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        const struct profile_pool *p = &g->pools[i];
+        if (p->config->removed || p->config->live)
+            continue;
+        bool ready = p->state == PROFILE_READY;
+        jw_object(&j);
+        jw_key_str(&j, "name", p->config->name);
+        jw_key_str(&j, "state", states[p->state]);
+        jw_key_str(&j, "version", ready ? p->what : NULL);
+        jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
+        put_modules(&j, p->modules);
+        jw_key_uint(&j, "ready_sandboxes", p->nready);
+        state_put_live(&j, g, i);
+        jw_object_end(&j);
+    }
+    jw_array_end(&j);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_pools(struct buf *to, const struct engine *g) {
+    static const struct {
+        const char *name, *help;
+        bool live;
+    } what[] = {{"pool_ready", "Sandboxes that wait for a program.", false},
+                {"queue_length", "Programs that wait for a sandbox.", false},
+                {"profile_up", "1 when the profile can be used.", false},
+                {"live_queue_length", "Live sandboxes that wait for a place.", true}};
+    for (unsigned k = 0; k < sizeof what / sizeof *what; k++) {
+        buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s gauge\n", what[k].name, what[k].help,
+                 what[k].name);
+        for (unsigned i = 0; i < g->config.nprofiles; i++) {
+            const struct profile_pool *p = &g->pools[i];
+            const char *name = p->config->name;
+            if (p->config->removed || p->config->live != what[k].live)
+                continue;
+            unsigned v = k == 0 ? p->nready : k == 2 ? p->state == PROFILE_READY : p->queue.n;
+            buf_addf(to, "cloche_%s{profile=\"%.*s\"} %u\n", what[k].name, (int)strcspn(name, "+"),
+                     name, v);
+        }
+    }
+}
+
+static void put_restarts(struct buf *to, const struct engine *g) {
+    const struct engine_restarts *r = &g->about.restarts;
+    const struct {
+        const char *process;
+        uint32_t n;
+    } what[] = {{"warden", g->config.warden_restarts},
+                {"server", r->server},
+                {"nursery", r->nurseries},
+                {"zygote", r->zygotes}};
+    buf_adds(to, "# HELP cloche_restarts_total Processes that died and were started again.\n"
+                 "# TYPE cloche_restarts_total counter\n");
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        buf_addf(to, "cloche_restarts_total{process=\"%s\"} %u\n", what[i].process, what[i].n);
+}
+
+static void put_audit(struct buf *to, const struct audit *a) {
+    metrics_gauge(to, "audit_up", "0 when nothing runs because the audit log cannot be written.",
+                  !audit_refuses(a));
+    metrics_gauge(to, "audit_lines_waiting",
+                  "Lines of the audit log that could not be written yet.", (double)a->nlines);
+    buf_addf(to,
+             "# HELP cloche_audit_failures_total Attempts to write the audit log that failed.\n"
+             "# TYPE cloche_audit_failures_total counter\ncloche_audit_failures_total %llu\n"
+             "# HELP cloche_audit_lines_lost_total Lines that were given up.\n"
+             "# TYPE cloche_audit_lines_lost_total counter\ncloche_audit_lines_lost_total %llu\n",
+             (unsigned long long)a->failures, (unsigned long long)a->lost);
+}
+
+void do_metrics(struct call *c) {
+    struct api *a = c->api;
+    AUTO_BUF text = BUF_INIT;
+    struct store_usage files = store_usage(a->o.store);
+    metrics_write(&a->metrics, &text);
+    put_pools(&text, a->o.engine);
+    put_restarts(&text, a->o.engine);
+    put_audit(&text, &a->audit);
+    const struct loop_turns *turns = loop_turns(a->o.loop);
+    metrics_histogram(&text, "loop_turn_seconds", "Turns of the event loop.", &turns->wall);
+    metrics_histogram(&text, "loop_turn_cpu_seconds",
+                      "Turns of the event loop, by the processor time they took.", &turns->cpu);
+    metrics_gauge(&text, "loop_turn_longest_seconds",
+                  "The longest turn since the server process started.", turns->wall.longest);
+    metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
+                  a->o.engine->counts.sandboxes);
+    metrics_gauge(&text, "live_sandboxes", "Sandboxes that stay.", live_count(a->o.engine));
+    metrics_gauge(&text, "memory_charged_bytes", "Memory that programs under way count with.",
+                  (double)a->o.engine->charged);
+    metrics_gauge(&text, "memory_budget_bytes", "What that may be at most; 0: no bound.",
+                  a->config->memory_budget_mb * 1048576.0);
+    metrics_gauge(&text, "bodies_bytes", "Bodies of requests under way.",
+                  (double)http_bodies(a->http));
+    metrics_gauge(&text, "replies_bytes", "What waits for clients to read it.",
+                  (double)http_replies(a->http));
+    metrics_gauge(&text, "connections", "Open HTTP connections.", http_connections(a->http));
+    metrics_gauge(&text, "requests_active", "Requests under way.", a->active);
+    metrics_gauge(&text, "stored_files", "Files in the store.", files.files);
+    metrics_gauge(&text, "stored_bytes", "Bytes in the store, and 8 KiB for each file.",
+                  (double)files.bytes);
+    metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
+                  (double)state_resident_bytes());
+    buf_addf(&text,
+             "# HELP cloche_replies_cut_total Connections cut because their clients did not read.\n"
+             "# TYPE cloche_replies_cut_total counter\ncloche_replies_cut_total %llu\n",
+             (unsigned long long)http_replies_cut(a->http));
+    buf_addf(&text,
+             "# HELP cloche_connections_evicted_total Waiting connections closed for new ones.\n"
+             "# TYPE cloche_connections_evicted_total counter\n"
+             "cloche_connections_evicted_total %llu\n",
+             (unsigned long long)http_evicted(a->http));
+    buf_addf(&text,
+             "# HELP cloche_log_lines_lost_total Lines of the log that nobody took.\n"
+             "# TYPE cloche_log_lines_lost_total counter\ncloche_log_lines_lost_total %llu\n",
+             (unsigned long long)log_lost());
+    metrics_gauge(&text, "uptime_seconds", "Seconds since the server process started.",
+                  (double)(now_ns() - a->started_ns) / 1e9);
+    http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
+}
+
+/* Of the routes of a dialect, or of all. */
+static void write_openapi(const struct call *c, const char *dialect, struct buf *to) {
+    AUTO_FREE struct api_doc *docs = xcalloc(routes_n, sizeof *docs);
+    size_t n = 0;
+    for (size_t i = 0; i < routes_n; i++) {
+        if (!routes[i].doc.summary || !route_is_there(c->api, &routes[i]))
+            continue;
+        if (dialect && (!routes[i].dialect || strcmp(routes[i].dialect, dialect) != 0))
+            continue;
+        docs[n] = routes[i].doc;
+        docs[n++].is_open = routes[i].is_open;
+    }
+    openapi_write("cloche", CLOCHE_VERSION, docs, n, to);
+}
+
+void do_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    write_openapi(c, NULL, &json);
+    call_json(c, 200, &json);
+}
+
+void do_jupyter_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    write_openapi(c, c->route->dialect, &json);
+    http_reply(c->req, 200, c->route->doc.reply_type, json.data, json.len);
+}
+
+static void give(struct call *c, const struct web_asset *a) {
+    http_add_header(c->req, "Content-Security-Policy",
+                    "default-src 'self'; img-src 'self' blob:; base-uri 'none'; "
+                    "frame-ancestors 'none'; form-action 'self'");
+    http_add_header(c->req, "X-Content-Type-Options", "nosniff");
+    http_add_header(c->req, "Referrer-Policy", "no-referrer");
+    http_add_header(c->req, "Cache-Control", "no-cache");
+    http_reply(c->req, 200, a->type, a->data, a->len);
+}
+
+void do_asset(struct call *c) {
+    for (size_t i = 0; i < web_assets_n; i++) {
+        if (strcmp(web_assets[i].path, http_path(c->req)) == 0) {
+            give(c, &web_assets[i]);
+            return;
+        }
+    }
+    call_problem(c, &(struct problem){.status = 404,
+                                      .code = "no_route",
+                                      .message = "there is nothing at this path",
+                                      .detail = "Not Found",
+                                      .remediation = "GET /openapi.json lists what there is"});
+}
+
+void do_redoc(struct call *c) {
+    http_add_header(c->req, "Location", "/docs");
+    http_reply(c->req, 307, NULL, "", 0);
+}
+
+void do_root(struct call *c) {
+    const char *why, *accept = http_header(c->req, "Accept");
+    http_add_header(c->req, "Vary", "Accept");
+    if (accept && strstr(accept, "text/html")) {
+        do_asset(c);
+        return;
+    }
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "name", "cloche");
+    jw_key_str(&j, "version",
+               dialect_rank(c->api, PYRUNNER) == 1 ? PYRUNNER_VERSION : CLOCHE_VERSION);
+    if (dialect_rank(c->api, PYRUNNER))
+        pyrunner_put_about(c, is_up(c->api, &why), &j);
+    jw_key_str(&j, "what", "runs untrusted Python in warm, isolated sandboxes");
+    jw_key_str(&j, "try", "POST /v1/execute {\"code\": \"print(1)\"}");
+    jw_key_str(&j, "docs", "/docs");
+    jw_key_str(&j, "openapi", "/openapi.json");
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}

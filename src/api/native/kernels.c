@@ -1,0 +1,391 @@
+/* What is done with the kernels of a live sandbox: executions, questions, interrupts, restarts. */
+
+#include "api/handlers.h"
+
+#include "api/core/pages.h"
+#include "api/jobs/cell.h"
+#include "api/jobs/events.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/outlet.h"
+#include "api/jobs/records.h"
+#include "base/fd.h"
+#include "base/num.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHICH                                                                                      \
+    {                                                                                              \
+        .name = "kernel_id", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null",    \
+        .help = "null: the default kernel"                                                         \
+    }
+
+static const struct field which_fields[] = {WHICH};
+const struct schema which_kernel_schema = {"WhichKernel", which_fields, 1, false};
+
+static const struct field stdin_fields[] = {
+    {.name = "value",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED,
+     .unless = "eof",
+     .help = "what input() returns"},
+    {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "input() raises EOFError"},
+    WHICH,
+};
+const struct schema stdin_schema = {"StdinRequest", stdin_fields, 3, false};
+
+static const struct field kernel_fields[] = {
+    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX, .max = RUN_MAX_ENV},
+    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    {.name = "limits",
+     .type = FIELD_OBJECT,
+     .of = &kernel_limits_schema,
+     .help = "its own, up to the sandbox's"},
+};
+const struct schema kernel_schema = {"KernelRequest", kernel_fields, 3, false};
+
+static const struct field complete_fields[] = {
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
+    {.name = "cursor",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_NULLABLE,
+     .min = 0,
+     .help = "in characters; null: the end"},
+    WHICH,
+};
+const struct schema complete_schema = {"CompleteRequest", complete_fields, 3, false};
+
+static const struct field inspect_fields[] = {
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
+    {.name = "cursor",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_NULLABLE,
+     .min = 0,
+     .help = "in characters; null: the end"},
+    {.name = "detail",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 0,
+     .max = 1,
+     .fallback = "0"},
+    WHICH,
+};
+const struct schema inspect_schema = {"InspectRequest", inspect_fields, 4, false};
+
+/* ---- executions ---- */
+
+struct waiting {
+    struct outlet out;
+    struct play *play; /* borrowed while it runs */
+};
+
+static void free_waiting(void *state) {
+    struct waiting *w = state;
+    outlet_done(&w->out);
+    free(w);
+}
+
+static void on_gone(struct http_req *r) {
+    struct call *c = http_user(r);
+    struct waiting *w = c->state;
+    if (!w || !w->play || outlet_leave(&w->out))
+        return;
+    struct play *x = w->play;
+    w->play = NULL;
+    play_leave(x);
+}
+
+static void on_done(void *arg, struct record *rec, const struct err *why) {
+    struct waiting *w = arg;
+    w->play = NULL;
+    if (why) {
+        struct problem p = problem_of(why);
+        outlet_problem(&w->out, &p);
+    } else {
+        AUTO_ROPE result = ROPE_INIT;
+        rope_add_rope(&result, record_result(rec));
+        outlet_rope(&w->out, 200, &result, record_id(rec));
+    }
+    if (!w->out.call)
+        free_waiting(w);
+}
+
+static void execute_whole(struct call *c, struct live *l) {
+    struct problem p = {0};
+    struct waiting *w = xcalloc(1, sizeof *w);
+    if (!outlet_open(c, &w->out)) {
+        free(w);
+        return;
+    }
+    c->state = w;
+    c->state_done = free_waiting;
+    http_on_gone(c->req, on_gone);
+    const struct play_options o = {.on_done = on_done, .arg = w};
+    if (play_start(c, l, c->body, &o, &w->play, &p) < 0)
+        outlet_problem(&w->out, &p);
+    else
+        http_add_header(c->req, "X-Execution-Id", play_id(w->play));
+}
+
+void do_cell(struct call *c) {
+    struct live *l = call_live(c);
+    enum events_form form = events_wanted(c);
+    struct problem p = {0};
+    struct play *x;
+    if (!l)
+        return;
+    if (form == EVENTS_NONE) {
+        execute_whole(c, l);
+        return;
+    }
+    struct outlet out;
+    if (!outlet_open(c, &out))
+        return;
+    const struct play_options o = {.stream = true, .goes_on = out.replay != NULL};
+    if (play_start(c, l, c->body, &o, &x, &p) < 0) {
+        outlet_problem(&out, &p);
+        outlet_done(&out);
+        return;
+    }
+    outlet_refer(&out, play_id(x));
+    outlet_done(&out);
+    http_add_header(c->req, "X-Execution-Id", play_id(x));
+    const struct events_source from = play_source(x);
+    events_stream(c, play_record(x), form, 0, &from);
+}
+
+/* ---- one kernel ---- */
+
+/* What is frozen starts nothing and ends nothing. */
+static struct live *running_live(struct call *c) {
+    struct live *l = call_live(c);
+    if (!l || !live_is_paused(l))
+        return l;
+    call_problem(c, &(struct problem){.status = 409,
+                                      .code = "sandbox_paused",
+                                      .message = "the sandbox is paused",
+                                      .remediation = "resume it first"});
+    return NULL;
+}
+
+static struct kernel *chosen(struct call *c) {
+    struct live *l = running_live(c);
+    return l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
+}
+
+void do_interrupt(struct call *c) {
+    struct kernel *k = chosen(c);
+    AUTO_BUF json = BUF_INIT;
+    if (!k)
+        return;
+    buf_addf(&json, "{\"interrupted\":%s}", kernel_interrupt(k) ? "true" : "false");
+    call_json(c, 200, &json);
+}
+
+int kernel_answer(struct kernel *k, const json_t *body, struct err *e) {
+    return field_bool(body, "eof", false) ? kernel_no_stdin(k, e)
+                                          : kernel_stdin(k, json_object_get(body, "value"), e);
+}
+
+void do_stdin(struct call *c) {
+    struct kernel *k = chosen(c);
+    struct err e;
+    if (!k)
+        return;
+    if (kernel_answer(k, c->body, &e) < 0)
+        call_fail(c, &e);
+    else
+        http_reply(c->req, 200, "application/json", "{}", 2);
+}
+
+/* Somebody waits for a kernel or its answer. */
+struct asking {
+    struct call *call;
+    char sandbox[ID_MAX];
+    int status;
+};
+
+static void free_asking(void *state) {
+    struct asking *w = state;
+    struct err e;
+    struct live *l = live_find(w->call->api->o.engine, w->call->tenant, w->sandbox, &e);
+    if (l) {
+        kernel_unwait(l, w);
+        kernel_unquery(l, w);
+        live_release(l);
+    }
+    free(w);
+}
+
+static struct asking *ask_for(struct call *c, struct live *l, int status) {
+    struct asking *w = xcalloc(1, sizeof *w);
+    w->call = c;
+    w->status = status;
+    snprintf(w->sandbox, sizeof w->sandbox, "%s", live_id(l));
+    c->state = w;
+    c->state_done = free_asking;
+    live_hold(l);
+    return w;
+}
+
+static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
+    struct asking *w = arg;
+    AUTO_BUF json = BUF_INIT;
+    if (why) {
+        call_fail(w->call, why);
+        return;
+    }
+    kernel_json(k, &json);
+    call_json(w->call, w->status, &json);
+}
+
+void do_restart(struct call *c) {
+    struct live *l = running_live(c);
+    struct kernel *k = l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
+    if (k)
+        kernel_restart(k, on_kernel, ask_for(c, l, 200));
+}
+
+void do_kernel_new(struct call *c) {
+    struct live *l = running_live(c);
+    struct config_limits limits;
+    struct problem p = {0};
+    struct err e;
+    if (!l)
+        return;
+    if (env_check_kept(c->body, &p) < 0 || cwd_check(c->body, &p) < 0 ||
+        limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
+        call_problem(c, &p);
+        return;
+    }
+    AUTO_FREE char *env = field_dump(c->body, "env");
+    struct asking *w = ask_for(c, l, 201);
+    const struct kernel_request q = {
+        .env = env, .cwd = field_str(c->body, "cwd", NULL), .limits = &limits};
+    if (kernel_new(l, &q, on_kernel, w, &e) < 0)
+        call_fail(c, &e);
+}
+
+void do_kernels(struct call *c) {
+    struct live *l = call_live(c);
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    struct page_walk w;
+    if (!l || !page_walk(c, &w))
+        return;
+    jw_object(&j);
+    jw_key(&j, "kernels");
+    jw_array(&j);
+    for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
+        AUTO_BUF one = BUF_INIT;
+        if (!page_takes(&w, kernel_id(k)))
+            continue;
+        kernel_json(k, &one);
+        jw_raw(&j, one.data, one.len);
+    }
+    jw_array_end(&j);
+    page_reply(c, &w, &j);
+}
+
+static struct kernel *named(struct call *c) {
+    struct live *l = call_live(c);
+    return l ? call_kernel(c, l, c->params[1]) : NULL;
+}
+
+void do_kernel(struct call *c) {
+    const struct kernel *k = named(c);
+    AUTO_BUF json = BUF_INIT;
+    if (!k)
+        return;
+    kernel_json(k, &json);
+    call_json(c, 200, &json);
+}
+
+void do_kernel_delete(struct call *c) {
+    struct live *l = running_live(c);
+    struct kernel *k = l ? call_kernel(c, l, c->params[1]) : NULL;
+    struct err e;
+    if (!k)
+        return;
+    if (kernel_delete(k, &e) < 0)
+        call_fail(c, &e);
+    else
+        http_reply(c->req, 204, NULL, "", 0);
+}
+
+/* ---- questions ---- */
+
+static void on_reply(void *arg, const char *json, size_t len, const struct err *why) {
+    struct asking *w = arg;
+    if (why)
+        call_fail(w->call, why);
+    else
+        http_reply(w->call->req, 200, "application/json", json, len);
+}
+
+static void query(struct call *c, const char *kernel_id, const char *op, const char *members) {
+    struct live *l = running_live(c);
+    struct kernel *k = l ? call_kernel(c, l, kernel_id) : NULL;
+    struct err e;
+    if (k && kernel_query(k, op, members, on_reply, ask_for(c, l, 200), &e) < 0)
+        call_fail(c, &e);
+}
+
+/* Characters, as the kernel counts them. */
+static size_t characters(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static void query_code(struct call *c, const char *op) {
+    const char *code = field_str(c->body, "code", "");
+    size_t all = characters(code);
+    int64_t cursor = field_int(c->body, "cursor", (int64_t)all);
+    AUTO_BUF members = BUF_INIT;
+    buf_adds(&members, "\"code\":\"");
+    json_escape(&members, code, strlen(code));
+    buf_addf(&members, "\",\"cursor\":%lld,\"detail\":%lld",
+             (long long)(cursor > (int64_t)all ? (int64_t)all : cursor),
+             (long long)field_int(c->body, "detail", 0));
+    query(c, field_str(c->body, "kernel_id", NULL), op, members.data);
+}
+
+void do_complete(struct call *c) {
+    query_code(c, "complete");
+}
+
+void do_inspect(struct call *c) {
+    query_code(c, "inspect");
+}
+
+static const struct field variables_fields[] = {
+    {.name = "kernel_id", .type = FIELD_STRING, .help = "the first kernel, if none is named"},
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = 1000,
+     .fallback = "1000"},
+};
+const struct schema variables_query = {"", variables_fields, 2, false};
+
+void do_variables(struct call *c) {
+    const struct num_rule rule = {"limit", 1, 1000};
+    const char *limit = http_query(c->req, "limit");
+    uint32_t most = 1000;
+    struct err e;
+    char members[40];
+    if (limit && num_u32(limit, &rule, &most, &e) < 0) {
+        call_problem(c, &(struct problem){.status = 422,
+                                          .code = "bad_value",
+                                          .message = e.text,
+                                          .remediation = "see /docs"});
+        return;
+    }
+    snprintf(members, sizeof members, "\"most\":%u", most);
+    query(c, http_query(c->req, "kernel_id"), "variables", members);
+}

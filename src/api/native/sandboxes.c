@@ -1,0 +1,304 @@
+/* /v1/sandboxes: live sandboxes made, listed, looked at, changed and ended. */
+
+#include "api/handlers.h"
+
+#include "api/jobs/cell.h"
+#include "api/jobs/inputs.h"
+#include "api/jobs/live_requests.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_METADATA 32
+#define MAX_NAME     128 /* bytes; a value of metadata may have eight times that */
+#define PAGE         100
+#define MAX_PAGE     1000
+
+static const struct field sandbox_fields[] = {
+    {.name = "profile",
+     .type = FIELD_STRING,
+     .fallback = "\"auto\"",
+     .help = "what is preloaded; auto is the one with the most in it"},
+    {.name = "files",
+     .type = FIELD_LIST,
+     .of = &inputs_schema,
+     .flags = FIELD_MAX,
+     .max = INPUTS_MAX,
+     .fallback = "[]",
+     .help = "files in its workspace"},
+    {.name = "env",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = RUN_MAX_ENV,
+     .help = "environment variables of its kernels and commands"},
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
+    {.name = "ttl_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long it lives"},
+    {.name = "idle_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long without being used"},
+    {.name = "metadata",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = MAX_METADATA,
+     .help = "strings to find it by"},
+    {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+};
+const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
+
+static const struct field change_fields[] = {
+    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "those that change"},
+    {.name = "ttl_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX,
+     .help = "how long it lives from now on"},
+    {.name = "idle_seconds",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "metadata",
+     .type = FIELD_MAP,
+     .flags = FIELD_MAX,
+     .max = MAX_METADATA,
+     .help = "instead of what there is"},
+    {.name = "name", .type = FIELD_STRING},
+};
+const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, false};
+
+/* ---- made ---- */
+
+static void reply_made(struct outlet *o, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    live_json(l, &json);
+    outlet_json(o, 201, &json, NULL);
+}
+
+static int check_name(const struct call *c, const struct live *own, struct problem *p) {
+    const char *name = field_str(c->body, "name", "");
+    char quoted[80];
+    struct err e;
+    if (strlen(name) > MAX_NAME)
+        return problem_plain(p, 422, "bad_value", "name has more than 128 bytes");
+    if (!*name || !live_name_taken(c->api->o.engine, c->tenant, name, own))
+        return 0;
+    err_user(&e, "name_taken", "there is a sandbox with the name %s already",
+             log_quote(name, quoted, sizeof quoted));
+    *p = problem_of(&e);
+    return -1;
+}
+
+/* `own`: the sandbox that is to change, or NULL. */
+static int check_words(const struct call *c, const struct live *own, struct problem *p) {
+    const json_t *body = c->body;
+    const char *key;
+    json_t *value;
+    if (check_name(c, own, p) < 0)
+        return -1;
+    json_object_foreach(json_object_get(body, "metadata"), key, value) {
+        if (!*key || strlen(key) > MAX_NAME || json_string_length(value) > 8 * MAX_NAME)
+            return problem_plain(p, 422, "bad_value",
+                                 "metadata: a name has 1 to 128 bytes, a value at most 1024");
+    }
+    return env_check_kept(body, p);
+}
+
+static int read_request(struct call *c, struct live_request *q, struct problem *p) {
+    const json_t *body = c->body;
+    const char *name = field_str(body, "name", NULL);
+    *q = live_request_of(c);
+    q->profile = xstrdup(field_str(body, "profile", "auto"));
+    q->name = name ? xstrdup(name) : NULL;
+    q->metadata = field_dump(body, "metadata");
+    q->env = field_dump(body, "env");
+    q->ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0);
+    q->idle_s = (uint32_t)field_int(body, "idle_seconds", 0);
+    if (!q->metadata)
+        q->metadata = xstrdup("{}");
+    if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
+        return -1;
+    return inputs_read(c, body, true, &q->inputs, &q->ninputs, p);
+}
+
+void do_sandbox_new(struct call *c) {
+    make_live(c, read_request, reply_made);
+}
+
+/* ---- listed and looked at ---- */
+
+static const char prefix[] = "metadata.";
+static const struct field page_fields[] = {
+    {.name = "metadata.NAME",
+     .type = FIELD_STRING,
+     .help = "only those that have this value there"},
+    {.name = "limit",
+     .type = FIELD_INT,
+     .flags = FIELD_MIN | FIELD_MAX,
+     .min = 1,
+     .max = MAX_PAGE,
+     .fallback = "100"},
+    {.name = "after", .type = FIELD_STRING, .help = "what an earlier page has as next"},
+};
+const struct schema sandboxes_query = {"", page_fields, 3, false};
+
+/* Whether it has all that the query wants as metadata.NAME=VALUE. */
+static bool has_metadata(const struct live *l, const struct call *c) {
+    json_auto_t *all = NULL;
+    const char *name, *value;
+    for (unsigned i = 0; http_query_at(c->req, i, &name, &value); i++) {
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        if (!all)
+            all = json_loads(live_metadata(l), 0, NULL);
+        const char *has = json_string_value(json_object_get(all, name + sizeof prefix - 1));
+        if (!has || strcmp(has, value ? value : "") != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_page(struct call *c, uint32_t *ret) {
+    const struct num_rule rule = {"limit", 1, MAX_PAGE};
+    const char *limit = http_query(c->req, "limit");
+    struct err e;
+    *ret = PAGE;
+    if (!limit || num_u32(limit, &rule, ret, &e) == 0)
+        return true;
+    call_problem(
+        c, &(struct problem){
+               .status = 422, .code = "bad_value", .message = e.text, .remediation = "see /docs"});
+    return false;
+}
+
+/* Pages go by the time at which sandboxes were made, which stays when they end meanwhile. */
+static uint64_t place_of(const struct live *l) {
+    return (uint64_t)(live_created(l) * 1e6);
+}
+
+/* What an earlier page has as next, or a sandbox. */
+static bool read_place(struct call *c, uint64_t *ret) {
+    const struct num_rule rule = {"after", 0, INT64_MAX};
+    const char *after = http_query(c->req, "after");
+    struct err e;
+    *ret = 0;
+    if (!after || num_u64(after, &rule, ret, &e) == 0)
+        return true;
+    const struct live *l = live_find(c->api->o.engine, c->tenant, after, &e);
+    if (l)
+        *ret = place_of(l);
+    else
+        call_fail(c, &e);
+    return l != NULL;
+}
+
+static void add_sandbox(struct jw *j, struct live *l) {
+    AUTO_BUF one = BUF_INIT;
+    live_json(l, &one);
+    jw_raw(j, one.data, one.len);
+}
+
+void do_sandboxes(struct call *c) {
+    struct engine *g = c->api->o.engine;
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    char next[24] = "";
+    uint32_t most, n = 0;
+    uint64_t place;
+    if (!read_page(c, &most) || !read_place(c, &place))
+        return;
+    jw_object(&j);
+    jw_key(&j, "sandboxes");
+    jw_array(&j);
+    for (struct live *l = NULL; (l = live_next(g, c->tenant, l));) {
+        if (place_of(l) <= place || !has_metadata(l, c))
+            continue;
+        if (n++ == most) {
+            snprintf(next, sizeof next, "%" PRIu64, place);
+            break;
+        }
+        add_sandbox(&j, l);
+        place = place_of(l);
+    }
+    jw_array_end(&j);
+    jw_key_str(&j, "next", next[0] ? next : NULL);
+    jw_object_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void reply_with(struct call *c, struct live *l) {
+    AUTO_BUF json = BUF_INIT;
+    live_json(l, &json);
+    call_json(c, 200, &json);
+}
+
+void do_sandbox(struct call *c) {
+    struct live *l = call_live(c);
+    if (l)
+        reply_with(c, l);
+}
+
+void do_sandbox_change(struct call *c) {
+    struct live *l = call_live(c);
+    struct config_limits limits;
+    struct problem p = {0};
+    struct err e;
+    if (!l)
+        return;
+    if (check_words(c, l, &p) < 0 || limits_read(c->body, UINT32_MAX, &limits, &p) < 0) {
+        call_problem(c, &p);
+        return;
+    }
+    AUTO_FREE char *metadata = field_dump(c->body, "metadata");
+    const struct live_change change = {.metadata = metadata,
+                                       .name = field_str(c->body, "name", NULL),
+                                       .limits =
+                                           json_object_get(c->body, "limits") ? &limits : NULL,
+                                       .ttl_s = (uint32_t)field_int(c->body, "ttl_seconds", 0),
+                                       .idle_s = (uint32_t)field_int(c->body, "idle_seconds", 0)};
+    if (live_change(l, &change, &e) < 0)
+        call_fail(c, &e);
+    else
+        reply_with(c, l);
+}
+
+/* ---- ended ---- */
+
+void do_sandbox_delete(struct call *c) {
+    struct live *l = call_live(c);
+    if (l)
+        end_live(c, l, NULL);
+}
+
+static void pause_or_resume(struct call *c, bool pause) {
+    struct live *l = call_live(c);
+    struct err e;
+    if (!l)
+        return;
+    if (live_pause(l, pause, &e) < 0)
+        call_fail(c, &e);
+    else
+        reply_with(c, l);
+}
+
+void do_sandbox_pause(struct call *c) {
+    pause_or_resume(c, true);
+}
+
+void do_sandbox_resume(struct call *c) {
+    pause_or_resume(c, false);
+}

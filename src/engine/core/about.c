@@ -1,0 +1,121 @@
+/* See state.h. */
+
+#include "engine/core/about.h"
+
+#include "base/clock.h"
+#include "engine/core/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void state_init(struct engine_about *a) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    a->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    a->started_ns = now_ns();
+}
+
+void state_layers(struct engine_about *a, struct wire_in *in) {
+    uint32_t n = wire_get_u32(in);
+    a->nlayers = 0;
+    for (uint32_t i = 0; i < n && i < STATE_MAX_LAYERS && !in->bad; i++) {
+        struct engine_layer *l = &a->layers[i];
+        snprintf(l->name, sizeof l->name, "%s", wire_get_str(in, sizeof l->name - 1));
+        l->state = wire_get_u32(in);
+        snprintf(l->how, sizeof l->how, "%s", wire_get_str(in, sizeof l->how - 1));
+        a->nlayers += !in->bad && l->state <= 2;
+    }
+}
+
+void state_restarts(struct engine_about *a, struct wire_in *in) {
+    struct engine_restarts r = {
+        .server = wire_get_u32(in), .nurseries = wire_get_u32(in), .zygotes = wire_get_u32(in)};
+    struct err e;
+    if (wire_end(in, &e) == 0)
+        a->restarts = r;
+}
+
+uint64_t state_resident_bytes(void) {
+    unsigned long size, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void state_put(struct jw *j, const struct engine *g) {
+    const struct engine_about *a = &g->about;
+    unsigned running = live_running(g), queued = 0;
+    for (const struct sandbox *s = g->sandboxes; s; s = s->next)
+        running += s->state == SANDBOX_BUSY && !s->pool->config->live;
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        queued += g->pools[i].queue.n;
+    jw_key_real(j, "started", a->started);
+    jw_key_real(j, "uptime_seconds", (double)(now_ns() - a->started_ns) / 1e9);
+    jw_key_uint(j, "running", running);
+    jw_key_uint(j, "queued", queued);
+    jw_key_uint(j, "requests", g->counts.requests);
+    jw_key_uint(j, "memory_bytes", state_resident_bytes());
+    jw_key(j, "restarts");
+    jw_object(j);
+    jw_key_uint(j, "warden", g->config.warden_restarts);
+    jw_key_uint(j, "server", a->restarts.server);
+    jw_key_uint(j, "nurseries", a->restarts.nurseries);
+    jw_key_uint(j, "zygotes", a->restarts.zygotes);
+    jw_object_end(j);
+}
+
+void state_put_isolation(struct jw *j, const struct engine *g) {
+    static const char *const states[] = {"ok", "weak", "missing"};
+    jw_array(j);
+    for (unsigned i = 0; i < g->about.nlayers; i++) {
+        const struct engine_layer *l = &g->about.layers[i];
+        jw_object(j);
+        jw_key_str(j, "layer", l->name);
+        jw_key_str(j, "state", states[l->state]);
+        jw_key_str(j, "detail", l->how);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+static const struct profile_pool *live_pool(const struct engine *g, unsigned profile) {
+    unsigned twin = config_twin(&g->config, profile);
+    bool there = twin < g->config.nprofiles && !g->config.profiles[twin].removed;
+    return there ? &g->pools[twin] : NULL;
+}
+
+struct profile_pool *engine_live_pool(struct engine *g, const char *name) {
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        if (!g->config.profiles[i].live && strcmp(g->config.profiles[i].name, name) == 0)
+            return (struct profile_pool *)live_pool(g, i);
+    return NULL;
+}
+
+void state_put_live(struct jw *j, const struct engine *g, unsigned profile) {
+    static const char *const states[] = {"starting", "ready", "broken", "starting"};
+    const struct profile_pool *p = live_pool(g, profile);
+    jw_key_str(j, "live", p ? states[p->state] : "off");
+    jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
+}
+
+void state_put_limits(struct jw *j, const char *key, const struct config_limits *l) {
+    jw_key(j, key);
+    jw_object(j);
+    jw_key_uint(j, "timeout_ms", l->timeout_ms);
+    jw_key_uint(j, "memory_mb", l->memory_mb);
+    if (l->cpu_seconds)
+        jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
+    else
+        jw_key_null(j, "cpu_seconds"); /* as much as the time allows */
+    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
+    jw_key_uint(j, "pids", l->pids);
+    jw_key_uint(j, "disk_mb", l->disk_mb);
+    jw_key_uint(j, "open_files", l->open_files);
+    jw_key_uint(j, "output_bytes", l->output_bytes);
+    jw_object_end(j);
+}

@@ -1,0 +1,69 @@
+/* A sandbox's own memory. Files on tmpfs are memory, too, and the kernel has one number for both:
+ * the control group may hold memory_mb and disk_mb together, so that a full disk is ENOSPC and
+ * nobody is killed for it. A program without files could so have its disk as memory. Where that is
+ * much, this looks at what is no file, and when that is more than memory_mb the group's limit
+ * becomes what it holds at the moment: whoever goes on growing meets the kernel. When the memory is
+ * given back, the limit is as before.
+ *
+ * What can be had between two looks is what a program touches in LOOK_NS. */
+
+#include "engine/core/sandbox.h"
+
+#include "base/clock.h"
+
+#define LOOSE_MB 64 /* of disk: as much is not looked at */
+#define LOOK_NS  50000000u
+#define REST_NS  500000000u /* while nothing changes */
+#define SLACK    (1u << 20)
+
+static bool is_loose(const struct sandbox *s) {
+    return s->guest && s->guest->limits->disk_mb > LOOSE_MB && knobs_there(s->knobs);
+}
+
+/* What the server wrote there is charged to the server; so this is never too much. */
+static uint64_t own_bytes(const struct sandbox *s) {
+    uint64_t shared, private = knobs_anonymous(s->knobs, &shared), files = sandbox_disk_bytes(s);
+    return private + (shared > files ? shared - files : 0);
+}
+
+/* True: something changed. */
+static bool look(struct sandbox *s) {
+    const struct config_limits *l = s->guest->limits;
+    uint64_t used = knobs_memory(s->knobs), limit = (uint64_t)l->memory_mb << 20;
+    bool over = used > limit && own_bytes(s) > limit, changed = used != s->memory_seen;
+    struct err e;
+    s->memory_seen = used;
+    if (over != s->is_tight &&
+        knobs_set_memory(s->knobs, over ? used + SLACK : config_group_bytes(l), &e) == 0)
+        s->is_tight = over;
+    return changed;
+}
+
+static void on_look(struct timer *t) {
+    struct engine *g = t->arg;
+    bool any = false, changed = false;
+    for (struct sandbox *s = g->sandboxes; s; s = s->next) {
+        if (!is_loose(s))
+            continue;
+        any = true;
+        changed |= look(s);
+    }
+    if (any)
+        loop_timer(g->loop, t, now_ns() + (changed ? LOOK_NS : REST_NS));
+}
+
+void memory_watch(struct sandbox *s) {
+    struct engine *g = s->engine;
+    s->is_tight = false;
+    if (!is_loose(s))
+        return;
+    g->look.fn = on_look;
+    g->look.arg = g;
+    memory_wake(g);
+}
+
+void memory_wake(struct engine *g) {
+    uint64_t next = now_ns() + LOOK_NS;
+    if (g->look.fn && (!g->look.place || g->look.at_ns > next))
+        loop_timer(g->loop, &g->look, next);
+}

@@ -1,0 +1,175 @@
+/* See output.h. Bytes beyond the cap are read and thrown away, so that the program ends as it would
+ * anywhere. */
+
+#include "engine/core/output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define CHUNK        32768 /* fits into one message to a client of the socket */
+#define DRAIN_CHUNKS 64
+#define WORTH        16384u /* bytes: less is copied when somebody wants to share it */
+
+static size_t keep(struct output *o, const char *data, size_t len) {
+    uint64_t left = o->cap - output_len(o);
+    if (len > left)
+        len = (size_t)left;
+    buf_add(&o->kept, data, len);
+    return len;
+}
+
+static size_t keep_end(struct output *o, const char *data, size_t len) {
+    struct buf *b = &o->kept;
+    buf_add(b, data, len);
+    if (b->len > 2 * o->cap) { /* not for every byte */
+        memmove(b->data, b->data + b->len - o->cap, o->cap);
+        b->len = o->cap;
+        b->data[b->len] = '\0';
+    }
+    return len;
+}
+
+/* False at the end of file, or when nothing is there. */
+static bool read_some(struct output *o, size_t most) {
+    char chunk[CHUNK];
+    ssize_t n = read(o->fd, chunk, most < CHUNK ? most : CHUNK);
+    if (n < 0 && errno != EIO) /* which is the end of a terminal */
+        return errno == EINTR;
+    if (n <= 0) {
+        loop_unwatch(o->loop, &o->watch);
+        return false;
+    }
+    o->total += (uint64_t)n;
+    size_t told = o->is_terminal ? keep_end(o, chunk, (size_t)n) : keep(o, chunk, (size_t)n);
+    if (told && o->on_data)
+        o->on_data(o, chunk, told);
+    return true;
+}
+
+static void on_readable(struct watch *w, uint32_t events) {
+    struct output *o = w->arg;
+    if (o->held &&
+        events & (EPOLLHUP | EPOLLERR)) { /* cannot be masked; what is there stays there */
+        loop_unwatch(o->loop, w);
+        return;
+    }
+    read_some(o, CHUNK);
+}
+
+int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e) {
+    o->loop = l;
+    o->fd = fd;
+    o->cap = cap;
+    o->kept = (struct buf)BUF_INIT;
+    o->watch = (struct watch){.fd = -1, .fn = on_readable, .arg = o};
+    return loop_watch(l, &o->watch, fd, EPOLLIN, e);
+}
+
+static void let_go(struct output *o) {
+    rope_done(&o->text);
+    blob_unref(o->whole);
+    o->whole = NULL;
+}
+
+void output_reset(struct output *o, uint64_t cap) {
+    let_go(o);
+    buf_clear(&o->kept);
+    o->total = 0;
+    o->cap = cap;
+}
+
+void output_drain(struct output *o) {
+    int there = 0;
+    /* Of a terminal some may be on its way still: it comes as it is read. */
+    for (int i = 0; o->is_terminal && o->fd >= 0 && i < DRAIN_CHUNKS; i++) {
+        if (!read_some(o, CHUNK))
+            return;
+    }
+    if (o->is_terminal || o->fd < 0 || ioctl(o->fd, FIONREAD, &there) < 0)
+        return;
+    while (there > 0) {
+        uint64_t before = o->total;
+        if (!read_some(o, (size_t)there))
+            return;
+        there -= (int)(o->total - before);
+    }
+}
+
+void output_hold(struct output *o, bool hold) {
+    struct err e;
+    if (o->held == hold)
+        return;
+    o->held = hold;
+    if (o->watch.fd >= 0)
+        loop_rewatch(o->loop, &o->watch, hold ? 0 : EPOLLIN, &e);
+    else if (!hold && o->fd >= 0) /* it hung up while held */
+        loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
+}
+
+void output_end(struct output *o) {
+    if (o->loop)
+        loop_unwatch(o->loop, &o->watch);
+    o->fd = -1;
+}
+
+void output_free(struct output *o) {
+    output_end(o);
+    let_go(o);
+    buf_done(&o->kept);
+}
+
+size_t output_len(const struct output *o) {
+    return o->text.bytes + o->kept.len;
+}
+
+static void share(struct rope *to, struct buf *text) {
+    struct blob *b = blob_take(text);
+    rope_add_text(to, b, 0, b->bytes.len);
+    blob_unref(b);
+}
+
+/* Of a character at the end the rest may be yet to come: it stays behind. */
+static void seal(struct output *o) {
+    struct buf rest = BUF_INIT;
+    size_t n = rope_cut(o->kept.data, o->kept.len, o->kept.len - 1);
+    buf_add(&rest, o->kept.data + n, o->kept.len - n);
+    o->kept.len = n;
+    share(&o->text, &o->kept);
+    o->kept = rest;
+}
+
+void output_share(struct output *o, struct rope *to) {
+    struct buf copy = BUF_INIT;
+    if (o->kept.len > WORTH && !o->is_terminal)
+        seal(o);
+    rope_add_rope(to, &o->text);
+    buf_add(&copy, o->kept.data, o->kept.len);
+    share(to, &copy);
+}
+
+void output_whole(struct output *o) {
+    struct buf all = BUF_INIT;
+    if (o->whole)
+        return;
+    for (size_t i = 0; i < o->text.n; i++) { /* somebody looked while it ran */
+        const struct rope_piece *p = &o->text.pieces[o->text.first + i];
+        buf_add(&all, p->of->bytes.data + p->from, p->len);
+    }
+    if (o->text.n) {
+        buf_add(&all, o->kept.data, o->kept.len);
+        buf_done(&o->kept);
+    } else {
+        all = o->kept;
+        o->kept = (struct buf)BUF_INIT;
+    }
+    rope_done(&o->text);
+    o->whole = blob_take(&all);
+    rope_add_text(&o->text, o->whole, 0, o->whole->bytes.len);
+}
+
+bool output_truncated(const struct output *o) {
+    return o->total > o->cap;
+}

@@ -1,0 +1,400 @@
+/* The engine's core: one pool of ready sandboxes and one queue of waiting guests per profile.
+ *
+ * A guest (a program, or a live sandbox) takes the oldest ready sandbox; where none is ready it
+ * waits (queue.h says in what order), and sandboxes are asked for: as many as the pool wants to
+ * hold plus one for each that waits, but never more than the operator allows to be alive. Where
+ * some are ready and runs wait all the same, they wait for memory (budget.c), and no more are asked
+ * for. Profiles take turns in getting the places that become free. A pool that gave one away is
+ * refilled when that run is over, or a moment later: making the next sandbox is not to compete with
+ * a program that is over sooner than that. */
+
+#include "engine/core/sandbox.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_FAILURES 5
+#define RETRY_NS     (uint64_t)100000000
+#define MOMENT_NS    (uint64_t)3000000
+#define LOOK_NS      (uint64_t)250000000 /* for memory that was given back */
+
+static void ask(struct profile_pool *p) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_MAKE);
+    wire_put_u32(&o, p->index);
+    chan_send(&p->engine->warden, &o);
+    p->making++;
+}
+
+static unsigned room(const struct engine *g) {
+    unsigned asked = 0;
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        asked += g->pools[i].making;
+    for (const struct sandbox *s = g->sandboxes; s; s = s->next)
+        asked += s->state != SANDBOX_STARTING; /* those are counted as `making` */
+    return asked < g->config.max_sandboxes ? g->config.max_sandboxes - asked : 0;
+}
+
+/* Two per core at a time: more would only get in each other's way. While the interpreter starts,
+ * one is made ready for its first fork, and the cores are left to it. */
+static void want(struct profile_pool *p, unsigned total) {
+    if (p->state == PROFILE_BROKEN || p->retry.place ||
+        (p->config->live && p->state != PROFILE_READY)) /* its nursery may have to wait */
+        return;
+    unsigned most = p->state == PROFILE_READY ? p->engine->max_making : 1;
+    unsigned free_places = room(p->engine);
+    while (p->nready + p->making < total && p->making < most && free_places-- > 0)
+        ask(p);
+}
+
+/* Ready sandboxes must not take the places that a program of another profile waits for. */
+static bool others_wait(const struct profile_pool *p) {
+    for (unsigned i = 0; i < p->engine->config.nprofiles; i++) {
+        const struct profile_pool *other = &p->engine->pools[i];
+        if (other != p && other->queue.n && !other->ready)
+            return true;
+    }
+    return false;
+}
+
+void pool_refill(struct profile_pool *p) {
+    loop_timer_stop(p->engine->loop, &p->refill);
+    want(p, (p->ready ? 0 : p->queue.n) + (others_wait(p) ? 0 : p->config->pool));
+}
+
+static struct sandbox *take(struct profile_pool *p) {
+    struct sandbox *s = p->ready;
+    p->ready = s->next_ready;
+    p->nready--;
+    return s;
+}
+
+void pool_forget(struct sandbox *s) {
+    struct profile_pool *p = s->pool;
+    for (struct sandbox **at = &p->ready; *at; at = &(*at)->next_ready) {
+        if (*at == s) {
+            *at = s->next_ready;
+            p->nready--;
+            return;
+        }
+    }
+}
+
+void pool_trim(struct profile_pool *p) {
+    while (p->nready > p->queue.n + p->config->pool)
+        sandbox_end(p->ready);
+}
+
+static struct guest *next_waiting(struct profile_pool *p) {
+    return queue_take(&p->queue)->owner;
+}
+
+/* Whether the one whose turn it is can begin. Nobody overtakes it for being smaller: it would wait
+ * for ever then. */
+static bool may_begin(const struct profile_pool *p) {
+    const struct queue_item *first = queue_first(&p->queue);
+    const struct guest *who = first ? first->owner : NULL;
+    if (!who || !p->ready)
+        return false;
+    if (budget_lets(p->engine, who->limits, who->files_bytes))
+        return true;
+    /* What live sandboxes give back, nobody is told of. */
+    if (!p->engine->look_again.place)
+        loop_timer(p->engine->loop, &p->engine->look_again, now_ns() + LOOK_NS);
+    return false;
+}
+
+/* A place that another profile's ready sandbox holds is given up for a run that waits. */
+static void make_room(struct profile_pool *p) {
+    struct engine *g = p->engine;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        struct profile_pool *other = &g->pools[i];
+        if (other != p && other->ready && !other->queue.n) {
+            sandbox_end(other->ready);
+            return;
+        }
+    }
+}
+
+void pool_dispatch(struct profile_pool *p) {
+    bool given = false;
+    while (may_begin(p)) {
+        struct guest *who = next_waiting(p);
+        struct sandbox *s = take(p);
+        s->state = SANDBOX_BUSY;
+        s->guest = who;
+        budget_take(s, who);
+        memory_watch(s);
+        who->kind->assign(who->owner, s);
+        given = true;
+    }
+    pool_trim(p);
+    if (p->queue.n && !p->ready) {
+        want(p, p->queue.n);
+        if (p->making == 0 && room(p->engine) == 0)
+            make_room(p);
+    } else if (!p->refill.place && given) {
+        loop_timer(p->engine->loop, &p->refill, now_ns() + MOMENT_NS);
+    } else if (!p->refill.place) {
+        pool_refill(p);
+    }
+}
+
+void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e) {
+    struct engine *g = p->engine;
+    const char *profile = p->config->name;
+    uint32_t ms = g->config.queue_ms;
+    if (p->ready && !budget_lets(g, who->limits, who->files_bytes))
+        err_user(e, "memory_budget", "the machine had no memory for it within %u ms", ms);
+    else if (p->state == PROFILE_STARTING)
+        err_user(e, "queue_timeout", "profile %s is still starting, and was not ready within %u ms",
+                 profile, ms);
+    else if (room(g) == 0)
+        err_user(e, "queue_timeout",
+                 "all %u sandboxes that there may be (--max-sandboxes) are in use, and none of "
+                 "profile %s was free within %u ms",
+                 g->config.max_sandboxes, profile, ms);
+    else
+        err_user(e, "queue_timeout", "no sandbox of profile %s was free within %u ms%s%s", profile,
+                 ms, *p->last_failure && p->failures ? ": " : "",
+                 p->failures ? p->last_failure : "");
+}
+
+void pool_freed(struct engine *g) {
+    unsigned n = g->config.nprofiles;
+    g->turn = (g->turn + 1) % n;
+    for (int waiting = 1; waiting >= 0; waiting--) {
+        for (unsigned i = 0; i < n; i++) {
+            struct profile_pool *p = &g->pools[(g->turn + i) % n];
+            if ((p->queue.n > 0) == waiting)
+                pool_dispatch(p);
+        }
+    }
+}
+
+static void on_look_again(struct timer *t) {
+    pool_freed(t->arg);
+}
+
+static void dispatch_waiting(struct engine *g) {
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        if (g->pools[i].queue.n && !g->pools[i].ready)
+            pool_dispatch(&g->pools[i]);
+    }
+}
+
+void pool_ready(struct sandbox *s) {
+    struct profile_pool *p = s->pool;
+    if (p->making)
+        p->making--;
+    p->failures = 0;
+    struct sandbox **end = &p->ready;
+    while (*end)
+        end = &(*end)->next_ready;
+    s->next_ready = NULL;
+    *end = s;
+    p->nready++;
+    pool_dispatch(p);
+    if (p->ready && others_wait(p)) /* it may have the place that another one waits for */
+        dispatch_waiting(p->engine);
+}
+
+static void refuse_all(struct profile_pool *p, const char *kind, const char *why) {
+    struct err e;
+    err_user(&e, kind, "profile %s: %s", p->config->name, why);
+    while (p->queue.n) {
+        struct guest *who = next_waiting(p);
+        who->kind->fail(who->owner, &e);
+    }
+}
+
+void pool_failed(struct profile_pool *p, const char *why) {
+    if (p->making)
+        p->making--;
+    snprintf(p->last_failure, sizeof p->last_failure, "%s", why);
+    if (p->state == PROFILE_BROKEN)
+        return; /* it was said why */
+    if (p->retry.place)
+        return; /* one death takes all in the making with it: that is one failure, not many */
+    unsigned n = ++p->failures;
+    if ((n & (n - 1)) == 0) /* the 1st, 2nd, 4th, 8th … */
+        log_warn("sandbox could not be made profile=%s times=%u why=%s", p->config->name, n,
+                 log_text(why));
+    if (n >= MAX_FAILURES && p->state == PROFILE_READY)
+        refuse_all(p, "no_sandbox", why);
+    loop_timer(p->engine->loop, &p->retry,
+               now_ns() + (RETRY_NS << (n / MAX_FAILURES > 5 ? 5 : n / MAX_FAILURES)));
+}
+
+static void on_retry(struct timer *t) {
+    pool_dispatch(t->arg);
+}
+
+static void on_refill(struct timer *t) {
+    pool_refill(t->arg);
+}
+
+static void on_profile(struct engine *g, struct wire_in *in) {
+    uint32_t index = wire_get_u32(in), state = wire_get_u32(in);
+    const char *what = wire_get_str(in, 2047), *modules = wire_get_str(in, 4095);
+    struct err e;
+    if (wire_end(in, &e) < 0 || index >= g->config.nprofiles || state > PROFILE_RESTARTING)
+        return;
+    struct profile_pool *p = &g->pools[index];
+    p->state = (enum profile_state)state;
+    snprintf(p->what, sizeof p->what, "%s", what);
+    if (*modules)
+        snprintf(p->modules, sizeof p->modules, "%s", modules);
+    if (p->state == PROFILE_BROKEN) {
+        p->making = 0;
+        refuse_all(p, "profile_broken", what);
+    } else {
+        pool_dispatch(p);
+    }
+}
+
+/* The first W_RESTARTS comes behind what an earlier server kept. */
+static void settle(struct engine *g) {
+    void (*fn)(void *arg) = g->on_settled;
+    g->on_settled = NULL;
+    if (fn)
+        fn(g->settled_arg);
+}
+
+static void on_warden(struct chan *c, struct wire_in *in) {
+    struct engine *g = c->arg;
+    struct sandbox *s;
+    uint32_t index, number;
+    switch ((int)in->type) {
+    case WIRE_W_MADE:
+        sandbox_made(g, in);
+        break;
+    case WIRE_W_FAILED:
+        index = wire_get_u32(in);
+        if (index < g->config.nprofiles)
+            pool_failed(&g->pools[index], wire_get_str(in, ERR_TEXT_MAX));
+        break;
+    case WIRE_W_EXITED:
+        s = sandbox_find(g, wire_get_u64(in));
+        number = wire_get_u32(in);
+        if (s && s->guest)
+            s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
+        break;
+    case WIRE_W_KEPT:
+        live_adopt(g, in);
+        break;
+    case WIRE_W_KERNEL_MADE:
+    case WIRE_W_KERNEL_FAILED:
+        sandbox_more(g, in);
+        break;
+    case WIRE_W_GONE:
+        s = sandbox_find(g, wire_get_u64(in));
+        if (s)
+            sandbox_gone(s);
+        break;
+    case WIRE_W_FORGET:
+        index = wire_get_u32(in);
+        if (index < g->config.max_sandboxes)
+            knobs_done(&g->knobs[index]);
+        break;
+    case WIRE_W_PROFILE:
+        on_profile(g, in);
+        break;
+    case WIRE_W_RELOAD:
+        engine_reload(g, in);
+        break;
+    case WIRE_W_LAYERS:
+        state_layers(&g->about, in);
+        break;
+    case WIRE_W_RESTARTS:
+        state_restarts(&g->about, in);
+        settle(g);
+        break;
+    default:
+        log_error("warden sent message=%s", wire_type_name(in->type));
+    }
+}
+
+/* Without the warden there is no engine. */
+static void on_warden_gone(struct chan *c, const struct err *why) {
+    struct engine *g = c->arg;
+    (void)why;
+    loop_stop(g->loop);
+}
+
+void pool_init(struct engine *g, unsigned i) {
+    struct profile_pool *p = &g->pools[i];
+    p->engine = g;
+    p->config = &g->config.profiles[i];
+    p->index = i;
+    p->retry = (struct timer){.fn = on_retry, .arg = p};
+    p->refill = (struct timer){.fn = on_refill, .arg = p};
+    AUTO_BUF names = BUF_INIT; /* until the zygote tells */
+    for (unsigned k = 0; k < p->config->preload.n; k++)
+        buf_addf(&names, "%s ", p->config->preload.items[k]);
+    snprintf(p->modules, sizeof p->modules, "%s", names.data);
+}
+
+int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    json_object_seed(0); /* before there are threads that use it */
+    state_init(&g->about);
+    if (config_unpack(config_fd, &g->config, e) < 0)
+        return -1;
+    g->look_again = (struct timer){.fn = on_look_again, .arg = g};
+    g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
+    for (unsigned i = 0; i < g->config.max_sandboxes; i++)
+        knobs_init(&g->knobs[i]);
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        pool_init(g, i);
+    g->warden = (struct chan){
+        .fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g, .takes_cut = true};
+    return chan_init(&g->warden, l, warden_fd, e);
+}
+
+static void profile_state(struct jw *j, const struct profile_pool *p) {
+    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
+    jw_object(j);
+    jw_key_str(j, "name", p->config->name);
+    jw_key_str(j, "state", states[p->state]);
+    jw_key_str(j, "what", p->what);
+    jw_key_str(j, "modules", p->modules);
+    jw_key_uint(j, "ready", p->nready);
+    jw_key_uint(j, "pool", p->config->pool);
+    jw_key_uint(j, "making", p->making);
+    jw_key_uint(j, "queued", p->queue.n);
+    state_put_live(j, p->engine, p->index);
+    jw_object_end(j);
+}
+
+void engine_state(const struct engine *g, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
+    jw_key_uint(&j, "live_sandboxes", live_count(g));
+    jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
+    jw_key_uint(&j, "executions", g->counts.runs);
+    jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
+    jw_key_uint(&j, "memory_charged_bytes", g->charged);
+    jw_key_str(&j, "trouble", g->trouble ? g->trouble(g->trouble_arg) : NULL);
+    state_put(&j, g);
+    jw_key(&j, "profiles");
+    jw_array(&j);
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        if (!g->config.profiles[i].removed && !g->config.profiles[i].live)
+            profile_state(&j, &g->pools[i]);
+    jw_array_end(&j);
+    jw_object_end(&j);
+}

@@ -1,0 +1,366 @@
+/* See sandbox.h. Two channels: to the kernel (hostile) and to init. Whatever a kernel sends beyond
+ * K_READY goes to the guest that has it; a kernel that talks without one is ended. */
+
+#include "engine/core/sandbox.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define MAX_LIST (8u << 20)   /* bytes of a list of files */
+#define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
+
+uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
+    struct stat st;
+    if (fstat(s->fds[SANDBOX_WORKSPACE], &st) < 0)
+        return 0;
+    return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+bool sandbox_is_full(const struct sandbox *s) {
+    struct statfs f;
+    return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);
+}
+
+uint64_t sandbox_disk_bytes(const struct sandbox *s) {
+    struct statfs f;
+    if (fstatfs(s->fds[SANDBOX_WORKSPACE], &f) < 0)
+        return 0;
+    return (uint64_t)(f.f_blocks - f.f_bfree) * (uint64_t)f.f_bsize;
+}
+
+/* The counter named `key` in a table of /proc/net; 0 if it is not there. snmp has a line of names
+ * and a line of values that both begin with "Ip:", snmp6 a line per counter. */
+static uint64_t no_route(int fd, bool v6) {
+    char text[4096];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    if (v6) {
+        const char *at = strstr(text, "Ip6OutNoRoutes");
+        return at ? strtoull(at + strlen("Ip6OutNoRoutes"), NULL, 10) : 0;
+    }
+    const char *name = text, *values = strchr(text, '\n');
+    if (!values)
+        return 0;
+    for (values++; *name && *name != '\n'; name++) {
+        if (strncmp(name, "OutNoRoutes", 11) == 0)
+            return strtoull(values, NULL, 10);
+        if (*name == ' ')
+            values += strcspn(values, " ") + 1;
+    }
+    return 0;
+}
+
+uint64_t sandbox_no_route(const struct sandbox *s) {
+    if (!s->net_used)
+        return 0;
+    return no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
+}
+
+int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut) {
+    struct err e;
+    if (in->type != WIRE_I_REPLY)
+        return -1;
+    (void)wire_get_u32(in);
+    *ret_cut = wire_get_u32(in) != 0;
+    AUTO_FD fd = wire_take_fd(in);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MAX_LIST)
+        return -1;
+    AUTO_FREE uint8_t *list = xmalloc((size_t)st.st_size);
+    ssize_t n = pread(fd, list, (size_t)st.st_size, 0);
+    return n < 0 ? -1 : changes_parse(list, (size_t)n, most, ret, &e);
+}
+
+struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
+    for (struct sandbox *s = g->sandboxes; s; s = s->next) {
+        if (s->id == id)
+            return s;
+    }
+    return NULL;
+}
+
+static void on_ctl(struct chan *c, struct wire_in *in) {
+    struct sandbox *s = c->arg;
+    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
+        s->state = SANDBOX_READY;
+        loop_timer_stop(s->engine->loop, &s->deadline);
+        s->workspace_mtime_ns = sandbox_workspace_mtime(s);
+        pool_ready(s);
+        return;
+    }
+    if (s->state == SANDBOX_BUSY && s->guest) {
+        s->guest->kind->frame(s->guest->owner, in);
+        return;
+    }
+    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN)
+        pool_failed(s->pool, wire_get_str(in, ERR_TEXT_MAX));
+    sandbox_end(s);
+}
+
+/* A busy kernel may have closed its control socket and go on: its guest knows. Any other is
+ * useless.
+ */
+static void on_ctl_gone(struct chan *c, const struct err *why) {
+    struct sandbox *s = c->arg;
+    (void)why;
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(s->pool, "the kernel died before it was ready");
+    if (s->state != SANDBOX_BUSY)
+        sandbox_end(s);
+    else if (s->guest && s->guest->kind->hung_up)
+        s->guest->kind->hung_up(s->guest->owner);
+}
+
+static struct question next_question(struct sandbox *s) {
+    struct question q = s->asked[s->asked_at];
+    s->asked_at = (s->asked_at + 1) % SANDBOX_MAX_ASKED;
+    s->nasked--;
+    return q;
+}
+
+static void on_req(struct chan *c, struct wire_in *in) {
+    struct sandbox *s = c->arg;
+    const struct guest *who = s->guest;
+    if (in->type == WIRE_I_NET)
+        s->net_used = true;
+    if (!who || in->type == WIRE_I_NET)
+        return;
+    if (s->echo && (in->type == WIRE_I_REPLY || in->type == WIRE_I_ERROR)) {
+        if (in->type == WIRE_I_REPLY && in->nfds == 0 && wire_get_u64(in) == s->echo)
+            s->echo = 0;
+        return;
+    }
+    if (in->type == WIRE_I_DENIED) {
+        uint32_t process = wire_get_u32(in);
+        const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
+        const char *rule = wire_get_str(in, 100);
+        struct denials *to = in->bad ? NULL : who->kind->denied(who->owner, process);
+        if (to)
+            denials_add(to, op, detail, rule);
+    } else if (in->type == WIRE_I_LIMIT) {
+        who->kind->limit(who->owner, (enum limit_kind)wire_get_u32(in));
+    } else if (in->type == WIRE_I_TASKS) {
+        s->tasks = wire_get_u32(in);
+    } else if (s->nasked) {
+        const struct question q = next_question(s);
+        if (q.fn)
+            q.fn(q.arg, in);
+        else
+            who->kind->answer(who->owner, q.what, in);
+    }
+}
+
+/* Init is gone, and with it everything in the sandbox; the warden's word follows. */
+static void tell_end(const struct sandbox *s) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_W_END);
+    wire_put_u64(&o, s->id);
+    chan_send(&s->engine->warden, &o);
+}
+
+static void on_req_gone(struct chan *c, const struct err *why) {
+    struct sandbox *s = c->arg;
+    (void)why;
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(s->pool, "init died before the kernel was ready");
+    if (s->state != SANDBOX_BUSY)
+        sandbox_end(s);
+    else
+        tell_end(s); /* init need not be dead: it may be we who could not go on; W_GONE follows */
+}
+
+static void on_deadline(struct timer *t) {
+    struct sandbox *s = t->arg;
+    if (s->state == SANDBOX_STARTING) {
+        pool_failed(s->pool, "the kernel was not ready in time");
+        sandbox_end(s);
+    }
+}
+
+static void free_now(struct deferred *d) {
+    free(d->arg);
+}
+
+static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
+    if (n != KNOBS_)
+        return;
+    knobs_done(s->knobs);
+    for (uint32_t i = 0; i < n; i++)
+        s->knobs->fds[i] = wire_take_fd(in);
+    knobs_usage(s->knobs); /* counters of before are not ours */
+}
+
+/* With its descriptors; not on the list of a pool. */
+static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
+                            uint32_t nknobs, struct wire_in *in, struct err *e) {
+    if (profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
+        in->nfds - in->fd_at != SANDBOX_FDS_ + nknobs) {
+        err_set(e, EPROTO, in->cut ? NO_DESCRIPTORS : "the warden sent one that makes no sense");
+        return NULL;
+    }
+    struct sandbox *s = xcalloc(1, sizeof *s);
+    s->engine = g;
+    s->pool = &g->pools[profile];
+    s->knobs = &g->knobs[slot];
+    s->id = id;
+    s->free_later = (struct deferred){.fn = free_now, .arg = s};
+    for (int i = 0; i < SANDBOX_FDS_; i++)
+        s->fds[i] = wire_take_fd(in);
+    take_knobs(s, in, nknobs);
+    g->no_groups = !knobs_there(s->knobs);
+    s->ctl = (struct chan){
+        .fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s, .heir = &s->req};
+    s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
+    s->next = g->sandboxes;
+    g->sandboxes = s;
+    g->counts.sandboxes++;
+    s->deadline = (struct timer){.fn = on_deadline, .arg = s};
+    for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
+        fd_set_nonblock(s->fds[i], e);
+    return s;
+}
+
+static int open_channels(struct sandbox *s, struct err *e) {
+    struct loop *l = s->engine->loop;
+    return chan_init(&s->ctl, l, &s->fds[SANDBOX_CTL], e) < 0
+               ? -1
+               : chan_init(&s->req, l, &s->fds[SANDBOX_REQ], e);
+}
+
+void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why) {
+    struct wire_out o;
+    log_error("sandbox not taken error=%s", log_text(why->text));
+    wire_begin(&o, WIRE_W_LOST);
+    wire_put_u64(&o, id);
+    chan_send(&g->warden, &o);
+}
+
+void sandbox_made(struct engine *g, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    struct err e;
+    struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, nknobs, in, &e);
+    if (!s) {
+        sandbox_refuse(g, id, &e);
+        if (profile < g->config.nprofiles)
+            pool_failed(&g->pools[profile], e.text);
+        return;
+    }
+    loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);
+    if (open_channels(s, &e) < 0) {
+        pool_failed(s->pool, e.text);
+        sandbox_end(s);
+    }
+}
+
+struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
+                              uint32_t nknobs, struct wire_in *in, struct err *e) {
+    struct sandbox *s = make(g, id, profile, slot, nknobs, in, e);
+    struct wire_out o;
+    if (!s)
+        return NULL;
+    s->state = SANDBOX_BUSY;
+    s->net_used = true; /* who knows */
+    if (open_channels(s, e) < 0) {
+        sandbox_end(s);
+        return NULL;
+    }
+    if (getrandom(&s->echo, sizeof s->echo, 0) != (ssize_t)sizeof s->echo || s->echo == 0)
+        s->echo = now_ns();
+    wire_begin(&o, WIRE_I_ECHO);
+    wire_put_u64(&o, s->echo);
+    chan_send(&s->req, &o);
+    return s;
+}
+
+void sandbox_more(struct engine *g, struct wire_in *in) {
+    struct sandbox *s = sandbox_find(g, wire_get_u64(in));
+    uint32_t number = wire_get_u32(in);
+    const char *why = in->type == WIRE_W_KERNEL_FAILED ? wire_get_str(in, ERR_TEXT_MAX) : NULL;
+    if (s && s->guest && s->guest->kind->more)
+        s->guest->kind->more(s->guest->owner, number, in, why);
+}
+
+static bool ask(struct sandbox *s, const struct wire_out *o, const struct question *q) {
+    if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING)
+        return false;
+    s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = *q;
+    chan_send(&s->req, o);
+    return true;
+}
+
+bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o) {
+    return ask(s, o, &(struct question){.what = what});
+}
+
+bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
+                     void (*fn)(void *arg, struct wire_in *in), void *arg) {
+    return ask(s, o, &(struct question){.fn = fn, .arg = arg});
+}
+
+static void nobody(void *arg, struct wire_in *in) {
+    (void)arg, (void)in;
+}
+
+void sandbox_unask(struct sandbox *s, const void *arg) {
+    for (unsigned i = 0; i < s->nasked; i++) {
+        struct question *q = &s->asked[(s->asked_at + i) % SANDBOX_MAX_ASKED];
+        if (q->fn && q->arg == arg)
+            q->fn = nobody;
+    }
+}
+
+void sandbox_end(struct sandbox *s) {
+    if (s->state == SANDBOX_ENDING)
+        return;
+    if (s->state == SANDBOX_READY)
+        pool_forget(s);
+    s->state = SANDBOX_ENDING;
+    loop_timer_stop(s->engine->loop, &s->deadline);
+    budget_settle(s);
+    s->guest = NULL;
+    tell_end(s);
+    /* No descriptor of ours keeps its memory alive. */
+    chan_done(&s->ctl);
+    chan_done(&s->req);
+    fd_close_all(s->fds, SANDBOX_FDS_);
+    while (s->nasked) {
+        const struct question q = next_question(s);
+        if (q.fn)
+            q.fn(q.arg, NULL);
+    }
+}
+
+void sandbox_gone(struct sandbox *s) {
+    struct engine *g = s->engine;
+    struct profile_pool *pool = s->pool;
+    if (s->guest)
+        s->guest->kind->lost(s->guest->owner);
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(pool, "it died before it was ready");
+    sandbox_end(s);
+    for (struct sandbox **p = &g->sandboxes; *p; p = &(*p)->next) {
+        if (*p == s) {
+            *p = s->next;
+            break;
+        }
+    }
+    g->counts.sandboxes--;
+    budget_give(s);
+    if (s->on_gone)
+        s->on_gone(s->gone_arg);
+    loop_defer(g->loop, &s->free_later);
+    pool_freed(g);
+}

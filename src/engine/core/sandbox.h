@@ -1,0 +1,163 @@
+#pragma once
+/* A sandbox as the server holds it. */
+
+#include "engine/core/changes.h"
+#include "engine/core/engine.h"
+
+enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
+
+#define SANDBOX_MAX_ASKED 128
+
+/* What an answer of init is the answer to. */
+enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_CHANGES, ASKED_FILE, ASKED_USAGE };
+
+/* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
+struct guest {
+    struct queue_item place; /* in the pool's queue; its owner is the guest */
+    const struct guest_kind *kind;
+    void *owner;                        /* borrowed: the one that it is embedded in */
+    const struct config_limits *limits; /* borrowed from the owner */
+    uint64_t files_bytes;               /* of what is copied in for it, before it begins */
+};
+
+struct guest_kind {
+    void (*assign)(void *owner, struct sandbox *s);
+    /* It waited in vain. */
+    void (*fail)(void *owner, const struct err *why);
+    /* From the first kernel. */
+    void (*frame)(void *owner, struct wire_in *in);
+    void (*hung_up)(void *owner); /* it closed its control socket, or ended */
+    /* From init. */
+    void (*answer)(void *owner, enum asked what, struct wire_in *in);
+    /* Where to note what this process was refused; NULL: nowhere. */
+    struct denials *(*denied)(void *owner, uint32_t process);
+    void (*limit)(void *owner, enum limit_kind kind);
+    /* From the warden. */
+    void (*exited)(void *owner, uint32_t number, int status);
+    void (*lost)(void *owner);
+    /* One more process is there, or `why` there is none; NULL for guests that ask for none. */
+    void (*more)(void *owner, uint32_t number, struct wire_in *in, const char *why);
+};
+
+/* A question to init without an answer yet. */
+struct question {
+    enum asked what;
+    void (*fn)(void *arg, struct wire_in *in); /* or NULL: the guest gets the answer */
+    void *arg;
+};
+
+struct sandbox {
+    struct sandbox *next;       /* of all */
+    struct sandbox *next_ready; /* of the pool's ready ones */
+    struct engine *engine;      /* borrowed */
+    struct profile_pool *pool;  /* borrowed */
+    struct knobs *knobs;        /* borrowed: the slot's */
+    enum sandbox_state state;
+    uint64_t id, workspace_mtime_ns;
+    uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
+    uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
+    uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
+    uint64_t memory_seen; /* at the last look of memory.c */
+    bool is_tight;        /* its control group may hold no more than it does */
+    bool staged;          /* all that was reserved for files is written, or was given up */
+    struct chan ctl, req;
+    int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
+    struct guest *guest;                      /* borrowed: who has it */
+    struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
+    uint64_t echo; /* until init sends it back, its answers are to questions of an earlier server */
+    unsigned asked_at, nasked;
+    uint32_t tasks;             /* without control groups: processes and threads, by init */
+    bool net_used;              /* a socket reaches its network namespace */
+    struct timer deadline;      /* for becoming ready */
+    void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */
+    void *gone_arg;
+    struct deferred free_later;
+};
+
+/* From W_MADE. */
+void sandbox_made(struct engine *g, struct wire_in *in);
+/* From W_KEPT, behind its numbers and the journal. It has no guest yet. */
+struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
+                              uint32_t nknobs, struct wire_in *in, struct err *e);
+void live_adopt(struct engine *g, struct wire_in *in); /* live_keep.c */
+/* For one that did not come whole: nobody else would end it. */
+void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
+#define NO_DESCRIPTORS "the server may have no more files open (see `ulimit -Hn`)"
+/* From W_KERNEL_MADE and W_KERNEL_FAILED. */
+void sandbox_more(struct engine *g, struct wire_in *in);
+/* Asks init; the answer reaches the guest. False when too much is asked at once. */
+bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
+/* The same with the answer for `fn`, which gets NULL when the sandbox ends before it. */
+bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
+                     void (*fn)(void *arg, struct wire_in *in), void *arg);
+/* Whoever asked with this arg does not want the answers any more. */
+void sandbox_unask(struct sandbox *s, const void *arg);
+/* Kills it as a whole; the memory goes when the warden says that it is gone. */
+void sandbox_end(struct sandbox *s);
+/* The warden says that all of it is dead. */
+void sandbox_gone(struct sandbox *s);
+struct sandbox *sandbox_find(struct engine *g, uint64_t id);
+uint64_t sandbox_workspace_mtime(const struct sandbox *s);
+bool sandbox_is_full(const struct sandbox *s);
+uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
+/* Packets that had no way out, so far. */
+uint64_t sandbox_no_route(const struct sandbox *s);
+/* The answer to I_CHANGES. */
+int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);
+
+/* memory.c: from when it has a guest, or its guest has other limits. */
+void memory_watch(struct sandbox *s);
+/* Something begins in one. */
+void memory_wake(struct engine *g);
+
+/* admit.c: what is 0 becomes the default, and nothing is above the maximum, unless the default is.
+ */
+int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
+                  struct config_limits *l, struct err *e);
+
+/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
+ * have to give way: queue.h says when. */
+int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
+                const char *tenant, struct err *e);
+
+/* result.c: `denied` and `usage`, into an object that is open. */
+struct jw;
+void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
+                 uint64_t output_bytes);
+
+/* reload.c */
+void engine_reload(struct engine *g, struct wire_in *in);
+
+/* pool.c */
+void pool_init(struct engine *g, unsigned i);
+void pool_ready(struct sandbox *s);
+/* A sandbox that was being made will not come. */
+void pool_failed(struct profile_pool *p, const char *why);
+/* Gives ready sandboxes to waiting runs and asks for more where they are missing. */
+void pool_dispatch(struct profile_pool *p);
+void pool_refill(struct profile_pool *p);
+/* A place is free again: first come those for whom a program waits. */
+void pool_freed(struct engine *g);
+void pool_forget(struct sandbox *s);
+/* A guest left the queue without a sandbox: what was made for it is too much now. */
+void pool_trim(struct profile_pool *p);
+/* Why it had to wait for longer than anybody may. */
+void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e);
+
+/* budget.c: the machine's memory. The first adds the inputs to `files`, and refuses what will never
+ * fit. */
+int budget_check(const struct engine *g, const struct config_limits *l,
+                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e);
+bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
+void budget_take(struct sandbox *s, const struct guest *who);
+/* Its files are there: from now on it counts with those that still are. For live sandboxes. */
+void budget_staged(struct sandbox *s);
+/* The same for one from an earlier server: all files that it has may be that one's. */
+void budget_inherit(struct sandbox *s, const struct guest *who);
+/* Whether the server may write so much onto disks of sandboxes; kind "memory_budget". */
+int budget_fits(struct engine *g, uint64_t bytes, struct err *e);
+/* Before each step of it. */
+int budget_write(struct sandbox *s, uint64_t bytes, struct err *e);
+/* Its program is over: until it is gone it counts with the most that it had. */
+void budget_settle(struct sandbox *s);
+void budget_give(struct sandbox *s);

@@ -1,0 +1,175 @@
+/* See stage.h. */
+
+#include "engine/core/stage.h"
+
+#include "base/fd.h"
+#include "loop/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int stage_knobs(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e) {
+    const struct config_limits *d = &s->engine->config.defaults;
+    const struct knobs *k = s->knobs;
+    if ((all || config_group_bytes(l) != config_group_bytes(d)) &&
+        knobs_set_memory(k, config_group_bytes(l), e) < 0)
+        return -1;
+    if ((all || l->pids != d->pids) && knobs_set_pids(k, l->pids, e) < 0)
+        return -1;
+    return !all && l->cpus_percent == d->cpus_percent ? 0 : knobs_set_cpus(k, l->cpus_percent, e);
+}
+
+static void on_answer(void *arg, struct wire_in *in);
+
+static int ask(struct stage *t, const struct wire_out *o, struct err *e) {
+    if (!sandbox_ask_for(t->sandbox, o, on_answer, t))
+        return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
+    t->waiting++;
+    return 0;
+}
+
+static int ask_input(struct stage *t, struct err *e) {
+    const struct run_input *in = &t->inputs[t->at];
+    struct wire_out o;
+    wire_begin(&o, WIRE_I_OPEN);
+    wire_put_u32(&o, O_WRONLY | O_CREAT | O_TRUNC);
+    wire_put_u32(&o, in->mode);
+    wire_put_str(&o, in->path);
+    return ask(t, &o, e);
+}
+
+/* The files come last, one after the other. */
+int stage_begin(struct stage *t, struct err *e) {
+    const struct config_limits *l = t->limits;
+    struct wire_out o;
+    t->to = -1;
+    if (stage_knobs(t->sandbox, l, false, e) < 0)
+        return -1;
+    const struct config_limits *born =
+        config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
+    if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
+        wire_begin(&o, WIRE_I_LIMITS);
+        wire_put_u32(&o, l->disk_mb);
+        wire_put_u32(&o, l->memory_mb);
+        wire_put_u32(&o, l->pids);
+        if (ask(t, &o, e) < 0)
+            return -1;
+    }
+    if (!knobs_there(t->sandbox->knobs)) {
+        wire_begin(&o, WIRE_I_WATCH);
+        wire_put_u32(&o, l->memory_mb);
+        wire_put_u32(&o, l->cpu_seconds);
+        wire_put_u32(&o, l->pids);
+        if (ask(t, &o, e) < 0)
+            return -1;
+    }
+    if (t->ninputs && ask_input(t, e) < 0)
+        return -1;
+    return t->waiting > 0;
+}
+
+static const struct run_input *at_hand(const struct stage *t) {
+    return &t->inputs[t->at];
+}
+
+/* The file at hand is whole: the next one. */
+static int end_input(struct stage *t, struct err *e) {
+    struct stat st;
+    int r = fstat(t->to, &st) < 0 ? err_sys(e, "fstat") : 0;
+    fd_close(&t->to);
+    if (r < 0)
+        return -1;
+    t->inputs[t->at].size = (uint64_t)st.st_size;
+    return ++t->at < t->ninputs ? ask_input(t, e) : 0;
+}
+
+static int copy_failed(const struct stage *t, struct err *e) {
+    return err_user(e, e->code == ENOSPC ? "disk_full" : "copy_failed", "file for %.150s: %s",
+                    at_hand(t)->path, strerror(e->code));
+}
+
+/* In the words of the guest: it failed, all is there, or there is more to wait for. */
+static void stage_go_on(struct stage *t, int r, const struct err *why) {
+    if (r < 0) {
+        sandbox_unask(t->sandbox, t);
+        t->done(t->arg, why);
+    } else if (t->waiting == 0 && !t->copy) {
+        t->done(t->arg, NULL);
+    }
+}
+
+static void on_copied(void *arg, const struct err *why) {
+    struct stage *t = arg;
+    struct err e;
+    t->copy = NULL;
+    if (why)
+        e = *why;
+    stage_go_on(t, why ? copy_failed(t, &e) : end_input(t, &e), &e);
+}
+
+/* A large file is copied beside the loop. Its source may be one that the client still writes to:
+ * what it has now is what counts. */
+static int copy_input(struct stage *t, struct err *e) {
+    struct stat st;
+    int from = at_hand(t)->fd;
+    if (fstat(from, &st) < 0)
+        return err_sys(e, "fstat");
+    if ((uint64_t)st.st_size <= COPY_SMALL) {
+        if (copy_now(from, t->to, (uint64_t)st.st_size, e) < 0)
+            return copy_failed(t, e);
+        return end_input(t, e);
+    }
+    int own_from = fcntl(from, F_DUPFD_CLOEXEC, 3), own_to = fcntl(t->to, F_DUPFD_CLOEXEC, 3);
+    if (own_from < 0 || own_to < 0) {
+        err_sys(e, "duplicate a descriptor");
+        fd_close(&own_from);
+        fd_close(&own_to);
+        return -1;
+    }
+    t->copy = copy_begin(t->sandbox->engine->crew, &own_from, &own_to, (uint64_t)st.st_size,
+                         on_copied, t);
+    return 0;
+}
+
+static int take_input(struct stage *t, struct wire_in *in, struct err *e) {
+    if (in->type != WIRE_I_REPLY) {
+        int code = (int)wire_get_u32(in);
+        const char *why = wire_get_str(in, 300);
+        return err_user(e, code == ENOSPC ? "disk_full" : "bad_path", "file for %.150s: %s",
+                        at_hand(t)->path, why);
+    }
+    t->to = wire_take_fd(in);
+    if (t->to < 0)
+        return err_set(e, EPROTO, "init opened no file");
+    return copy_input(t, e);
+}
+
+static int take(struct stage *t, struct wire_in *in, struct err *e) {
+    bool is_input = t->ninputs > t->at && t->waiting == 0; /* the last to be asked, and answered */
+    if (is_input)
+        return take_input(t, in, e);
+    if (in->type == WIRE_I_REPLY)
+        return 0;
+    (void)wire_get_u32(in);
+    return err_set(e, EIO, "init: %s", wire_get_str(in, 300));
+}
+
+static void on_answer(void *arg, struct wire_in *in) {
+    struct stage *t = arg;
+    struct err e;
+    if (!in)
+        return; /* the sandbox ends, and its guest knows */
+    t->waiting--;
+    stage_go_on(t, take(t, in, &e), &e);
+}
+
+void stage_done(struct stage *t) {
+    copy_leave(t->copy);
+    t->copy = NULL;
+    if (t->sandbox)
+        fd_close(&t->to);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/* What comes before the first code in a sandbox: limits that differ from the ones it was made with,
+ * and the files it is given. Embedded in the guest. */
+
+#include "engine/core/sandbox.h"
+
+struct copy;
+
+struct stage {
+    struct sandbox *sandbox; /* borrowed, as all of this */
+    const struct config_limits *limits;
+    struct run_input *inputs;
+    unsigned ninputs, at;
+    unsigned waiting;  /* answers that are still to come */
+    struct copy *copy; /* of the file at hand, beside the loop; or NULL */
+    int to;            /* owned: where it goes */
+    /* Once, and not from within stage_begin. */
+    void (*done)(void *arg, const struct err *why);
+    void *arg;
+};
+
+/* 1 when there is something to wait for, 0 when there is not, -1 with the reason. */
+int stage_begin(struct stage *t, struct err *e);
+/* Its guest is over; also when nothing was begun. */
+void stage_done(struct stage *t);
+/* The control group's limits, where they are not the defaults. */
+int stage_knobs(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e);

@@ -1,0 +1,24 @@
+/* Attempts of cells and commands to reach a network. The kernel counts them for the sandbox as a
+ * whole, so they are told only to one that ran alone from beginning to end: nobody is blamed for
+ * what another did. */
+
+#include "engine/live/internal.h"
+
+static unsigned running(const struct live *l) {
+    unsigned n = 0;
+    for (const struct kernel *k = l->kernels; k; k = k->next)
+        n += k->running != NULL;
+    for (const struct command *c = l->commands; c; c = c->next)
+        n += c->status == COMMAND_RUNNING;
+    return n;
+}
+
+void attempts_begin(struct attempts *a, struct live *l) {
+    *a = (struct attempts){
+        .base = sandbox_no_route(l->sandbox), .turn = ++l->turns, .alone = running(l) <= 1};
+}
+
+void attempts_end(const struct attempts *a, const struct live *l, struct denials *to) {
+    if (a->alone && a->turn == l->turns && l->sandbox)
+        denials_add_network(to, sandbox_no_route(l->sandbox) - a->base);
+}

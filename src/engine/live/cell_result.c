@@ -1,0 +1,153 @@
+/* The result of an execution in a live kernel: the object of the API, whose fields are those of a
+ * one-shot run (result.c). It may have tens of megabytes, so nothing large is copied: the reply is
+ * made of the pieces when it is read. */
+
+#include "engine/live/internal.h"
+
+#include "base/rope.h"
+#include "engine/core/warnings.h"
+
+#include <string.h>
+
+#define SMALL 4096u /* bytes of an output that is not worth a piece */
+
+static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
+                                           "killed", "interrupted"};
+
+static double ms_between(uint64_t from_ns, uint64_t to_ns) {
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
+}
+
+struct run_receipt cell_receipt(const struct cell *c) {
+    return (struct run_receipt){.status = status_words[c->status],
+                                .profile = c->profile,
+                                .wall_ms = ms_between(c->started_ns, c->ended_ns),
+                                .queue_ms = ms_between(c->born_ns, c->started_ns),
+                                .cpu_ms = (double)c->cpu_us / 1e3,
+                                .denied = &c->denied};
+}
+
+/* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
+static void put_part(struct jw *j, struct rope *to, struct blob *of, size_t from, size_t len) {
+    bool small = len <= SMALL;
+    jw_raw(j, of->bytes.data + from, small ? len : 0);
+    if (small)
+        return;
+    rope_add(to, j->to);
+    rope_add_part(to, of, from, len);
+}
+
+/* And the last expression's value, as text. */
+static void put_results(struct jw *j, struct cell *c, struct rope *to) {
+    struct blob *last = NULL;
+    size_t at = 0, len = 0;
+    jw_key(j, "results");
+    jw_array(j);
+    for (unsigned i = 0; i < c->noutputs; i++) {
+        struct cell_output *o = &c->outputs[i];
+        struct blob *shown = blob_take(&o->shown);
+        put_part(j, to, shown, 0, shown->bytes.len);
+        jw_key_bool(j, "is_main_result", o->is_main);
+        jw_object_end(j);
+        if (o->is_main) {
+            blob_unref(last);
+            last = blob_ref(shown);
+            at = o->plain_at;
+            len = o->plain_len;
+        }
+        blob_unref(shown);
+    }
+    jw_array_end(j);
+    jw_key(j, "text");
+    if (len)
+        put_part(j, to, last, at, len);
+    else
+        jw_null(j);
+    blob_unref(last);
+}
+
+static void put_end(struct jw *j, const struct cell *c) {
+    static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
+    bool cut = c->full || c->outputs_cut;
+    enum limit_kind limit = c->limit == LIMIT_NONE && cut ? LIMIT_OUTPUT : c->limit;
+    jw_key(j, "error");
+    if (c->error)
+        jw_raw(j, c->error, strlen(c->error));
+    else
+        jw_null(j);
+    jw_key_str(j, "kernel_id", c->kernel_id);
+    jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
+    jw_key_str(j, "limit_hit", limits[limit]);
+    struct run_receipt t = cell_receipt(c);
+    receipt_put(j, &t, c->memory_peak, c->total[0] + c->total[1]);
+    jw_key_str(j, "profile", c->profile);
+    jw_key_bool(j, "warm", true);
+}
+
+static void put_warnings(struct jw *j, const struct cell *c) {
+    struct limits_met m = {.limit = c->limit,
+                           .of = c->kernel->live->req.limits,
+                           .ended = c->status == CELL_MEMORY,
+                           .cut = {c->cut[0] && !c->resumed, c->cut[1] && !c->resumed},
+                           .lost = c->resumed,
+                           .results_cut = c->outputs_cut,
+                           .files_cut = c->files_cut};
+    uint32_t own_mb = c->kernel->process.limits.memory_mb;
+    AUTO_BUF lines = BUF_INIT;
+    m.of.timeout_ms = c->req.limits.timeout_ms;
+    m.of.cpu_seconds = c->req.limits.cpu_seconds;
+    m.of.output_bytes = c->req.limits.output_bytes;
+    m.of.memory_mb = own_mb ? own_mb : m.of.memory_mb;
+    warnings_add(&m, &lines);
+    warnings_put(j, &lines);
+}
+
+static void put_beginning(struct jw *j, const struct cell *c) {
+    bool timed_out = c->status == CELL_TIMEOUT;
+    if (timed_out || c->exit_code < 0)
+        jw_key_null(j, "exit_code");
+    else
+        jw_key_int(j, "exit_code", c->exit_code);
+    jw_key_bool(j, "timed_out", timed_out);
+    jw_key_uint(j, "duration_ms", (c->ended_ns - c->started_ns) / 1000000u);
+    jw_key(j, "files");
+    buf_addf(j->to, "[%s]", c->files ? c->files : "");
+    j->comma = true;
+    jw_key_str(j, "id", c->id);
+    jw_key_str(j, "status", status_words[c->status]);
+    if (c->signal > 0)
+        jw_key_int(j, "signal", c->signal);
+    else
+        jw_key_null(j, "signal");
+    jw_key_bool(j, "stdout_truncated", c->cut[0]);
+    jw_key_bool(j, "stderr_truncated", c->cut[1]);
+    jw_key_bool(j, "files_truncated", c->files_cut);
+    jw_key_bool(j, "results_truncated", c->outputs_cut || c->resumed);
+    jw_key_uint(j, "execution_count", c->execution_count);
+}
+
+void cell_end_json(const struct cell *c, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    put_beginning(&j, c);
+    put_end(&j, c);
+    put_warnings(&j, c);
+    jw_object_end(&j);
+}
+
+void cell_result(struct cell *c, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    for (int i = 0; i < 2; i++) {
+        struct blob *b = blob_take(&c->text[i]);
+        rope_key_text(to, &j, i == 0 ? "stdout" : "stderr", b);
+        blob_unref(b);
+    }
+    put_beginning(&j, c);
+    put_results(&j, c, to);
+    put_end(&j, c);
+    put_warnings(&j, c);
+    jw_object_end(&j);
+    rope_add(to, &json);
+}

@@ -1,0 +1,94 @@
+/* See journal.h. A page of head, which is mapped, and room for two texts: the one that counts, and
+ * the one that is being written. */
+
+#include "engine/live/journal.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEAD     4096
+#define TEXT_MAX (8u << 20)
+#define SIZE     (HEAD + 2 * (off_t)TEXT_MAX)
+
+struct head {
+    uint64_t counter;
+    uint32_t active; /* which text counts; any number above 1: none yet */
+    uint32_t len[2];
+};
+
+struct journal {
+    int fd;            /* owned */
+    struct head *head; /* owned: a mapping */
+};
+
+static int map(int *fd, struct journal **ret, struct err *e) {
+    void *head = mmap(NULL, HEAD, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    if (head == MAP_FAILED)
+        return err_sys(e, "map a journal");
+    struct journal *j = xcalloc(1, sizeof *j);
+    j->fd = fd_take(fd);
+    j->head = head;
+    *ret = j;
+    return 0;
+}
+
+int journal_new(struct journal **ret, struct err *e) {
+    AUTO_FD fd = memfd_create("journal", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, SIZE) < 0)
+        return err_sys(e, "make a journal");
+    if (map(&fd, ret, e) < 0)
+        return -1;
+    (*ret)->head->active = UINT32_MAX;
+    return 0;
+}
+
+int journal_open(int *fd, struct journal **ret, struct buf *text, struct err *e) {
+    struct stat st;
+    if (fstat(*fd, &st) < 0 || st.st_size != SIZE)
+        return err_set(e, EPROTO, "a journal has the wrong size");
+    if (map(fd, ret, e) < 0)
+        return -1;
+    const struct journal *j = *ret;
+    uint32_t at = j->head->active, len = at < 2 ? j->head->len[at] : 0;
+    if (len == 0 || len > TEXT_MAX)
+        return err_set(e, EPROTO, "a journal is empty");
+    char *to = buf_reserve(text, len);
+    if (pread(j->fd, to, len, HEAD + (off_t)at * TEXT_MAX) != (ssize_t)len)
+        return err_set(e, EPROTO, "a journal is cut");
+    buf_commit(text, len);
+    return 0;
+}
+
+void journal_free(struct journal *j) {
+    if (!j)
+        return;
+    munmap(j->head, HEAD);
+    fd_close(&j->fd);
+    free(j);
+}
+
+int journal_fd(const struct journal *j) {
+    return j->fd;
+}
+
+void journal_write(struct journal *j, const struct buf *text) {
+    uint32_t at = j->head->active == 0 ? 1 : 0;
+    if (text->len > TEXT_MAX ||
+        pwrite(j->fd, text->data, text->len, HEAD + (off_t)at * TEXT_MAX) != (ssize_t)text->len) {
+        log_warn("journal not written bytes=%zu", text->len);
+        return;
+    }
+    j->head->len[at] = (uint32_t)text->len;
+    __atomic_store_n(&j->head->active, at, __ATOMIC_RELEASE);
+}
+
+uint64_t *journal_counter(struct journal *j) {
+    return &j->head->counter;
+}

@@ -1,0 +1,380 @@
+/* Live sandboxes outlive the server. Each writes what the next server has to know into its journal
+ * whenever that changes; the warden keeps the journal with the sandbox's descriptors, and gives
+ * both to the next server, which goes on from there.
+ *
+ * What is lost with a server: what its clients had not read yet, executions that only waited, and
+ * what was printed so far of one that runs (its result says that it is cut). A kernel never
+ * notices. Whether an execution that the journal knows still runs is found out by a question that
+ * the kernel answers after it: an answer that comes before the end means that the end was lost. */
+
+#include "engine/live/internal.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/live/gone.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_MAX 2000 /* bytes of a command that the next server shows */
+#define AHEAD     1024 /* numbers of processes that the journal need not know of yet */
+
+/* ---- out ---- */
+
+static const struct {
+    const char *name;
+    size_t offset;
+} limit_fields[] = {
+    {"timeout_ms", offsetof(struct config_limits, timeout_ms)},
+    {"memory_mb", offsetof(struct config_limits, memory_mb)},
+    {"cpu_seconds", offsetof(struct config_limits, cpu_seconds)},
+    {"cpus_percent", offsetof(struct config_limits, cpus_percent)},
+    {"pids", offsetof(struct config_limits, pids)},
+    {"disk_mb", offsetof(struct config_limits, disk_mb)},
+    {"open_files", offsetof(struct config_limits, open_files)},
+};
+#define LIMIT_FIELDS (sizeof limit_fields / sizeof *limit_fields)
+
+static void put_limits(struct jw *j, const struct config_limits *l) {
+    jw_key(j, "limits");
+    jw_object(j);
+    for (size_t i = 0; i < LIMIT_FIELDS; i++)
+        jw_key_uint(j, limit_fields[i].name,
+                    *(const uint32_t *)((const char *)l + limit_fields[i].offset));
+    jw_key_uint(j, "output_bytes", l->output_bytes);
+    jw_object_end(j);
+}
+
+static void put_process(struct jw *j, const struct process *p) {
+    jw_key_int(j, "number", p->state == PROCESS_NONE ? -1 : (int64_t)p->number);
+}
+
+static void put_cell(struct jw *j, const struct cell *c) {
+    jw_key(j, "cell");
+    if (!c) {
+        jw_null(j);
+        return;
+    }
+    jw_object(j);
+    jw_key_str(j, "id", c->id);
+    jw_key_uint(j, "born_ns", c->born_ns);
+    jw_key_uint(j, "started_ns", c->started_ns);
+    jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
+    jw_key_uint(j, "left_ns", c->left_ns);
+    jw_key_uint(j, "stop", c->stop);
+    jw_key_uint(j, "count", c->execution_count);
+    jw_key_uint(j, "cpu_base_us", c->cpu_base_us);
+    jw_key_uint(j, "changed_since_ns", c->changed_since_ns);
+    jw_key_bool(j, "silent", c->req.silent);
+    jw_key_bool(j, "no_history", c->req.no_history);
+    jw_key_bool(j, "restarted", c->kernel_restarted);
+    jw_key_bool(j, "waits_for_input", c->waits_for_input);
+    jw_key_str(j, "tag", c->req.tag);
+    put_limits(j, &c->req.limits);
+    jw_object_end(j);
+}
+
+static void put_kernel(struct jw *j, const struct kernel *k) {
+    jw_object(j);
+    jw_key_str(j, "id", k->id);
+    put_process(j, &k->process);
+    jw_key_bool(j, "begun", k->begun);
+    jw_key_bool(j, "default", k->is_default);
+    jw_key_bool(j, "fresh", k->is_fresh);
+    jw_key_str(j, "env", k->env);
+    jw_key_str(j, "cwd", k->cwd);
+    jw_key_str(j, "label", k->label);
+    jw_key_uint(j, "restarts", k->restarts);
+    jw_key_uint(j, "count", k->execution_count);
+    put_limits(j, &k->process.limits);
+    put_cell(j, k->running);
+    jw_object_end(j);
+}
+
+static void put_command(struct jw *j, const struct command *c) {
+    jw_object(j);
+    jw_key_str(j, "id", c->id);
+    put_process(j, &c->process);
+    jw_key_bool(j, "begun", c->started_ns != 0 && (!c->req.rows || c->terminal >= 0));
+    jw_key(j, "shown");
+    jw_strn(j, c->req.shown, strnlen(c->req.shown, SHOWN_MAX));
+    jw_key_str(j, "cwd", c->req.cwd);
+    jw_key_real(j, "created", c->created);
+    jw_key_uint(j, "started_ns", c->started_ns);
+    jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
+    jw_key_uint(j, "output_bytes", c->req.output_bytes);
+    jw_key_uint(j, "rows", c->req.rows);
+    jw_key_uint(j, "left_ns", c->left_ns);
+    jw_key_bool(j, "stdin_closed", c->stdin_closed);
+    jw_key_uint(j, "status", c->status);
+    jw_key_uint(j, "ended_ns", c->ended_ns);
+    jw_key_int(j, "exit_code", c->exit_code);
+    jw_key_int(j, "signal", c->signal);
+    jw_object_end(j);
+}
+
+static void put_live(struct jw *j, const struct live *l) {
+    jw_key_str(j, "id", l->id);
+    jw_key_str(j, "tenant", l->req.tenant);
+    jw_key_str(j, "profile", l->profile);
+    jw_key_str(j, "name", l->req.name);
+    jw_key_str(j, "metadata", l->req.metadata);
+    jw_key_str(j, "alias", l->req.alias);
+    jw_key_str(j, "payer", l->req.payer);
+    jw_key_str(j, "env", l->req.env);
+    put_limits(j, &l->req.limits);
+    jw_key_uint(j, "ttl_s", l->req.ttl_s);
+    jw_key_uint(j, "idle_s", l->req.idle_s);
+    jw_key_real(j, "created", l->created);
+    jw_key_uint(j, "expires_ns", l->expires_ns);
+    jw_key_bool(j, "paused", l->paused);
+    jw_key_uint(j, "last_number", l->last_number);
+    jw_key_uint(j, "executions", l->executions);
+    jw_key_uint(j, "cpu_base_us", l->sandbox->knobs->cpu_base_us);
+    jw_key_uint(j, "cpu_below_us", l->cpu_below_us);
+}
+
+static void write_now(struct deferred *d) {
+    struct live *l = d->arg;
+    AUTO_BUF text = BUF_INIT;
+    struct jw j = JW_INIT(&text);
+    if (!l->journal || !l->unwritten || l->state != LIVE_RUNNING)
+        return;
+    l->unwritten = false;
+    jw_object(&j);
+    put_live(&j, l);
+    jw_key(&j, "kernels");
+    jw_array(&j);
+    for (const struct kernel *k = l->kernels; k; k = k->next)
+        if (!k->deleted)
+            put_kernel(&j, k);
+    jw_array_end(&j);
+    jw_key(&j, "commands");
+    jw_array(&j);
+    for (const struct command *c = l->commands; c; c = c->next)
+        if (!c->deleted)
+            put_command(&j, c);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    journal_write(l->journal, &text);
+}
+
+/* Several changes of one moment are written once. */
+void live_changed(struct live *l) {
+    if (l->state != LIVE_RUNNING)
+        return;
+    l->unwritten = l->engine->unwritten = true;
+    loop_defer(l->engine->loop, &l->write_later);
+}
+
+void live_write_all(struct engine *g) {
+    for (struct live *l = g->unwritten ? g->lives : NULL; l; l = l->next)
+        write_now(&l->write_later);
+    g->unwritten = false;
+}
+
+void live_said(struct live *l) {
+    if (l->journal)
+        ++*journal_counter(l->journal);
+}
+
+void live_keep_init(struct live *l) {
+    l->write_later = (struct deferred){.fn = write_now, .arg = l};
+}
+
+/* From here on it outlives this server. */
+void live_keep(struct live *l) {
+    struct wire_out o;
+    struct err e;
+    if (journal_new(&l->journal, &e) < 0) {
+        log_warn("live sandbox ends with this server id=%s why=%s", l->id, log_text(e.text));
+        return;
+    }
+    l->unwritten = true;
+    write_now(&l->write_later);
+    wire_begin(&o, WIRE_W_KEEP);
+    wire_put_u64(&o, l->sandbox->id);
+    wire_put_fd(&o, journal_fd(l->journal));
+    chan_send(&l->engine->warden, &o);
+}
+
+/* ---- in ---- */
+
+static char *text_of(const json_t *o, const char *name) {
+    const char *s = json_string_value(json_object_get(o, name));
+    return s ? xstrdup(s) : NULL;
+}
+
+static uint64_t number_of(const json_t *o, const char *name) {
+    return (uint64_t)json_integer_value(json_object_get(o, name));
+}
+
+static bool truth_of(const json_t *o, const char *name) {
+    return json_is_true(json_object_get(o, name));
+}
+
+static void take_id(char to[ID_MAX], const json_t *o) {
+    const char *s = json_string_value(json_object_get(o, "id"));
+    snprintf(to, ID_MAX, "%s", s ? s : "");
+}
+
+static void take_limits(struct config_limits *l, const json_t *o) {
+    const json_t *from = json_object_get(o, "limits");
+    for (size_t i = 0; i < LIMIT_FIELDS; i++)
+        *(uint32_t *)((char *)l + limit_fields[i].offset) =
+            (uint32_t)number_of(from, limit_fields[i].name);
+    l->output_bytes = number_of(from, "output_bytes");
+}
+
+static void take_cell(struct kernel *k, const json_t *o) {
+    struct cell_request q = {.tag = text_of(o, "tag"),
+                             .silent = truth_of(o, "silent"),
+                             .no_history = truth_of(o, "no_history")};
+    take_limits(&q.limits, o);
+    struct cell *c = cell_resume(k, &q);
+    take_id(c->id, o);
+    c->born_ns = number_of(o, "born_ns");
+    c->started_ns = number_of(o, "started_ns");
+    c->left_ns = number_of(o, "left_ns");
+    c->stop = (enum cell_stop)number_of(o, "stop");
+    c->execution_count = number_of(o, "count");
+    c->cpu_base_us = number_of(o, "cpu_base_us");
+    c->changed_since_ns = number_of(o, "changed_since_ns");
+    c->kernel_restarted = truth_of(o, "restarted");
+    c->waits_for_input = truth_of(o, "waits_for_input");
+    k->running = c;
+    if (number_of(o, "until_ns"))
+        loop_timer(k->live->engine->loop, &c->timer, number_of(o, "until_ns"));
+}
+
+static void take_kernel(struct live *l, const json_t *o) {
+    struct kernel *k = xcalloc(1, sizeof *k);
+    const json_t *cell = json_object_get(o, "cell");
+    int64_t number = json_integer_value(json_object_get(o, "number"));
+    kernel_init(k, l);
+    take_id(k->id, o);
+    k->begun = k->was_ready = truth_of(o, "begun");
+    k->is_default = truth_of(o, "default");
+    k->is_fresh = truth_of(o, "fresh");
+    k->env = text_of(o, "env");
+    k->cwd = text_of(o, "cwd");
+    k->label = text_of(o, "label");
+    k->restarts = (unsigned)number_of(o, "restarts");
+    k->execution_count = number_of(o, "count");
+    take_limits(&k->process.limits, o);
+    if (json_is_object(cell))
+        take_cell(k, cell);
+    process_expect(&k->process, l, number);
+}
+
+static void take_command(struct live *l, const json_t *o) {
+    struct command_request q = {.shown = text_of(o, "shown"),
+                                .cwd = text_of(o, "cwd"),
+                                .rows = (uint32_t)number_of(o, "rows"),
+                                .output_bytes = number_of(o, "output_bytes")};
+    struct command *c = command_resume(l, &q);
+    take_id(c->id, o);
+    c->created = json_real_value(json_object_get(o, "created"));
+    c->started_ns = number_of(o, "started_ns");
+    c->left_ns = number_of(o, "left_ns");
+    c->stdin_closed = truth_of(o, "stdin_closed");
+    c->begun = truth_of(o, "begun");
+    c->cut = true;
+    c->status = (enum command_status)number_of(o, "status");
+    if (c->status != COMMAND_RUNNING) {
+        c->ended_ns = number_of(o, "ended_ns");
+        c->exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
+        c->signal = (int)json_integer_value(json_object_get(o, "signal"));
+        live_release(l);
+        return;
+    }
+    if (number_of(o, "until_ns"))
+        loop_timer(l->engine->loop, &c->timer, number_of(o, "until_ns"));
+    process_expect(&c->process, l, json_integer_value(json_object_get(o, "number")));
+}
+
+static int take_live(struct live *l, const json_t *o, struct err *e) {
+    l->req.tenant = text_of(o, "tenant");
+    l->req.name = text_of(o, "name");
+    l->req.metadata = text_of(o, "metadata");
+    l->req.alias = text_of(o, "alias");
+    l->req.payer = text_of(o, "payer");
+    l->req.env = text_of(o, "env");
+    l->profile = text_of(o, "profile");
+    take_id(l->id, o);
+    if (!l->req.tenant || !l->req.metadata || !l->profile || !l->id[0])
+        return err_set(e, EPROTO, "a journal lacks something");
+    take_limits(&l->req.limits, o);
+    l->req.ttl_s = (uint32_t)number_of(o, "ttl_s");
+    l->req.idle_s = (uint32_t)number_of(o, "idle_s");
+    l->created = json_real_value(json_object_get(o, "created"));
+    l->expires_ns = number_of(o, "expires_ns");
+    l->paused = truth_of(o, "paused");
+    l->last_number = (uint32_t)number_of(o, "last_number") + AHEAD;
+    l->executions = number_of(o, "executions");
+    l->sandbox->knobs->cpu_base_us = number_of(o, "cpu_base_us");
+    l->cpu_below_us = number_of(o, "cpu_below_us");
+    return 0;
+}
+
+static void take_processes(struct live *l, const json_t *o) {
+    size_t i;
+    const json_t *item;
+    json_array_foreach(json_object_get(o, "kernels"), i, item) take_kernel(l, item);
+    json_array_foreach(json_object_get(o, "commands"), i, item) take_command(l, item);
+}
+
+/* Whoever shows what happens takes up the executions and commands that go on. */
+static void tell(struct live *l) {
+    const struct live_heir *h = &l->engine->heir;
+    uint64_t number = *journal_counter(l->journal);
+    for (struct kernel *k = l->kernels; k; k = k->next)
+        if (k->running && h->cell)
+            h->cell(h->arg, l, k->running, number);
+    for (struct command *c = l->commands; c; c = c->next)
+        if (c->status == COMMAND_RUNNING && h->command)
+            h->command(h->arg, l, c, number);
+}
+
+const char *live_tenant(const struct live *l) {
+    return l->req.tenant;
+}
+
+static int adopt(struct live *l, int *journal, struct err *e) {
+    AUTO_BUF text = BUF_INIT;
+    json_auto_t *o = NULL;
+    if (journal_open(journal, &l->journal, &text, e) < 0 ||
+        json_read(text.data, text.len, JSON_DEPTH_MAX, &o, e) < 0 || take_live(l, o, e) < 0)
+        return -1;
+    gone_expect(l->engine->gone, l->req.tenant, l->id);
+    take_processes(l, o);
+    tell(l);
+    return 0;
+}
+
+void live_adopt(struct engine *g, struct wire_in *in) {
+    uint64_t id = wire_get_u64(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    uint32_t more = wire_get_u32(in);
+    AUTO_FD journal = wire_take_fd(in);
+    struct err e;
+    struct sandbox *s =
+        wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, nknobs, in, &e);
+    if (!s) {
+        sandbox_refuse(g, id, &e);
+        return;
+    }
+    struct live *l = live_inherit(g, s);
+    if (adopt(l, &journal, &e) < 0) {
+        log_error("live sandbox not taken over error=%s", log_text(e.text));
+        live_disown(l);
+        return;
+    }
+    log_info("live sandbox taken over id=%s", l->id);
+    live_inherited(l, more);
+}

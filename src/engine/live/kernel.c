@@ -1,0 +1,521 @@
+/* A kernel of a live sandbox: a process that runs one execution after the other and keeps its state
+ * between them. When the process dies, what ran in it ends as killed, and another process takes its
+ * place; the executions that wait do so for that one. */
+
+#include "engine/live/internal.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/live/lent.h"
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define MAX_KERNELS 64
+#define FAIL_MAX    3
+#define RETRY_NS    200000000u
+#define HUNG_UP_NS  2000000000u
+
+/* ---- the process ---- */
+
+void kernel_set_up(struct kernel *k, const char *id) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    const char *all = k->live->req.env;
+    jw_object(&j);
+    jw_key_str(&j, "op", "setup");
+    jw_key_str(&j, "cwd", k->cwd);
+    if (id)
+        jw_key_str(&j, "id", id);
+    json_auto_t *env = all ? json_loads(all, 0, NULL) : json_object();
+    json_auto_t *own = k->env ? json_loads(k->env, 0, NULL) : NULL;
+    if (own)
+        json_object_update(env, own);
+    AUTO_FREE char *text = json_dumps(env, JSON_COMPACT);
+    jw_key(&j, "env");
+    jw_raw(&j, text, strlen(text));
+    jw_object_end(&j);
+    kernel_do(k, &json);
+}
+
+static void on_data(struct output *o, const void *data, size_t len) {
+    struct kernel *k = o->arg;
+    if (k->running && !k->running->finishing)
+        cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
+}
+
+/* Between executions somebody may print, too: that is kept for the next one. */
+static int watch_outputs(struct kernel *k, struct err *e) {
+    for (int i = 0; i < 2; i++) {
+        buf_done(&k->out[i].kept); /* of the process before */
+        k->out[i].arg = k;
+        k->out[i].on_data = on_data;
+        if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
+            return -1;
+    }
+    process_close_stdin(&k->process); /* see input() */
+    return 0;
+}
+
+static void tell_ready(struct kernel *k, const struct err *why) {
+    while (k->waits) {
+        struct kernel_wait *w = k->waits;
+        k->waits = w->next;
+        w->fn(w->arg, k, why);
+        free(w);
+    }
+}
+
+static void tell_news(struct kernel *k, enum kernel_news news) {
+    for (struct kernel_watcher *w = k->watchers, *next; w; w = next) {
+        next = w->next;
+        w->on_news(w, news);
+    }
+}
+
+static void become_idle(struct kernel *k) {
+    k->state = KERNEL_IDLE;
+    k->was_ready = true;
+    k->failures = 0;
+    tell_news(k, KERNEL_BACK); /* not to those who hear of it only now */
+    tell_ready(k, NULL);
+    kernel_go_on(k);
+}
+
+/* The kernel's answer to a question behind what ran when the last server died. */
+static void on_synced(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len;
+    if (!why && k->running && k->running->resumed && !k->running->finishing)
+        cell_lost(k->running);
+}
+
+static void on_resumed(void *owner) {
+    struct kernel *k = owner;
+    struct err e;
+    if (!k->begun || watch_outputs(k, &e) < 0) {
+        kernel_kill(k);
+        return;
+    }
+    k->state = k->running ? KERNEL_BUSY : KERNEL_IDLE;
+    if (!k->running)
+        return;
+    for (int i = 0; i < 2; i++)
+        output_reset(&k->out[i], k->running->req.limits.output_bytes);
+    if (kernel_query(k, "sync", "", on_synced, k, &e) == 0)
+        loop_timer_stop(k->live->engine->loop, &k->queries->late); /* however long it runs */
+}
+
+static void on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len;
+    if (k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
+        return;                 /* it died over it: another one comes */
+    if (why && !k->was_ready) { /* its directory is not there */
+        struct err e;
+        err_user(&e, "bad_value", "the kernel's directory %.200s cannot be used: %.150s", k->cwd,
+                 why->text);
+        k->deleted = true;
+        tell_ready(k, &e);
+        kernel_kill(k);
+        return;
+    }
+    become_idle(k);
+}
+
+static void begin(struct kernel *k) {
+    struct wire_out o;
+    struct err e;
+    const struct config_limits *l = &k->live->req.limits, *own = &k->process.limits;
+    if (watch_outputs(k, &e) < 0) {
+        log_error("kernel error=%s", log_text(e.text));
+        kernel_kill(k);
+        return;
+    }
+    wire_begin(&o, WIRE_K_LIVE);
+    wire_put_u32(&o, l->open_files);
+    wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
+    wire_put_u32(&o, own->cpus_percent ? own->cpus_percent : l->cpus_percent);
+    chan_send(k->process.ctl, &o);
+    k->begun = true;
+    if (pace_rests(k->live))
+        chan_pause(k->process.ctl);
+    live_changed(k->live);
+    if (k->cwd) {
+        kernel_query(k, "setup", "", on_set_up, k, &e);
+        return;
+    }
+    if (k->env || k->live->req.env)
+        kernel_set_up(k, NULL);
+    become_idle(k);
+}
+
+static void on_ready(void *owner) {
+    begin(owner);
+}
+
+void kernel_catch_up(struct kernel *k) {
+    output_drain(&k->out[0]);
+    output_drain(&k->out[1]);
+    chan_pump(&k->live->sandbox->req);
+}
+
+void kernel_hold(struct kernel *k, bool hold) {
+    struct chan *ctl = k->process.ctl;
+    output_hold(&k->out[0], hold);
+    output_hold(&k->out[1], hold);
+    if (ctl && hold)
+        chan_pause(ctl);
+    else if (ctl && ctl->paused && !pace_rests(k->live))
+        chan_resume(ctl);
+}
+
+static void on_dying(void *owner) {
+    struct kernel *k = owner;
+    for (int i = 0; i < 2; i++) {
+        output_drain(&k->out[i]);
+        output_end(&k->out[i]);
+    }
+}
+
+void kernel_kill(struct kernel *k) {
+    k->state = KERNEL_ENDING;
+    process_kill(&k->process);
+}
+
+void kernel_give_up(struct kernel *k, const char *why) {
+    k->broken = why;
+    kernel_kill(k);
+}
+
+static const char hung_up[] = "it closed its connection to cloche";
+
+/* One that dies hangs up as well, and its end is told soon, as soon as the machine lets it be. */
+static void on_hung_up(void *owner) {
+    struct kernel *k = owner;
+    loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
+}
+
+/* ---- its end, and the next process ---- */
+
+static void free_now(struct deferred *d) {
+    struct kernel *k = d->arg;
+    output_free(&k->out[0]);
+    output_free(&k->out[1]);
+    free(k->env);
+    free(k->cwd);
+    free(k->label);
+    free(k);
+}
+
+static void forget(struct kernel *k, const struct err *why) {
+    struct live *l = k->live;
+    k->forgotten = true;
+    for (struct kernel **at = &l->kernels; *at; at = &(*at)->next) {
+        if (*at == k) {
+            *at = k->next;
+            break;
+        }
+    }
+    loop_timer_stop(l->engine->loop, &k->retry);
+    kernel_untell(k);
+    kernel_unhear(k);
+    live_unask(l, k);
+    output_end(&k->out[0]); /* before they are closed: the warden may hold them, too */
+    output_end(&k->out[1]);
+    process_done(&k->process);
+    if (k->running)
+        cell_fail(k->running, why);
+    kernel_fail_queue(k, why);
+    kernel_fail_queries(k, why);
+    lent_end(k);
+    tell_ready(k, why);
+    while (k->watchers) {
+        struct kernel_watcher *w = k->watchers;
+        kernel_unwatch(w);
+        w->on_news(w, KERNEL_GONE);
+    }
+    loop_defer(l->engine->loop, &k->free_later);
+}
+
+/* Somebody wants the process gone. */
+static void kill_for_client(struct kernel *k) {
+    if (k->running && k->running->stop == STOP_NONE)
+        k->running->stop = STOP_KERNEL;
+    kernel_kill(k);
+}
+
+void kernel_ended_with(struct live *l, const struct err *why) {
+    while (l->kernels)
+        forget(l->kernels, why);
+}
+
+static void start(struct kernel *k) {
+    k->state = KERNEL_STARTING;
+    process_start(&k->process, k->live);
+}
+
+static void on_retry(struct timer *t) {
+    struct kernel *k = t->arg;
+    if (k->process.state == PROCESS_NONE)
+        start(k);
+    else if (k->process.ctl->gone && k->state != KERNEL_ENDING)
+        kernel_give_up(k, hung_up);
+}
+
+static void on_end(void *owner, int status, const char *why) {
+    struct kernel *k = owner;
+    struct err e;
+    err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
+             why ? why : "");
+    loop_timer_stop(k->live->engine->loop, &k->retry);
+    kernel_untell(k);
+    kernel_unhear(k);
+    k->is_fresh = true;
+    k->begun = false;
+    k->restarts++;
+    live_changed(k->live);
+    k->state = KERNEL_STARTING;
+    k->execution_count = 0;
+    kernel_fail_queries(k, &e);
+    lent_end(k);
+    if (k->broken == hung_up && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+        k->broken = NULL; /* it had died before we killed it */
+    if (k->running)
+        cell_killed(k->running, status, why ? why : k->broken);
+    k->broken = NULL;
+    if (k->deleted) {
+        if (!k->running) /* else see kernel_go_on */
+            forget(k, &e);
+        return;
+    }
+    tell_news(k, KERNEL_DIED);
+    if (!why) {
+        start(k);
+    } else if (++k->failures < FAIL_MAX) {
+        loop_timer(k->live->engine->loop, &k->retry, now_ns() + (RETRY_NS << k->failures));
+    } else if (!k->was_ready) { /* whoever wanted it hears so */
+        forget(k, &e);
+    } else { /* the next one who wants something tries again */
+        kernel_fail_queue(k, &e);
+        tell_ready(k, &e);
+        tell_news(k, KERNEL_DEAD);
+    }
+}
+
+static void on_go_later(struct deferred *d) {
+    kernel_go_on(d->arg);
+}
+
+static struct denials *denied(void *owner) {
+    const struct kernel *k = owner;
+    return k->running ? &k->running->denied : NULL;
+}
+
+static const struct process_kind kind = {.on_ready = on_ready,
+                                         .on_resumed = on_resumed,
+                                         .on_frame = kernel_on_frame,
+                                         .on_hung_up = on_hung_up,
+                                         .on_dying = on_dying,
+                                         .denied = denied,
+                                         .on_end = on_end};
+
+void kernel_init(struct kernel *k, struct live *l) {
+    k->live = l;
+    id_make("ker_", k->id, sizeof k->id);
+    k->queue_end = &k->queue;
+    k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
+    knobs_init(&k->process.knobs);
+    k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
+    k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
+    k->retry = (struct timer){.fn = on_retry, .arg = k};
+    k->go_later = (struct deferred){.fn = on_go_later, .arg = k};
+    k->free_later = (struct deferred){.fn = free_now, .arg = k};
+    struct kernel **at = &l->kernels;
+    while (*at)
+        at = &(*at)->next;
+    *at = k;
+}
+
+void kernel_begin_first(struct kernel *k) {
+    k->is_default = true;
+    k->state = KERNEL_STARTING;
+    process_take_first(&k->process, k->live);
+    begin(k);
+}
+
+/* ---- for others ---- */
+
+void kernel_go_on(struct kernel *k) {
+    if (k->deleted && !k->running && k->process.state == PROCESS_NONE && !k->forgotten) {
+        struct err e;
+        err_user(&e, "no_such_kernel", "the kernel was deleted");
+        forget(k, &e);
+    }
+    if (!k->queue || k->running || k->live->paused)
+        return;
+    if (k->process.state == PROCESS_NONE && !k->retry.place && !k->deleted) {
+        start(k);
+        return;
+    }
+    if (k->state != KERNEL_IDLE)
+        return;
+    k->running = kernel_take(k);
+    k->state = KERNEL_BUSY;
+    cell_begin(k->running);
+}
+
+static void on_calm(void *arg, const char *json, size_t len, const struct err *why) {
+    struct kernel *k = arg;
+    (void)json, (void)len, (void)why;
+    if (k->state == KERNEL_BUSY && !k->running)
+        k->state = KERNEL_IDLE;
+    loop_defer(k->live->engine->loop, &k->go_later);
+}
+
+void kernel_ran(struct kernel *k, bool interrupted) {
+    struct err e;
+    k->running = NULL;
+    lent_back(k);
+    live_changed(k->live);
+    kernel_hold(k, false);
+    /* What was meant for that one must not hit the next one. */
+    if (k->state == KERNEL_BUSY && interrupted && !k->forgotten &&
+        kernel_query(k, "sync", "", on_calm, k, &e) == 0)
+        return;
+    if (k->state == KERNEL_BUSY)
+        k->state = KERNEL_IDLE;
+    loop_defer(k->live->engine->loop, &k->go_later);
+}
+
+int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
+               struct err *e) {
+    struct config_limits limits;
+    unsigned n = 0;
+    if (group_settle(l, q->limits, &limits, e) < 0)
+        return -1;
+    for (const struct kernel *k = l->kernels; k; k = k->next)
+        n++;
+    if (n >= MAX_KERNELS)
+        return err_user(e, "limit_too_high", "a sandbox has at most %d kernels", MAX_KERNELS);
+    struct kernel *k = xcalloc(1, sizeof *k);
+    kernel_init(k, l);
+    k->process.limits = limits;
+    k->env = q->env ? xstrdup(q->env) : NULL;
+    k->cwd = q->cwd ? xstrdup(q->cwd) : NULL;
+    k->waits = xcalloc(1, sizeof *k->waits);
+    *k->waits = (struct kernel_wait){.fn = fn, .arg = arg};
+    start(k);
+    return 0;
+}
+
+int kernel_delete(struct kernel *k, struct err *e) {
+    if (k->is_default)
+        return err_user(e, "is_default",
+                        "the default kernel stays as long as its sandbox: restart it instead");
+    err_user(e, "no_such_kernel", "the kernel was deleted");
+    k->deleted = true;
+    kernel_fail_queue(k, e);
+    live_changed(k->live);
+    if (k->process.state == PROCESS_NONE)
+        forget(k, e);
+    else
+        kill_for_client(k);
+    return 0;
+}
+
+/* The signal has arrived: what it did to the kernel must not hit the next cell. */
+static void on_signalled(void *arg, struct wire_in *in) {
+    struct kernel *k = arg;
+    struct err e;
+    (void)in;
+    if (k->running || k->state != KERNEL_BUSY)
+        return;
+    if (kernel_query(k, "sync", "", on_calm, k, &e) < 0)
+        on_calm(k, NULL, 0, NULL);
+}
+
+/* No cell runs: it is for a task that one has left, if that runs just now. */
+static void interrupt_tasks(struct kernel *k) {
+    struct wire_out o;
+    if (k->state != KERNEL_IDLE || k->live->paused)
+        return;
+    process_signal_message(&k->process, SIGINT, SIGNAL_PROCESS, &o);
+    if (live_ask(k->live, &o, on_signalled, k))
+        k->state = KERNEL_BUSY;
+}
+
+bool kernel_interrupt(struct kernel *k) {
+    if (!k->running) {
+        interrupt_tasks(k);
+        return false;
+    }
+    if (k->running->finishing)
+        return false;
+    cell_stop(k->running, STOP_CLIENT);
+    return true;
+}
+
+void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
+    struct err e;
+    struct kernel_wait *w = xcalloc(1, sizeof *w);
+    *w = (struct kernel_wait){.next = k->waits, .fn = fn, .arg = arg};
+    k->waits = w;
+    err_user(&e, "interrupted", "the kernel was restarted before it began");
+    kernel_fail_queue(k, &e);
+    if (k->process.state == PROCESS_NONE) {
+        loop_timer_stop(k->live->engine->loop, &k->retry);
+        start(k);
+    } else if (k->state != KERNEL_STARTING) {
+        kill_for_client(k);
+    }
+}
+
+void kernel_unwait(struct live *l, const void *arg) {
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        for (struct kernel_wait **at = &k->waits; *at;) {
+            struct kernel_wait *w = *at;
+            if (w->arg != arg) {
+                at = &w->next;
+                continue;
+            }
+            *at = w->next;
+            free(w);
+        }
+    }
+}
+
+int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e) {
+    struct cell *c = k->running;
+    if (!c || !c->waits_for_input)
+        return err_user(e, "not_waiting", "no input() waits in this kernel");
+    AUTO_BUF head = BUF_INIT;
+    AUTO_BUF tail = BUF_INIT;
+    c->waits_for_input = false;
+    live_changed(k->live);
+    if (!kernel_may_answer(k))
+        return 0;
+    buf_addf(&head, "{\"op\":\"input\",\"id\":\"%s\",\"%s\":", c->id, text ? "value" : "eof");
+    buf_adds(&tail, text ? "}" : "true}");
+    if (text) {
+        kernel_do_text(k, &head, text, &tail);
+    } else {
+        buf_add(&head, tail.data, tail.len);
+        kernel_do(k, &head);
+    }
+    return 0;
+}
+
+int kernel_stdin(struct kernel *k, struct json_t *value, struct err *e) {
+    json_auto_t *line = json_is_string(value) ? json_incref(value) : json_string("");
+    const struct kernel_text text = {line, 0, json_string_length(line)};
+    return kernel_input(k, &text, e);
+}
+
+int kernel_no_stdin(struct kernel *k, struct err *e) {
+    return kernel_input(k, NULL, e);
+}

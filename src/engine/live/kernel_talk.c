@@ -1,0 +1,300 @@
+/* Messages to and from a kernel. Long ones are read and written beside the loop: the kernels of a
+ * sandbox are not heard while a message of one of them is being read, and what is said to a kernel
+ * waits for a longer message before it. */
+
+#include "engine/live/internal.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/core/memfd_read.h"
+#include "engine/live/lent.h"
+#include "engine/live/said.h"
+#include "loop/crew.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define INLINE_MAX (WIRE_MAX - 64)
+#define MAX_UNREAD 64 /* answers for a kernel that does not read */
+
+/* ---- to it ---- */
+
+/* A message that is on its way: `head`, the text as a JSON string, `tail`. */
+struct telling {
+    struct telling *next;
+    struct work work;
+    struct kernel *kernel; /* borrowed; NULL when it is too late */
+    bool is_ready;
+    struct buf head, tail;
+    json_t *text; /* owned; or NULL */
+    size_t from, len;
+    int fd; /* owned: the message, when it is too long for one packet; then `len` is its length */
+    struct err why;
+};
+
+static void telling_free(struct telling *t) {
+    buf_done(&t->head);
+    buf_done(&t->tail);
+    json_decref(t->text);
+    fd_close(&t->fd);
+    free(t);
+}
+
+/* Beside the loop. */
+static bool telling_slice(struct work *w) {
+    struct telling *t = w->arg;
+    struct jw j = JW_INIT(&t->head);
+    if (t->text)
+        jw_strn(&j, json_string_value(t->text) + t->from, t->len);
+    buf_add(&t->head, t->tail.data, t->tail.len);
+    t->len = t->head.len;
+    if (lent_file(t->head.data, t->head.len, &t->fd, &t->why) < 0)
+        t->fd = -1;
+    buf_done(&t->head);
+    t->head = (struct buf)BUF_INIT;
+    return false;
+}
+
+static void tell(struct kernel *k, const struct buf *json, int fd) {
+    struct wire_out o;
+    wire_begin(&o, WIRE_K_DO);
+    wire_put_bytes(&o, json->data, json->len);
+    if (fd >= 0)
+        wire_put_fd(&o, fd);
+    chan_send(k->process.ctl, &o);
+    memory_wake(k->live->engine);
+}
+
+static void tell_all(struct kernel *k) {
+    while (k->telling && k->telling->is_ready) {
+        struct telling *t = k->telling;
+        k->telling = t->next;
+        if (t->fd >= 0) {
+            tell(k, &t->head, lent_add(k, &t->fd, t->len));
+        } else if (t->head.len > 0) {
+            tell(k, &t->head, -1);
+        } else {
+            log_error("kernel message error=%s", log_text(t->why.text));
+            kernel_kill(k);
+        }
+        telling_free(t);
+    }
+}
+
+static void telling_done(struct work *w) {
+    struct telling *t = w->arg;
+    t->is_ready = true;
+    if (t->kernel)
+        tell_all(t->kernel);
+    else
+        telling_free(t);
+}
+
+void kernel_untell(struct kernel *k) {
+    while (k->telling) {
+        struct telling *t = k->telling;
+        k->telling = t->next;
+        t->kernel = NULL;
+        if (t->is_ready)
+            telling_free(t);
+    }
+}
+
+static void enqueue(struct kernel *k, const struct telling *what) {
+    struct telling *t = xmalloc(sizeof *t), **end = &k->telling;
+    *t = *what;
+    t->kernel = k;
+    while (*end)
+        end = &(*end)->next;
+    *end = t;
+    if (t->is_ready)
+        return;
+    t->work = (struct work){.slice = telling_slice,
+                            .done = telling_done,
+                            .arg = t,
+                            .owner = crew_owner(live_tenant(k->live)),
+                            .is_long = t->len + t->head.len > CREW_LONG};
+    crew_add(k->live->engine->crew, &t->work);
+}
+
+void kernel_do(struct kernel *k, const struct buf *json) {
+    if (!k->telling && json->len <= INLINE_MAX) {
+        tell(k, json, -1);
+        return;
+    }
+    struct telling t = {
+        .is_ready = json->len <= INLINE_MAX, .head = BUF_INIT, .tail = BUF_INIT, .fd = -1};
+    buf_add(&t.head, json->data, json->len);
+    enqueue(k, &t);
+}
+
+void kernel_do_text(struct kernel *k, struct buf *head, const struct kernel_text *text,
+                    struct buf *tail) {
+    if (text->len <= INLINE_MAX / 8) { /* however it is escaped */
+        struct jw j = JW_INIT(head);
+        jw_strn(&j, json_string_value(text->of) + text->from, text->len);
+        buf_add(head, tail->data, tail->len);
+        kernel_do(k, head);
+        return;
+    }
+    enqueue(k, &(struct telling){.head = *head,
+                                 .tail = *tail,
+                                 .text = json_incref(text->of),
+                                 .from = text->from,
+                                 .len = text->len,
+                                 .fd = -1});
+    *head = *tail = (struct buf)BUF_INIT;
+}
+
+/* SECURITY: whoever wants answers reads them: they would pile up here. (Questions that wait for the
+ * end of a cell are none, and have a limit of their own.) */
+bool kernel_may_answer(struct kernel *k) {
+    if (k->process.ctl->queued == 0 && !k->telling)
+        k->unread = 0;
+    if (++k->unread <= MAX_UNREAD)
+        return true;
+    kernel_give_up(k, "it does not listen to cloche");
+    return false;
+}
+
+/* ---- from it ---- */
+
+static const char no_kernel_says[] = "it said something to cloche that no kernel says";
+
+/* It waits until we have heard it, so that what it prints next comes after it. */
+static void let_go_on(struct kernel *k, json_int_t number) {
+    AUTO_BUF json = BUF_INIT;
+    buf_addf(&json, "{\"op\":\"go\",\"go\":%lld}", (long long)number);
+    if (kernel_may_answer(k))
+        kernel_do(k, &json);
+}
+
+static void heard(struct kernel *k, struct said *s) {
+    const json_t *go = json_object_get(s->rest, "go");
+    const char *kind = said_str(s, "ev"), *id = said_str(s, "id");
+    if (kind && strcmp(kind, "reply") == 0) {
+        kernel_replied(k, s);
+        lent_back(k);
+    } else if (kind && id && k->running && strcmp(id, k->running->id) == 0) {
+        cell_event(k->running, kind, s);
+    }
+    if (json_is_integer(go))
+        let_go_on(k, json_integer_value(go));
+}
+
+/* A message that is being read beside the loop. */
+struct hearing {
+    struct hearing *next; /* of its sandbox's */
+    struct work work;
+    struct live *live;     /* borrowed: who pays; NULL when that is over */
+    struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
+    int fd;                /* owned */
+    bool is_bad;
+    uint64_t cpu_ns; /* that reading it took */
+    struct said said;
+};
+
+/* Takes `s`. */
+static void hear(struct kernel *k, struct said *s) {
+    kernel_catch_up(k); /* printed before it was said */
+    if (k->state != KERNEL_ENDING)
+        heard(k, s);
+    said_done(s);
+}
+
+static int read_large(struct hearing *h) {
+    AUTO_BUF text = BUF_INIT;
+    struct err e;
+    return sealed_read(h->fd, SAID_MAX, &text) < 0 ? -1
+                                                   : said_read(text.data, text.len, &h->said, &e);
+}
+
+static bool hearing_slice(struct work *w) {
+    struct hearing *h = w->arg;
+    uint64_t began = thread_cpu_ns();
+    h->is_bad = read_large(h) < 0;
+    h->cpu_ns = thread_cpu_ns() - began;
+    return false;
+}
+
+static void unlink_hearing(struct hearing *h) {
+    struct hearing **at = &h->live->hearings;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+}
+
+static void hear_read(struct kernel *k, struct hearing *h) {
+    k->hearing = NULL;
+    chan_leave(k->process.ctl, &h->fd, 1);
+    if (h->is_bad)
+        kernel_give_up(k, no_kernel_says);
+    else
+        hear(k, &h->said);
+}
+
+static void hearing_done(struct work *w) {
+    struct hearing *h = w->arg;
+    struct kernel *k = h->kernel;
+    uint64_t began = thread_cpu_ns();
+    if (h->live)
+        unlink_hearing(h);
+    if (k)
+        hear_read(k, h);
+    if (h->live) { /* it may end with what was said; its memory stays for this turn */
+        pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
+        pace_go_on(h->live);
+    }
+    fd_close(&h->fd);
+    said_done(&h->said);
+    free(h);
+}
+
+void kernel_unhear(struct kernel *k) {
+    if (k->hearing)
+        k->hearing->kernel = NULL;
+    k->hearing = NULL;
+}
+
+void kernel_unhear_all(struct live *l) {
+    for (; l->hearings; l->hearings = l->hearings->next)
+        l->hearings->live = NULL;
+}
+
+static void hear_large(struct kernel *k, int fd) {
+    struct live *l = k->live;
+    struct hearing *h = xcalloc(1, sizeof *h);
+    struct stat st;
+    *h = (struct hearing){
+        .next = l->hearings, .live = l, .kernel = k, .fd = fd, .said = {.text = BUF_INIT}};
+    h->work = (struct work){.slice = hearing_slice,
+                            .done = hearing_done,
+                            .arg = h,
+                            .owner = crew_owner(live_tenant(l)),
+                            .is_long = fstat(fd, &st) < 0 || st.st_size > CREW_LONG};
+    k->hearing = l->hearings = h;
+    pace_hold(l);
+    crew_add(l->engine->crew, &h->work);
+}
+
+void kernel_on_frame(void *owner, struct wire_in *in) {
+    struct kernel *k = owner;
+    struct said s;
+    struct err e;
+    size_t len;
+    if (k->state == KERNEL_ENDING)
+        return;
+    uint64_t began = thread_cpu_ns();
+    const uint8_t *data = in->type == WIRE_K_SAY ? wire_get_bytes(in, &len) : NULL;
+    int fd = data && !in->bad && len == 0 ? wire_take_fd(in) : -1;
+    if (fd >= 0)
+        hear_large(k, fd);
+    else if (!data || in->bad || said_read((const char *)data, len, &s, &e) < 0)
+        kernel_give_up(k, no_kernel_says);
+    else
+        hear(k, &s);
+    pace_heard(k->live, &k->process, thread_cpu_ns() - began);
+}

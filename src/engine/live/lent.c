@@ -1,0 +1,59 @@
+/* See lent.h. SECURITY: a memory file that allows no seals, so that the kernel cannot keep it from
+ * shrinking. What the kernel writes to it is charged to the kernel. */
+
+#include "engine/live/lent.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "engine/live/internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_LENT 66 /* more than an honest kernel can have unread: see MAX_QUERIES */
+
+static void take_oldest_back(struct kernel *k) {
+    struct lent *it = k->lent;
+    struct sandbox *s = k->live->sandbox;
+    k->lent = it->next;
+    k->nlent--;
+    (void)!ftruncate(it->fd, 0);
+    fd_close(&it->fd);
+    if (s)
+        s->lent_bytes -= it->len;
+    free(it);
+}
+
+void lent_end(struct kernel *k) {
+    while (k->lent)
+        take_oldest_back(k);
+}
+
+void lent_back(struct kernel *k) {
+    if (!k->running && !k->queries)
+        lent_end(k);
+}
+
+int lent_file(const void *data, size_t len, int *ret_fd, struct err *e) {
+    AUTO_FD fd = memfd_create("do", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "memfd_create");
+    if (fd_write_all(fd, data, len, e) < 0)
+        return -1;
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+int lent_add(struct kernel *k, int *fd, size_t len) {
+    if (k->nlent == MAX_LENT)
+        take_oldest_back(k);
+    struct lent *it = xcalloc(1, sizeof *it), **end = &k->lent;
+    while (*end)
+        end = &(*end)->next;
+    *it = (struct lent){.fd = fd_take(fd), .len = len};
+    *end = it;
+    k->nlent++;
+    k->live->sandbox->lent_bytes += len;
+    return it->fd;
+}

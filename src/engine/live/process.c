@@ -1,0 +1,323 @@
+/* A process in a live sandbox: a kernel or a command, from the question to the warden to its end.
+ * The first one comes with the sandbox; the others are forked into it by the profile's zygote, the
+ * same way. */
+
+#include "engine/live/internal.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define READY_NS 10000000000u
+
+static void link_to(struct process *p, struct live *l) {
+    p->live = l;
+    p->next = l->processes;
+    l->processes = p;
+}
+
+static struct process *find(struct live *l, uint32_t number) {
+    struct process *p = l->processes;
+    while (p && p->number != number)
+        p = p->next;
+    return p;
+}
+
+/* Nothing of it is left but the struct. */
+void process_done(struct process *p) {
+    if (p->state == PROCESS_NONE)
+        return;
+    for (struct process **at = &p->live->processes; *at; at = &(*at)->next) {
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    }
+    loop_timer_stop(p->live->engine->loop, &p->deadline);
+    /* Before they are closed: the warden's copies would keep the loop's interest in them alive. */
+    if (p->kind->on_dying && p->fds[1] >= 0)
+        p->kind->on_dying(p->owner);
+    if (p->ctl == &p->own)
+        chan_done(&p->own);
+    p->ctl = NULL;
+    fd_close_all(p->fds, 3);
+    group_leave(p);
+    p->state = PROCESS_NONE;
+}
+
+static void end(struct process *p, int status, const char *why) {
+    process_done(p);
+    p->kind->on_end(p->owner, status, why);
+}
+
+static void said(struct process *p, struct wire_in *in) {
+    if (p->state == PROCESS_READY) {
+        p->kind->on_frame(p->owner, in);
+    } else if (in->type == WIRE_K_READY) {
+        p->state = PROCESS_READY;
+        loop_timer_stop(p->live->engine->loop, &p->deadline);
+        if (p->doomed)
+            process_kill(p);
+        else
+            p->kind->on_ready(p->owner);
+    } else if (in->type == WIRE_K_BROKEN) {
+        snprintf(p->why, sizeof p->why, "%s", wire_get_str(in, sizeof p->why - 1));
+    }
+}
+
+static void on_msg(struct chan *c, struct wire_in *in) {
+    said(c->arg, in);
+}
+
+static void hung_up(struct process *p) {
+    if (p->state == PROCESS_READY && p->kind->on_hung_up)
+        p->kind->on_hung_up(p->owner);
+}
+
+static void on_gone(struct chan *c, const struct err *why) {
+    (void)why;
+    hung_up(c->arg);
+}
+
+static void on_deadline(struct timer *t) {
+    struct process *p = t->arg;
+    if (p->doomed) { /* its end was told to an earlier server, or never will be */
+        end(p, SIGKILL, p->why[0] ? p->why : NULL);
+        return;
+    }
+    snprintf(p->why, sizeof p->why, "it was not ready in time");
+    process_kill(p);
+}
+
+static void set_up(struct process *p, struct live *l) {
+    knobs_init(&p->knobs);
+    p->fds[0] = p->fds[1] = p->fds[2] = -1;
+    p->ctl = &p->own;
+    p->own = (struct chan){.fd = -1,
+                           .gone = true,
+                           .on_msg = on_msg,
+                           .on_gone = on_gone,
+                           .arg = p,
+                           .heir = &l->sandbox->req};
+    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+}
+
+void process_start(struct process *p, struct live *l) {
+    struct wire_out o;
+    p->state = PROCESS_ASKED;
+    p->doomed = p->was_own = false;
+    p->heard_ns = 0;
+    p->why[0] = '\0';
+    p->number = ++l->last_number;
+    set_up(p, l);
+    loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
+    link_to(p, l);
+    wire_begin(&o, WIRE_W_KERNEL);
+    wire_put_u64(&o, l->sandbox->id);
+    wire_put_u32(&o, p->number);
+    wire_put_u64(&o, p->limits.memory_mb ? config_group_bytes(&p->limits) : 0);
+    wire_put_u32(&o, p->limits.pids);
+    wire_put_u32(&o, p->limits.cpus_percent);
+    chan_send(&l->engine->warden, &o);
+}
+
+static void resume(struct process *p) {
+    p->state = PROCESS_READY;
+    p->kind->on_resumed(p->owner);
+}
+
+void process_expect(struct process *p, struct live *l, int64_t number) {
+    p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
+    p->state = PROCESS_EXPECTED;
+    set_up(p, l);
+    link_to(p, l);
+}
+
+void processes_first_here(struct live *l) {
+    struct process *p = find(l, 0);
+    if (!p || p->state != PROCESS_EXPECTED)
+        return;
+    p->ctl = &l->sandbox->ctl;
+    for (int i = 0; i < 3; i++)
+        p->fds[i] = fd_take(&l->sandbox->fds[SANDBOX_STDIN + i]);
+    resume(p);
+}
+
+void processes_all_here(struct live *l) {
+    for (;;) {
+        struct process *p = l->processes;
+        while (p && p->state != PROCESS_EXPECTED)
+            p = p->next;
+        if (!p)
+            return;
+        end(p, 0, "it ended while the server was away");
+    }
+}
+
+void process_take_first(struct process *p, struct live *l) {
+    struct sandbox *s = l->sandbox;
+    p->state = PROCESS_READY;
+    p->number = 0;
+    knobs_init(&p->knobs);
+    p->ctl = &s->ctl;
+    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    for (int i = 0; i < 3; i++)
+        p->fds[i] = fd_take(&s->fds[SANDBOX_STDIN + i]);
+    link_to(p, l);
+}
+
+/* ---- strangers: an earlier server asked for them and did not live to write that down ---- */
+
+struct stranger {
+    struct process process;
+    struct deferred free_later;
+};
+
+static void free_stranger(struct deferred *d) {
+    free(d->arg);
+}
+
+static void on_stranger(void *owner) {
+    (void)owner;
+}
+
+static void on_stranger_frame(void *owner, struct wire_in *in) {
+    (void)owner, (void)in;
+}
+
+static void on_stranger_end(void *owner, int status, const char *why) {
+    struct stranger *s = owner;
+    (void)status, (void)why;
+    loop_defer(s->process.live->engine->loop, &s->free_later);
+}
+
+/* One that is not known to init yet is killed when it says that it is ready. */
+static struct process *stranger_new(struct live *l, uint32_t number) {
+    static const struct process_kind kind = {.on_ready = on_stranger,
+                                             .on_resumed = on_stranger,
+                                             .on_frame = on_stranger_frame,
+                                             .on_end = on_stranger_end};
+    struct stranger *s = xcalloc(1, sizeof *s);
+    s->process = (struct process){.kind = &kind, .owner = s};
+    s->free_later = (struct deferred){.fn = free_stranger, .arg = s};
+    process_expect(&s->process, l, number);
+    s->process.state = PROCESS_ASKED;
+    process_kill(&s->process);
+    return &s->process;
+}
+
+void processes_ended_with(struct live *l) {
+    while (l->processes)
+        end(l->processes, SIGKILL, NULL);
+}
+
+/* ---- from the warden ---- */
+
+void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
+    struct process *p = find(l, number);
+    struct err e;
+    if (p && p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED)
+        return;
+    if (!p)
+        p = stranger_new(l, number);
+    bool expected = p->state == PROCESS_EXPECTED;
+    AUTO_FD ctl = wire_take_fd(in);
+    for (int i = 0; i < 3; i++) {
+        p->fds[i] = wire_take_fd(in);
+        fd_set_nonblock(p->fds[i], &e);
+    }
+    for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
+        p->knobs.fds[i] = wire_take_fd(in);
+    p->own.gone = false;
+    p->state = PROCESS_STARTING;
+    if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
+        snprintf(p->why, sizeof p->why, "%.190s", in->cut ? NO_DESCRIPTORS : e.text);
+        process_kill(p);
+    } else if (expected) {
+        resume(p);
+    } else if (p->doomed) {
+        process_signal(p, SIGKILL, SIGNAL_TREE);
+    }
+}
+
+struct denials *processes_denied(struct live *l, uint32_t number) {
+    const struct process *p = find(l, number);
+    return p && p->kind->denied ? p->kind->denied(p->owner) : NULL;
+}
+
+void processes_failed(struct live *l, uint32_t number, const char *why) {
+    struct process *p = find(l, number);
+    if (p && p->state == PROCESS_ASKED)
+        end(p, 0, why);
+}
+
+void processes_exited(struct live *l, uint32_t number, int status) {
+    struct process *p = find(l, number);
+    if (!p)
+        return;
+    if (p->state != PROCESS_ASKED && p->ctl->paused)
+        chan_resume(p->ctl);
+    if (p->state != PROCESS_ASKED)
+        chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
+    p = find(l, number);
+    if (!p)
+        return;
+    const char *why = NULL;
+    if (p->state != PROCESS_READY && p->why[0])
+        why = p->why;
+    else if (p->state != PROCESS_READY && !p->doomed)
+        why = "it died before it was ready";
+    end(p, status, why);
+}
+
+void processes_frame(struct live *l, struct wire_in *in) {
+    struct process *p = find(l, 0);
+    if (p)
+        said(p, in);
+}
+
+void processes_hung_up(struct live *l) {
+    struct process *p = find(l, 0);
+    if (p)
+        hung_up(p);
+}
+
+static void answered(void *arg, struct wire_in *in) {
+    (void)arg, (void)in; /* a process that is gone already has no signals to take */
+}
+
+void process_signal_message(const struct process *p, int sig, enum signal_scope scope,
+                            struct wire_out *ret) {
+    wire_begin(ret, WIRE_I_SIGNAL);
+    wire_put_u32(ret, p->number);
+    wire_put_u32(ret, (uint32_t)sig);
+    wire_put_u32(ret, scope);
+}
+
+void process_signal(struct process *p, int sig, enum signal_scope scope) {
+    struct wire_out o;
+    if (p->state != PROCESS_READY && p->state != PROCESS_STARTING)
+        return;
+    process_signal_message(p, sig, scope, &o);
+    sandbox_ask_for(p->live->sandbox, &o, answered, p->live);
+}
+
+void process_close_stdin(struct process *p) {
+    struct wire_out o;
+    if (p->fds[0] < 0)
+        return;
+    fd_close(&p->fds[0]);
+    wire_begin(&o, WIRE_W_SHUT); /* the warden has a copy */
+    wire_put_u64(&o, p->live->sandbox->id);
+    wire_put_u32(&o, p->number);
+    chan_send(&p->live->engine->warden, &o);
+}
+
+void process_kill(struct process *p) {
+    p->doomed = true;
+    loop_timer(p->live->engine->loop, &p->deadline, now_ns() + READY_NS);
+    process_signal(p, SIGKILL, SIGNAL_TREE);
+}

@@ -1,0 +1,241 @@
+/* What comes after a program ended: what it used, what was refused, which files it made.
+ *
+ * Whether there are any files is seen without a question: the time stamp of the workspace directory
+ * tells whether a name was made, removed or renamed in it since the sandbox was ready (init set it
+ * a second back, and the empty program file was there already). Only then, or when the program was
+ * given files, is the workspace looked into. */
+
+#include "engine/oneshot/internal.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "loop/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define MAX_FILES 1000
+#define MAX_DEPTH 32
+
+static enum limit_kind which_limit(const struct run *r) {
+    if (r->end == END_TIMEOUT)
+        return LIMIT_TIME;
+    if (r->end == END_MEMORY || r->usage.out_of_memory)
+        return LIMIT_MEMORY;
+    if (r->end == END_CPU)
+        return LIMIT_CPU;
+    if (r->usage.out_of_pids)
+        return LIMIT_PIDS;
+    if (sandbox_is_full(r->sandbox))
+        return LIMIT_DISK;
+    return output_truncated(&r->out[0]) || output_truncated(&r->out[1]) ? LIMIT_OUTPUT : LIMIT_NONE;
+}
+
+static bool may_have_files(const struct run *r) {
+    const struct sandbox *s = r->sandbox;
+    return r->req.ninputs > 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
+}
+
+/* For init's next answer. */
+static void set_deadline(struct run *r) {
+    loop_timer(r->engine->loop, &r->timer,
+               now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
+}
+
+static void ask_changes(struct run *r) {
+    struct wire_out o;
+    if (r->end == END_DONE || r->end == END_EXIT) { /* whoever is left must not go on writing */
+        wire_begin(&o, WIRE_I_KILL);
+        sandbox_ask(r->sandbox, ASKED_KILL, &o);
+    }
+    wire_begin(&o, WIRE_I_CHANGES);
+    wire_put_u32(&o, MAX_FILES);
+    wire_put_u32(&o, MAX_DEPTH);
+    wire_put_u64(&o, 0);
+    sandbox_ask(r->sandbox, ASKED_CHANGES, &o);
+    set_deadline(r);
+}
+
+static uint64_t wall_us(const struct run *r) {
+    return ((r->ended_ns ? r->ended_ns : now_ns()) - r->started_ns) / 1000u;
+}
+
+uint64_t run_cpu_us(const struct run *r) {
+    uint64_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
+    if (r->is_measured || !r->started_ns)
+        return r->usage.cpu_us;
+    uint64_t group_us = r->sandbox ? knobs_cpu_us(r->sandbox->knobs) : 0;
+    return group_us ? group_us : wall_us(r) * percent / 100;
+}
+
+void run_measure(struct run *r) {
+    if (knobs_there(r->sandbox->knobs)) {
+        r->usage = knobs_usage(r->sandbox->knobs);
+        r->is_measured = true;
+    }
+    uint64_t said_us = r->said_cpu_us < wall_us(r) ? r->said_cpu_us : wall_us(r);
+    if (r->usage.cpu_us < said_us)
+        r->usage.cpu_us = said_us;
+    denials_add_network(&r->denied, sandbox_no_route(r->sandbox));
+    r->limit = which_limit(r);
+}
+
+void run_ask_usage(struct run *r) {
+    struct wire_out o;
+    if (knobs_there(r->sandbox->knobs))
+        return;
+    wire_begin(&o, WIRE_I_USAGE);
+    sandbox_ask(r->sandbox, ASKED_USAGE, &o);
+}
+
+void run_collect(struct run *r) {
+    run_move(r, RUN_COLLECTING);
+    loop_timer_stop(r->engine->loop, &r->timer);
+    run_measure(r);
+    run_ask_usage(r);
+    if (may_have_files(r))
+        ask_changes(r);
+    if (r->sandbox->nasked == 0)
+        run_finish(r);
+}
+
+/* Of two for the same path the later one is there. */
+static const struct run_input *find_input(const struct run *r, const char *path) {
+    for (unsigned i = r->req.ninputs; i-- > 0;) {
+        if (strcmp(r->req.inputs[i].path, path) == 0)
+            return &r->req.inputs[i];
+    }
+    return NULL;
+}
+
+/* By name; a file of the same size as an input's is compared with it when it has been opened. */
+static bool counts(const struct change *c) {
+    const char *base = strrchr(c->path, '/');
+    return strcmp(base ? base + 1 : c->path, "__main__.py") != 0;
+}
+
+static void ask_next_file(struct run *r) {
+    for (; r->collected < r->changes.n; r->collected++) {
+        const struct change *c = &r->changes.items[r->collected];
+        bool look = r->req.flags & RUN_FILES || find_input(r, c->path);
+        if (!r->is_change[r->collected] || !look)
+            continue;
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_OPEN);
+        wire_put_u32(&o, O_RDONLY);
+        wire_put_u32(&o, 0);
+        wire_put_str(&o, c->path);
+        sandbox_ask(r->sandbox, ASKED_FILE, &o);
+        set_deadline(r);
+        return;
+    }
+}
+
+static void finish_if_through(struct run *r) {
+    if (r->sandbox->nasked == 0 && !r->comparing && !r->keeping)
+        run_finish(r);
+}
+
+/* The one before `collected` is a change. */
+static void hand_out(struct run *r, int *fd) {
+    const struct change *c = &r->changes.items[r->collected - 1];
+    if (r->req.flags & RUN_FILES && !r->cancelled)
+        r->keeping = r->cb.on_file(r->cb.arg, c->path, c->size, fd);
+    if (r->keeping)
+        loop_timer_stop(r->engine->loop, &r->timer); /* nobody is asked */
+}
+
+void run_next_file(struct run *r) {
+    r->keeping = false;
+    ask_next_file(r);
+    finish_if_through(r);
+}
+
+static void on_compared(void *arg, const struct err *differ) {
+    struct run *r = arg;
+    AUTO_FD fd = fd_take(&r->file);
+    r->comparing = NULL;
+    if (differ)
+        hand_out(r, &fd);
+    else
+        r->is_change[r->collected - 1] = 0;
+    if (r->keeping)
+        return;
+    run_next_file(r);
+}
+
+/* False: it is another one for sure. */
+static bool compare(struct run *r, const struct run_input *given, int *fd) {
+    const struct change *c = &r->changes.items[r->collected - 1];
+    if (!given || given->size != c->size)
+        return false;
+    int a = fcntl(*fd, F_DUPFD_CLOEXEC, 3), b = fcntl(given->fd, F_DUPFD_CLOEXEC, 3);
+    if (a < 0 || b < 0) {
+        fd_close(&a);
+        fd_close(&b);
+        return false;
+    }
+    r->file = fd_take(fd);
+    r->comparing = compare_begin(r->engine->crew, &a, &b, c->size, on_compared, r);
+    loop_timer_stop(r->engine->loop, &r->timer);
+    return true;
+}
+
+static void take_file(struct run *r, struct wire_in *in) {
+    const struct change *c = &r->changes.items[r->collected++];
+    AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
+    if (fd >= 0 && !compare(r, find_input(r, c->path), &fd))
+        hand_out(r, &fd);
+    if (!r->comparing && !r->keeping)
+        ask_next_file(r);
+}
+
+void run_collect_done(struct run *r) {
+    if (r->comparing)
+        fd_close(&r->file);
+    copy_leave(r->comparing);
+    r->comparing = NULL;
+}
+
+static void take_changes(struct run *r, struct wire_in *in) {
+    if (sandbox_changes(in, MAX_FILES, &r->changes, &r->files_cut) < 0)
+        return;
+    r->is_change = xcalloc(r->changes.n, 1);
+    /* SECURITY: holes cost the program nothing, and whoever gets its files may have to pay for
+     * them: together they are no larger than its disk. */
+    uint64_t left = (uint64_t)r->req.limits.disk_mb << 20;
+    for (unsigned i = 0; i < r->changes.n; i++) {
+        const struct change *c = &r->changes.items[i];
+        bool fits = c->size <= left;
+        r->is_change[i] = fits && counts(c);
+        r->files_cut |= !fits;
+        left -= r->is_change[i] ? c->size : 0;
+    }
+}
+
+void run_take_usage(struct run *r, struct wire_in *in) {
+    if (in->type != WIRE_I_REPLY)
+        return;
+    r->usage.memory_peak = wire_get_u64(in);
+    r->usage.cpu_us = wire_get_u64(in);
+    r->is_measured = true;
+}
+
+void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
+    if (what == ASKED_USAGE) {
+        run_take_usage(r, in);
+    } else if (what == ASKED_CHANGES) {
+        take_changes(r, in);
+        ask_next_file(r);
+    } else if (what == ASKED_FILE) {
+        take_file(r, in);
+    }
+    finish_if_through(r);
+}

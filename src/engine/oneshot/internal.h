@@ -1,0 +1,90 @@
+#pragma once
+/* The inside of a run; for run*.c only. */
+
+#include "base/id.h"
+#include "engine/core/changes.h"
+#include "engine/core/output.h"
+#include "engine/core/sandbox.h"
+#include "engine/core/stage.h"
+
+enum run_state {
+    RUN_QUEUED,     /* waits for a sandbox */
+    RUN_STAGING,    /* init sets limits and opens the input files */
+    RUN_ACTIVE,     /* the program runs */
+    RUN_KILLING,    /* its time is up: init kills all that is left */
+    RUN_COLLECTING, /* the files that it made */
+    RUN_DONE,
+    RUN_STATES_
+};
+
+enum run_end {
+    END_NONE,
+    END_DONE,    /* K_DONE: the program ended by itself */
+    END_EXIT,    /* the process ended without K_DONE */
+    END_TIMEOUT, /* killed by us */
+    END_CPU,
+    END_MEMORY, /* by the watchdog */
+    END_SIGNAL, /* killed because the client asked for it */
+};
+
+struct run {
+    struct guest guest;
+    struct engine *engine;
+    struct profile_pool *pool;
+    struct sandbox *sandbox; /* borrowed while it is ours */
+    enum run_state state;
+    enum run_end end;
+    struct run_request req;
+    struct run_callbacks cb;
+    bool cancelled, warm;
+    char id[ID_MAX];
+    struct timer timer, cpu_timer; /* `timer`: queue deadline, then wall clock */
+    uint64_t born_ns, assigned_ns, started_ns, ended_ns;
+    struct output out[2];
+    struct watch stdin_watch;
+    struct buf stdin_data;
+    size_t stdin_at;
+    struct json_t *stdin_text; /* owned: comes before stdin_data; or NULL */
+    bool stdin_closed;
+    struct stage stage;
+    unsigned collected; /* changed files opened */
+    struct changes changes;
+    unsigned char *is_change; /* owned: which of them count */
+    bool files_cut;
+    struct copy *comparing; /* the file at hand with what was given under its name; or NULL */
+    int file;               /* owned meanwhile: the file at hand */
+    bool keeping;           /* it is with the one who asked for the run: see run_next_file */
+    /* the outcome */
+    enum done_how how;
+    int exit_code, signal; /* -1 when there is none */
+    char *error_name, *error_value;
+    char **traceback;
+    unsigned ntraceback;
+    struct buf returned; /* by a handler, in its own words: JSON if it is honest */
+    struct knobs_usage usage;
+    bool is_measured;     /* `usage` holds what the control group or init told */
+    uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
+    enum limit_kind limit;
+    struct denials denied;
+    struct deferred free_later;
+};
+
+/* admit.c: fills in the limits, chooses the pool and sees to a place in its queue. */
+int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e);
+const char *run_tenant(const struct run_request *q);
+
+void run_move(struct run *r, enum run_state to);
+void run_finish(struct run *r);
+/* It ends without a result. */
+void run_fail(struct run *r, const struct err *why);
+/* run_collect.c: what comes after it ended */
+void run_collect(struct run *r);
+/* What is known when nobody answers. */
+void run_measure(struct run *r);
+/* For whoever knows no better: the wall clock, on all its processors. */
+uint64_t run_cpu_us(const struct run *r);
+/* Asks init for what it used, where only init knows. */
+void run_ask_usage(struct run *r);
+void run_take_usage(struct run *r, struct wire_in *in);
+void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
+void run_collect_done(struct run *r);

@@ -1,0 +1,567 @@
+/* One program, from request to receipt. The states and who may follow whom are in run_next[]; one
+ * function changes them.
+ *
+ * The hot path is: run_new → a ready sandbox → K_RUN → output → K_DONE → on_done, with no question
+ * to anyone else in between; limits that differ from the defaults, input files and changed files
+ * each cost a question to init. The reply (on_done) goes out before the sandbox is torn down.
+ *
+ * Order: before a control frame or an exit is handled, what the two pipes hold at that moment is
+ * taken, and init's notes are read: the program caused both before it ended. */
+
+#include "engine/oneshot/internal.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/core/memfd_read.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GRACE_NS     2000000000u /* for I_KILL to be answered */
+#define CPU_CHECK_NS 20000000u   /* at least between two looks at the CPU time */
+
+static const uint8_t run_next[RUN_STATES_] = {
+    [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
+    [RUN_STAGING] = 1 << RUN_ACTIVE | 1 << RUN_DONE,
+    [RUN_ACTIVE] = 1 << RUN_KILLING | 1 << RUN_COLLECTING | 1 << RUN_DONE,
+    [RUN_KILLING] = 1 << RUN_COLLECTING | 1 << RUN_DONE,
+    [RUN_COLLECTING] = 1 << RUN_DONE,
+};
+
+void run_move(struct run *r, enum run_state to) {
+    if (!(run_next[r->state] & 1 << to)) {
+        log_error("run moved from state=%d to state=%d", r->state, to);
+        abort();
+    }
+    r->state = to;
+}
+
+const char *run_id(const struct run *r) {
+    return r->id;
+}
+
+void run_request_done(struct run_request *q) {
+    free(q->tenant);
+    free(q->profile);
+    for (unsigned i = 0; i < q->nargs; i++)
+        free(q->args[i]);
+    for (unsigned i = 0; i < q->nenv; i++)
+        free(q->env[i]);
+    for (unsigned i = 0; i < q->ninputs; i++) {
+        free(q->inputs[i].path);
+        fd_close(&q->inputs[i].fd);
+    }
+    free(q->args);
+    free(q->env);
+    free(q->inputs);
+    free(q->code);
+    fd_close(&q->code_fd);
+    *q = (struct run_request){.code_fd = -1};
+}
+
+static void free_now(struct deferred *d) {
+    struct run *r = d->arg;
+    run_request_done(&r->req);
+    output_free(&r->out[0]);
+    output_free(&r->out[1]);
+    buf_done(&r->stdin_data);
+    json_decref(r->stdin_text);
+    changes_done(&r->changes);
+    free(r->is_change);
+    free(r->error_name);
+    free(r->error_value);
+    for (unsigned i = 0; i < r->ntraceback; i++)
+        free(r->traceback[i]);
+    free(r->traceback);
+    buf_done(&r->returned);
+    free(r);
+}
+
+/* The end of the run as far as the engine is concerned, with a result or with `why`. */
+static void close_run(struct run *r, const struct err *why) {
+    struct engine *g = r->engine;
+    run_move(r, RUN_DONE);
+    loop_timer_stop(g->loop, &r->timer);
+    loop_timer_stop(g->loop, &r->cpu_timer);
+    loop_unwatch(g->loop, &r->stdin_watch);
+    output_end(&r->out[0]);
+    output_end(&r->out[1]);
+    stage_done(&r->stage);
+    run_collect_done(r);
+    r->usage.cpu_us = run_cpu_us(r);
+    r->is_measured = true;
+    struct sandbox *s = r->sandbox;
+    r->sandbox = NULL;
+    if (s)
+        s->guest = NULL;
+    if (!r->cancelled)
+        r->cb.on_done(r->cb.arg, r, why);
+    if (s) {
+        sandbox_end(s); /* only now: the reply is on its way */
+        pool_refill(s->pool);
+    }
+    loop_defer(g->loop, &r->free_later);
+}
+
+void run_finish(struct run *r) {
+    close_run(r, NULL);
+}
+
+void run_fail(struct run *r, const struct err *why) {
+    close_run(r, why);
+}
+
+static void fail(void *owner, const struct err *why) {
+    run_fail(owner, why);
+}
+
+static void lost(void *owner) {
+    struct run *r = owner;
+    struct err e;
+    err_user(&e, "sandbox_lost",
+             "the sandbox died under the program: a process of ours was killed");
+    close_run(r, &e);
+}
+
+static void leave_queue(struct run *r) {
+    queue_remove(&r->pool->queue, &r->guest.place);
+    pool_trim(r->pool);
+}
+
+void run_cancel(struct run *r) {
+    if (r->state == RUN_DONE)
+        return;
+    r->cancelled = true;
+    if (r->state == RUN_QUEUED)
+        leave_queue(r);
+    close_run(r, NULL);
+}
+
+/* ---- the program runs ---- */
+
+static void on_data(struct output *o, const void *data, size_t len) {
+    struct run *r = o->arg;
+    if (!r->cancelled && !(r->req.flags & RUN_QUIET))
+        r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
+}
+
+static void catch_up(struct run *r) {
+    output_drain(&r->out[0]);
+    output_drain(&r->out[1]);
+    chan_pump(&r->sandbox->req);
+}
+
+/* The program is over; its descriptors tell what is left to know. */
+static void ended(struct run *r, enum run_end end) {
+    r->end = end;
+    r->ended_ns = now_ns();
+    loop_timer_stop(r->engine->loop, &r->timer);
+    loop_timer_stop(r->engine->loop, &r->cpu_timer);
+}
+
+static void kill_program(struct run *r, enum run_end end) {
+    struct wire_out o;
+    ended(r, end);
+    run_move(r, RUN_KILLING);
+    run_ask_usage(r); /* death may take longer than we wait for it */
+    wire_begin(&o, WIRE_I_KILL);
+    loop_timer(r->engine->loop, &r->timer, now_ns() + GRACE_NS);
+    if (!sandbox_ask(r->sandbox, ASKED_KILL, &o)) {
+        run_collect(r);
+    }
+}
+
+static void on_timer(struct timer *t) {
+    struct run *r = t->arg;
+    struct err e;
+    switch (r->state) {
+    case RUN_QUEUED:
+        pool_late(r->pool, &r->guest, &e);
+        leave_queue(r);
+        close_run(r, &e);
+        return;
+    case RUN_ACTIVE:
+        kill_program(r, END_TIMEOUT);
+        return;
+    case RUN_KILLING: /* init does not answer: end all of it and say what is known */
+        catch_up(r);
+        run_measure(r);
+        run_finish(r);
+        return;
+    case RUN_COLLECTING:
+    case RUN_STAGING:
+        err_user(&e, "sandbox_lost", "the sandbox did not answer");
+        run_fail(r, &e);
+        return;
+    case RUN_DONE:
+    case RUN_STATES_:
+        return;
+    }
+}
+
+/* The next look comes when the limit could be reached at the earliest. */
+static void on_cpu_timer(struct timer *t) {
+    struct run *r = t->arg;
+    uint64_t limit_us = (uint64_t)r->req.limits.cpu_seconds * 1000000u;
+    uint64_t used_us = knobs_cpu_us(r->sandbox->knobs);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (used_us >= limit_us) {
+        kill_program(r, END_CPU);
+        return;
+    }
+    uint32_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
+    uint64_t wait_ns = (limit_us - used_us) * 1000u * 100u / (percent < 100 ? 100 : percent);
+    loop_timer(r->engine->loop, t, now_ns() + (wait_ns < CPU_CHECK_NS ? CPU_CHECK_NS : wait_ns));
+}
+
+static void send_run(struct run *r) {
+    const struct config_limits *l = &r->req.limits;
+    struct run_msg m = {.flags = r->req.flags & (uint32_t)~RUN_CODE_FD,
+                        .profile = r->pool->config->name,
+                        .timeout_ms = l->timeout_ms,
+                        .memory_mb = l->memory_mb,
+                        .cpu_seconds = l->cpu_seconds,
+                        .cpus_percent = l->cpus_percent,
+                        .pids = l->pids,
+                        .disk_mb = l->disk_mb,
+                        .open_files = l->open_files,
+                        .output_bytes = l->output_bytes,
+                        .nargs = r->req.nargs,
+                        .nenv = r->req.nenv,
+                        .code = r->req.code,
+                        .code_len = r->req.code_len,
+                        .code_fd = r->req.code_fd};
+    memcpy(m.args, r->req.args, r->req.nargs * sizeof *m.args);
+    memcpy(m.env, r->req.env, r->req.nenv * sizeof *m.env);
+    if (m.code_fd >= 0)
+        m.flags |= RUN_CODE_FD;
+    struct wire_out o;
+    run_put(&o, WIRE_K_RUN, &m);
+    chan_send(&r->sandbox->ctl, &o);
+}
+
+static void pump_stdin(struct run *r);
+
+static void on_stdin(struct watch *w, uint32_t events) {
+    (void)events;
+    pump_stdin(w->arg);
+}
+
+static void start(struct run *r) {
+    struct sandbox *s = r->sandbox;
+    struct err e;
+    run_move(r, RUN_ACTIVE);
+    for (int i = 0; i < 2; i++) {
+        r->out[i].arg = r;
+        r->out[i].on_data = on_data;
+        if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i],
+                         r->req.limits.output_bytes, &e) < 0) {
+            run_fail(r, &e);
+            return;
+        }
+    }
+    if (r->req.flags & RUN_STDIN)
+        pump_stdin(r);
+    else
+        fd_close(&s->fds[SANDBOX_STDIN]);
+    knobs_begin(s->knobs);
+    r->started_ns = now_ns();
+    send_run(r);
+    loop_timer(r->engine->loop, &r->timer,
+               r->started_ns + (uint64_t)r->req.limits.timeout_ms * 1000000u);
+    if (knobs_there(s->knobs))
+        loop_timer(r->engine->loop, &r->cpu_timer,
+                   r->started_ns +
+                       (uint64_t)r->req.limits.cpu_seconds * 1000000000u * 100u /
+                           (r->req.limits.cpus_percent > 100 ? r->req.limits.cpus_percent : 100));
+    if (r->cb.on_start)
+        r->cb.on_start(r->cb.arg, r);
+}
+
+static void on_staged(void *arg, const struct err *why) {
+    if (why)
+        run_fail(arg, why);
+    else
+        start(arg);
+}
+
+static void assign(void *owner, struct sandbox *s) {
+    struct run *r = owner;
+    struct err e;
+    run_move(r, RUN_STAGING);
+    r->sandbox = s;
+    r->assigned_ns = now_ns();
+    r->engine->counts.runs++;
+    loop_timer(r->engine->loop, &r->timer,
+               r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
+    r->stage = (struct stage){.sandbox = s,
+                              .limits = &r->req.limits,
+                              .inputs = r->req.inputs,
+                              .ninputs = r->req.ninputs,
+                              .done = on_staged,
+                              .arg = r};
+    int more = stage_begin(&r->stage, &e);
+    if (more < 0)
+        run_fail(r, &e);
+    else if (more == 0)
+        start(r);
+}
+
+static void take_returned(struct run *r, const struct done_msg *d) {
+    int fd = d->result_fd;
+    bool wanted = (r->req.flags & RUN_HANDLER) && d->how == DONE_RETURNED;
+    if (wanted && fd < 0)
+        buf_add(&r->returned, d->result, d->result_len);
+    else if (wanted && sealed_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
+        buf_clear(&r->returned);
+    chan_leave(&r->sandbox->ctl, &fd, 1);
+}
+
+/* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
+static void frame(void *owner, struct wire_in *in) {
+    struct run *r = owner;
+    struct done_msg d;
+    struct err e;
+    if (r->state != RUN_ACTIVE)
+        return;
+    catch_up(r);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (in->type == WIRE_K_BROKEN) {
+        err_set(&e, EIO, "the kernel could not start: %s", wire_get_str(in, ERR_TEXT_MAX - 40));
+        run_fail(r, &e);
+        return;
+    }
+    if (in->type != WIRE_K_DONE || done_get(in, &d, &e) < 0) {
+        kill_program(r, END_EXIT); /* a forged frame: nothing it says counts */
+        r->signal = SIGKILL;
+        return;
+    }
+    take_returned(r, &d);
+    r->how = d.how;
+    r->exit_code = (int)d.exit_code;
+    r->said_cpu_us = d.cpu_us;
+    if (*d.name) {
+        r->error_name = xstrdup(d.name);
+        r->error_value = xstrdup(d.value);
+        r->traceback = xcalloc(d.nlines, sizeof *r->traceback);
+        for (; r->ntraceback < d.nlines; r->ntraceback++)
+            r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
+    }
+    if (d.how == DONE_REFUSED)
+        denials_add(&r->denied, "program", d.value, "policy restricted");
+    ended(r, END_DONE);
+    run_collect(r);
+}
+
+/* The kernel process ended and K_DONE, if it sent one, is already here. */
+static void exited(void *owner, uint32_t number, int status) {
+    struct run *r = owner;
+    (void)number;
+    if (r->state == RUN_ACTIVE)
+        chan_pump(&r->sandbox->ctl);
+    if (r->state != RUN_ACTIVE)
+        return;
+    catch_up(r);
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (WIFSIGNALED(status)) {
+        r->signal = WTERMSIG(status);
+        r->exit_code = 128 + r->signal;
+    } else {
+        r->exit_code = WEXITSTATUS(status);
+    }
+    ended(r, END_EXIT);
+    run_collect(r);
+}
+
+static struct denials *denied(void *owner, uint32_t process) {
+    struct run *r = owner;
+    (void)process;
+    return &r->denied;
+}
+
+static void limit(void *owner, enum limit_kind kind) {
+    struct run *r = owner;
+    if (r->state == RUN_ACTIVE && (kind == LIMIT_MEMORY || kind == LIMIT_CPU))
+        kill_program(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
+}
+
+static void answer(void *owner, enum asked what, struct wire_in *in) {
+    struct run *r = owner;
+    switch (r->state) {
+    case RUN_KILLING:
+        if (what == ASKED_USAGE)
+            run_take_usage(r, in);
+        if (what != ASKED_KILL)
+            return;
+        catch_up(r);
+        run_collect(r);
+        return;
+    case RUN_COLLECTING:
+        run_collect_answer(r, what, in);
+        return;
+    case RUN_QUEUED:
+    case RUN_STAGING:
+    case RUN_ACTIVE: /* a signal was delivered, or not */
+    case RUN_DONE:
+    case RUN_STATES_:
+        return;
+    }
+}
+
+static const struct guest_kind run_kind = {
+    .assign = assign,
+    .fail = fail,
+    .frame = frame,
+    .answer = answer,
+    .denied = denied,
+    .limit = limit,
+    .exited = exited,
+    .lost = lost,
+};
+
+/* ---- from the client ---- */
+
+static void stdin_taken(struct run *r, size_t taken) {
+    if (taken && !r->cancelled)
+        r->cb.on_stdin(r->cb.arg, taken);
+}
+
+struct stdin_rest {
+    const char *data;
+    size_t len;
+};
+
+/* What is to be written next. */
+static struct stdin_rest stdin_rest(struct run *r) {
+    if (r->stdin_text && r->stdin_at == json_string_length(r->stdin_text)) {
+        json_decref(r->stdin_text);
+        r->stdin_text = NULL;
+        r->stdin_at = 0;
+    }
+    if (r->stdin_text)
+        return (struct stdin_rest){json_string_value(r->stdin_text) + r->stdin_at,
+                                   json_string_length(r->stdin_text) - r->stdin_at};
+    return (struct stdin_rest){r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at};
+}
+
+static void pump_stdin(struct run *r) {
+    struct sandbox *s = r->sandbox;
+    struct err e;
+    size_t taken = 0;
+    bool gone = false;
+    int fd = s ? s->fds[SANDBOX_STDIN] : -1;
+    if (fd < 0 || r->state != RUN_ACTIVE)
+        return;
+    for (struct stdin_rest rest; (rest = stdin_rest(r)).len > 0;) {
+        ssize_t n = write(fd, rest.data, rest.len);
+        if (n < 0 && errno == EAGAIN) {
+            if (r->stdin_watch.fd < 0)
+                loop_watch(r->engine->loop, &r->stdin_watch, fd, EPOLLOUT, &e);
+            stdin_taken(r, taken);
+            return;
+        }
+        if (n < 0) { /* nobody reads any more */
+            r->stdin_closed = gone = true;
+            break;
+        }
+        r->stdin_at += (size_t)n;
+        taken += (size_t)n;
+    }
+    json_decref(r->stdin_text);
+    r->stdin_text = NULL;
+    buf_clear(&r->stdin_data);
+    r->stdin_at = 0;
+    loop_unwatch(r->engine->loop, &r->stdin_watch);
+    if (r->stdin_closed)
+        fd_close(&s->fds[SANDBOX_STDIN]);
+    stdin_taken(r, taken);
+    if (gone && !r->cancelled)
+        r->cb.on_stdin(r->cb.arg, 0);
+}
+
+void run_stdin(struct run *r, const void *data, size_t len) {
+    if (r->stdin_closed)
+        return;
+    buf_add(&r->stdin_data, data, len);
+    r->stdin_closed = len == 0;
+    pump_stdin(r);
+}
+
+void run_stdin_text(struct run *r, json_t *text) {
+    r->stdin_text = json_incref(text);
+    pump_stdin(r);
+}
+
+size_t run_stdin_backlog(const struct run *r) {
+    return json_string_length(r->stdin_text) + r->stdin_data.len - r->stdin_at;
+}
+
+void run_signal(struct run *r, int sig) {
+    struct err e;
+    if (r->state == RUN_ACTIVE && sig == SIGKILL) {
+        r->signal = SIGKILL;
+        kill_program(r, END_SIGNAL);
+    } else if (r->state == RUN_ACTIVE) {
+        struct wire_out o;
+        wire_begin(&o, WIRE_I_SIGNAL);
+        wire_put_u32(&o, 0); /* the first kernel */
+        wire_put_u32(&o, (uint32_t)sig);
+        wire_put_u32(&o, SIGNAL_PROCESS);
+        sandbox_ask(r->sandbox, ASKED_SIGNAL, &o);
+    } else if (r->state == RUN_QUEUED) {
+        leave_queue(r);
+        err_user(&e, "interrupted", "interrupted while it waited for a sandbox");
+        close_run(r, &e);
+    }
+}
+
+void run_hold(struct run *r, bool hold) {
+    if (r->state != RUN_ACTIVE)
+        return;
+    output_hold(&r->out[0], hold);
+    output_hold(&r->out[1], hold);
+}
+
+int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
+            struct run **ret, struct err *e) {
+    struct profile_pool *p;
+    if (run_admit(g, q, &p, e) < 0)
+        return -1;
+    struct run *r = xcalloc(1, sizeof *r);
+    r->engine = g;
+    r->pool = p;
+    r->req = *q;
+    *q = (struct run_request){.code_fd = -1};
+    r->cb = *cb;
+    r->born_ns = now_ns();
+    r->signal = r->exit_code = -1;
+    r->timer = (struct timer){.fn = on_timer, .arg = r};
+    r->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = r};
+    r->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = r};
+    r->stdin_data = r->returned = (struct buf)BUF_INIT;
+    r->out[0].kept = r->out[1].kept = (struct buf)BUF_INIT;
+    r->out[0].watch.fd = r->out[1].watch.fd = r->out[0].fd = r->out[1].fd = -1;
+    r->free_later = (struct deferred){.fn = free_now, .arg = r};
+    r->warm = p->ready != NULL;
+    id_make("exe_", r->id, sizeof r->id);
+    *ret = r;
+    r->guest = (struct guest){
+        .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
+    r->guest.place.owner = &r->guest;
+    queue_add(&p->queue, &r->guest.place, run_tenant(&r->req));
+    loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
+    pool_dispatch(p);
+    return 0;
+}

@@ -1,0 +1,452 @@
+/* See box_options.h. One table says which option belongs to which verbs and where its value goes;
+ * getopt gets those of one verb. */
+
+#include "remote/sandbox/options.h"
+
+#include "base/buf.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/num.h"
+#include "cli/report.h"
+
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(verb) (1u << (verb))
+#define MAKES     (BIT(BOX_CREATE) | BIT(BOX_PROMPT))
+#define RUNS      (BIT(BOX_EXEC) | BIT(BOX_PROMPT))
+#define ALL       (BIT(BOX_VERBS_) - 1)
+#define WORDS_MAX 100000
+
+enum kind { KIND_FLAG, KIND_TEXT, KIND_PAIRS, KIND_LIST, KIND_NUMBER, KIND_MILLI };
+
+#define AT(member) offsetof(struct box_options, member)
+
+static const struct flag {
+    const char *name;
+    char letter; /* or NUL */
+    enum kind kind;
+    unsigned verbs;
+    size_t offset;
+    uint64_t min, max;
+} flags[] = {
+    {"--help", 'h', KIND_FLAG, ALL, AT(help)},
+    {"--server", 0, KIND_TEXT, ALL, AT(server)},
+    {"--key-file", 0, KIND_TEXT, ALL, AT(key_file)},
+    {"--json", 0, KIND_FLAG,
+     BIT(BOX_CREATE) | BIT(BOX_LIST) | BIT(BOX_SHOW) | BIT(BOX_EXEC) | BIT(BOX_LS) | BIT(BOX_LOGS),
+     AT(json)},
+    {"--profile", 0, KIND_TEXT, MAKES, AT(profile)},
+    {"--name", 0, KIND_TEXT, MAKES, AT(name)},
+    {"--ttl", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
+    {"--idle", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
+    {"--memory", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(memory_mb), 1, 1u << 22},
+    {"--disk", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(disk_mb), 1, 1u << 22},
+    {"--cpus", 0, KIND_MILLI, MAKES | BIT(BOX_EXEC), AT(cpus_milli), 10, 10240000},
+    {"--pids", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(pids), 1, 1u << 22},
+    {"--open-files", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(open_files), 1, 1u << 20},
+    {"--cpu", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(cpu_seconds), 1, UINT32_MAX},
+    {"--output", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(output_bytes), 1, 1u << 30},
+    {"--metadata", 0, KIND_PAIRS, MAKES | BIT(BOX_LIST), AT(metadata)},
+    {"--file", 0, KIND_LIST, MAKES, AT(files)},
+    {"--env", 0, KIND_PAIRS, MAKES | BIT(BOX_EXEC), AT(env)},
+    {"--kernel", 0, KIND_TEXT, RUNS | BIT(BOX_INTERRUPT) | BIT(BOX_RESTART), AT(kernel)},
+    {"--timeout", 0, KIND_MILLI, RUNS, AT(timeout_ms), 1, UINT32_MAX},
+    {"--code", 'c', KIND_TEXT, BIT(BOX_EXEC), AT(code)},
+    {"--shell", 0, KIND_TEXT, BIT(BOX_EXEC), AT(shell)},
+    {"--cwd", 0, KIND_TEXT, BIT(BOX_EXEC) | BIT(BOX_TERMINAL), AT(cwd)},
+    {"--stdin", 0, KIND_FLAG, BIT(BOX_EXEC), AT(uses_stdin)},
+    {"--background", 0, KIND_FLAG, BIT(BOX_EXEC), AT(background)},
+    {"--images", 0, KIND_TEXT, RUNS, AT(images)},
+    {"--image-dir", 0, KIND_TEXT, RUNS, AT(image_dir)},
+    {"--keep", 0, KIND_FLAG, BIT(BOX_PROMPT), AT(keep)},
+    {"--long", 'l', KIND_FLAG, BIT(BOX_LS), AT(details)},
+    {"--recursive", 'R', KIND_FLAG, BIT(BOX_LS), AT(recursive)},
+    {"--follow", 'f', KIND_FLAG, BIT(BOX_LOGS), AT(follow)},
+};
+#define FLAGS (sizeof flags / sizeof flags[0])
+
+static const struct verb {
+    const char *name;
+    unsigned min, max; /* words */
+    const char *missing;
+    const char *about, *help;
+} verbs[BOX_VERBS_] = {
+    [BOX_CREATE] = {"create", 0, 0, NULL, "make one and print its id",
+                    "cloche sandbox create [OPTIONS]\n"
+                    "\n"
+                    "Makes a sandbox whose state stays from one call to the next, and prints its "
+                    "id.\n"
+                    "\n"
+                    "  --profile NAME          auto (the one with most modules), base, data, …\n"
+                    "  --name NAME             to find it by, instead of its id\n"
+                    "  --ttl SECONDS           how long it lives\n"
+                    "  --idle SECONDS          how long it lives when nobody uses it\n"
+                    "  --memory MB --disk MB   memory; what all files can take\n"
+                    "  --cpus N --pids N       processors (fractions allowed); processes and "
+                    "threads\n"
+                    "  --open-files N          per process\n"
+                    "  --cpu SECONDS           processor time of each cell (as much as its time "
+                    "allows)\n"
+                    "  --output BYTES          kept of each cell's stdout, and as much of its "
+                    "stderr\n"
+                    "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
+                    "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
+                    "  --env NAME=VALUE        set a variable; may be repeated\n"
+                    "  --json                  print the whole answer"},
+    [BOX_LIST] = {"list", 0, 0, NULL, "list them",
+                  "cloche sandbox list [--metadata KEY=VALUE]… [--json]\n"
+                  "\n"
+                  "Lists your sandboxes, oldest first; with --metadata those that have all of it."},
+    [BOX_SHOW] = {"show", 1, 1, "the sandbox's ID", "say all about one",
+                  "cloche sandbox show ID [--json]\n"
+                  "\n"
+                  "Says all about a sandbox: its kernels, limits, usage, and when it ends."},
+    [BOX_DELETE] = {"delete", 1, WORDS_MAX, "the sandbox's ID", "end some",
+                    "cloche sandbox delete ID…\n"
+                    "\n"
+                    "Ends sandboxes and all that runs in them. They are gone when it returns."},
+    [BOX_EXEC] =
+        {"exec", 1, 2, "the sandbox's ID", "run code or a command in one",
+         "cloche sandbox exec ID [OPTIONS] CODE | -c CODE | FILE | -\n"
+         "cloche sandbox exec ID [OPTIONS] --shell LINE | -- COMMAND…\n"
+         "\n"
+         "Runs Python in a kernel of a sandbox: variables stay for the next time. Output comes as\n"
+         "it is printed, the value of a last expression is printed, figures are saved as files.\n"
+         "Or runs a command: a line for the shell, or words. The exit status is the code's or the\n"
+         "command's; 124 timeout, 130 interrupted, 125 a failure of cloche itself. Ctrl-C\n"
+         "interrupts what runs, a second one leaves.\n"
+         "\n"
+         "  --kernel ID         another kernel than the first\n"
+         "  --timeout SECONDS   wall clock, fractions allowed\n"
+         "  --cpu SECONDS       processor time (as much as the wall clock allows); not for "
+         "commands\n"
+         "  --output BYTES      kept of stdout, and as much of stderr\n"
+         "  --memory MB --disk MB --cpus N --pids N --open-files N\n"
+         "                      changes the sandbox's limits, from now on\n"
+         "  --env NAME=VALUE    for this call; may be repeated\n"
+         "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
+         "  --image-dir DIR     where the files go (.)\n"
+         "  --stdin             a command: give it our stdin, read to its end before\n"
+         "  --cwd DIR           a command: where it starts\n"
+         "  --background        a command: print its id and leave it running; see logs\n"
+         "  --json              print the whole result as one line of JSON, nothing else"},
+    [BOX_TERMINAL] = {"shell", 1, 1, "the sandbox's ID", "sit at a terminal in one",
+                      "cloche sandbox shell ID [--cwd DIR]\n"
+                      "\n"
+                      "Opens a shell in a sandbox, at your terminal. `cloche shell` opens a Python "
+                      "prompt."},
+    [BOX_PUT] = {"put", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files into one",
+                 "cloche sandbox put ID SOURCE… DESTINATION\n"
+                 "\n"
+                 "Copies files and directories into a sandbox. DESTINATION is below /workspace; "
+                 "what\n"
+                 "is copied keeps its name when that is a directory, ends with / or there are "
+                 "several\n"
+                 "sources. - is stdin."},
+    [BOX_GET] = {"get", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files out of one",
+                 "cloche sandbox get ID SOURCE… DESTINATION\n"
+                 "\n"
+                 "Copies files and directories out of a sandbox. What is copied keeps its name "
+                 "when\n"
+                 "DESTINATION is a directory, ends with / or there are several sources. - is "
+                 "stdout.\n"
+                 "Links in directories are left out."},
+    [BOX_LS] = {"ls", 1, 2, "the sandbox's ID", "list the files of one",
+                "cloche sandbox ls ID [PATH] [-l] [-R] [--json]\n"
+                "\n"
+                "Lists files, beginning at /workspace.\n"
+                "\n"
+                "  -l   with mode, size and time\n"
+                "  -R   with all that is below"},
+    [BOX_LOGS] = {"logs", 1, 2, "the sandbox's ID", "print what a command printed",
+                  "cloche sandbox logs ID [COMMAND] [-f] [--json]\n"
+                  "\n"
+                  "Prints what a command has printed, or without COMMAND lists the commands.\n"
+                  "\n"
+                  "  -f   go on as more comes, until it ends"},
+    [BOX_INTERRUPT] = {"interrupt", 1, 1, "the sandbox's ID", "interrupt what runs in one",
+                       "cloche sandbox interrupt ID [--kernel ID]\n"
+                       "\n"
+                       "Raises KeyboardInterrupt in what a kernel runs; its variables stay."},
+    [BOX_RESTART] = {"restart", 1, 1, "the sandbox's ID", "give a kernel of one a fresh start",
+                     "cloche sandbox restart ID [--kernel ID]\n"
+                     "\n"
+                     "Ends a kernel and starts it afresh: its variables are gone, files stay."},
+    [BOX_PAUSE] = {"pause", 1, 1, "the sandbox's ID", "freeze all that runs in one",
+                   "cloche sandbox pause ID\n"
+                   "\n"
+                   "Freezes all that runs in a sandbox; `resume` lets it go on. It is idle "
+                   "meanwhile."},
+    [BOX_RESUME] = {"resume", 1, 1, "the sandbox's ID", "let one that was paused go on",
+                    "cloche sandbox resume ID\n"
+                    "\n"
+                    "Lets a sandbox that was paused go on where it was."},
+    [BOX_EXTEND] = {"extend", 1, 1, "the sandbox's ID", "let one live longer",
+                    "cloche sandbox extend ID [--ttl SECONDS] [--idle SECONDS]\n"
+                    "\n"
+                    "Lets a sandbox live for so long from now on, or without --ttl for as long as "
+                    "it\n"
+                    "was given at first; --idle is how long it lives when nobody uses it. Prints "
+                    "when\n"
+                    "it ends."},
+    [BOX_PROMPT] =
+        {"shell", 0, 1, NULL, NULL,
+         "cloche shell [ID] [OPTIONS]\n"
+         "\n"
+         "Opens a Python prompt in a sandbox: in a fresh one that is deleted at the end, or in "
+         "ID.\n"
+         "Tab completes, an empty line ends a block, ?name explains, Ctrl-C interrupts, Ctrl-D\n"
+         "leaves. Figures are shown where the terminal can, or saved.\n"
+         "\n"
+         "  --keep              leave the fresh sandbox alive, and print its id at the end\n"
+         "  --profile NAME --name NAME --ttl SECONDS --idle SECONDS --memory MB --disk MB\n"
+         "  --cpus N --pids N --open-files N --metadata KEY=VALUE --file HOST[:SANDBOX]\n"
+         "  --env NAME=VALUE    for the fresh one, as in `cloche sandbox create`\n"
+         "  --kernel ID         another kernel of ID than the first\n"
+         "  --timeout SECONDS --cpu SECONDS --output BYTES\n"
+         "                      of each cell\n"
+         "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
+         "  --image-dir DIR     where the files go (a temporary directory)"},
+};
+
+static const char server_help[] =
+    "\n"
+    "  --server URL        http://HOST:PORT, https://HOST or unix:PATH; or in CLOCHE_SERVER\n"
+    "                      (http://127.0.0.1:8000)\n"
+    "  --key-file FILE     the API key for it; or in CLOCHE_API_KEY\n"
+    "\n"
+    "ID is an id, the beginning of one, or a name.";
+
+void box_options_help(enum box_verb verb) {
+    if (verb != BOX_VERBS_) {
+        puts(verbs[verb].help);
+        puts(server_help);
+        return;
+    }
+    puts("cloche sandbox VERB …: live sandboxes of a server\n");
+    for (size_t i = 0; i < BOX_PROMPT; i++)
+        printf("  cloche sandbox %-10s %s\n", verbs[i].name, verbs[i].about);
+    puts(server_help);
+    puts("`cloche sandbox VERB --help` says more. `cloche shell` opens a Python prompt.");
+}
+
+/* "sandbox exec" or "shell", for messages. */
+static const char *verb_words(enum box_verb verb, char *out, size_t cap) {
+    snprintf(out, cap, "%s%s", verb == BOX_PROMPT ? "" : "sandbox ", verbs[verb].name);
+    return out;
+}
+
+static void add_word(struct box_words *w, const char *text) {
+    w->items = xrealloc(w->items, (w->n + 1) * sizeof *w->items);
+    w->items[w->n++] = text;
+}
+
+static int add_pair(const struct flag *f, struct box_words *w, const char *text, struct err *e) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        char quoted[64];
+        return err_user(e, "bad_value", "%s is %s; it must be NAME=VALUE", f->name,
+                        log_quote(text, quoted, sizeof quoted));
+    }
+    add_word(w, text);
+    return 0;
+}
+
+static int set_flag(struct box_options *o, const struct flag *f, const char *text, struct err *e) {
+    void *to = (char *)o + f->offset;
+    const struct num_rule rule = {f->name, f->min, f->max};
+    switch (f->kind) {
+    case KIND_FLAG:
+        *(bool *)to = true;
+        return 0;
+    case KIND_TEXT:
+        *(const char **)to = text;
+        return 0;
+    case KIND_PAIRS:
+        return add_pair(f, to, text, e);
+    case KIND_LIST:
+        add_word(to, text);
+        return 0;
+    case KIND_NUMBER:
+        return num_u32(text, &rule, to, e);
+    case KIND_MILLI:
+        return num_milli(text, &rule, to, e);
+    }
+    return 0;
+}
+
+#define CODE_BASE 1000 /* getopt's codes: flag i is CODE_BASE + i */
+
+/* The options of one verb, for getopt; returns those with a letter. */
+static void fill(enum box_verb verb, struct option *longs, char *letters) {
+    *letters++ = '-';
+    *letters++ = ':';
+    for (size_t i = 0; i < FLAGS; i++) {
+        const struct flag *f = &flags[i];
+        if (!(f->verbs & BIT(verb)))
+            continue;
+        int has = f->kind == KIND_FLAG ? no_argument : required_argument;
+        *longs++ = (struct option){f->name + 2, has, NULL, (int)(CODE_BASE + i)};
+        if (!f->letter)
+            continue;
+        *letters++ = f->letter;
+        if (has == required_argument)
+            *letters++ = ':';
+    }
+    *longs = (struct option){0};
+    *letters = '\0';
+}
+
+static const struct flag *find_flag(int code) {
+    if (code >= CODE_BASE)
+        return &flags[code - CODE_BASE];
+    for (size_t i = 0; i < FLAGS; i++)
+        if (flags[i].letter == code)
+            return &flags[i];
+    return NULL;
+}
+
+bool box_changes_limits(const struct box_options *o) {
+    return o->memory_mb || o->disk_mb || o->cpus_milli || o->pids || o->open_files;
+}
+
+static int check_exec(const struct box_options *o, struct err *e) {
+    bool is_command = o->shell || o->command.n;
+    unsigned programs = (o->words.n > 1) + !!o->code + !!o->shell + (o->command.n > 0);
+    if (programs != 1)
+        return err_user(e, "bad_option",
+                        programs ? "sandbox exec: say one of CODE, -c CODE, FILE, -, --shell LINE "
+                                   "and -- COMMAND, not several"
+                                 : "sandbox exec: nothing to run: say CODE, -c CODE, FILE, -, "
+                                   "--shell LINE or -- COMMAND");
+    if (is_command && o->kernel)
+        return err_user(e, "bad_option", "sandbox exec: --kernel is for Python, not for commands");
+    if (is_command && o->cpu_seconds)
+        return err_user(e, "bad_option", "sandbox exec: --cpu is for Python, not for commands");
+    if (!is_command && (o->cwd || o->background || o->uses_stdin))
+        return err_user(e, "bad_option", "sandbox exec: %s is for commands (--shell LINE or --)",
+                        o->cwd          ? "--cwd"
+                        : o->background ? "--background"
+                                        : "--stdin");
+    return 0;
+}
+
+/* What belongs to a sandbox that is about to be made has no meaning for one that is there. */
+static int check_prompt(const struct box_options *o, struct err *e) {
+    if (!o->words.n)
+        return o->kernel ? err_user(e, "bad_option", "shell: --kernel needs the sandbox's ID") : 0;
+    if (o->profile || o->name || o->ttl_s || o->idle_s || box_changes_limits(o) || o->metadata.n ||
+        o->files.n || o->env.n || o->keep)
+        return err_user(e, "bad_option",
+                        "shell: an ID names a sandbox that is there; options for a fresh one "
+                        "(--profile, --keep, …) have no meaning for it");
+    return 0;
+}
+
+static int check_images(const char *how, struct err *e) {
+    static const char *const words[] = {"auto", "inline", "files", "off"};
+    char quoted[64];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!how || strcmp(how, words[i]) == 0)
+            return 0;
+    return err_user(e, "bad_value", "--images is %s; it must be auto, inline, files or off",
+                    log_quote(how, quoted, sizeof quoted));
+}
+
+static int check(const struct box_options *o, struct err *e) {
+    const struct verb *v = &verbs[o->verb];
+    char words[32], quoted[80];
+    verb_words(o->verb, words, sizeof words);
+    if (o->words.n < v->min)
+        return err_user(e, "bad_option", "%s: %s is missing", words, v->missing);
+    if (o->words.n > v->max)
+        return err_user(e, "bad_option", "%s: %s is one word too many", words,
+                        log_quote(o->words.items[v->max], quoted, sizeof quoted));
+    if (check_images(o->images, e) < 0)
+        return -1;
+    if (o->verb == BOX_LOGS && o->follow && o->words.n < 2)
+        return err_user(e, "bad_option", "sandbox logs: -f needs the COMMAND to follow");
+    if (o->verb == BOX_LOGS && o->follow && o->json)
+        return err_user(e, "bad_option", "sandbox logs: -f and --json exclude each other");
+    return o->verb == BOX_EXEC ? check_exec(o, e) : o->verb == BOX_PROMPT ? check_prompt(o, e) : 0;
+}
+
+static int parse_words(int argc, char **argv, struct box_options *o, struct err *e) {
+    struct option longs[FLAGS + 1];
+    char letters[2 * FLAGS + 3], words[32];
+    fill(o->verb, longs, letters);
+    optind = 0;
+    opterr = 0;
+    int code;
+    while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        if (code == '?' || code == ':')
+            return flags_bad(verb_words(o->verb, words, sizeof words), code, argv, longs, e);
+        if (code == 1) { /* not an option */
+            add_word(&o->words, optarg);
+            continue;
+        }
+        const struct flag *f = find_flag(code);
+        if (!f)
+            return err_set(e, 0, "option code %d", code);
+        if (set_flag(o, f, optarg, e) < 0)
+            return -1;
+    }
+    for (; optind < argc; optind++) /* behind -- */
+        add_word(o->verb == BOX_EXEC ? &o->command : &o->words, argv[optind]);
+    return o->help ? 0 : check(o, e);
+}
+
+static int find_verb(const char *word, enum box_verb *ret, struct err *e) {
+    for (unsigned i = 0; i < BOX_PROMPT; i++) {
+        if (strcmp(verbs[i].name, word) == 0) {
+            *ret = (enum box_verb)i;
+            return 0;
+        }
+    }
+    struct nearest near = {.word = word};
+    AUTO_BUF names = BUF_INIT;
+    for (unsigned i = 0; i < BOX_PROMPT; i++) {
+        nearest_offer(&near, verbs[i].name);
+        buf_addf(&names, "%s%s", i ? ", " : "", verbs[i].name);
+    }
+    return report_bad_verb("sandbox: ", &near, names.data, e);
+}
+
+/* Errors in earlier options must come out as JSON too. */
+static bool asks_for_json(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+int box_options_parse(int argc, char **argv, struct box_options *ret, struct err *e) {
+    *ret = (struct box_options){.json = asks_for_json(argc, argv), .verb = BOX_PROMPT};
+    if (strcmp(argv[0], "shell") == 0)
+        return parse_words(argc, argv, ret, e);
+    ret->verb = BOX_VERBS_;
+    if (argc < 2)
+        return err_user(e, "bad_option", "sandbox: say what to do: create, list, exec, …");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        ret->help = true;
+        return 0;
+    }
+    if (find_verb(argv[1], &ret->verb, e) < 0)
+        return -1;
+    return parse_words(argc - 1, argv + 1, ret, e);
+}
+
+void box_options_done(struct box_options *o) {
+    free(o->metadata.items);
+    free(o->env.items);
+    free(o->files.items);
+    free(o->words.items);
+    free(o->command.items);
+    *o = (struct box_options){0};
+}

@@ -1,0 +1,59 @@
+/* See reload.h. */
+
+#include "supervisor/reload.h"
+
+#include "config/config.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* A directory changes when something is installed into it or removed. */
+static uint64_t stamp_of(const char *path) {
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return 1;
+    return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec +
+           (uint64_t)st.st_ino;
+}
+
+void reload_stamp(struct config *c) {
+    for (unsigned i = 0; i < c->nprofiles; i++) {
+        struct config_profile *p = &c->profiles[i];
+        p->stamp = stamp_of(p->python);
+        for (unsigned k = 0; k < p->sites.n; k++)
+            p->stamp = p->stamp * 31 + stamp_of(p->sites.items[k]);
+    }
+}
+
+static unsigned find(const struct config *c, const char *name) {
+    unsigned i = 0;
+    while (i < c->nprofiles && strcmp(c->profiles[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static void swap(struct config_profile *a, struct config_profile *b) {
+    struct config_profile t = *a;
+    *a = *b;
+    *b = t;
+}
+
+int reload_merge(struct config *c, struct config *next, struct err *e) {
+    unsigned total = config_named(c, c->nprofiles);
+    for (unsigned i = 0; i < next->nprofiles; i++)
+        total += !next->profiles[i].live && find(c, next->profiles[i].name) == c->nprofiles;
+    if (total > CONFIG_MAX_NAMED) /* and no more twins than those */
+        return err_user(e, "bad_config",
+                        "%u profiles, those counted that were removed since the start; at most %d "
+                        "are possible, restart to forget the removed ones",
+                        total, CONFIG_MAX_NAMED);
+    for (unsigned i = 0; i < c->nprofiles; i++)
+        if (find(next, c->profiles[i].name) == next->nprofiles)
+            c->profiles[i].removed = 1;
+    for (unsigned i = 0; i < next->nprofiles; i++) {
+        unsigned at = find(c, next->profiles[i].name);
+        c->nprofiles += at == c->nprofiles; /* an empty place, which `next` gets back */
+        swap(&c->profiles[at], &next->profiles[i]);
+    }
+    return 0;
+}
