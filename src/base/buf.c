@@ -39,6 +39,14 @@ char *xstrdup(const char *s) {
     return memcpy(xmalloc(len), s, len);
 }
 
+char *xstrndup(const char *s, size_t len) {
+    len = strnlen(s, len);
+    char *copy = xmalloc(len + 1);
+    memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
+}
+
 void buf_done(struct buf *b) {
     if (b->cap)
         free(b->data);

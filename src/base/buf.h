@@ -34,3 +34,5 @@ void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
+/* The first `len` bytes, fewer if a NUL comes before. */
+char *xstrndup(const char *s, size_t len);

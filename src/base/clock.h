@@ -16,6 +16,13 @@ static inline uint64_t now_ns(void) {
 static inline uint64_t thread_cpu_ns(void) {
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
+#define NS_PER_MS 1000000u
+static inline uint64_t ms_to_ns(uint64_t ms) {
+    return ms * NS_PER_MS;
+}
+static inline uint64_t ns_to_ms(uint64_t ns) {
+    return ns / NS_PER_MS;
+}
 static inline uint64_t now_ms(void) {
-    return now_ns() / 1000000u;
+    return ns_to_ms(now_ns());
 }

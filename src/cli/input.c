@@ -65,7 +65,7 @@ static size_t host_length(const char *spec) {
     if (!colon || colon == spec)
         return strlen(spec);
     size_t n = (size_t)(colon - spec);
-    AUTO_FREE char *host = strndup(spec, n);
+    AUTO_FREE char *host = xstrndup(spec, n);
     if (host && access(host, F_OK) < 0 && access(spec, F_OK) == 0)
         return strlen(spec);
     return n;
@@ -100,7 +100,7 @@ static int sandbox_path(const char *spec, const char *host, const char *wanted, 
 
 int input_open(const char *spec, struct input *ret, struct err *e) {
     size_t n = host_length(spec);
-    AUTO_FREE char *host = strndup(spec, n);
+    AUTO_FREE char *host = xstrndup(spec, n);
     if (!host)
         return err_set(e, ENOMEM, "--file: out of memory");
     AUTO_FREE char *path = NULL;

@@ -305,7 +305,7 @@ static int read_mounts(const char *text, struct config_list *ret, struct err *e)
     struct mount_words all[MOUNTS_MAX + 1];
     for (const char *at = text; *at;) {
         size_t n = strcspn(at, ",");
-        AUTO_FREE char *one = strndup(at, n);
+        AUTO_FREE char *one = xstrndup(at, n);
         at += n + (at[n] == ',');
         if (check_mount(one, all, ret->n, e) < 0)
             return -1;

@@ -273,7 +273,7 @@ static int read_list(const struct setting *s, const char *field, const char *tex
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     for (const char *p = text; *p;) {
         size_t n = strcspn(p, ",");
-        AUTO_FREE char *name = strndup(p, n);
+        AUTO_FREE char *name = xstrndup(p, n);
         p += n + (p[n] == ',');
         if (s->words && read_choice(s->words, field, name, e) < 0)
             return -1;

@@ -3,6 +3,7 @@
 
 #include "fetch/fetch.h"
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "fetch/curl.h"
 
@@ -74,7 +75,7 @@ bool fetch_is_allowed(const char *url, const char *allowed) {
     bool is = false;
     for (const char *at = read_parts(c, url, &p) ? allowed : ""; *at && !is;) {
         size_t len = strcspn(at, ",");
-        AUTO_FREE char *one = strndup(at, len);
+        AUTO_FREE char *one = xstrndup(at, len);
         is = one && is_below_one(c, &p, one);
         at += len + (at[len] == ',');
     }

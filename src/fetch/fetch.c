@@ -4,7 +4,6 @@
 #include "fetch/fetch.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "fetch/curl.h"
 
 #include <errno.h>
@@ -100,7 +99,7 @@ static int set_timer(CURLM *multi, long ms, void *arg) {
     if (ms < 0)
         loop_timer_stop(f->loop, &f->timer);
     else
-        loop_timer(f->loop, &f->timer, now_ns() + (uint64_t)ms * 1000000u);
+        loop_timer_in_ms(f->loop, &f->timer, (uint64_t)ms);
     return 0;
 }
 

@@ -30,7 +30,7 @@ static void run(struct http *h) {
     MHD_run(h->daemon);
     http_read_end();
     if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
-        loop_timer(h->o.loop, &h->timer, now_ns() + (uint64_t)ms * 1000000u);
+        loop_timer_in_ms(h->o.loop, &h->timer, ms);
     else
         loop_timer_stop(h->o.loop, &h->timer);
 }
@@ -101,7 +101,7 @@ static void take_authority(struct http_req *r) {
     const char *host = r->path + sizeof scheme - 1, *rest = host + strcspn(host, "/?");
     struct buf path = BUF_INIT;
     buf_addf(&path, "%s%s", *rest == '/' ? "" : "/", rest);
-    r->authority = strndup(host, (size_t)(rest - host));
+    r->authority = xstrndup(host, (size_t)(rest - host));
     free(r->path);
     r->path = buf_take(&path);
 }
@@ -166,7 +166,7 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
         r->conn->req = NULL;
         if (!r->conn->leaves)
             http_wait(h, &r->conn->waiter);
-        loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.idle_s * SECOND);
+        loop_timer_in_ms(h->o.loop, &r->conn->timer, h->o.idle_s * SECOND_MS);
         if (r->conn->half)
             http_conn_probe(r->conn);
     }
@@ -193,7 +193,7 @@ static enum MHD_Result before_body(struct http_req *r) {
     /* Before a body has come, a reply also means that the connection ends: the body is not read. */
     if (r->response && has_body(r) && !http_body_drains(r))
         return http_queue(r);
-    loop_timer(h->o.loop, &r->conn->timer, now_ns() + h->o.body_step_s * SECOND);
+    loop_timer_in_ms(h->o.loop, &r->conn->timer, h->o.body_step_s * SECOND_MS);
     http_conn_ack(r->conn);
     return MHD_YES;
 }

@@ -11,7 +11,6 @@
 
 #include "http/http_internal.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -25,8 +24,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PROBE_NS  (10 * SECOND)
-#define UNREAD_NS (SECOND / 100)
+#define PROBE_MS  10000
+#define UNREAD_MS 10
 
 struct http_conn *http_conn_of(struct MHD_Connection *mhd) {
     const union MHD_ConnectionInfo *info =
@@ -115,17 +114,17 @@ static void on_probe(struct timer *t) {
     struct http_req *r = c->req;
     int unread = 0;
     if (r && r->suspended) {
-        loop_timer(c->http->o.loop, t, now_ns() + PROBE_NS);
+        loop_timer_in_ms(c->http->o.loop, t, PROBE_MS);
         say_something(r);
     } else if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0) {
-        loop_timer(c->http->o.loop, t, now_ns() + UNREAD_NS); /* the library has yet to read it */
+        loop_timer_in_ms(c->http->o.loop, t, UNREAD_MS); /* the library has yet to read it */
     } else if (!r || (r->phase == REQ_BODY && !r->body_done)) {
         end(c);
     }
 }
 
 void http_conn_probe(struct http_conn *c) {
-    loop_timer(c->http->o.loop, &c->probe, now_ns());
+    loop_timer_in_ms(c->http->o.loop, &c->probe, 0);
 }
 
 static void on_end(struct watch *w, uint32_t events) {
@@ -146,7 +145,7 @@ static void on_late(struct timer *t) {
     struct http_req *r = c->req;
     if (r && r->step_bytes >= HTTP_SLOWEST) {
         r->step_bytes = 0;
-        loop_timer(c->http->o.loop, t, now_ns() + c->http->o.body_step_s * SECOND);
+        loop_timer_in_ms(c->http->o.loop, t, c->http->o.body_step_s * SECOND_MS);
         return;
     }
     end(c);
@@ -202,7 +201,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     c->free_later = (struct deferred){.fn = free_conn, .arg = c};
     c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
     c->waiter = (struct waiter){.evict = evict_conn, .arg = c};
-    loop_timer(h->o.loop, &c->timer, now_ns() + h->o.header_s * SECOND);
+    loop_timer_in_ms(h->o.loop, &c->timer, h->o.header_s * SECOND_MS);
     if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
         log_warn("connection not watched why=%s", log_text(e.text));
     *context = c;

@@ -12,6 +12,7 @@
 #include "http/http_internal.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 
 #define SLICES_NS  1000000u /* for making slices in a turn */
@@ -85,14 +86,10 @@ static void leave_hungry(struct http_req *r) {
     struct http *h = r->http;
     if (!r->is_hungry)
         return;
-    for (struct http_req **at = &h->hungry; *at; at = &(*at)->hungrier) {
-        if (*at != r)
-            continue;
-        *at = r->hungrier;
-        if (h->hungry_end == &r->hungrier)
-            h->hungry_end = at;
-        break;
-    }
+    struct http_req **at = LIST_FIND(&h->hungry, r, hungrier);
+    if (h->hungry_end == &r->hungrier)
+        h->hungry_end = at;
+    (void)LIST_POP(at, hungrier);
     r->is_hungry = false;
 }
 
@@ -142,7 +139,7 @@ void http_sliced(struct http *h, uint64_t since_ns) {
     uint64_t took = now_ns() - since_ns + SEND_NS;
     h->slices_ns -= took < h->slices_ns ? took : h->slices_ns;
     if (!h->refill.place)
-        loop_timer(h->o.loop, &h->refill, now_ns());
+        loop_timer_in_ms(h->o.loop, &h->refill, 0);
 }
 
 void http_slice_later(struct http_req *r) {
@@ -154,7 +151,7 @@ void http_slice_later(struct http_req *r) {
     *h->hungry_end = r;
     h->hungry_end = &r->hungrier;
     if (!h->refill.place)
-        loop_timer(h->o.loop, &h->refill, now_ns());
+        loop_timer_in_ms(h->o.loop, &h->refill, 0);
 }
 
 /* A timer, since deferred calls would come in the same turn. */
@@ -167,7 +164,7 @@ static void on_refill(struct timer *t) {
         http_wake(r);
     }
     if (h->hungry)
-        loop_timer(h->o.loop, t, now_ns());
+        loop_timer_in_ms(h->o.loop, t, 0);
 }
 
 void http_held_init(struct http *h) {

@@ -11,7 +11,7 @@ struct http_conn;
 struct ws;
 
 #define MAX_PARAMS 32
-#define SECOND     1000000000ull
+#define SECOND_MS  1000ull
 
 #define HTTP_LEAVING                                                                               \
     256u /* connections that may be on their way out beside the most there may be */

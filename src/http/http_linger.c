@@ -5,7 +5,6 @@
 
 #include "http/http_internal.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/socket.h>
 
 #define LINGER_MAX (256u << 20) /* bytes */
-#define STEP_NS    (5 * SECOND) /* in each such step at least HTTP_SLOWEST bytes must come */
+#define STEP_MS    5000         /* in each such step at least HTTP_SLOWEST bytes must come */
 #define AT_ONCE    (64u << 10)  /* bytes in one turn of the loop */
 
 struct lingerer {
@@ -68,7 +67,7 @@ static void linger_on_timer(struct timer *t) {
         return;
     }
     l->step_bytes = 0;
-    loop_timer(l->http->o.loop, t, now_ns() + STEP_NS);
+    loop_timer_in_ms(l->http->o.loop, t, STEP_MS);
 }
 
 bool http_linger(struct http *h, int fd) {
@@ -88,6 +87,6 @@ bool http_linger(struct http *h, int fd) {
     }
     l->fd = fd_take(&own);
     http_wait(h, &l->waiter);
-    loop_timer(h->o.loop, &l->timer, now_ns() + STEP_NS);
+    loop_timer_in_ms(h->o.loop, &l->timer, STEP_MS);
     return true;
 }

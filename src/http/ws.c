@@ -13,6 +13,7 @@
 #include "http/ws_internal.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,9 +23,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define PING_NS    (20 * SECOND)
-#define SILENT_NS  (60 * SECOND)
-#define GOODBYE_NS (5 * SECOND)          /* for the peer's half of closing */
+#define PING_MS    20000
+#define SILENT_MS  60000
+#define GOODBYE_MS 5000                  /* for the peer's half of closing */
 #define READ_MAX   (128u << 10)          /* bytes in one turn of the loop */
 #define PIECES_MAX 4096u                 /* of a message: each costs libwslay a few allocations */
 #define FRAME_COST 128u                  /* what a frame of control that waits takes, about */
@@ -50,12 +51,7 @@ static void end(struct ws *w) {
     http_weigh(w->req);
     loop_unwatch(loop_of(w), &w->watch);
     loop_timer_stop(loop_of(w), &w->timer);
-    for (struct ws **at = &w->req->http->sockets; *at; at = &(*at)->next) {
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
-    }
+    (void)LIST_REMOVE(&w->req->http->sockets, w, next);
     soon(w);
     w->o.on_closed(w->o.arg);
 }
@@ -262,7 +258,7 @@ static bool part(struct ws *w) {
         return false;
     if ((sent || got) && !w->parting) {
         w->parting = true;
-        loop_timer(loop_of(w), &w->timer, now_ns() + GOODBYE_NS);
+        loop_timer_in_ms(loop_of(w), &w->timer, GOODBYE_MS);
     }
     if (sent && !wslay_event_want_read(w->frames)) /* it broke the rules: no more is understood */
         shutdown(w->watch.fd, SHUT_WR);
@@ -315,7 +311,7 @@ static void on_timer(struct timer *t) {
     uint64_t now = now_ns();
     if (w->held)
         w->heard_ns = now; /* nobody listened */
-    if (w->parting || now - w->heard_ns >= SILENT_NS) {
+    if (w->parting || now - w->heard_ns >= ms_to_ns(SILENT_MS)) {
         end(w);
         return;
     }
@@ -324,7 +320,7 @@ static void on_timer(struct timer *t) {
         wslay_event_queue_msg(w->frames, &ping);
         soon(w);
     }
-    loop_timer(loop_of(w), t, now + PING_NS);
+    loop_timer_in_ms(loop_of(w), t, PING_MS);
 }
 
 /* ---- the beginning ---- */
@@ -340,8 +336,7 @@ void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const cha
     loop_timer_stop(h->o.loop, &c->timer);
     loop_timer_stop(h->o.loop, &c->probe);
     w->handle = handle;
-    w->next = h->sockets;
-    h->sockets = w;
+    LIST_PUSH(&h->sockets, w, next);
     /* Messages are small and many: none waits for the peer to acknowledge the last. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     buf_add(&w->early, extra, len);
@@ -350,7 +345,7 @@ void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const cha
         end(w);
         return;
     }
-    loop_timer(h->o.loop, &w->timer, w->heard_ns + PING_NS);
+    loop_timer_in_ms(h->o.loop, &w->timer, PING_MS);
     if (h->draining)
         ws_close(w, WS_GOING_AWAY, "the server stops");
     soon(w); /* not now: we are inside the library */

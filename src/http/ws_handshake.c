@@ -2,14 +2,15 @@
 
 #include "http/ws_internal.h"
 
-#include <nettle/base64.h>
+#include "base/base64.h"
+
 #include <nettle/sha1.h>
 #include <string.h>
 #include <strings.h>
 
-#define KEY_LEN 24 /* 16 bytes in base64 */
-#define GUID    "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-#define VERSION "13"
+#define KEY_BYTES 16
+#define GUID      "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define VERSION   "13"
 
 /* Whether the word is in a header's comma separated list. */
 static bool lists(const char *value, const char *word) {
@@ -24,15 +25,13 @@ static bool lists(const char *value, const char *word) {
     return false;
 }
 
+/* A key is what an encoder makes of 16 bytes: nothing beside, no bits left over. */
 static bool is_key(const char *key) {
-    struct base64_decode_ctx ctx;
-    uint8_t bytes[BASE64_DECODE_LENGTH(KEY_LEN)];
-    size_t n = sizeof bytes;
-    if (!key || strlen(key) != KEY_LEN || strpbrk(key, " \t"))
+    AUTO_BUF bytes = BUF_INIT, again = BUF_INIT;
+    if (!key || !base64_decode(&bytes, key, strlen(key)) || bytes.len != KEY_BYTES)
         return false;
-    base64_decode_init(&ctx);
-    return base64_decode_update(&ctx, &n, bytes, KEY_LEN, key) && base64_decode_final(&ctx) &&
-           n == 16;
+    base64_encode(&again, bytes.data, bytes.len);
+    return strcmp(again.data, key) == 0;
 }
 
 const char *ws_wrong(struct http_req *r, int *ret_status) {
@@ -60,23 +59,21 @@ const char *ws_wrong(struct http_req *r, int *ret_status) {
     return NULL;
 }
 
-/* `ret` has room for BASE64_ENCODE_RAW_LENGTH(20) and a NUL. */
-static void accept_of(const char *key, char *ret) {
+static void accept_of(const char *key, struct buf *to) {
     struct sha1_ctx ctx;
     uint8_t digest[SHA1_DIGEST_SIZE];
     sha1_init(&ctx);
-    sha1_update(&ctx, KEY_LEN, (const uint8_t *)key);
+    sha1_update(&ctx, strlen(key), (const uint8_t *)key);
     sha1_update(&ctx, sizeof GUID - 1, (const uint8_t *)GUID);
     sha1_digest(&ctx, sizeof digest, digest);
-    base64_encode_raw(ret, sizeof digest, digest);
-    ret[BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE)] = '\0';
+    base64_encode(to, digest, sizeof digest);
 }
 
 struct ws *ws_accept(struct http_req *r, const struct ws_options *o) {
-    char accepted[BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE) + 1];
-    accept_of(http_header(r, "Sec-WebSocket-Key"), accepted);
+    AUTO_BUF accepted = BUF_INIT;
+    accept_of(http_header(r, "Sec-WebSocket-Key"), &accepted);
     http_add_header(r, "Upgrade", "websocket");
-    http_add_header(r, "Sec-WebSocket-Accept", accepted);
+    http_add_header(r, "Sec-WebSocket-Accept", accepted.data);
     struct ws *w = ws_new(r, o);
     if (http_switch(r, w, ws_upgraded))
         return w;

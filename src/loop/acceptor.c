@@ -2,7 +2,6 @@
 
 #include "loop/acceptor.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define AGAIN_NS 100000000u
+#define AGAIN_MS 100
 
 static void on_watch(struct watch *w, uint32_t events) {
     struct acceptor *a = w->arg;
@@ -49,6 +48,6 @@ int acceptor_next(struct acceptor *a, struct sockaddr_storage *from, socklen_t *
     int fd = accept4(a->fd, (struct sockaddr *)from, ret_len, SOCK_CLOEXEC | SOCK_NONBLOCK);
     bool none_left = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     if (fd < 0 && none_left && loop_rewatch(a->loop, &a->watch, 0, &e) == 0)
-        loop_timer(a->loop, &a->again, now_ns() + AGAIN_NS);
+        loop_timer_in_ms(a->loop, &a->again, AGAIN_MS);
     return fd;
 }

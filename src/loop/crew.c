@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -62,8 +63,7 @@ static void todo_add(struct crew *c, struct work *w) {
     }
     while (*at && (*at)->turn <= w->turn)
         at = &(*at)->next;
-    w->next = *at;
-    *at = w;
+    LIST_PUSH(at, w, next);
 }
 
 /* The next piece, or NULL. */
@@ -71,10 +71,9 @@ static struct work *todo_take(struct crew *c) {
     struct work **at = &c->todo;
     while (*at && (*at)->is_long && c->nlong >= c->most_long)
         at = &(*at)->next;
-    struct work *w = *at;
+    struct work *w = LIST_POP(at, next);
     if (!w)
         return NULL;
-    *at = w->next;
     if (w->turn > c->turn)
         c->turn = w->turn;
     c->nlong += w->is_long;

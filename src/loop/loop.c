@@ -119,6 +119,10 @@ void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns) {
     heap_down(l, t);
 }
 
+void loop_timer_in_ms(struct loop *l, struct timer *t, uint64_t ms) {
+    loop_timer(l, t, now_ns() + ms_to_ns(ms));
+}
+
 void loop_timer_stop(struct loop *l, struct timer *t) {
     if (!t->place)
         return;

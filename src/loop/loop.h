@@ -43,7 +43,9 @@ int loop_watch(struct loop *l, struct watch *w, int fd, uint32_t events, struct 
 int loop_rewatch(struct loop *l, struct watch *w, uint32_t events, struct err *e);
 void loop_unwatch(struct loop *l, struct watch *w);
 
-/* Sets or moves the timer to an absolute monotonic time. */
+/* Sets or moves the timer: to so long from now (0: in this turn or the next), or to an absolute
+ * monotonic time (now_ns). */
+void loop_timer_in_ms(struct loop *l, struct timer *t, uint64_t ms);
 void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns);
 void loop_timer_stop(struct loop *l, struct timer *t);
 /* At the end of the batch, in the order in which they came: what an object asked for is done before

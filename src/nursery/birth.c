@@ -105,7 +105,7 @@ static void add_prefix(char **binds, unsigned *n, const char *python) {
         if (strcmp(binds[i], prefix) == 0)
             return;
     }
-    binds[(*n)++] = strdup(prefix);
+    binds[(*n)++] = xstrdup(prefix);
 }
 
 static int build_root(const struct config *c, const struct config_profile *p, struct err *e) {

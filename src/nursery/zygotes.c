@@ -6,7 +6,6 @@
 #include "nursery/nursery.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "sandbox/root.h"
@@ -191,7 +190,7 @@ static void on_gone(struct chan *c, const struct err *why) {
         return;
     }
     nursery_state(n, PROFILE_RESTARTING, "the zygote died", "");
-    loop_timer(n->loop, &n->restart, now_ns() + (young ? 200000000u << n->failures : 0));
+    loop_timer_in_ms(n->loop, &n->restart, young ? 200u << n->failures : 0);
 }
 
 /* Those that have had their time go once another is ready and they owe nothing. */
@@ -249,7 +248,7 @@ static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
     const char *modules = wire_get_str(in, 4096);
     z->state = ZYGOTE_READY;
     n->failures = 0;
-    loop_timer(n->loop, &z->age, now_ns() + (uint64_t)n->config.zygote_age_s * 1000000000u);
+    loop_timer_in_ms(n->loop, &z->age, (uint64_t)n->config.zygote_age_s * 1000);
     nursery_state(n, PROFILE_READY, version, modules);
     retire_old(n);
     zygotes_dispatch(n);

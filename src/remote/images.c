@@ -3,12 +3,12 @@
 
 #include "remote/images.h"
 
+#include "base/base64.h"
 #include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,15 +69,9 @@ void images_done(struct images *s) {
 
 /* ---- inline ---- */
 
-static void add_base64(struct buf *to, const char *data, size_t len) {
-    size_t n = BASE64_ENCODE_RAW_LENGTH(len);
-    base64_encode_raw(buf_reserve(to, n + 1), len, (const uint8_t *)data);
-    buf_commit(to, n);
-}
-
 static void add_kitty(struct buf *to, const struct buf *image) {
     AUTO_BUF text = BUF_INIT;
-    add_base64(&text, image->data, image->len);
+    base64_encode(&text, image->data, image->len);
     for (size_t at = 0; at < text.len; at += KITTY_CHUNK) {
         size_t n = text.len - at < KITTY_CHUNK ? text.len - at : KITTY_CHUNK;
         buf_addf(to, "\033_G%sm=%d;", at ? "" : "a=T,f=100,q=2,", at + n < text.len);
@@ -89,7 +83,7 @@ static void add_kitty(struct buf *to, const struct buf *image) {
 
 static void add_iterm(struct buf *to, const struct buf *image) {
     buf_addf(to, "\033]1337;File=inline=1;size=%zu:", image->len);
-    add_base64(to, image->data, image->len);
+    base64_encode(to, image->data, image->len);
     buf_adds(to, "\a\n");
 }
 
@@ -170,19 +164,12 @@ static int save(struct images *s, const struct format *f, const struct buf *imag
 /* ---- a bundle ---- */
 
 static bool decode(const struct format *f, const json_t *data, struct buf *to) {
-    size_t len = json_string_length(data), n = 0;
+    size_t len = json_string_length(data);
     if (f->is_text) {
         buf_add(to, json_string_value(data), len);
         return true;
     }
-    struct base64_decode_ctx ctx;
-    base64_decode_init(&ctx);
-    uint8_t *at = (uint8_t *)buf_reserve(to, BASE64_DECODE_LENGTH(len) + 1);
-    if (!base64_decode_update(&ctx, &n, at, len, json_string_value(data)) ||
-        !base64_decode_final(&ctx))
-        return false;
-    buf_commit(to, n);
-    return true;
+    return base64_decode(to, json_string_value(data), len);
 }
 
 /* kitty takes PNG only, iTerm2 whatever the machine can show. */

@@ -189,7 +189,7 @@ static int listen_unix(const struct config *c, struct http_sockets *s, struct er
     if (!*path)
         return 0;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    AUTO_FREE char *parent = slash ? strndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+    AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
     AUTO_FD dir = -1;
     if (strlen(path) >= sizeof a.sun_path)
         return err_user(e, "bad_value", "http_socket is longer than %zu bytes",

@@ -36,7 +36,7 @@ static int address_of(const char *path, struct address *ret, struct err *e) {
     if ((size_t)snprintf(ret->un.sun_path, cap, "%s", path) < cap)
         return 0;
     const char *slash = strrchr(path, '/');
-    AUTO_FREE char *dir = strndup(path, slash ? (size_t)(slash - path) : 0);
+    AUTO_FREE char *dir = xstrndup(path, slash ? (size_t)(slash - path) : 0);
     ret->dir = slash && dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (ret->dir < 0)
         return err_sys(e, "%s", path);
@@ -88,7 +88,7 @@ int listen_connect(const char *path, int *ret_fd, struct err *e) {
 /* The directory, locked against another engine that starts at the same moment. */
 static int open_directory(const char *path, int *ret_fd, struct err *e) {
     const char *slash = strrchr(path, '/');
-    AUTO_FREE char *dir = slash > path ? strndup(path, (size_t)(slash - path)) : xstrdup("/");
+    AUTO_FREE char *dir = slash > path ? xstrndup(path, (size_t)(slash - path)) : xstrdup("/");
     AUTO_FREE char *state = paths_state_dir(); /* see paths_socket */
     mode_t mode = strcmp(dir, "/run/cloche") == 0 ? 0755 : 0700;
     AUTO_FD fd = -1;

@@ -9,7 +9,6 @@
 #include "warden/warden.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "sandbox/cores.h"
@@ -104,7 +103,7 @@ static void on_server_restart(struct timer *t) {
     struct err e;
     if (server_start(w, &e) < 0) {
         log_error("start server error=%s", log_text(e.text));
-        loop_timer(w->loop, t, now_ns() + 1000000000u);
+        loop_timer_in_ms(w->loop, t, 1000);
     }
 }
 

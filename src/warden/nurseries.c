@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define YOUNG_NS 2000000000u
+#define YOUNG_MS 2000
 #define FAIL_MAX 5
 
 static void tell_failed(struct warden *w, struct slot *s, const char *why) {
@@ -200,7 +200,7 @@ static void on_restart(struct timer *t) {
     struct err e;
     if (start(n, &e) < 0) {
         log_error("start nursery error=%s", log_text(e.text));
-        loop_timer(n->warden->loop, t, now_ns() + 1000000000u);
+        loop_timer_in_ms(n->warden->loop, t, 1000);
     }
 }
 
@@ -334,7 +334,7 @@ static void all_gone(struct nursery_child *n) {
 
 static void restart_later(struct nursery_child *n) {
     struct warden *w = n->warden;
-    bool young = now_ns() - n->started_ns < YOUNG_NS;
+    bool young = now_ns() - n->started_ns < ms_to_ns(YOUNG_MS);
     n->failures = young ? n->failures + 1 : 0;
     if (n->state == PROFILE_BROKEN && young && n->failures > FAIL_MAX)
         return; /* it said why; starting it again and again would not help */
@@ -344,8 +344,8 @@ static void restart_later(struct nursery_child *n) {
     }
     w->nursery_restarts++;
     server_tell_restarts(w);
-    uint64_t wait_ms = n->failures ? 50u << (n->failures > 6 ? 6 : n->failures) : 0;
-    loop_timer(w->loop, &n->restart, now_ns() + wait_ms * 1000000u);
+    loop_timer_in_ms(w->loop, &n->restart,
+                     n->failures ? 50u << (n->failures > 6 ? 6 : n->failures) : 0);
 }
 
 bool nurseries_reaped(struct warden *w, pid_t pid, int status) {

@@ -289,6 +289,6 @@ void server_reaped(struct warden *w, int status) {
         w->slots[i].orphan = true;
         slots_end(&w->slots[i]);
     }
-    bool young = now_ns() - w->server_started_ns < 1000000000u;
-    loop_timer(w->loop, &w->server_restart, now_ns() + (young ? 200000000u : 0));
+    bool young = now_ns() - w->server_started_ns < ms_to_ns(1000);
+    loop_timer_in_ms(w->loop, &w->server_restart, young ? 200 : 0);
 }

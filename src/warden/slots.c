@@ -3,17 +3,16 @@
 
 #include "warden/warden.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 
 #include <errno.h>
 
-#define RECHECK_NS 20000000u
+#define RECHECK_MS 20
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
 #define RARELY     25  /* after that: looks at one that has memory */
 #define GARBAGE    50  /* looks: by then the kernel has collected what was buried */
 #define MUCH       (16u << 20)
-#define SPARE_NS   5000000000u
+#define SPARE_MS   5000
 #define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
 #define AT_ONCE    16 /* are removed before others have their turn */
 
@@ -80,7 +79,7 @@ static bool is_clean(struct warden *w, struct slot *s) {
 
 void slots_look_again(struct warden *w) {
     if (!w->dirty_timer.place)
-        loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+        loop_timer_in_ms(w->loop, &w->dirty_timer, RECHECK_MS);
 }
 
 static void tell_gone(struct warden *w, struct slot *s) {
@@ -111,7 +110,7 @@ void slots_release(struct warden *w, struct slot *s) {
         slots_look_again(w);
     }
     if (!w->spare_timer.place)
-        loop_timer(w->loop, &w->spare_timer, now_ns() + SPARE_NS);
+        loop_timer_in_ms(w->loop, &w->spare_timer, SPARE_MS);
     nurseries_left(w, s->nursery);
 }
 
@@ -165,7 +164,7 @@ void slots_recheck(struct timer *t) {
         more |= s->state == SLOT_DIRTY;
     }
     if (more)
-        loop_timer(w->loop, &w->dirty_timer, now_ns() + RECHECK_NS);
+        loop_timer_in_ms(w->loop, &w->dirty_timer, RECHECK_MS);
 }
 
 static bool is_spare(const struct slot *s) {
@@ -197,5 +196,5 @@ void slots_spare(struct timer *t) {
     if (later)
         w->most_used = w->used;
     if (spare > SPARE)
-        loop_timer(w->loop, t, now_ns() + (later ? SPARE_NS : RECHECK_NS));
+        loop_timer_in_ms(w->loop, t, later ? SPARE_MS : RECHECK_MS);
 }

@@ -3,6 +3,7 @@
 
 #include "api/files/paths.h"
 #include "api/files/ranges.h"
+#include "base/base64.h"
 #include "base/fd.h"
 #include "http/http_internal.h"
 
@@ -64,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     must(text != NULL);
     memcpy(text, data, size);
     text[size] = '\0';
-    if (paths_base64(text, size, &bytes))
+    if (base64_decode(&bytes, text, size))
         must(bytes.len <= size / 4 * 3 + 3);
     check_disposition(text);
     check_range(text);

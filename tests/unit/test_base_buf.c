@@ -90,6 +90,15 @@ static void may_be_done_twice(void **state) {
     assert_string_equal(b.data, "");
 }
 
+static void copies_as_much_of_a_string_as_there_is(void **state) {
+    (void)state;
+    AUTO_FREE char *part = xstrndup("clochette", 6), *all = xstrndup("cloche", 60);
+    AUTO_FREE char *none = xstrndup("cloche", 0);
+    assert_string_equal(part, "cloche");
+    assert_string_equal(all, "cloche");
+    assert_string_equal(none, "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_an_empty_string_before_use),
@@ -100,6 +109,7 @@ int main(void) {
         cmocka_unit_test(reserves_room_to_write_into),
         cmocka_unit_test(gives_its_string_away_and_is_empty_again),
         cmocka_unit_test(may_be_done_twice),
+        cmocka_unit_test(copies_as_much_of_a_string_as_there_is),
     };
     return cmocka_run_group_tests_name("base/buf", tests, NULL, NULL);
 }

@@ -3,11 +3,11 @@
 
 #include "api/core/body.h"
 
-#include "api/files/paths.h"
 #include "api/jobs/cell.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/oneshot.h"
 #include "api/jobs/replays.h"
+#include "base/base64.h"
 #include "base/fd.h"
 #include "loop/crew.h"
 
@@ -73,7 +73,7 @@ static void prepare_file(struct body *b, const json_t *file) {
     AUTO_BUF bytes = BUF_INIT;
     if (!inputs_is_base64(file))
         seal(t, json_string_value(content), json_string_length(content));
-    else if (paths_base64(json_string_value(content), json_string_length(content), &bytes))
+    else if (base64_decode(&bytes, json_string_value(content), json_string_length(content)))
         seal(t, bytes.data, bytes.len);
     else
         t->is_bad = true;

@@ -321,7 +321,7 @@ static bool find_route(struct call *c) {
     if (allow.len == 0 && len > 1 && http_path(c->req)[len - 1] == '/') {
         /* As FastAPI does: the same path without the slash, if there is such a one. */
         c->path_copy[len - 1] = '\0';
-        AUTO_FREE char *shorter = strndup(http_path(c->req), len - 1);
+        AUTO_FREE char *shorter = xstrndup(http_path(c->req), len - 1);
         for (size_t i = 0; i < routes_n; i++) {
             if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/' &&
                 route_is_there(c->api, &routes[i])) {

@@ -50,49 +50,6 @@ const char *paths_clean(char *path, bool entry_is_free) {
     return NULL;
 }
 
-static int value_of(char c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-bool paths_base64(const char *text, size_t len, struct buf *to) {
-    unsigned have = 0, n = 0, pad = 0;
-    char *at = buf_reserve(to, len / 4 * 3 + 3);
-    size_t made = 0;
-    for (size_t i = 0; i < len; i++) {
-        int v = value_of(text[i]);
-        if (v >= 0 && !pad) {
-            have = have << 6 | (unsigned)v;
-            if (++n % 4 > 0)
-                continue;
-            at[made++] = (char)(have >> 16);
-            at[made++] = (char)(have >> 8);
-            at[made++] = (char)have;
-            have = 0;
-        } else if (text[i] == '=') {
-            pad++;
-        } else if (!text[i] || !strchr(" \t\r\n", text[i])) {
-            return false;
-        }
-    }
-    buf_commit(to, made);
-    unsigned rest = n % 4;
-    if (rest == 1 || (rest ? pad != 4 - rest : pad != 0))
-        return false;
-    if (rest == 2)
-        buf_addc(to, (char)(have >> 4));
-    if (rest == 3) {
-        buf_addc(to, (char)(have >> 10));
-        buf_addc(to, (char)(have >> 2));
-    }
-    return true;
-}
-
 static void encode(const char *text, const char *more, struct buf *to) {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";

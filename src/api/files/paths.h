@@ -15,7 +15,5 @@ extern const char paths_deep[];
 void paths_wrong(const char *wrong, const char *path, char *out, size_t cap);
 /* The path as a URL has it: what is not letter, digit, mark or slash becomes %XX. */
 void paths_encode(const char *path, struct buf *to);
-/* Strict base64 with padding; white space is skipped. */
-bool paths_base64(const char *text, size_t len, struct buf *to);
 /* A Content-Disposition for any name: RFC 6266 with the RFC 5987 form beside it. */
 void paths_disposition(const char *name, struct buf *to);

@@ -4,6 +4,7 @@
 
 #include "api/core/body.h"
 #include "api/files/paths.h"
+#include "base/base64.h"
 #include "base/fd.h"
 
 #include <stdio.h>
@@ -85,8 +86,8 @@ static int inline_file(const struct call *c, const json_t *f, const char *path, 
     AUTO_BUF bytes = BUF_INIT;
     char text[300];
     bool decode = !made && inputs_is_base64(f);
-    if ((made && made->is_bad) || (decode && !paths_base64(json_string_value(content),
-                                                           json_string_length(content), &bytes))) {
+    if ((made && made->is_bad) || (decode && !base64_decode(&bytes, json_string_value(content),
+                                                            json_string_length(content)))) {
         snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
         return problem_plain(p, 422, "bad_base64", text);
     }

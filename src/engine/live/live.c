@@ -462,7 +462,7 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
         return -1;
     struct live *l = make(g);
     l->pool = p;
-    l->profile = strndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
+    l->profile = xstrndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
     l->req = *q;
     *q = (struct live_request){0};
     l->ready = fn;

@@ -3,6 +3,7 @@
 
 #include "remote/net/request.h"
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <nettle/base64.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,9 +93,9 @@ static int add_inline(const struct input *i, size_t size, json_t *file, struct e
     AUTO_BUF raw = BUF_INIT;
     if (read_whole(i, size, &raw, e) < 0)
         return -1;
-    AUTO_FREE char *text = xmalloc(BASE64_ENCODE_RAW_LENGTH(raw.len) + 1);
-    base64_encode_raw(text, raw.len, (const uint8_t *)raw.data);
-    json_object_set_new(file, "content", json_stringn(text, BASE64_ENCODE_RAW_LENGTH(raw.len)));
+    AUTO_BUF text = BUF_INIT;
+    base64_encode(&text, raw.data, raw.len);
+    json_object_set_new(file, "content", json_stringn(text.data, text.len));
     json_object_set_new(file, "encoding", json_string("base64"));
     return 0;
 }
@@ -173,7 +173,7 @@ static int add_strings(const struct run_msg *m, json_t *to, struct err *e) {
     }
     for (uint32_t i = 0; i < m->nenv; i++) {
         const char *equals = strchr(m->env[i], '=');
-        AUTO_FREE char *name = strndup(m->env[i], (size_t)(equals - m->env[i]));
+        AUTO_FREE char *name = xstrndup(m->env[i], (size_t)(equals - m->env[i]));
         json_t *v = json_string(equals + 1);
         if (!name || !v || json_object_set_new(env, name, v) < 0)
             return err_user(e, "not_text", "an --env is not UTF-8, and over HTTP it has to be");

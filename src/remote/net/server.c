@@ -64,7 +64,7 @@ static int set_url(struct remote *r, const char *url, struct err *e) {
     size_t len = strlen(url);
     while (len > scheme && url[len - 1] == '/')
         len--;
-    r->base = strndup(url, len);
+    r->base = xstrndup(url, len);
     const char *name = url + scheme;
     r->is_local = is_local_name(name, *name == '[' ? strcspn(name, "]") + 1 : strcspn(name, ":/"));
     return r->base ? 0 : err_set(e, ENOMEM, "out of memory");

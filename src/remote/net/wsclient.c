@@ -2,12 +2,12 @@
 
 #include "remote/net/wsclient.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "remote/net/server.h"
 
 #include <errno.h>
-#include <nettle/base64.h>
 #include <nettle/sha1.h>
 #include <poll.h>
 #include <stdio.h>
@@ -193,12 +193,6 @@ static bool find_header(const struct wsclient *w, const char *name, char *out, s
     return false;
 }
 
-static void add_base64(struct buf *to, const uint8_t *data, size_t len) {
-    size_t n = BASE64_ENCODE_RAW_LENGTH(len);
-    base64_encode_raw(buf_reserve(to, n + 1), len, data);
-    buf_commit(to, n);
-}
-
 /* What the server has to say to our key (RFC 6455, 4.2.2). */
 static void expect_accept(const char *key, struct buf *to) {
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -208,7 +202,7 @@ static void expect_accept(const char *key, struct buf *to) {
     sha1_update(&sha, strlen(key), (const uint8_t *)key);
     sha1_update(&sha, sizeof guid - 1, (const uint8_t *)guid);
     sha1_digest(&sha, sizeof digest, digest);
-    add_base64(to, digest, sizeof digest);
+    base64_encode(to, digest, sizeof digest);
 }
 
 static int read_refusal(struct wsclient *w, uint64_t until, struct remote_reply *reply,
@@ -252,7 +246,7 @@ static int shake_hands(struct wsclient *w, const struct remote *r, const char *p
     uint64_t until = now_ms() + ANSWER_MS;
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return err_sys(e, "getrandom");
-    add_base64(&key, random, sizeof random);
+    base64_encode(&key, random, sizeof random);
     write_request(r, path, key.data, &request);
     if (send_all(w, &request, until, e) < 0 || read_head(w, until, e) < 0)
         return -1;

@@ -1,5 +1,6 @@
 /* `cloche sandbox create`, `list` and `show`. */
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,9 +127,9 @@ static int add_file(const char *spec, json_t *list, size_t *total, struct err *e
             break;
         buf_commit(&raw, (size_t)n);
     }
-    AUTO_FREE char *text = xmalloc(BASE64_ENCODE_RAW_LENGTH(raw.len) + 1);
-    base64_encode_raw(text, raw.len, (const uint8_t *)raw.data);
-    json_object_set_new(file, "content", json_stringn(text, BASE64_ENCODE_RAW_LENGTH(raw.len)));
+    AUTO_BUF text = BUF_INIT;
+    base64_encode(&text, raw.data, raw.len);
+    json_object_set_new(file, "content", json_stringn(text.data, text.len));
     json_object_set_new(file, "encoding", json_string("base64"));
     input_done(&in);
     return rc;
@@ -276,7 +276,7 @@ int box_list(struct box *b, struct err *e) {
     AUTO_BUF query = BUF_INIT;
     for (unsigned i = 0; i < b->o.metadata.n; i++) {
         const char *pair = b->o.metadata.items[i], *equals = strchr(pair, '=');
-        AUTO_FREE char *key = strndup(pair, (size_t)(equals - pair));
+        AUTO_FREE char *key = xstrndup(pair, (size_t)(equals - pair));
         buf_adds(&query, "&metadata.");
         box_add_url(&query, key ? key : "", false);
         buf_addc(&query, '=');

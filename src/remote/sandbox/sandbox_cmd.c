@@ -105,7 +105,7 @@ int box_set_text(json_t *to, const char *key, const char *what, const char *text
 int box_add_pairs(const struct box_words *pairs, json_t *to, struct err *e) {
     for (unsigned i = 0; i < pairs->n; i++) {
         const char *equals = strchr(pairs->items[i], '=');
-        AUTO_FREE char *name = strndup(pairs->items[i], (size_t)(equals - pairs->items[i]));
+        AUTO_FREE char *name = xstrndup(pairs->items[i], (size_t)(equals - pairs->items[i]));
         json_t *v = json_string(equals + 1);
         if (!name || !v || json_object_set_new(to, name, v) < 0) {
             char quoted[80];

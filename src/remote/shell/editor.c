@@ -164,7 +164,7 @@ static unsigned char insert(EditLine *el, const struct editor_matches *m) {
         n += ((unsigned char)li->cursor[-(ptrdiff_t)++typed] & 0xc0) != 0x80;
     bool extends = len >= typed && memcmp(m->items[0], li->cursor - typed, typed) == 0;
     if (extends && (len > typed || m->n == 1)) {
-        AUTO_FREE char *text = strndup(m->items[0], len);
+        AUTO_FREE char *text = xstrndup(m->items[0], len);
         if (!text || !is_plain(text, len))
             return CC_ERROR;
         if (m->n == 1)
@@ -346,7 +346,7 @@ void editor_remember(struct editor *ed, const char *text) {
     size_t len = strlen(text);
     while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
         len--;
-    AUTO_FREE char *entry = strndup(text, len);
+    AUTO_FREE char *entry = xstrndup(text, len);
     if (entry && len)
         history(ed->history, &ev, H_ENTER, entry);
 }

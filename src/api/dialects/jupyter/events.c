@@ -3,8 +3,8 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/files/paths.h"
 #include "api/jobs/cell.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "http/ws.h"
@@ -34,7 +34,7 @@ static char *error_of(const char *name, const char *value, const json_t *lines) 
         jw_str(&j, value ? value : "");
         jw_array_end(&j);
     }
-    return strndup(all.data + 1, all.len - 1);
+    return xstrndup(all.data + 1, all.len - 1);
 }
 
 static void say_text(const struct jupyter_request *r, const char *stream, const char *text) {
@@ -192,7 +192,7 @@ static void add_buffers(struct jupyter_out *m, const char *list, size_t len) {
         m->buffers = xrealloc(m->buffers, (m->nbuffers + 1) * sizeof *m->buffers);
         struct buf *to = &m->buffers[m->nbuffers++];
         *to = (struct buf)BUF_INIT;
-        paths_base64(at + 1, (size_t)(close - at - 1), to);
+        (void)base64_decode(to, at + 1, (size_t)(close - at - 1));
         at = close + 1;
     }
 }
@@ -242,7 +242,7 @@ static void on_payload(struct jupyter_request *r, const char *json, size_t len) 
 
 static void on_expressions(struct jupyter_request *r, const char *json, size_t len) {
     free(r->expressions);
-    r->expressions = strndup(json, len);
+    r->expressions = xstrndup(json, len);
 }
 
 static bool is_true(const char *json, size_t len, const char *name) {
@@ -258,7 +258,7 @@ static void on_end(struct jupyter_request *r, const char *json, size_t len) {
         say_text(r, "stderr",
                  "\ncloche: what was printed beyond the limit of a cell "
                  "(--live-output-bytes) was dropped\n");
-    AUTO_FREE char *word = status.len > 2 ? strndup(status.at + 1, status.len - 2) : NULL;
+    AUTO_FREE char *word = status.len > 2 ? xstrndup(status.at + 1, status.len - 2) : NULL;
     if (word && strcmp(word, "ok") != 0 && !r->error)
         jupyter_fail(r, word, "the cell did not come to its end");
     jupyter_over(r->hub, count.at ? strtoull(count.at, NULL, 10) : 0);

@@ -249,15 +249,3 @@ struct blob *jupyter_write(struct jupyter_out *m, bool v1, bool *ret_binary) {
     m->frames[v1] = blob_take(&to);
     return m->frames[v1];
 }
-
-void jupyter_base64(struct buf *to, const char *data, size_t len) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *at = (const uint8_t *)data;
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        uint32_t v = (uint32_t)at[i] << 16 | (n > 1 ? (uint32_t)at[i + 1] << 8 : 0) |
-                     (n > 2 ? at[i + 2] : 0u);
-        for (unsigned k = 0; k < 4; k++)
-            buf_addc(to, k <= n ? digits[v >> (18 - 6 * k) & 63] : '=');
-    }
-}

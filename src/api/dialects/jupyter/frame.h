@@ -49,5 +49,3 @@ void jupyter_out_free(struct jupyter_out *m);
 size_t jupyter_out_size(const struct jupyter_out *m);
 /* The frame, borrowed, for all who get it; whether it is a binary one. */
 struct blob *jupyter_write(struct jupyter_out *m, bool v1, bool *ret_binary);
-
-void jupyter_base64(struct buf *to, const char *data, size_t len);

@@ -7,6 +7,7 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
+#include "base/base64.h"
 #include "base/fd.h"
 #include "http/ws.h"
 
@@ -184,7 +185,7 @@ static void do_comm(struct jupyter_client *c, const struct jupyter_in *m) {
     buf_adds(&extra, ",\"buffers\":[");
     for (unsigned i = 0; i < m->nbuffers; i++) {
         buf_adds(&extra, i ? ",\"" : "\"");
-        jupyter_base64(&extra, m->buffers[i].data, m->buffers[i].len);
+        base64_encode(&extra, m->buffers[i].data, m->buffers[i].len);
         buf_addc(&extra, '"');
     }
     buf_addc(&extra, ']');

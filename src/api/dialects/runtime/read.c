@@ -2,9 +2,9 @@
  * (readfile). A piece of text ends between two characters; what is cut off comes with the next. */
 
 #include "api/dialects/runtime/runtime.h"
-#include "api/files/paths.h"
 #include "api/files/sandbox_files.h"
 #include "api/handlers.h"
+#include "base/base64.h"
 #include "base/fd.h"
 #include "base/num.h"
 #include "wire/wire.h"
@@ -194,17 +194,8 @@ static size_t decode(const struct buf *piece, const struct buf *before, bool eof
 }
 
 static void put_base64(struct jw *j, const struct buf *piece) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *at = (const unsigned char *)piece->data;
     AUTO_BUF text = BUF_INIT;
-    for (size_t left = piece->len; left > 0; at += 3) {
-        size_t n = left < 3 ? left : 3;
-        unsigned three =
-            (unsigned)at[0] << 16 | (n > 1 ? (unsigned)at[1] << 8 : 0) | (n > 2 ? at[2] : 0u);
-        for (size_t i = 0; i < 4; i++)
-            buf_addc(&text, i <= n ? digits[three >> (18 - 6 * i) & 63] : '=');
-        left -= n;
-    }
+    base64_encode(&text, piece->data, piece->len);
     jw_key(j, "content");
     jw_strn(j, text.data, text.len);
 }
