@@ -3,11 +3,12 @@
 #include "api/api.h"
 
 #include "api/core/call.h"
-#include "api/dialects/jupyter/jupyter.h"
+#include "api/dialects.h"
 #include "api/jobs/cell.h"
 #include "api/jobs/records.h"
 #include "api/jobs/replays.h"
 #include "api/native/commands.h"
+#include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -59,6 +60,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
     a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
+    routes_add(&a->routes, native_tables, NULL);
+    dialects_start(a, dialects);
     audit_open(&a->audit,
                &(struct audit_options){.loop = o->loop,
                                        .dir = o->audit_dir,
@@ -91,7 +94,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
 }
 
 int api_listen(struct api *a, int *fd, struct err *e) {
-    jupyter_adopt(a); /* what was kept is here by now */
+    dialects_adopt(a); /* what was kept is here by now */
     return http_listen(a->http, fd, e);
 }
 

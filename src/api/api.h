@@ -1,20 +1,12 @@
 #pragma once
-/* The HTTP API: one file per resource, over the engine and the store. */
+/* The HTTP API, over the engine and the store: README.md tells where what is. */
 
-#include "engine/core/engine.h"
-#include "engine/store/store.h"
-#include "http/http.h"
+#include "api/core/options.h"
+#include "base/err.h"
+
+#include <stdint.h>
 
 struct api;
-
-struct api_options {
-    struct loop *loop;     /* borrowed */
-    struct engine *engine; /* borrowed */
-    struct store *store;   /* borrowed */
-    int state_dir;         /* borrowed */
-    int audit_dir;         /* borrowed: where the audit log is */
-    int keys_dir;          /* borrowed: where the file of keys is */
-};
 
 int api_new(const struct api_options *o, struct api **ret, struct err *e);
 /* Takes a listening socket. */

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "engine/core/engine.h"
 #include "engine/live/gone.h"
+#include "engine/store/store.h"
+#include "http/http.h"
 #include "loop/crew.h"
 #include "server/clients.h"
 

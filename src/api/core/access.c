@@ -145,7 +145,7 @@ bool access_preflight(struct call *c) {
     return true;
 }
 
-/* Jupyter's clients say "token", and where they can set no header they put it into the query. */
+/* The clients of some say "token", and where they can set no header they put it into the query. */
 static const char *secret_of(const struct call *c) {
     const char *h = http_header(c->req, "Authorization"), *key;
     if (h && strncasecmp(h, "Bearer ", 7) == 0)
@@ -153,7 +153,9 @@ static const char *secret_of(const struct call *c) {
     if (h && strncasecmp(h, "token ", 6) == 0)
         return h + 6 + strspn(h + 6, " ");
     key = http_header(c->req, "X-API-Key");
-    return key || !call_is_jupyter(c) ? key : http_query(c->req, "token");
+    if (key || !c->dialect || !c->dialect->secret)
+        return key;
+    return http_query(c->req, c->dialect->secret);
 }
 
 bool access_check_key(struct call *c, struct problem *ret) {

@@ -42,21 +42,11 @@ void call_refused(const struct call *c, const struct problem *p) {
         metrics_refused(&c->api->metrics, p->code);
 }
 
-bool call_is_jupyter(const struct call *c) {
-    return c->route && c->route->dialect && strcmp(c->route->dialect, "jupyter") == 0;
-}
-
-/* To an object: what Jupyter's clients read. */
-static void add_reason(struct buf *json, const char *message, const char *reason) {
-    AUTO_BUF all = BUF_INIT;
-    struct jw j = JW_INIT(&all);
-    jw_object(&j);
-    jw_key_str(&j, "message", message);
-    jw_key_str(&j, "reason", reason);
-    buf_addc(&all, ',');
-    buf_add(&all, json->data + 1, json->len - 1);
-    buf_clear(json);
-    buf_add(json, all.data, all.len);
+/* NULL: as the native API does. */
+static tell_fn *teller(const struct call *c) {
+    if (c->route && c->route->tell)
+        return c->route->tell;
+    return c->dialect ? c->dialect->tell : NULL;
 }
 
 void call_problem(struct call *c, const struct problem *p) {
@@ -70,8 +60,9 @@ void call_problem(struct call *c, const struct problem *p) {
     if (p->status == 401)
         http_add_header(c->req, "WWW-Authenticate", "Bearer");
     int status = p->status;
-    if (c->route && c->route->tell)
-        status = c->route->tell(c, p, &json);
+    tell_fn *tell = teller(c);
+    if (tell)
+        status = tell(c, p, &json);
     else
         problem_json(p, &json);
     call_json(c, status, &json);
@@ -222,118 +213,6 @@ bool call_is_websocket(struct call *c, const char *instead) {
     return false;
 }
 
-/* ---- routes ---- */
-
-/* Whether the pattern goes on with a last "{name...}", which is the rest of the path: or nothing at
- * all, then without the slash before it too. */
-static bool takes_rest(struct call *c, const char *pattern, char *at, unsigned n) {
-    if (*pattern == '/' && *at == '\0')
-        pattern++;
-    const char *dots = *pattern == '{' ? strstr(pattern, "...}") : NULL;
-    if (!dots || strchr(pattern, '}') < dots || n == CALL_PARAMS)
-        return false;
-    c->params[n] = at;
-    return true;
-}
-
-/* Whether the path is of the pattern's form; its {…} are cut out of path_copy. */
-static bool matches(struct call *c, const char *pattern) {
-    char *at = c->path_copy;
-    unsigned n = 0;
-    memcpy(at, http_path(c->req), strlen(http_path(c->req)) + 1);
-    for (; *pattern; pattern++) {
-        if (takes_rest(c, pattern, at, n))
-            return true;
-        if (*pattern != '{') {
-            if (*at++ != *pattern)
-                return false;
-            continue;
-        }
-        pattern = strchr(pattern, '}');
-        size_t len = strcspn(at, "/");
-        if (len == 0 || n == CALL_PARAMS)
-            return false;
-        c->params[n++] = at;
-        bool last = at[len] == '\0';
-        at[len] = '\0';
-        at += len + !last;
-        if (!last && *++pattern != '/')
-            return false;
-        if (last)
-            return pattern[1] == '\0';
-    }
-    return *at == '\0';
-}
-
-static bool method_is(const struct call *c, const struct route *r) {
-    const char *m = http_method(c->req);
-    return strcmp(m, r->doc.method) == 0 ||
-           (strcmp(m, "HEAD") == 0 && strcmp(r->doc.method, "GET") == 0);
-}
-
-/* A dialect has its way to say so also of paths that nobody has. */
-static void find_shape(struct call *c) {
-    for (size_t i = 0; i < unknown_routes_n; i++) {
-        if (route_is_there(c->api, &unknown_routes[i]) && matches(c, unknown_routes[i].doc.path))
-            c->route = &unknown_routes[i];
-    }
-}
-
-static void no_route(struct call *c, const char *allow) {
-    struct problem p = {.status = 404,
-                        .code = "no_route",
-                        .message = "there is nothing at this path",
-                        .detail = "Not Found",
-                        .remediation = "GET /openapi.json lists what there is"};
-    if (*allow) {
-        http_add_header(c->req, "Allow", allow);
-        p = (struct problem){.status = 405,
-                             .code = "bad_method",
-                             .message = "this path does not take that method",
-                             .detail = "Method Not Allowed",
-                             .remediation = "see the Allow header"};
-    }
-    find_shape(c);
-    call_problem(c, &p);
-}
-
-static void redirect(struct call *c, const char *path) {
-    const char *query = http_raw_query(c->req);
-    AUTO_BUF to = BUF_INIT;
-    buf_addf(&to, "%s%s%s", path, query ? "?" : "", query ? query : "");
-    http_add_header(c->req, "Location", to.data);
-    http_reply(c->req, 307, NULL, "", 0);
-}
-
-static bool find_route(struct call *c) {
-    AUTO_BUF allow = BUF_INIT;
-    for (size_t i = 0; i < routes_n; i++) {
-        if (!route_is_there(c->api, &routes[i]) || !matches(c, routes[i].doc.path))
-            continue;
-        if (method_is(c, &routes[i])) {
-            c->route = &routes[i];
-            return true;
-        }
-        buf_addf(&allow, "%s%s%s", allow.len ? ", " : "", routes[i].doc.method,
-                 strcmp(routes[i].doc.method, "GET") == 0 ? ", HEAD" : "");
-    }
-    size_t len = strlen(http_path(c->req));
-    if (allow.len == 0 && len > 1 && http_path(c->req)[len - 1] == '/') {
-        /* As FastAPI does: the same path without the slash, if there is such a one. */
-        c->path_copy[len - 1] = '\0';
-        AUTO_FREE char *shorter = xstrndup(http_path(c->req), len - 1);
-        for (size_t i = 0; i < routes_n; i++) {
-            if (strcmp(routes[i].doc.path, shorter) == 0 && shorter[0] && shorter[1] != '/' &&
-                route_is_there(c->api, &routes[i])) {
-                redirect(c, shorter);
-                return false;
-            }
-        }
-    }
-    no_route(c, allow.data);
-    return false;
-}
-
 /* ---- the body ---- */
 
 static void add_error(struct buf *reply, const struct problem *p) {
@@ -371,8 +250,8 @@ static void add_body_error(const struct call *c, size_t len, struct buf *reply, 
 
 static void refuse_body(struct call *c, size_t len, int status, struct buf *reply) {
     add_body_error(c, len, reply, status);
-    if (call_is_jupyter(c))
-        add_reason(reply, "the body is not what this endpoint takes", http_reason(status));
+    if (c->dialect && c->dialect->tell_body)
+        c->dialect->tell_body(status, reply);
     call_json(c, status, reply);
 }
 
@@ -473,7 +352,7 @@ void call_begin(void *arg, struct http_req *r) {
     }
     if (access_preflight(c))
         return;
-    if (!find_route(c))
+    if (!route_find(c))
         return;
     if (!access_check_key(c, &p) || guard_settle(a->guard, c, &p) < 0 ||
         (!c->route->is_free && guard_enter(a->guard, c, &p) < 0)) {

@@ -2,7 +2,6 @@
 
 #include "api/core/pages.h"
 
-#include "api/handlers.h"
 #include "base/num.h"
 
 #include <inttypes.h>

@@ -5,6 +5,8 @@
 
 #define PAGES_MOST 10000
 
+extern const struct schema pages_query;
+
 struct page {
     uint32_t limit;   /* 0: all */
     uint64_t after;   /* a place, of the list's own kind; 0: from the beginning */

@@ -7,7 +7,6 @@
 #include "api/files/init_call.h"
 #include "api/files/paths.h"
 #include "api/files/sandbox_files.h"
-#include "api/handlers.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -313,7 +312,17 @@ void files_archive(struct call *c, const char *id, const char *path, const struc
     box_ask(&g->box, &o, on_stat);
 }
 
-void do_sandbox_archive(struct call *c) {
+static void do_sandbox_archive(struct call *c) {
     files_archive(c, c->params[0], c->params[1],
                   &(struct archive_form){.type = "application/gzip"});
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/sandboxes/{id}/archive/{path...}", "Download a directory of a sandbox as tar.gz",
+      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip"}, do_sandbox_archive},
+};
+/* clang-format on */
+const struct route_table archive_routes = ROUTE_TABLE(routes);

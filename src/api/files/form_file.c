@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+static const struct field upload_fields[] = {
+    {.name = "file",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED | FIELD_FILE,
+     .help = "the file, with its name"},
+};
+const struct schema upload_schema = {"UploadForm", upload_fields, 1, true};
+
 bool form_file_is(struct form_file *f, const struct form_part *p) {
     if (strcmp(p->name, "file") != 0)
         return false;

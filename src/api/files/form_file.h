@@ -4,6 +4,9 @@
 #include "http/form.h"
 
 struct call;
+struct schema;
+
+extern const struct schema upload_schema;
 
 struct form_file {
     bool there;    /* the file was, or is being read */

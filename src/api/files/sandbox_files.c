@@ -7,7 +7,6 @@
 #include "api/files/download.h"
 #include "api/files/init_call.h"
 #include "api/files/paths.h"
-#include "api/handlers.h"
 #include "base/fd.h"
 #include "wire/entry.h"
 #include "wire/wire.h"
@@ -148,15 +147,15 @@ static const struct field list_fields[] = {
      .help = "of a directory: entries in a page"},
     {.name = "after", .type = FIELD_STRING, .help = "what an earlier page has as next"},
 };
-const struct schema sandbox_file_query = {"", list_fields, 3, false};
+static const struct schema sandbox_file_query = {"", list_fields, 3, false};
 static const struct field put_fields[] = {
     {.name = "mode", .type = FIELD_STRING, .fallback = "\"0644\"", .help = "permissions"},
 };
-const struct schema sandbox_file_put_query = {"", put_fields, 1, false};
+static const struct schema sandbox_file_put_query = {"", put_fields, 1, false};
 static const struct field delete_fields[] = {
     RECURSIVE("a directory with all that is in it"),
 };
-const struct schema sandbox_file_delete_query = {"", delete_fields, 1, false};
+static const struct schema sandbox_file_delete_query = {"", delete_fields, 1, false};
 
 static void ask_list(struct box *b) {
     struct wire_out o;
@@ -196,7 +195,7 @@ static void ask_open(struct box *b, box_fn *then) {
     box_ask(b, &o, then);
 }
 
-void do_sandbox_file(struct call *c) {
+static void do_sandbox_file(struct call *c) {
     struct box *b = box_new(c, sizeof *b, NULL);
     if (!b)
         return;
@@ -335,7 +334,7 @@ static const char *not_taken(const struct call *c) {
     return NULL;
 }
 
-void do_sandbox_file_put(struct call *c) {
+static void do_sandbox_file_put(struct call *c) {
     const char *header = not_taken(c);
     if (header) {
         struct problem p = {.status = 400,
@@ -390,7 +389,7 @@ void files_remove(struct call *c, const char *id, const char *path) {
         ask_stat(b, on_kind);
 }
 
-void do_sandbox_file_delete(struct call *c) {
+static void do_sandbox_file_delete(struct call *c) {
     struct box *b = box_new(c, sizeof *b, NULL);
     bool recursive = false;
     if (!b || !box_query_bool(b, "recursive", &recursive))
@@ -416,7 +415,7 @@ static const struct field op_fields[] = {
      .flags = FIELD_NULLABLE,
      .help = "of mkdir and chmod: octal, \"0755\""},
 };
-const struct schema sandbox_file_schema = {"FileOperation", op_fields, 3, false};
+static const struct schema sandbox_file_schema = {"FileOperation", op_fields, 3, false};
 
 static void on_entry(struct box *b, struct wire_in *in) {
     size_t len;
@@ -483,7 +482,7 @@ static bool begin_operation(struct box *b, struct wire_out *o) {
     return true;
 }
 
-void do_sandbox_file_post(struct call *c) {
+static void do_sandbox_file_post(struct call *c) {
     struct box *b = box_new(c, sizeof *b, NULL);
     struct wire_out o;
     if (!b)
@@ -493,3 +492,23 @@ void do_sandbox_file_post(struct call *c) {
     else if (begin_operation(b, &o))
         box_ask(b, &o, on_operated);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/sandboxes/{id}/files/{path...}", "Download a file of a sandbox, or list a directory "
+      "(recursive, limit, after)", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
+      "application/octet-stream", &sandbox_file_query}, do_sandbox_file},
+    {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox (mode)", "sandboxes",
+      NULL, "application/octet-stream", 201, "its path and size; 200 when it replaced one",
+      JSON_TYPE, &sandbox_file_put_query, .also = 200}, do_sandbox_file_put},
+    {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox "
+      "(recursive)", "sandboxes", NULL, NULL, 204, "nothing", NULL,
+      &sandbox_file_delete_query}, do_sandbox_file_delete},
+    {{"POST", "/v1/sandboxes/{id}/files/{path...}", "Make a directory, move or chmod in a sandbox",
+      "sandboxes", &sandbox_file_schema, NULL, 200, "the entry", JSON_TYPE}, do_sandbox_file_post,
+     .body_max = 64 * 1024},
+};
+/* clang-format on */
+const struct route_table sandbox_file_routes = ROUTE_TABLE(routes);

@@ -4,6 +4,8 @@
 
 #include "api/files/init_call.h"
 
+extern const struct route_table sandbox_file_routes, archive_routes, unpack_routes;
+
 /* It is done. */
 typedef void files_done_fn(struct call *c, const char *path);
 

@@ -6,7 +6,6 @@
 
 #include "api/files/init_call.h"
 #include "api/files/sandbox_files.h"
-#include "api/handlers.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "pack/pack.h"
@@ -348,6 +347,17 @@ void files_unpack(struct call *c, const char *id, const char *path, files_done_f
         http_proceed(c->req);
 }
 
-void do_sandbox_archive_put(struct call *c) {
+static void do_sandbox_archive_put(struct call *c) {
     files_unpack(c, c->params[0], c->params[1], NULL);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"PUT", "/v1/sandboxes/{id}/archive/{path...}", "Unpack a tar.gz into a directory of a sandbox",
+      "sandboxes", NULL, "application/gzip", 200, "how much it was", JSON_TYPE},
+     do_sandbox_archive_put},
+};
+/* clang-format on */
+const struct route_table unpack_routes = ROUTE_TABLE(routes);

@@ -4,7 +4,6 @@
 
 #include "api/core/audit.h"
 #include "api/core/body.h"
-#include "api/dialects/jupyter/jupyter.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 
@@ -263,6 +262,6 @@ void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
     x->record = record_new(x->api->records, x->id, x->tenant);
     record_skip(x->record, number);
     if (cell_tag(c))
-        jupyter_inherit(x->api, l, c);
+        dialects_inherit(x->api, l, c);
     cell_call(c, &cb);
 }

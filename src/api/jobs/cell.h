@@ -15,9 +15,6 @@ extern const struct schema cell_schema;
 struct live *call_live(struct call *c);
 /* The kernel that `id` names (NULL: the default one), or a reply. */
 struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
-/* To its input(): what the body has as `value`, or with `eof` nothing. */
-int kernel_answer(struct kernel *k, const json_t *body, struct err *e);
-
 /* `stream`: somebody sees the events, and can answer input(). -1 with a problem. `on_done` comes
  * once, unless play_leave came before; the result is in the record then, and the play is gone. */
 struct play_options {

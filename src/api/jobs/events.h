@@ -6,6 +6,8 @@
 
 struct record;
 
+extern const struct schema events_query;
+
 /* What the request wants: by its Accept header. */
 enum events_form { EVENTS_NONE, EVENTS_SSE, EVENTS_LINES };
 enum events_form events_wanted(const struct call *c);

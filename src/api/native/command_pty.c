@@ -3,7 +3,7 @@
  * as text when it is over. {"type":"resize","rows","cols"} changes its size. One sits at a terminal
  * at a time: whoever comes later takes the place. */
 
-#include "api/handlers.h"
+#include "api/native/native.h"
 
 #include "api/jobs/cell.h"
 #include "api/jobs/inputs.h"
@@ -44,9 +44,9 @@ static const struct field pty_fields[] = {
     SIZE("cols", "80"),
     ENDING,
 };
-const struct schema pty_query = {"", pty_fields, 5, false};
+static const struct schema pty_query = {"", pty_fields, 5, false};
 static const struct field attach_fields[] = {SIZE("rows", NULL), SIZE("cols", NULL), ENDING};
-const struct schema attach_query = {"", attach_fields, 3, false};
+static const struct schema attach_query = {"", attach_fields, 3, false};
 
 struct seat {
     struct call *call;       /* borrowed: its owner */
@@ -195,7 +195,7 @@ static char **argv_of(const char *cmd) {
     return to;
 }
 
-void do_command_pty(struct call *c) {
+static void do_command_pty(struct call *c) {
     static const char usual[] = "if [ -x /bin/bash ]; then exec /bin/bash -i; fi; exec /bin/sh -i";
     struct live *l = call_live(c);
     const char *cmd = http_query(c->req, "cmd"), *cwd = http_query(c->req, "cwd");
@@ -245,7 +245,7 @@ void do_command_pty(struct call *c) {
              c->id);
 }
 
-void do_command_attach(struct call *c) {
+static void do_command_attach(struct call *c) {
     struct command *x = call_command(c);
     uint32_t rows, columns;
     if (!x || !read_size(c, "rows", 0, &rows) || !read_size(c, "cols", 0, &columns))
@@ -273,3 +273,17 @@ void do_command_attach(struct call *c) {
     if (rows && columns)
         command_resize(x, rows, columns);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/sandboxes/{id}/commands/pty", "A command at a terminal, over a WebSocket: cmd, cwd, "
+      "rows, cols of the query; keys as binary messages", "commands", NULL, NULL, 101, "a WebSocket",
+      NULL, &pty_query}, do_command_pty},
+    {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/pty", "Sit down at a command's terminal, over "
+      "a WebSocket", "commands", NULL, NULL, 101, "a WebSocket", NULL,
+      &attach_query}, do_command_attach},
+};
+/* clang-format on */
+const struct route_table command_pty_routes = ROUTE_TABLE(routes);

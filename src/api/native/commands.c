@@ -3,12 +3,12 @@
 #include "api/native/commands.h"
 
 #include "api/core/pages.h"
-#include "api/handlers.h"
 #include "api/jobs/cell.h"
 #include "api/jobs/events.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/outlet.h"
 #include "api/jobs/records.h"
+#include "api/native/native.h"
 #include "base/log.h"
 #include "base/num.h"
 
@@ -61,13 +61,13 @@ static const struct field command_fields[] = {
      .fallback = "\"interrupt\"",
      .help = "what happens when the client goes away: it is killed, or goes on"},
 };
-const struct schema command_schema = {"CommandRequest", command_fields, 9, false};
+static const struct schema command_schema = {"CommandRequest", command_fields, 9, false};
 
 static const struct field feed_fields[] = {
     {.name = "data", .type = FIELD_STRING, .help = "for its stdin"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "and that is all"},
 };
-const struct schema feed_schema = {"FeedRequest", feed_fields, 2, false};
+static const struct schema feed_schema = {"FeedRequest", feed_fields, 2, false};
 
 static const struct field signal_fields[] = {
     {.name = "signal",
@@ -75,7 +75,7 @@ static const struct field signal_fields[] = {
      .flags = FIELD_REQUIRED | FIELD_OR_INT,
      .help = "SIGTERM or the like, or its number; to all of its process group"},
 };
-const struct schema signal_schema = {"SignalRequest", signal_fields, 1, false};
+static const struct schema signal_schema = {"SignalRequest", signal_fields, 1, false};
 
 /* ---- a command and its record ---- */
 
@@ -302,7 +302,7 @@ static void run_background(struct call *c, struct live *l) {
     outlet_done(&out);
 }
 
-void do_command_new(struct call *c) {
+static void do_command_new(struct call *c) {
     struct live *l = call_live(c);
     enum events_form form = events_wanted(c);
     struct problem p = {0};
@@ -343,7 +343,7 @@ struct command *call_command(struct call *c) {
     return x;
 }
 
-void do_commands(struct call *c) {
+static void do_commands(struct call *c) {
     struct live *l = call_live(c);
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -370,7 +370,7 @@ static void reply_with(struct call *c, struct command *x) {
     call_json(c, 200, &json);
 }
 
-void do_command(struct call *c) {
+static void do_command(struct call *c) {
     struct command *x = call_command(c);
     AUTO_ROPE json = ROPE_INIT;
     if (!x)
@@ -379,7 +379,7 @@ void do_command(struct call *c) {
     http_reply_rope(c->req, 200, "application/json", &json);
 }
 
-void do_command_delete(struct call *c) {
+static void do_command_delete(struct call *c) {
     struct command *x = call_command(c);
     if (!x)
         return;
@@ -387,7 +387,7 @@ void do_command_delete(struct call *c) {
     http_reply(c->req, 204, NULL, "", 0);
 }
 
-void do_command_events(struct call *c) {
+static void do_command_events(struct call *c) {
     const struct command *x = call_command(c);
     struct record *rec = x ? records_find(c->api->records, c->tenant, command_id(x)) : NULL;
     enum events_form form = events_wanted(c);
@@ -405,7 +405,7 @@ void do_command_events(struct call *c) {
                   &(struct events_source){0});
 }
 
-void do_command_stdin(struct call *c) {
+static void do_command_stdin(struct call *c) {
     struct command *x = call_command(c);
     const char *data = field_str(c->body, "data", "");
     struct err e;
@@ -446,7 +446,7 @@ static int signal_wanted(const json_t *body, char *shown, size_t cap) {
     return n >= 1 && n <= 31 ? (int)n : -1;
 }
 
-void do_command_signal(struct call *c) {
+static void do_command_signal(struct call *c) {
     struct command *x = call_command(c);
     char word[48];
     int number = signal_wanted(c->body, word, sizeof word);
@@ -466,3 +466,27 @@ void do_command_signal(struct call *c) {
         reply_with(c, x);
     }
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/sandboxes/{id}/commands", "Run a command", "commands", &command_schema, NULL, 200,
+      "the command with its output, or a stream of events as the Accept header asks; 202 when it is "
+      "in the background", JSON_TYPE, .also = 202}, do_command_new, .body_max = 16 * MB},
+    {{"GET", "/v1/sandboxes/{id}/commands", "List commands", "commands", NULL, NULL, 200,
+      "the commands", JSON_TYPE, &pages_query}, do_commands},
+    {{"GET", "/v1/sandboxes/{id}/commands/{command_id}", "Look at a command", "commands", NULL, NULL,
+      200, "the command with its output so far", JSON_TYPE}, do_command},
+    {{"DELETE", "/v1/sandboxes/{id}/commands/{command_id}", "Kill and forget a command", "commands",
+      NULL, NULL, 204, "nothing", NULL}, do_command_delete},
+    {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/events", "Follow a command", "commands", NULL,
+      NULL, 200, "the events after number `after`", STREAM_TYPE, &events_query}, do_command_events},
+    {{"POST", "/v1/sandboxes/{id}/commands/{command_id}/signal", "Send a signal", "commands",
+      &signal_schema, NULL, 200, "the command", JSON_TYPE}, do_command_signal, .body_max = MB},
+    {{"POST", "/v1/sandboxes/{id}/commands/{command_id}/stdin", "Feed a background command",
+      "commands", &feed_schema, NULL, 200, "the command", JSON_TYPE}, do_command_stdin,
+     .body_max = 2 * MB},
+};
+/* clang-format on */
+const struct route_table commands_routes = ROUTE_TABLE(routes);

@@ -1,9 +1,9 @@
 /* GET /v1/executions/{id} and its events: what a stream that was cut has missed. */
 
 #include "api/core/call.h"
-#include "api/handlers.h"
 #include "api/jobs/events.h"
 #include "api/jobs/records.h"
+#include "api/native/native.h"
 
 static struct record *find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
@@ -16,7 +16,7 @@ static struct record *find(struct call *c) {
     return rec;
 }
 
-void do_execution(struct call *c) {
+static void do_execution(struct call *c) {
     struct record *rec = find(c);
     if (!rec)
         return;
@@ -36,7 +36,7 @@ void do_execution(struct call *c) {
     http_reply_rope(c->req, 200, "application/json", &reply);
 }
 
-void do_execution_events(struct call *c) {
+static void do_execution_events(struct call *c) {
     struct record *rec = find(c);
     enum events_form form = events_wanted(c);
     uint64_t after;
@@ -44,3 +44,15 @@ void do_execution_events(struct call *c) {
         events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, after,
                       &(struct events_source){0});
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/executions/{id}", "Look an execution up", "execute", NULL, NULL, 200,
+      "its state, and its result when it is done", JSON_TYPE}, do_execution},
+    {{"GET", "/v1/executions/{id}/events", "Resume the stream of an execution", "execute", NULL,
+      NULL, 200, "the events after number `after`", STREAM_TYPE, &events_query}, do_execution_events},
+};
+/* clang-format on */
+const struct route_table executions_routes = ROUTE_TABLE(routes);

@@ -1,24 +1,17 @@
 /* The file store over HTTP: contract 1's /v1/files. Uploads go to disk as they come. */
 
+#include "api/native/files.h"
 #include "api/core/call.h"
 #include "api/files/download.h"
 #include "api/files/form_file.h"
-#include "api/handlers.h"
 #include "api/jobs/replays.h"
+#include "api/native/native.h"
 #include "base/fd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static const struct field upload_fields[] = {
-    {.name = "file",
-     .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED | FIELD_FILE,
-     .help = "the file, with its name"},
-};
-const struct schema upload_schema = {"UploadForm", upload_fields, 1, true};
 
 struct upload {
     struct store_upload *to; /* NULL before the file and after it */
@@ -185,7 +178,7 @@ static bool look_up_key(struct call *c, struct upload *u) {
 
 #define FORM_ROOM (1u << 20) /* for what a form has around the file */
 
-void do_upload(struct call *c) {
+static void do_upload(struct call *c) {
     if (http_body_length(c->req) > ((uint64_t)c->api->config->http.file_mb << 20) + FORM_ROOM) {
         too_large(c);
         return;
@@ -226,7 +219,7 @@ static void send_entry(struct call *c, const struct store_entry *entry, int *fd)
                    fd);
 }
 
-void do_download(struct call *c) {
+static void do_download(struct call *c) {
     struct store_entry entry;
     struct err e;
     AUTO_FD fd = -1;
@@ -238,10 +231,24 @@ void do_download(struct call *c) {
     store_entry_done(&entry);
 }
 
-void do_delete(struct call *c) {
+static void do_delete(struct call *c) {
     struct err e;
     if (store_delete(c->api->o.store, c->tenant, c->params[0], &e) < 0)
         not_found(c, &e);
     else
         http_reply(c->req, 204, NULL, "", 0);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/files", "Upload a file", "files", &upload_schema, "multipart/form-data", 201,
+      "its id, name and size", JSON_TYPE}, do_upload},
+    {{"GET", "/v1/files/{file_id}", "Download a file", "files", NULL, NULL, 200, "its bytes",
+      "application/octet-stream"}, do_download},
+    {{"DELETE", "/v1/files/{file_id}", "Delete a file", "files", NULL, NULL, 204, "nothing", NULL},
+     do_delete},
+};
+/* clang-format on */
+const struct route_table files_routes = ROUTE_TABLE(routes);

@@ -1,7 +1,8 @@
 /* GET /v1/files: all of them, or a page. However many there are, the list is written as the client
  * takes it, a slice at a time, from the store itself. */
 
-#include "api/handlers.h"
+#include "api/native/files.h"
+#include "api/native/native.h"
 
 #include "api/core/call.h"
 #include "api/core/pages.h"
@@ -90,7 +91,7 @@ static bool read_page(struct call *c, struct page *ret) {
     return true;
 }
 
-void do_files(struct call *c) {
+static void do_files(struct call *c) {
     struct page page;
     if (!read_page(c, &page))
         return;
@@ -100,3 +101,13 @@ void do_files(struct call *c) {
     store_list(c->api->o.store, &l->cursor);
     http_reply_from(c->req, 200, "application/json", &l->source);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/files", "List files, newest first", "files", NULL, NULL, 200,
+      "the files, and with a limit what comes next", JSON_TYPE, &pages_query}, do_files},
+};
+/* clang-format on */
+const struct route_table files_list_routes = ROUTE_TABLE(routes);

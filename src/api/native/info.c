@@ -1,8 +1,7 @@
 /* What there is, how it is, and the pages for people. */
 
 #include "api/core/call.h"
-#include "api/dialects/pyrunner/pyrunner.h"
-#include "api/handlers.h"
+#include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -27,18 +26,29 @@ static bool is_up(const struct api *a, const char **why) {
     return false;
 }
 
-void do_health(struct call *c) {
+/* Where it has a say in what the native API tells. */
+static const struct dialect *first_dialect(const struct api *a) {
+    static const struct dialect none = {.name = ""};
+    for (unsigned i = 0; i < a->nspeakers; i++) {
+        if (a->speakers[i].rank == 1)
+            return a->speakers[i].dialect;
+    }
+    return &none;
+}
+
+static void do_health(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
+    const struct dialect *first = first_dialect(c->api);
     const char *why;
     bool up = is_up(c->api, &why) && !audit_refuses(&c->api->audit);
     if (!why)
         why = audit_trouble(&c->api->audit);
+    const char *word = up ? first->up : first->down;
+    if (!word)
+        word = up ? "ok" : "error";
     jw_object(&j);
-    if (dialect_rank(c->api, PYRUNNER) == 1)
-        jw_key_str(&j, "status", up ? "healthy" : "unhealthy");
-    else
-        jw_key_str(&j, "status", up ? "ok" : "error");
+    jw_key_str(&j, "status", word);
     jw_key_str(&j, "message", why);
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_object_end(&j);
@@ -56,7 +66,7 @@ static void put_live(struct jw *j, const struct config *cfg) {
     jw_object_end(j);
 }
 
-void do_info(struct call *c) {
+static void do_info(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     AUTO_BUF state = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -95,7 +105,7 @@ static void put_modules(struct jw *j, const char *words) {
     jw_array_end(j);
 }
 
-void do_profiles(struct call *c) {
+static void do_profiles(struct call *c) {
     static const char *const states[] = {"starting", "ready", "broken", "restarting"};
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -174,7 +184,7 @@ static void put_audit(struct buf *to, const struct audit *a) {
              (unsigned long long)a->failures, (unsigned long long)a->lost);
 }
 
-void do_metrics(struct call *c) {
+static void do_metrics(struct call *c) {
     struct api *a = c->api;
     AUTO_BUF text = BUF_INIT;
     struct store_usage files = store_usage(a->o.store);
@@ -224,33 +234,6 @@ void do_metrics(struct call *c) {
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
 }
 
-/* Of the routes of a dialect, or of all. */
-static void write_openapi(const struct call *c, const char *dialect, struct buf *to) {
-    AUTO_FREE struct api_doc *docs = xcalloc(routes_n, sizeof *docs);
-    size_t n = 0;
-    for (size_t i = 0; i < routes_n; i++) {
-        if (!routes[i].doc.summary || !route_is_there(c->api, &routes[i]))
-            continue;
-        if (dialect && (!routes[i].dialect || strcmp(routes[i].dialect, dialect) != 0))
-            continue;
-        docs[n] = routes[i].doc;
-        docs[n++].is_open = routes[i].is_open;
-    }
-    openapi_write("cloche", CLOCHE_VERSION, docs, n, to);
-}
-
-void do_openapi(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    write_openapi(c, NULL, &json);
-    call_json(c, 200, &json);
-}
-
-void do_jupyter_openapi(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    write_openapi(c, c->route->dialect, &json);
-    http_reply(c->req, 200, c->route->doc.reply_type, json.data, json.len);
-}
-
 static void give(struct call *c, const struct web_asset *a) {
     http_add_header(c->req, "Content-Security-Policy",
                     "default-src 'self'; img-src 'self' blob:; base-uri 'none'; "
@@ -261,7 +244,7 @@ static void give(struct call *c, const struct web_asset *a) {
     http_reply(c->req, 200, a->type, a->data, a->len);
 }
 
-void do_asset(struct call *c) {
+static void do_asset(struct call *c) {
     for (size_t i = 0; i < web_assets_n; i++) {
         if (strcmp(web_assets[i].path, http_path(c->req)) == 0) {
             give(c, &web_assets[i]);
@@ -275,12 +258,8 @@ void do_asset(struct call *c) {
                                       .remediation = "GET /openapi.json lists what there is"});
 }
 
-void do_redoc(struct call *c) {
-    http_add_header(c->req, "Location", "/docs");
-    http_reply(c->req, 307, NULL, "", 0);
-}
-
-void do_root(struct call *c) {
+static void do_root(struct call *c) {
+    const struct dialect *first = first_dialect(c->api);
     const char *why, *accept = http_header(c->req, "Accept");
     http_add_header(c->req, "Vary", "Accept");
     if (accept && strstr(accept, "text/html")) {
@@ -291,10 +270,12 @@ void do_root(struct call *c) {
     struct jw j = JW_INIT(&json);
     jw_object(&j);
     jw_key_str(&j, "name", "cloche");
-    jw_key_str(&j, "version",
-               dialect_rank(c->api, PYRUNNER) == 1 ? PYRUNNER_VERSION : CLOCHE_VERSION);
-    if (dialect_rank(c->api, PYRUNNER))
-        pyrunner_put_about(c, is_up(c->api, &why), &j);
+    jw_key_str(&j, "version", first->version ? first->version : CLOCHE_VERSION);
+    for (unsigned i = 0; i < c->api->nspeakers; i++) {
+        const struct speaker *s = &c->api->speakers[i];
+        if (s->rank && s->dialect->put_about)
+            s->dialect->put_about(c, is_up(c->api, &why), &j);
+    }
     jw_key_str(&j, "what", "runs untrusted Python in warm, isolated sandboxes");
     jw_key_str(&j, "try", "POST /v1/execute {\"code\": \"print(1)\"}");
     jw_key_str(&j, "docs", "/docs");
@@ -302,3 +283,26 @@ void do_root(struct call *c) {
     jw_object_end(&j);
     call_json(c, 200, &json);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/info", "Version, limits, state", "service", NULL, NULL, 200, "about this server",
+      JSON_TYPE}, do_info},
+    {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
+      JSON_TYPE}, do_profiles},
+    {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
+      JSON_TYPE}, do_health, .is_open = true, .is_free = true},
+    {{"GET", "/metrics", "Counters for Prometheus", "service", NULL, NULL, 200, "text",
+      "text/plain"}, do_metrics, .is_free = true},
+    {{"GET", "/openapi.json", "This specification", "service", NULL, NULL, 200, "OpenAPI 3.1",
+      JSON_TYPE}, route_do_openapi, .is_open = true, .is_free = true},
+    {{"GET", "/docs", "The specification for people", "service", NULL, NULL, 200, "a page",
+      "text/html"}, do_asset, .is_open = true, .is_free = true},
+    {{"GET", "/", "What this is, or a page to try it", "service", NULL, NULL, 200, "a page or JSON",
+      JSON_TYPE}, do_root, .is_open = true, .is_free = true},
+    {{.method = "GET", .path = "/assets/{name}"}, do_asset, .is_open = true, .is_free = true},
+};
+/* clang-format on */
+const struct route_table info_routes = ROUTE_TABLE(routes);

@@ -1,6 +1,7 @@
 /* What is done with the kernels of a live sandbox: executions, questions, interrupts, restarts. */
 
-#include "api/handlers.h"
+#include "api/native/kernels.h"
+#include "api/native/native.h"
 
 #include "api/core/pages.h"
 #include "api/jobs/cell.h"
@@ -44,7 +45,7 @@ static const struct field kernel_fields[] = {
      .of = &kernel_limits_schema,
      .help = "its own, up to the sandbox's"},
 };
-const struct schema kernel_schema = {"KernelRequest", kernel_fields, 3, false};
+static const struct schema kernel_schema = {"KernelRequest", kernel_fields, 3, false};
 
 static const struct field complete_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
@@ -55,7 +56,7 @@ static const struct field complete_fields[] = {
      .help = "in characters; null: the end"},
     WHICH,
 };
-const struct schema complete_schema = {"CompleteRequest", complete_fields, 3, false};
+static const struct schema complete_schema = {"CompleteRequest", complete_fields, 3, false};
 
 static const struct field inspect_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
@@ -72,7 +73,7 @@ static const struct field inspect_fields[] = {
      .fallback = "0"},
     WHICH,
 };
-const struct schema inspect_schema = {"InspectRequest", inspect_fields, 4, false};
+static const struct schema inspect_schema = {"InspectRequest", inspect_fields, 4, false};
 
 /* ---- executions ---- */
 
@@ -129,7 +130,7 @@ static void execute_whole(struct call *c, struct live *l) {
         http_add_header(c->req, "X-Execution-Id", play_id(w->play));
 }
 
-void do_cell(struct call *c) {
+static void do_cell(struct call *c) {
     struct live *l = call_live(c);
     enum events_form form = events_wanted(c);
     struct problem p = {0};
@@ -175,7 +176,7 @@ static struct kernel *chosen(struct call *c) {
     return l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
 }
 
-void do_interrupt(struct call *c) {
+static void do_interrupt(struct call *c) {
     struct kernel *k = chosen(c);
     AUTO_BUF json = BUF_INIT;
     if (!k)
@@ -189,7 +190,7 @@ int kernel_answer(struct kernel *k, const json_t *body, struct err *e) {
                                           : kernel_stdin(k, json_object_get(body, "value"), e);
 }
 
-void do_stdin(struct call *c) {
+static void do_stdin(struct call *c) {
     struct kernel *k = chosen(c);
     struct err e;
     if (!k)
@@ -241,14 +242,14 @@ static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
     call_json(w->call, w->status, &json);
 }
 
-void do_restart(struct call *c) {
+static void do_restart(struct call *c) {
     struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
     if (k)
         kernel_restart(k, on_kernel, ask_for(c, l, 200));
 }
 
-void do_kernel_new(struct call *c) {
+static void do_kernel_new(struct call *c) {
     struct live *l = running_live(c);
     struct config_limits limits;
     struct problem p = {0};
@@ -268,7 +269,7 @@ void do_kernel_new(struct call *c) {
         call_fail(c, &e);
 }
 
-void do_kernels(struct call *c) {
+static void do_kernels(struct call *c) {
     struct live *l = call_live(c);
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -294,7 +295,7 @@ static struct kernel *named(struct call *c) {
     return l ? call_kernel(c, l, c->params[1]) : NULL;
 }
 
-void do_kernel(struct call *c) {
+static void do_kernel(struct call *c) {
     const struct kernel *k = named(c);
     AUTO_BUF json = BUF_INIT;
     if (!k)
@@ -303,7 +304,7 @@ void do_kernel(struct call *c) {
     call_json(c, 200, &json);
 }
 
-void do_kernel_delete(struct call *c) {
+static void do_kernel_delete(struct call *c) {
     struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, c->params[1]) : NULL;
     struct err e;
@@ -354,11 +355,11 @@ static void query_code(struct call *c, const char *op) {
     query(c, field_str(c->body, "kernel_id", NULL), op, members.data);
 }
 
-void do_complete(struct call *c) {
+static void do_complete(struct call *c) {
     query_code(c, "complete");
 }
 
-void do_inspect(struct call *c) {
+static void do_inspect(struct call *c) {
     query_code(c, "inspect");
 }
 
@@ -371,9 +372,9 @@ static const struct field variables_fields[] = {
      .max = 1000,
      .fallback = "1000"},
 };
-const struct schema variables_query = {"", variables_fields, 2, false};
+static const struct schema variables_query = {"", variables_fields, 2, false};
 
-void do_variables(struct call *c) {
+static void do_variables(struct call *c) {
     const struct num_rule rule = {"limit", 1, 1000};
     const char *limit = http_query(c->req, "limit");
     uint32_t most = 1000;
@@ -389,3 +390,35 @@ void do_variables(struct call *c) {
     snprintf(members, sizeof members, "\"most\":%u", most);
     query(c, http_query(c->req, "kernel_id"), "variables", members);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/sandboxes/{id}/execute", "Run a cell in a kernel", "sandboxes", &cell_schema, NULL,
+      200, "the result, or a stream of events as the Accept header asks", JSON_TYPE}, do_cell,
+     .body_max = 64 * MB},
+    {{"POST", "/v1/sandboxes/{id}/interrupt", "KeyboardInterrupt in a kernel", "sandboxes",
+      &which_kernel_schema, NULL, 200, "whether something ran", JSON_TYPE}, do_interrupt,
+     .body_max = MB},
+    {{"POST", "/v1/sandboxes/{id}/restart", "A fresh process for a kernel", "sandboxes",
+      &which_kernel_schema, NULL, 200, "the kernel", JSON_TYPE}, do_restart, .body_max = MB},
+    {{"POST", "/v1/sandboxes/{id}/stdin", "Answer an input() that waits", "sandboxes", &stdin_schema,
+      NULL, 200, "nothing", JSON_TYPE}, do_stdin, .body_max = 16 * MB},
+    {{"POST", "/v1/sandboxes/{id}/kernels", "One more kernel", "sandboxes", &kernel_schema, NULL, 201,
+      "the kernel", JSON_TYPE}, do_kernel_new, .body_max = MB},
+    {{"GET", "/v1/sandboxes/{id}/kernels", "List kernels", "sandboxes", NULL, NULL, 200, "the kernels",
+      JSON_TYPE, &pages_query}, do_kernels},
+    {{"GET", "/v1/sandboxes/{id}/kernels/{kernel_id}", "Look at a kernel", "sandboxes", NULL, NULL,
+      200, "the kernel", JSON_TYPE}, do_kernel},
+    {{"DELETE", "/v1/sandboxes/{id}/kernels/{kernel_id}", "End a kernel", "sandboxes", NULL, NULL,
+      204, "nothing", NULL}, do_kernel_delete},
+    {{"POST", "/v1/sandboxes/{id}/complete", "Complete code", "sandboxes", &complete_schema, NULL,
+      200, "matches, and what they replace", JSON_TYPE}, do_complete, .body_max = MB},
+    {{"POST", "/v1/sandboxes/{id}/inspect", "What a name is", "sandboxes", &inspect_schema, NULL, 200,
+      "its documentation", JSON_TYPE}, do_inspect, .body_max = MB},
+    {{"GET", "/v1/sandboxes/{id}/variables", "The variables of a kernel", "sandboxes", NULL, NULL,
+      200, "names, types, sizes, short reprs", JSON_TYPE, &variables_query}, do_variables},
+};
+/* clang-format on */
+const struct route_table kernels_routes = ROUTE_TABLE(routes);

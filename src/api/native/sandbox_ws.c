@@ -7,10 +7,11 @@
  * goes away leaves the executions that it started to their on_disconnect. */
 
 #include "api/core/inbox.h"
-#include "api/handlers.h"
 #include "api/jobs/cell.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
+#include "api/native/kernels.h"
+#include "api/native/native.h"
 #include "http/ws.h"
 #include "loop/crew.h"
 
@@ -430,7 +431,7 @@ static void on_end(struct live_watcher *w, const struct err *why) {
     ws_close(s->ws, WS_GOING_AWAY, s->reason);
 }
 
-void do_sandbox_ws(struct call *c) {
+static void do_sandbox_ws(struct call *c) {
     if (!call_is_websocket(c, "POST to the sandbox's /execute"))
         return;
     struct live *l = call_live(c);
@@ -461,3 +462,14 @@ void do_sandbox_ws(struct call *c) {
     live_watch(l, &s->watcher);
     live_hold(l);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/sandboxes/{id}/ws", "Use its kernels over a WebSocket: messages of type execute, "
+      "stdin, interrupt, resume to the server, events as JSON to the client", "sandboxes", NULL, NULL,
+      101, "a WebSocket", NULL}, do_sandbox_ws},
+};
+/* clang-format on */
+const struct route_table sandbox_ws_routes = ROUTE_TABLE(routes);

@@ -1,6 +1,6 @@
 /* /v1/sandboxes: live sandboxes made, listed, looked at, changed and ended. */
 
-#include "api/handlers.h"
+#include "api/native/native.h"
 
 #include "api/jobs/cell.h"
 #include "api/jobs/inputs.h"
@@ -57,7 +57,7 @@ static const struct field sandbox_fields[] = {
      .help = "strings to find it by"},
     {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
 };
-const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
+static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
 
 static const struct field change_fields[] = {
     {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "those that change"},
@@ -79,7 +79,7 @@ static const struct field change_fields[] = {
      .help = "instead of what there is"},
     {.name = "name", .type = FIELD_STRING},
 };
-const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, false};
+static const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, false};
 
 /* ---- made ---- */
 
@@ -135,7 +135,7 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
     return inputs_read(c, body, true, &q->inputs, &q->ninputs, p);
 }
 
-void do_sandbox_new(struct call *c) {
+static void do_sandbox_new(struct call *c) {
     make_live(c, read_request, reply_made);
 }
 
@@ -154,7 +154,7 @@ static const struct field page_fields[] = {
      .fallback = "100"},
     {.name = "after", .type = FIELD_STRING, .help = "what an earlier page has as next"},
 };
-const struct schema sandboxes_query = {"", page_fields, 3, false};
+static const struct schema sandboxes_query = {"", page_fields, 3, false};
 
 /* Whether it has all that the query wants as metadata.NAME=VALUE. */
 static bool has_metadata(const struct live *l, const struct call *c) {
@@ -212,7 +212,7 @@ static void add_sandbox(struct jw *j, struct live *l) {
     jw_raw(j, one.data, one.len);
 }
 
-void do_sandboxes(struct call *c) {
+static void do_sandboxes(struct call *c) {
     struct engine *g = c->api->o.engine;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -246,13 +246,13 @@ static void reply_with(struct call *c, struct live *l) {
     call_json(c, 200, &json);
 }
 
-void do_sandbox(struct call *c) {
+static void do_sandbox(struct call *c) {
     struct live *l = call_live(c);
     if (l)
         reply_with(c, l);
 }
 
-void do_sandbox_change(struct call *c) {
+static void do_sandbox_change(struct call *c) {
     struct live *l = call_live(c);
     struct config_limits limits;
     struct problem p = {0};
@@ -278,7 +278,7 @@ void do_sandbox_change(struct call *c) {
 
 /* ---- ended ---- */
 
-void do_sandbox_delete(struct call *c) {
+static void do_sandbox_delete(struct call *c) {
     struct live *l = call_live(c);
     if (l)
         end_live(c, l, NULL);
@@ -295,10 +295,33 @@ static void pause_or_resume(struct call *c, bool pause) {
         reply_with(c, l);
 }
 
-void do_sandbox_pause(struct call *c) {
+static void do_sandbox_pause(struct call *c) {
     pause_or_resume(c, true);
 }
 
-void do_sandbox_resume(struct call *c) {
+static void do_sandbox_resume(struct call *c) {
     pause_or_resume(c, false);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/sandboxes", "Make a sandbox that stays", "sandboxes", &sandbox_schema, NULL, 201,
+      "the sandbox", JSON_TYPE}, do_sandbox_new, .body_max = 64 * MB},
+    {{"GET", "/v1/sandboxes", "List sandboxes, by metadata.NAME=VALUE", "sandboxes", NULL, NULL, 200,
+      "a page of sandboxes", JSON_TYPE, &sandboxes_query}, do_sandboxes},
+    {{"GET", "/v1/sandboxes/{id}", "Look at a sandbox", "sandboxes", NULL, NULL, 200, "the sandbox",
+      JSON_TYPE}, do_sandbox},
+    {{"PATCH", "/v1/sandboxes/{id}", "Change its life time, limits, metadata", "sandboxes",
+      &sandbox_change_schema, NULL, 200, "the sandbox", JSON_TYPE}, do_sandbox_change,
+     .body_max = MB},
+    {{"DELETE", "/v1/sandboxes/{id}", "End a sandbox", "sandboxes", NULL, NULL, 204, "nothing", NULL},
+     do_sandbox_delete},
+    {{"POST", "/v1/sandboxes/{id}/pause", "Freeze all of it", "sandboxes", NULL, NULL, 200,
+      "the sandbox", JSON_TYPE}, do_sandbox_pause},
+    {{"POST", "/v1/sandboxes/{id}/resume", "Go on", "sandboxes", NULL, NULL, 200, "the sandbox",
+      JSON_TYPE}, do_sandbox_resume},
+};
+/* clang-format on */
+const struct route_table sandboxes_routes = ROUTE_TABLE(routes);

@@ -1,8 +1,6 @@
 /* Sessions of the Code Interpreter API (contract 1): a live sandbox in which one runs bash. The id
  * of a session is its sandbox's, with another word in front. */
 
-#include "api/handlers.h"
-
 #include "api/jobs/command_wait.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
@@ -35,7 +33,7 @@ static const struct field session_fields[] = {
      .fallback = "900",
      .help = "how long it lives"},
 };
-const struct schema session_schema = {"SessionRequest", session_fields, 2, true};
+static const struct schema session_schema = {"SessionRequest", session_fields, 2, true};
 
 static const struct field bash_fields[] = {
     {.name = "cmd", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "for bash -c"},
@@ -46,7 +44,7 @@ static const struct field bash_fields[] = {
      .fallback = "30000",
      .help = "then everything that it started is killed"},
 };
-const struct schema bash_schema = {"BashRequest", bash_fields, 2, true};
+static const struct schema bash_schema = {"BashRequest", bash_fields, 2, true};
 
 /* ---- made ---- */
 
@@ -74,7 +72,7 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
     return inputs_read(c, c->body, true, &q->inputs, &q->ninputs, p);
 }
 
-void do_session_new(struct call *c) {
+static void do_session_new(struct call *c) {
     make_live(c, read_request, reply_made);
 }
 
@@ -99,7 +97,7 @@ static struct live *find(struct call *c) {
     return l;
 }
 
-void do_session_delete(struct call *c) {
+static void do_session_delete(struct call *c) {
     struct live *l = find(c);
     if (l)
         end_live(c, l, NULL);
@@ -144,7 +142,7 @@ static char **bash_line(const char *cmd) {
     return to;
 }
 
-void do_session_bash(struct call *c) {
+static void do_session_bash(struct call *c) {
     uint32_t most = c->api->config->maxima.timeout_ms;
     int64_t timeout = field_int(c->body, "timeout_ms", TIMEOUT_MS);
     struct problem p = {0};
@@ -170,3 +168,22 @@ void do_session_bash(struct call *c) {
                                 .timeout_ms = (uint32_t)timeout};
     run_command(c, l, &q, reply_over);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/sessions", "A session: a place to run bash in", "sessions", &session_schema, NULL,
+      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB},
+    {{"DELETE", "/v1/sessions/{session_id}", "End a session", "sessions", NULL, NULL, 204, "nothing",
+      NULL}, do_session_delete},
+    {{"POST", "/v1/sessions/{session_id}/bash", "Run bash in a session", "sessions", &bash_schema,
+      NULL, 200, "its output", JSON_TYPE}, do_session_bash, .body_max = 16 * MB},
+};
+/* clang-format on */
+static const struct route_table table = ROUTE_TABLE(routes);
+
+const struct dialect code_interpreter_dialect = {
+    .name = "code-interpreter",
+    .tables = (const struct route_table *const[]){&table, NULL},
+};

@@ -3,13 +3,9 @@
  * used; a header names another one. Paths are relative to the workspace, which is /app in there as
  * well. /mcp is not ours yet. */
 
-#include "api/dialects/ipybox/ipybox.h"
-
-#include "api/dialects/jupyter/jupyter.h"
 #include "api/files/sandbox_files.h"
-#include "api/handlers.h"
-#include "api/jobs/aliases.h"
 #include "api/jobs/command_wait.h"
+#include "api/jobs/shared_sandbox.h"
 #include "base/fd.h"
 
 #include <jansson.h>
@@ -18,8 +14,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define DIALECT    "jupyter"
-#define NAME       "default"
 #define HEADER     "X-Cloche-Sandbox"
 #define MODULES_PY "/run/cloche/cell/modules.py"
 
@@ -29,7 +23,7 @@ static void use(struct call *c, named_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
     if (!other) {
-        named_use(c, DIALECT, NAME, jupyter_fill, then);
+        shared_use(c, NULL, then);
         return;
     }
     struct live *l = live_find(c->api->o.engine, c->tenant, other, &e);
@@ -45,7 +39,7 @@ static bool says(const struct problem *p, const char *words) {
     return strstr(p->message ? p->message : p->text, words) != NULL;
 }
 
-int ipybox_tell(const struct call *c, const struct problem *p, struct buf *to) {
+static int ipybox_tell(const struct call *c, const struct problem *p, struct buf *to) {
     struct problem q = *p;
     const char *message = p->message ? p->message : p->text;
     char text[ERR_TEXT_MAX + 32];
@@ -71,7 +65,7 @@ int ipybox_tell(const struct call *c, const struct problem *p, struct buf *to) {
 
 /* ---- status ---- */
 
-void do_ipybox_status(struct call *c) {
+static void do_ipybox_status(struct call *c) {
     static const char ok[] = "{\"status\":\"ok\"}";
     http_reply(c->req, 200, "application/json", ok, sizeof ok - 1);
 }
@@ -96,7 +90,7 @@ static void put_file(struct call *c, struct live *l) {
     files_put(c, live_id(l), c->params[0], file_uploaded);
 }
 
-void do_ipybox_upload(struct call *c) {
+static void do_ipybox_upload(struct call *c) {
     http_hold(c->req);
     use(c, put_file);
 }
@@ -146,7 +140,7 @@ static void get_file(struct call *c, struct live *l) {
     files_get(c, live_id(l), c->params[0], type_of(c->params[0]));
 }
 
-void do_ipybox_download(struct call *c) {
+static void do_ipybox_download(struct call *c) {
     use(c, get_file);
 }
 
@@ -154,7 +148,7 @@ static void remove_file(struct call *c, struct live *l) {
     files_remove(c, live_id(l), c->params[0]);
 }
 
-void do_ipybox_delete(struct call *c) {
+static void do_ipybox_delete(struct call *c) {
     use(c, remove_file);
 }
 
@@ -168,7 +162,7 @@ static void unpack(struct call *c, struct live *l) {
     files_unpack(c, live_id(l), c->params[0], directory_uploaded);
 }
 
-void do_ipybox_unpack(struct call *c) {
+static void do_ipybox_unpack(struct call *c) {
     http_hold(c->req);
     use(c, unpack);
 }
@@ -179,7 +173,7 @@ static void pack(struct call *c, struct live *l) {
     files_archive(c, live_id(l), c->params[0], &form);
 }
 
-void do_ipybox_archive(struct call *c) {
+static void do_ipybox_archive(struct call *c) {
     use(c, pack);
 }
 
@@ -288,9 +282,39 @@ static void lacks_names(struct call *c) {
     call_json(c, 422, &json);
 }
 
-void do_ipybox_modules(struct call *c) {
+static void do_ipybox_modules(struct call *c) {
     if (http_query(c->req, "q"))
         use(c, ask_modules);
     else
         lacks_names(c);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/status", "ipybox: whether the server is there", "ipybox", NULL, NULL, 200, "ok",
+      JSON_TYPE}, do_ipybox_status, .is_open = true, .is_free = true},
+    {{.method = "GET", .path = "/status/"}, do_ipybox_status, .is_open = true, .is_free = true},
+    {{"POST", "/files/{path...}", "ipybox: upload a file to the default sandbox, or to that of the "
+      "header X-Cloche-Sandbox", "ipybox", NULL, "application/octet-stream", 200, "a message",
+      JSON_TYPE}, do_ipybox_upload},
+    {{"GET", "/files/{path...}", "ipybox: download a file", "ipybox", NULL, NULL, 200, "its bytes",
+      "application/octet-stream"}, do_ipybox_download},
+    {{"DELETE", "/files/{path...}", "ipybox: delete a file", "ipybox", NULL, NULL, 204, "nothing",
+      NULL}, do_ipybox_delete},
+    {{"POST", "/directories/{path...}", "ipybox: unpack a tar.gz into a directory", "ipybox", NULL,
+      "application/x-gzip", 200, "a message", JSON_TYPE}, do_ipybox_unpack},
+    {{"GET", "/directories/{path...}", "ipybox: download a directory", "ipybox", NULL, NULL, 200,
+      "a tar.gz of its files", "application/x-gzip"}, do_ipybox_archive},
+    {{"GET", "/modules", "ipybox: sources of the modules q=NAME&q=…", "ipybox", NULL, NULL, 200,
+      "names and sources", JSON_TYPE}, do_ipybox_modules},
+};
+/* clang-format on */
+static const struct route_table table = ROUTE_TABLE(routes);
+
+const struct dialect ipybox_dialect = {
+    .name = "ipybox",
+    .tables = (const struct route_table *const[]){&table, NULL},
+    .tell = ipybox_tell,
+};

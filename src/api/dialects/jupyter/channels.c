@@ -4,7 +4,6 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/handlers.h"
 #include "http/ws.h"
 #include "loop/crew.h"
 
@@ -101,7 +100,7 @@ static void set_session(struct jupyter_client *c) {
         snprintf(c->session, sizeof c->session, "%s", own);
 }
 
-void do_jupyter_channels(struct call *c) {
+static void do_jupyter_channels(struct call *c) {
     if (!call_is_websocket(c, "use /v1/sandboxes without one"))
         return;
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
@@ -135,3 +134,14 @@ void do_jupyter_channels(struct call *c) {
     c->state_done = free_client;
     jupyter_join(h, to);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/api/kernels/{kernel_id}/channels", "Jupyter: a kernel's channels over a WebSocket, "
+      "with or without the subprotocol v1.kernel.websocket.jupyter.org", "jupyter", NULL, NULL, 101,
+      "a WebSocket", NULL}, do_jupyter_channels},
+};
+/* clang-format on */
+const struct route_table jupyter_channels_routes = ROUTE_TABLE(routes);

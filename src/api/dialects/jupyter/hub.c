@@ -51,6 +51,7 @@ static void on_cull(struct timer *t);
 
 static struct jupyter_hub *make(struct api *a, struct kernel *k) {
     struct jupyter_hub *h = xcalloc(1, sizeof *h);
+    struct jupyter *j = dialect_state(a, &jupyter_dialect);
     struct live *l = kernel_live(k);
     h->api = a;
     snprintf(h->tenant, sizeof h->tenant, "%s", live_tenant(l));
@@ -66,14 +67,15 @@ static struct jupyter_hub *make(struct api *a, struct kernel *k) {
     h->later = (struct deferred){.fn = on_later, .arg = h};
     h->cull = (struct timer){.fn = on_cull, .arg = h};
     kernel_watch(k, &h->watcher);
-    h->next = a->hubs;
-    a->hubs = h;
+    h->next = j->hubs;
+    j->hubs = h;
     on_cull(&h->cull);
     return h;
 }
 
 struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k) {
-    for (struct jupyter_hub *h = a->hubs; h; h = h->next) {
+    const struct jupyter *j = dialect_state(a, &jupyter_dialect);
+    for (struct jupyter_hub *h = j->hubs; h; h = h->next) {
         if (!h->gone && strcmp(h->kernel, kernel_id(k)) == 0)
             return h;
     }
@@ -310,7 +312,8 @@ static void on_cull(struct timer *t) {
 }
 
 static void free_hub(struct jupyter_hub *h) {
-    for (struct jupyter_hub **at = &h->api->hubs; *at; at = &(*at)->next) {
+    struct jupyter *j = dialect_state(h->api, &jupyter_dialect);
+    for (struct jupyter_hub **at = &j->hubs; *at; at = &(*at)->next) {
         if (*at == h) {
             *at = h->next;
             break;

@@ -5,10 +5,9 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/handlers.h"
-#include "api/jobs/aliases.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
+#include "api/jobs/shared_sandbox.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -19,8 +18,6 @@
 #define DEFAULT_SPEC "python3"
 #define ALIAS        "python" /* what ipybox asks for */
 #define ISOLATED     "-isolated"
-#define SHARERS      4           /* kernels for which a shared sandbox has memory */
-#define SHARED       "default"   /* the sandbox of the default kernelspec */
 #define PROFILE      "(profile)" /* members of a body that no client can set: see chosen() */
 #define SPEC         "(spec)"
 
@@ -32,22 +29,8 @@ static const struct field kernel_fields[] = {
      .help = "a kernelspec"},
     {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX | FIELD_NULLABLE, .max = RUN_MAX_ENV},
 };
-const struct schema jupyter_kernel_schema = {
+static const struct schema jupyter_kernel_schema = {
     .name = "JupyterKernel", .fields = kernel_fields, .n = 2, .open = true, .any_type = true};
-
-int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) {
-    const char *message = p->message ? p->message : p->text;
-    AUTO_BUF ours = BUF_INIT;
-    struct jw j = JW_INIT(to);
-    (void)c;
-    problem_json(p, &ours);
-    jw_object(&j);
-    jw_key_str(&j, "message", message);
-    jw_key_str(&j, "reason", http_reason(p->status));
-    buf_addc(to, ',');
-    buf_add(to, ours.data + 1, ours.len - 1);
-    return p->status;
-}
 
 /* ---- kernelspecs ---- */
 
@@ -114,7 +97,7 @@ static void put_spec(struct jw *j, const struct spec *s) {
     jw_object_end(j);
 }
 
-void do_jupyter_specs(struct call *c) {
+static void do_jupyter_specs(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     struct spec s;
@@ -140,7 +123,7 @@ static bool no_spec(struct call *c, const char *name) {
     return false;
 }
 
-void do_jupyter_spec(struct call *c) {
+static void do_jupyter_spec(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     struct spec s;
@@ -153,7 +136,7 @@ void do_jupyter_spec(struct call *c) {
 }
 
 /* A bell jar. */
-void do_jupyter_logo(struct call *c) {
+static void do_jupyter_logo(struct call *c) {
     static const char logo[] =
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 64 64'>"
         "<path d='M14 50V28a18 18 0 0 1 36 0v22' fill='#dcebf7' stroke='#2b6ca3' stroke-width='4'/>"
@@ -219,7 +202,7 @@ static void reply_made(struct call *c, struct kernel *k) {
     set_label(k, field_str(c->body, SPEC, NULL), NULL);
     struct jupyter_hub *h = jupyter_hub(c->api, k);
     char location[80];
-    if (c->route->fn == do_jupyter_session_new || c->route->fn == do_jupyter_session_change) {
+    if (jupyter_is_session(c)) {
         jupyter_session_made(c, h);
         return;
     }
@@ -298,37 +281,12 @@ static void in_shared(struct call *c, struct live *l) {
     call_fail(c, &e);
 }
 
-/* As long as sandboxes may live. */
-static int fill(struct call *c, struct live_request *q, struct problem *p) {
-    const struct config *g = c->api->config;
-    (void)p;
-    q->profile = xstrdup(field_str(c->body, PROFILE, "auto"));
-    q->metadata = xstrdup("{}");
-    q->ttl_s = g->live_ttl_max_s;
-    q->idle_s = g->http.jupyter_idle_s;
-    q->limits = g->live;
-    if (q->limits.pids < g->maxima.pids)
-        q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */
-    return 0;
-}
-
-/* Room for some kernels that use all they may, and for all to compute at once. */
-int jupyter_fill(struct call *c, struct live_request *q, struct problem *p) {
-    const struct config *g = c->api->config;
-    uint32_t budget = g->memory_budget_mb ? g->memory_budget_mb / 2 : UINT32_MAX;
-    uint32_t most = less(SHARERS * g->live.memory_mb, less(g->maxima.memory_mb, budget));
-    if (fill(c, q, p) < 0)
-        return -1;
-    if (q->limits.memory_mb < most)
-        q->limits.memory_mb = most;
-    q->limits.cpus_percent = g->maxima.cpus_percent;
-    return 0;
-}
-
 static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
     *q = live_request_of(c);
+    (void)p;
     q->env = field_dump(c->body, "env");
-    return fill(c, q, p);
+    shared_fill_single(c, field_str(c->body, PROFILE, "auto"), q);
+    return 0;
 }
 
 static void reply_isolated(struct outlet *o, struct live *l) {
@@ -361,11 +319,10 @@ void jupyter_make(struct call *c, const char *name) {
     if (s.isolated)
         make_live(c, fill_isolated, reply_isolated);
     else
-        named_use(c, JUPYTER_DIALECT, strcmp(s.profile, "auto") == 0 ? SHARED : s.profile,
-                  jupyter_fill, in_shared);
+        shared_use(c, strcmp(s.profile, "auto") == 0 ? NULL : s.profile, in_shared);
 }
 
-void do_jupyter_kernel_new(struct call *c) {
+static void do_jupyter_kernel_new(struct call *c) {
     jupyter_make(c, field_str(c->body, "name", NULL));
 }
 
@@ -397,7 +354,7 @@ static void put_one(void *arg, struct jupyter_hub *h) {
     put_kernel(h, arg);
 }
 
-void do_jupyter_kernels(struct call *c) {
+static void do_jupyter_kernels(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_array(&j);
@@ -406,13 +363,13 @@ void do_jupyter_kernels(struct call *c) {
     call_json(c, 200, &json);
 }
 
-void do_jupyter_kernel(struct call *c) {
+static void do_jupyter_kernel(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (h)
         reply_kernel(c, h, 200);
 }
 
-void do_jupyter_kernel_delete(struct call *c) {
+static void do_jupyter_kernel_delete(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (!h)
         return;
@@ -420,7 +377,7 @@ void do_jupyter_kernel_delete(struct call *c) {
     http_reply(c->req, 204, NULL, "", 0);
 }
 
-void do_jupyter_interrupt(struct call *c) {
+static void do_jupyter_interrupt(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (!h)
         return;
@@ -428,7 +385,7 @@ void do_jupyter_interrupt(struct call *c) {
     http_reply(c->req, 204, NULL, "", 0);
 }
 
-void do_jupyter_restart(struct call *c) {
+static void do_jupyter_restart(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (!h)
         return;
@@ -437,9 +394,15 @@ void do_jupyter_restart(struct call *c) {
 
 /* ---- about the service ---- */
 
-void do_jupyter_version(struct call *c) {
+static void do_jupyter_version(struct call *c) {
     static const char json[] = "{\"version\":\"" CLOCHE_VERSION "\"}";
     http_reply(c->req, 200, "application/json", json, sizeof json - 1);
+}
+
+static void do_jupyter_openapi(struct call *c) {
+    AUTO_BUF json = BUF_INIT;
+    routes_openapi(&c->api->routes, &jupyter_dialect, &json);
+    http_reply(c->req, 200, c->route->doc.reply_type, json.data, json.len);
 }
 
 struct sums {
@@ -456,7 +419,7 @@ static void count(void *arg, struct jupyter_hub *h) {
         s->last = h->last_activity;
 }
 
-void do_jupyter_status(struct call *c) {
+static void do_jupyter_status(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     double started = jupyter_now() - (double)(now_ns() - c->api->started_ns) / 1e9;
@@ -473,3 +436,38 @@ void do_jupyter_status(struct call *c) {
     jw_object_end(&j);
     call_json(c, 200, &json);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/api", "Jupyter: the version", "jupyter", NULL, NULL, 200, "the version", JSON_TYPE},
+     do_jupyter_version},
+    {{"GET", "/api/swagger.json", "Jupyter: this description, of Jupyter's paths", "jupyter", NULL, NULL,
+      200, "OpenAPI", JSON_TYPE}, do_jupyter_openapi},
+    {{"GET", "/api/swagger.yaml", "Jupyter: the same; JSON is YAML", "jupyter", NULL, NULL, 200,
+      "OpenAPI", "text/x-yaml"}, do_jupyter_openapi},
+    {{.method = "GET", .path = "/tree"}, do_jupyter_version}, /* "must one log in?" */
+    {{"GET", "/api/status", "Jupyter: how much is there", "jupyter", NULL, NULL, 200,
+      "since when, kernels, connections", JSON_TYPE}, do_jupyter_status},
+    {{"GET", "/api/kernelspecs", "Jupyter: what kernels there can be", "jupyter", NULL, NULL, 200,
+      "the kernelspecs: profiles", JSON_TYPE}, do_jupyter_specs},
+    {{"GET", "/api/kernelspecs/{name}", "Jupyter: one of them", "jupyter", NULL, NULL, 200,
+      "the kernelspec", JSON_TYPE}, do_jupyter_spec},
+    {{"GET", "/kernelspecs/{name}/{file}", "Jupyter: its logo", "jupyter", NULL, NULL, 200,
+      "a picture", "image/svg+xml"}, do_jupyter_logo},
+    {{"GET", "/api/kernels", "Jupyter: list kernels", "jupyter", NULL, NULL, 200, "the kernels",
+      JSON_TYPE}, do_jupyter_kernels},
+    {{"POST", "/api/kernels", "Jupyter: start a kernel", "jupyter", &jupyter_kernel_schema, NULL, 201,
+      "the kernel", JSON_TYPE}, do_jupyter_kernel_new, .body_max = MB},
+    {{"GET", "/api/kernels/{kernel_id}", "Jupyter: look at a kernel", "jupyter", NULL, NULL, 200,
+      "the kernel", JSON_TYPE}, do_jupyter_kernel},
+    {{"DELETE", "/api/kernels/{kernel_id}", "Jupyter: end a kernel", "jupyter", NULL, NULL, 204,
+      "nothing", NULL}, do_jupyter_kernel_delete},
+    {{"POST", "/api/kernels/{kernel_id}/interrupt", "Jupyter: KeyboardInterrupt", "jupyter", NULL,
+      NULL, 204, "nothing", NULL}, do_jupyter_interrupt},
+    {{"POST", "/api/kernels/{kernel_id}/restart", "Jupyter: a fresh process", "jupyter", NULL, NULL,
+      200, "the kernel", JSON_TYPE}, do_jupyter_restart},
+};
+/* clang-format on */
+const struct route_table jupyter_routes = ROUTE_TABLE(routes);

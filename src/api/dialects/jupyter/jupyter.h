@@ -18,6 +18,14 @@ struct ws;
 struct play;
 struct jupyter_hub;
 
+extern const struct dialect jupyter_dialect;
+extern const struct route_table jupyter_routes, jupyter_channels_routes, jupyter_sessions_routes;
+
+/* The dialect's state. */
+struct jupyter {
+    struct jupyter_hub *hubs; /* owned: of kernels that somebody asked for */
+};
+
 struct jupyter_client {
     struct jupyter_client *next;
     struct jupyter_hub *hub; /* borrowed; NULL: the kernel is gone */
@@ -120,7 +128,7 @@ void jupyter_go_on(struct jupyter_hub *h);
 /* Frees what runs and waits. */
 void jupyter_run_done(struct jupyter_hub *h);
 /* An execution that an earlier server began. */
-void jupyter_inherit(struct api *a, struct live *l, struct cell *c);
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c);
 
 /* Comms have no reply. */
 static inline bool jupyter_is_cell(const struct jupyter_request *r) {
@@ -146,8 +154,6 @@ void jupyter_complain(struct jupyter_client *c, const struct err *why);
 void jupyter_kernel_info(struct jupyter_hub *h, struct buf *to);
 
 /* ---- jupyter.c ---- */
-/* What the sandbox of kernels is like that share one; for those who share it with them. */
-int jupyter_fill(struct call *c, struct live_request *q, struct problem *p);
 void jupyter_model(struct jupyter_hub *h, struct jw *j);
 /* The tenant's by its uuid; NULL: the client has its reply. */
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);
@@ -163,3 +169,5 @@ int jupyter_set_env(struct call *c, struct problem *p);
 /* ---- jupyter_sessions.c ---- */
 /* There is a kernel for the call's session: replies. */
 void jupyter_session_made(struct call *c, struct jupyter_hub *h);
+/* Whether the call is about a session, and not about a kernel alone. */
+bool jupyter_is_session(const struct call *c);

@@ -194,13 +194,13 @@ void jupyter_run_done(struct jupyter_hub *h) {
 
 /* ---- from an earlier server ---- */
 
-void jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
     struct err e;
     json_auto_t *tag = json_loads(cell_tag(c), 0, NULL);
     struct kernel *k = kernel_find(l, cell_kernel(c), &e);
     struct record *rec = records_find(a->records, live_tenant(l), cell_id(c));
     if (!k || !rec || !kernel_label(k) || !json_is_object(json_object_get(tag, "header")))
-        return;
+        return false;
     struct jupyter_hub *h = jupyter_hub(a, k);
     struct jupyter_request *r = xcalloc(1, sizeof *r);
     const char *session = json_string_value(json_object_get(tag, "session"));
@@ -215,4 +215,5 @@ void jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
     h->keeps = true; /* for the one who was connected to that server */
     memcpy(h->kept_for, r->session, sizeof h->kept_for);
     jupyter_follow(h, rec);
+    return true;
 }

@@ -3,7 +3,6 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/handlers.h"
 #include "base/fd.h"
 
 #include <stdio.h>
@@ -26,7 +25,7 @@ static const struct field session_fields[] = {
     {.name = "kernel", .type = FIELD_OBJECT, .flags = FIELD_NULLABLE, .of = &which_schema},
     {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX | FIELD_NULLABLE, .max = RUN_MAX_ENV},
 };
-const struct schema jupyter_session_schema = {
+static const struct schema jupyter_session_schema = {
     .name = "JupyterSession", .fields = session_fields, .n = 5, .open = true, .any_type = true};
 
 /* ---- in labels ---- */
@@ -109,7 +108,7 @@ static void put_one(void *arg, struct jupyter_hub *h) {
         put_session(h, arg);
 }
 
-void do_jupyter_sessions(struct call *c) {
+static void do_jupyter_sessions(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_array(&j);
@@ -156,9 +155,18 @@ static struct jupyter_hub *named(struct call *c) {
     return NULL;
 }
 
+static bool is_change(const struct call *c) {
+    return strcmp(c->route->doc.method, "PATCH") == 0;
+}
+
+bool jupyter_is_session(const struct call *c) {
+    const struct route_table *t = &jupyter_sessions_routes;
+    return c->route >= t->routes && c->route < t->routes + t->n;
+}
+
 /* A kernel for the call's session: one that is there, or one that is to be made. */
 void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
-    bool change = c->route->fn == do_jupyter_session_change;
+    bool change = is_change(c);
     struct jupyter_hub *old = change ? find(c, "id", c->params[0]) : NULL;
     json_auto_t *session = old ? session_of(old) : NULL;
     char id[ID_MAX], uuid[JUPYTER_UUID];
@@ -187,7 +195,7 @@ static void choose_kernel(struct call *c) {
         jupyter_make(c, field_str(kernel, "name", NULL));
 }
 
-void do_jupyter_session_new(struct call *c) {
+static void do_jupyter_session_new(struct call *c) {
     if (!texts_are_good(c))
         return;
     struct jupyter_hub *h = find(c, "path", field_str(c->body, "path", NULL));
@@ -197,13 +205,13 @@ void do_jupyter_session_new(struct call *c) {
         choose_kernel(c);
 }
 
-void do_jupyter_session(struct call *c) {
+static void do_jupyter_session(struct call *c) {
     struct jupyter_hub *h = named(c);
     if (h)
         reply(c, h, 200);
 }
 
-void do_jupyter_session_change(struct call *c) {
+static void do_jupyter_session_change(struct call *c) {
     struct jupyter_hub *h = named(c);
     if (!h || !texts_are_good(c))
         return;
@@ -213,10 +221,30 @@ void do_jupyter_session_change(struct call *c) {
         jupyter_session_made(c, h);
 }
 
-void do_jupyter_session_delete(struct call *c) {
+static void do_jupyter_session_delete(struct call *c) {
     struct jupyter_hub *h = named(c);
     if (!h)
         return;
     jupyter_end(h);
     http_reply(c->req, 204, NULL, "", 0);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/api/sessions", "Jupyter: list sessions", "jupyter", NULL, NULL, 200, "the sessions",
+      JSON_TYPE}, do_jupyter_sessions},
+    {{"POST", "/api/sessions", "Jupyter: a session, with a kernel", "jupyter",
+      &jupyter_session_schema, NULL, 201, "the session", JSON_TYPE}, do_jupyter_session_new,
+     .body_max = MB},
+    {{"GET", "/api/sessions/{session_id}", "Jupyter: look at a session", "jupyter", NULL, NULL, 200,
+      "the session", JSON_TYPE}, do_jupyter_session},
+    {{"PATCH", "/api/sessions/{session_id}", "Jupyter: another path, name or kernel", "jupyter",
+      &jupyter_session_schema, NULL, 200, "the session", JSON_TYPE}, do_jupyter_session_change,
+     .body_max = MB},
+    {{"DELETE", "/api/sessions/{session_id}", "Jupyter: end a session and its kernel", "jupyter",
+      NULL, NULL, 204, "nothing", NULL}, do_jupyter_session_delete},
+};
+/* clang-format on */
+const struct route_table jupyter_sessions_routes = ROUTE_TABLE(routes);

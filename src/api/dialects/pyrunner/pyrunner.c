@@ -4,9 +4,7 @@
  * PyRunner's words. Where a limit is null it is the most that may be asked for. A request that the
  * service cannot take (queue full, no key) is an error as everywhere, with PyRunner's `detail`. */
 
-#include "api/dialects/pyrunner/pyrunner.h"
-
-#include "api/handlers.h"
+#include "api/core/call.h"
 #include "api/jobs/oneshot.h"
 
 #include <math.h>
@@ -70,7 +68,7 @@ static const struct field run_fields[] = {
      .fallback = "true",
      .help = "print() the value of a last expression; null: no"},
 };
-const struct schema pyrunner_schema = {
+static const struct schema pyrunner_schema = {
     .name = "PyRunnerRequest", .fields = run_fields, .n = 4, .untyped = true};
 
 /* ---- the result ---- */
@@ -166,7 +164,7 @@ static bool read_limit(struct call *c, const char *name, uint32_t usual, uint32_
     return false;
 }
 
-void do_pyrunner_run(struct call *c) {
+static void do_pyrunner_run(struct call *c) {
     const struct config *cfg = c->api->config;
     uint32_t seconds, megabytes;
     if (!read_limit(c, "timeout", 30, cfg->http.pyrunner_timeout_s, &seconds) ||
@@ -197,7 +195,7 @@ static bool has_module(const struct config *cfg, const char *name) {
     return false;
 }
 
-void pyrunner_put_about(const struct call *c, bool up, struct jw *j) {
+static void put_about(const struct call *c, bool up, struct jw *j) {
     static const char *const libraries[] = {"sympy",      "numpy", "pandas",
                                             "matplotlib", "scipy", "sklearn"};
     const struct config *cfg = c->api->config;
@@ -216,3 +214,29 @@ void pyrunner_put_about(const struct call *c, bool up, struct jw *j) {
     jw_array_end(j);
     jw_object_end(j);
 }
+
+/* ---- routes ---- */
+
+static void do_redoc(struct call *c) {
+    http_add_header(c->req, "Location", "/docs");
+    http_reply(c->req, 307, NULL, "", 0);
+}
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/run", "PyRunner: run a program", "pyrunner", &pyrunner_schema, NULL, 200,
+      "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE}, do_pyrunner_run,
+     .body_max = 64 * MB},
+    {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true},
+};
+/* clang-format on */
+static const struct route_table table = ROUTE_TABLE(routes);
+
+const struct dialect pyrunner_dialect = {
+    .name = "pyrunner",
+    .tables = (const struct route_table *const[]){&table, NULL},
+    .version = "1.0.0", /* what its clients have always seen */
+    .up = "healthy",
+    .down = "unhealthy",
+    .put_about = put_about,
+};

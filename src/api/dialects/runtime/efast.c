@@ -9,7 +9,6 @@
 
 #include "api/dialects/runtime/runtime.h"
 #include "api/files/paths.h"
-#include "api/handlers.h"
 #include "api/jobs/inputs.h"
 #include "base/fd.h"
 #include "fetch/fetch.h"
@@ -63,7 +62,7 @@ static const struct field efast_fields[] = {
      .fallback = "300",
      .help = "seconds, of each file"},
 };
-const struct schema runtime_efast_schema = {"RuntimeEfast", efast_fields, 5, true};
+static const struct schema runtime_efast_schema = {"RuntimeEfast", efast_fields, 5, true};
 
 struct efast {
     struct box box; /* its path is the directory */
@@ -438,7 +437,18 @@ static bool server_is_allowed(struct call *c) {
     return false;
 }
 
-void do_runtime_efast(struct call *c) {
+static void do_runtime_efast(struct call *c) {
     if (runtime_enter(c) && params_are_good(c) && server_is_allowed(c))
         runtime_use(c, download_all);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/workspace/se/download_from_efast/{session_id}", "Download files from e-fast to a "
+      "session", "sandbox-runtime", &runtime_efast_schema, NULL, 200, "what became of each",
+      JSON_TYPE}, do_runtime_efast, .body_max = MB},
+};
+/* clang-format on */
+const struct route_table runtime_efast_routes = ROUTE_TABLE(routes);

@@ -5,7 +5,6 @@
 #include "api/dialects/runtime/runtime.h"
 #include "api/files/form_file.h"
 #include "api/files/paths.h"
-#include "api/handlers.h"
 #include "base/fd.h"
 #include "wire/entry.h"
 #include "wire/wire.h"
@@ -32,7 +31,7 @@ static const struct field create_fields[] = {
      .fallback = "420",
      .help = "permissions; 420 is 0644, and so are 0 and null"},
 };
-const struct schema runtime_create_schema = {"RuntimeCreate", create_fields, 3, true};
+static const struct schema runtime_create_schema = {"RuntimeCreate", create_fields, 3, true};
 
 /* ---- paths ---- */
 
@@ -175,7 +174,7 @@ static void create(struct call *c, struct live *l) {
                                          .then = created});
 }
 
-void do_runtime_create(struct call *c) {
+static void do_runtime_create(struct call *c) {
     runtime_use(c, create);
 }
 
@@ -286,7 +285,7 @@ static void upload(struct call *c, struct live *l) {
     box_ask(&u->box, &o, on_upload_temp);
 }
 
-void do_runtime_upload(struct call *c) {
+static void do_runtime_upload(struct call *c) {
     if (http_take_form(c->req, upload_piece, upload_whole) < 0) {
         form_file_missing(c, NULL);
         return;
@@ -425,12 +424,12 @@ static void list(struct call *c, struct live *l) {
         runtime_list(c, l, &how);
 }
 
-void do_runtime_files(struct call *c) {
+static void do_runtime_files(struct call *c) {
     runtime_use(c, list);
 }
 
 /* GET /files/ID is GET /files/ID/: the client is sent there, as FastAPI does. */
-void do_runtime_files_there(struct call *c) {
+static void do_runtime_files_there(struct call *c) {
     const char *query = http_raw_query(c->req);
     AUTO_BUF to = BUF_INIT;
     paths_encode(http_path(c->req), &to);
@@ -438,3 +437,20 @@ void do_runtime_files_there(struct call *c) {
     http_add_header(c->req, "Location", to.data);
     http_reply(c->req, 307, NULL, "", 0);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session (filename)",
+      "sandbox-runtime", &upload_schema, "multipart/form-data", 200, "its name and size", JSON_TYPE},
+     do_runtime_upload},
+    {{"POST", "/workspace/se/create/{session_id}", "Make a file of text in a session",
+      "sandbox-runtime", &runtime_create_schema, NULL, 200, "its name and size", JSON_TYPE},
+     do_runtime_create, .body_max = 64 * MB},
+    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session (recursive)",
+      "sandbox-runtime", NULL, NULL, 200, "the files", JSON_TYPE}, do_runtime_files},
+    {{.method = "GET", .path = "/workspace/se/files/{session_id}"}, do_runtime_files_there},
+};
+/* clang-format on */
+const struct route_table runtime_files_routes = ROUTE_TABLE(routes);

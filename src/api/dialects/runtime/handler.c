@@ -5,7 +5,6 @@
  * (py/cell/handler.py). */
 
 #include "api/dialects/runtime/runtime.h"
-#include "api/handlers.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/oneshot.h"
 #include "base/fd.h"
@@ -34,7 +33,7 @@ static const struct field lambda_fields[] = {
      .fallback = "{}",
      .help = "function_name, request_id and their like, of its second argument"},
 };
-const struct schema runtime_lambda_schema = {"RuntimeHandler", lambda_fields, 3, true};
+static const struct schema runtime_lambda_schema = {"RuntimeHandler", lambda_fields, 3, true};
 
 static const char *const context_names[] = {
     "function_name",      "function_version",     "request_id",
@@ -208,7 +207,7 @@ static json_t *program(const struct call *c, uint32_t timeout_s) {
                      "cpus", cpus / 100.0);
 }
 
-void do_runtime_lambda(struct call *c) {
+static void do_runtime_lambda(struct call *c) {
     uint32_t timeout_s;
     char text[300];
     if (!runtime_enter(c) || !read_timeout(c, &timeout_s))
@@ -230,3 +229,15 @@ void do_runtime_lambda(struct call *c) {
                 .flags = RUN_HANDLER, .own_bounds = true, .no_files = true, .put = put_result});
     }
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/workspace/se/v2/execute_code", "Call a handler in a fresh sandbox",
+      "sandbox-runtime", &runtime_lambda_schema, NULL, 200, "its output and what it returned",
+      JSON_TYPE}, do_runtime_lambda, .body_max = 64 * MB,
+     .tell = runtime_tell_lambda},
+};
+/* clang-format on */
+const struct route_table runtime_handler_routes = ROUTE_TABLE(routes);

@@ -3,7 +3,6 @@
 
 #include "api/dialects/runtime/runtime.h"
 #include "api/files/sandbox_files.h"
-#include "api/handlers.h"
 #include "base/base64.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -58,7 +57,7 @@ static void download(struct call *c, struct live *l) {
         open_file(b, on_download);
 }
 
-void do_runtime_download(struct call *c) {
+static void do_runtime_download(struct call *c) {
     runtime_use(c, download);
 }
 
@@ -96,7 +95,7 @@ static void preview(struct call *c, struct live *l) {
         open_file(b, on_preview);
 }
 
-void do_runtime_preview(struct call *c) {
+static void do_runtime_preview(struct call *c) {
     runtime_use(c, preview);
 }
 
@@ -301,6 +300,23 @@ static void readfile(struct call *c, struct live *l) {
     open_file(&r->box, on_readfile);
 }
 
-void do_runtime_readfile(struct call *c) {
+static void do_runtime_readfile(struct call *c) {
     runtime_use(c, readfile);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/workspace/se/download/{session_id}/{path...}", "Download a file of a session",
+      "sandbox-runtime", NULL, NULL, 200, "its bytes", "application/octet-stream"},
+     do_runtime_download},
+    {{"GET", "/workspace/se/files/preview/{session_id}/{path...}", "Show a file of a session",
+      "sandbox-runtime", NULL, NULL, 200, "its bytes, with the type of their kind",
+      "application/octet-stream"}, do_runtime_preview},
+    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file (offset, "
+      "buffer_size)", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE},
+     do_runtime_readfile},
+};
+/* clang-format on */
+const struct route_table runtime_read_routes = ROUTE_TABLE(routes);

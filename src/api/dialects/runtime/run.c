@@ -5,7 +5,6 @@
  * that the script wrote to stderr, with a mark in between that nobody can guess. */
 
 #include "api/dialects/runtime/runtime.h"
-#include "api/handlers.h"
 #include "api/jobs/command_wait.h"
 #include "api/jobs/inputs.h"
 #include "base/fd.h"
@@ -31,7 +30,7 @@ static const struct field execute_fields[] = {
      .fallback = "[]",
      .help = "arguments behind it, as they are"},
 };
-const struct schema runtime_execute_schema = {"RuntimeExecute", execute_fields, 2, true};
+static const struct schema runtime_execute_schema = {"RuntimeExecute", execute_fields, 2, true};
 
 static const struct field code_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
@@ -57,7 +56,7 @@ static const struct field code_fields[] = {
      .fallback = "[]",
      .help = "names of variables to give back; of Python only"},
 };
-const struct schema runtime_code_schema = {"RuntimeCode", code_fields, 5, true};
+static const struct schema runtime_code_schema = {"RuntimeCode", code_fields, 5, true};
 
 /* ---- arguments ---- */
 
@@ -174,7 +173,7 @@ static void execute(struct call *c, struct live *l) {
     run(c, l, &w, command, reply_run);
 }
 
-void do_runtime_execute(struct call *c) {
+static void do_runtime_execute(struct call *c) {
     runtime_use(c, execute);
 }
 
@@ -264,7 +263,7 @@ static void execute_code(struct call *c, struct live *l) {
                                          .then = run_script});
 }
 
-void do_runtime_execute_code(struct call *c) {
+static void do_runtime_execute_code(struct call *c) {
     const char *type = field_str(c->body, "script_type", "python");
     if (strcmp(type, "python") != 0 && strcmp(type, "shell") != 0)
         runtime_error(c, 400, "bad_value",
@@ -272,3 +271,17 @@ void do_runtime_execute_code(struct call *c) {
     else if (runtime_path_is_good(c, field_str(c->body, "filename", "")))
         runtime_use(c, execute_code);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/workspace/se/execute/{session_id}", "Run a command in a session", "sandbox-runtime",
+      &runtime_execute_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+     do_runtime_execute, .body_max = MB},
+    {{"POST", "/workspace/se/execute_code/{session_id}", "Run a script in a session",
+      "sandbox-runtime", &runtime_code_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+     do_runtime_execute_code, .body_max = 64 * MB},
+};
+/* clang-format on */
+const struct route_table runtime_run_routes = ROUTE_TABLE(routes);

@@ -6,7 +6,6 @@
 
 #include "api/dialects/runtime/runtime.h"
 
-#include "api/handlers.h"
 #include "api/jobs/live_requests.h"
 #include "base/num.h"
 
@@ -28,7 +27,7 @@ static const struct field session_fields[] = {
      .fallback = "\"100M\"",
      .help = "of its disk: bytes, or with K, M or G"},
 };
-const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 1, true};
+static const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 1, true};
 
 static const struct field cleanup_fields[] = {
     {.name = "force",
@@ -37,7 +36,7 @@ static const struct field cleanup_fields[] = {
      .fallback = "false",
      .help = "also those in which something runs"},
 };
-const struct schema runtime_cleanup_schema = {"RuntimeCleanup", cleanup_fields, 1, true};
+static const struct schema runtime_cleanup_schema = {"RuntimeCleanup", cleanup_fields, 1, true};
 
 /* ---- replies ---- */
 
@@ -118,7 +117,7 @@ static bool is_plain(int status) {
     return status == 401 || status == 403 || status == 413 || status == 429 || status == 503;
 }
 
-int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
+static int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
     struct jw j = JW_INIT(to);
     const char *message = p->message ? p->message : p->text;
     bool legacy = is_legacy(c) && !is_plain(p->status);
@@ -282,7 +281,7 @@ static void reply_session(struct call *c, struct live *l) {
     runtime_reply(c, &json);
 }
 
-void do_runtime_session_new(struct call *c) {
+static void do_runtime_session_new(struct call *c) {
     if (!runtime_enter(c) || !id_is_good(c))
         return;
     if (named_is_taken(c, RUNTIME, c->params[0]))
@@ -298,12 +297,12 @@ static void end_it(struct call *c, struct live *l) {
         runtime_status_reply(c);
 }
 
-void do_runtime_session_delete(struct call *c) {
+static void do_runtime_session_delete(struct call *c) {
     if (runtime_enter(c))
         named_when(c, RUNTIME, c->params[0], end_it);
 }
 
-void do_runtime_healthy(struct call *c) {
+static void do_runtime_healthy(struct call *c) {
     if (runtime_enter(c))
         runtime_status_reply(c);
 }
@@ -340,12 +339,12 @@ static void look(struct call *c, struct live *l) {
         put_status(c, NULL, &none);
 }
 
-void do_runtime_status(struct call *c) {
+static void do_runtime_status(struct call *c) {
     if (runtime_enter(c))
         named_when(c, RUNTIME, c->params[0], look);
 }
 
-void do_runtime_workspaces(struct call *c) {
+static void do_runtime_workspaces(struct call *c) {
     struct engine *g = c->api->o.engine;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -427,7 +426,7 @@ static void clean_one(struct cleanup *u, struct live *l, bool force) {
     live_end(l, "all sessions were cleaned up", on_ended, u);
 }
 
-void do_runtime_cleanup(struct call *c) {
+static void do_runtime_cleanup(struct call *c) {
     struct engine *g = c->api->o.engine;
     bool force = field_bool(c->body, "force", false);
     if (!runtime_enter(c))
@@ -447,3 +446,35 @@ void do_runtime_cleanup(struct call *c) {
     }
     one_less(u);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/workspace/se/healthy", "Sandbox Runtime: whether it is there", "sandbox-runtime", NULL,
+      NULL, 200, "status", JSON_TYPE}, do_runtime_healthy, .is_open = true, .is_free = true},
+    {{"POST", "/workspace/se/session/{session_id}", "Make a session", "sandbox-runtime",
+      &runtime_session_schema, NULL, 200, "its id", JSON_TYPE}, do_runtime_session_new,
+     .body_max = MB},
+    {{"DELETE", "/workspace/se/session/{session_id}", "End a session", "sandbox-runtime", NULL, NULL,
+      200, "status; also when there was none", JSON_TYPE}, do_runtime_session_delete},
+    {{"GET", "/workspace/se/status/{session_id}", "Look at a session", "sandbox-runtime", NULL, NULL,
+      200, "whether it exists, and its files", JSON_TYPE}, do_runtime_status},
+    {{"GET", "/workspace/se/workspaces", "List sessions", "sandbox-runtime", NULL, NULL, 200,
+      "the sessions", JSON_TYPE}, do_runtime_workspaces},
+    {{"POST", "/workspace/se/cleanup-all", "End all sessions", "sandbox-runtime",
+      &runtime_cleanup_schema, NULL, 200, "how many", JSON_TYPE}, do_runtime_cleanup, .body_max = MB},
+    {{.method = "GET", .path = "/api.json"}, route_do_openapi, .is_open = true, .is_free = true},
+};
+/* clang-format on */
+static const struct route_table table = ROUTE_TABLE(routes);
+
+/* A preview is no list of a directory of that name: the routes of read.c are tried before. */
+const struct dialect runtime_dialect = {
+    .name = RUNTIME,
+    .tables =
+        (const struct route_table *const[]){&table, &runtime_read_routes, &runtime_files_routes,
+                                            &runtime_run_routes, &runtime_handler_routes,
+                                            &runtime_efast_routes, NULL},
+    .tell = runtime_tell,
+};

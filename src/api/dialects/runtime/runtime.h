@@ -1,15 +1,16 @@
 #pragma once
 /* The dialect Sandbox Runtime (contract 3): what its files share. A session is a live sandbox that
- * is called by the session's id (named.h), made when it is first used. For runtime*.c only, but for
- * the functions of routes.c. */
+ * is called by the session's id (named.h), made when it is first used. For this directory only. */
 
 #include "api/files/init_call.h"
 #include "api/jobs/aliases.h"
 
 #define RUNTIME "sandbox-runtime"
 
-/* ---- for routes.c: how its errors are said ---- */
-int runtime_tell(const struct call *c, const struct problem *p, struct buf *to);
+extern const struct route_table runtime_files_routes, runtime_read_routes, runtime_run_routes;
+extern const struct route_table runtime_handler_routes, runtime_efast_routes;
+
+/* How the errors of handlers are said. */
 int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to);
 
 /* ---- replies ---- */

@@ -6,7 +6,7 @@
  * in its pipe (exec_hold), and while the program does not read, the client's messages are left in
  * its socket (ws_hold). */
 
-#include "api/handlers.h"
+#include "api/native/native.h"
 
 #include "api/core/inbox.h"
 #include "api/jobs/oneshot.h"
@@ -261,7 +261,7 @@ static void free_talk(void *state) {
     free(t);
 }
 
-void do_execute_ws(struct call *c) {
+static void do_execute_ws(struct call *c) {
     if (!call_is_websocket(c, "POST for a stream of events"))
         return;
     struct talk *t = xcalloc(1, sizeof *t);
@@ -286,3 +286,14 @@ void do_execute_ws(struct call *c) {
         loop_timer(loop_of(t), &t->late,
                    now_ns() + (uint64_t)c->api->config->http.header_s * 1000000000u);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"GET", "/v1/execute/stream", "Run a program and talk to it, over a WebSocket: the first message "
+      "is the body of the POST, then events as JSON; stdin, stdin_end, interrupt, signal to the "
+      "program", "execute", NULL, NULL, 101, "a WebSocket", NULL}, do_execute_ws},
+};
+/* clang-format on */
+const struct route_table execute_ws_routes = ROUTE_TABLE(routes);

@@ -1,6 +1,6 @@
 /* POST /v1/execute and /v1/execute/stream: contract 1, with api.md's fields behind it. */
 
-#include "api/handlers.h"
+#include "api/native/native.h"
 
 #include "api/jobs/events.h"
 #include "api/jobs/oneshot.h"
@@ -107,7 +107,7 @@ static int put_result(const struct call *c, const struct exec *x, struct rope *t
     return 200;
 }
 
-void do_execute(struct call *c) {
+static void do_execute(struct call *c) {
     execute_once(c, c->body, &(struct execute_way){.put = put_result});
 }
 
@@ -198,7 +198,7 @@ static void begin_stream(struct waiting *w, const char *execution) {
                   execution, sign_of(w));
 }
 
-void do_execute_stream(struct call *c) {
+static void do_execute_stream(struct call *c) {
     struct problem p = {0};
     struct waiting *w = wait_for(c);
     if (!w)
@@ -226,3 +226,16 @@ void do_execute_stream(struct call *c) {
     event(w, "error", 0, &json);
     end_stream(w);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/execute", "Run a program in a fresh sandbox", "execute", &execute_schema, NULL,
+      200, "the result", JSON_TYPE}, do_execute, .body_max = 64 * MB},
+    {{"POST", "/v1/execute/stream", "Run a program and follow its output", "execute",
+      &execute_schema, NULL, 200, "events: output, then result or error", STREAM_TYPE},
+     do_execute_stream, .body_max = 64 * MB},
+};
+/* clang-format on */
+const struct route_table execute_routes = ROUTE_TABLE(routes);

@@ -5,9 +5,9 @@
  * long as one may wait in the queue, they are. */
 
 #include "api/core/body.h"
-#include "api/handlers.h"
 #include "api/jobs/oneshot.h"
 #include "api/jobs/outlet.h"
+#include "api/native/native.h"
 #include "base/clock.h"
 
 #include <jansson.h>
@@ -231,7 +231,7 @@ static void on_gone(struct http_req *r) {
     }
 }
 
-void do_batch(struct call *c) {
+static void do_batch(struct call *c) {
     struct batch *b = xcalloc(1, sizeof *b);
     unsigned most = (c->api->config->max_sandboxes + 1) / 2;
     if (!outlet_open(c, &b->out)) {
@@ -253,3 +253,14 @@ void do_batch(struct call *c) {
     loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
     go_on(b);
 }
+
+/* ---- routes ---- */
+
+/* clang-format off */
+static const struct route routes[] = {
+    {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
+      "one result a line, in order of completion, each with its index", "application/x-ndjson"},
+     do_batch, .body_max = 64 * MB},
+};
+/* clang-format on */
+const struct route_table batch_routes = ROUTE_TABLE(routes);

@@ -1,0 +1,44 @@
+#pragma once
+/* What all requests share. For api/ only. */
+
+#include "api/core/audit.h"
+#include "api/core/dialect.h"
+#include "api/core/metrics.h"
+#include "api/core/options.h"
+#include "api/core/route.h"
+#include "engine/core/engine.h"
+#include "engine/store/store.h"
+#include "http/http.h"
+#include "keys/keys.h"
+
+struct fetcher;
+struct guard;
+struct named;
+struct records;
+struct replays;
+
+struct api {
+    struct api_options o;
+    const struct config *config; /* borrowed from the engine */
+    struct http *http;
+    struct route_list routes;
+    struct speaker *speakers; /* owned: the dialects, `nspeakers` of them */
+    unsigned nspeakers;
+    struct metrics metrics;
+    struct keys keys;
+    bool has_keys;
+    struct guard *guard;     /* per-key limits */
+    struct records *records; /* recent executions */
+    struct replays *replays; /* replies by Idempotency-Key */
+    struct named *named;     /* owned: sandboxes that dialects call by name, being made */
+    struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
+    unsigned alone;          /* pieces of work that go on without their clients */
+    struct audit audit;
+    uint64_t started_ns;
+    /* draining */
+    unsigned active;
+    struct timer drain_timer;
+    uint64_t drain_until_ns;
+    void (*drained)(void *arg);
+    void *drained_arg;
+};

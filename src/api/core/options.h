@@ -1,0 +1,15 @@
+#pragma once
+/* What the API stands on: all of it is borrowed. */
+
+struct engine;
+struct loop;
+struct store;
+
+struct api_options {
+    struct loop *loop;
+    struct engine *engine;
+    struct store *store;
+    int state_dir;
+    int audit_dir; /* where the audit log is */
+    int keys_dir;  /* where the file of keys is */
+};

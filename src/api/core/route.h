@@ -1,0 +1,58 @@
+#pragma once
+/* Routes: a method, a path and a handler. Every file with handlers has its table beside them;
+ * native/native.c and the dialects list those tables, and nobody lists the routes. For api/ only.
+ */
+
+#include "http/openapi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct api;
+struct buf;
+struct call;
+struct dialect;
+struct problem;
+
+#define MB          (1024u * 1024u)
+#define JSON_TYPE   "application/json"
+#define STREAM_TYPE "text/event-stream"
+
+/* How an error is said: writes the body and returns the status. */
+typedef int tell_fn(const struct call *c, const struct problem *p, struct buf *to);
+
+struct route {
+    struct api_doc doc; /* one without a summary is not in /openapi.json */
+    void (*fn)(struct call *c);
+    size_t body_max; /* 0: the route takes no body, or takes it by itself */
+    bool is_open;    /* needs no key */
+    bool is_free;    /* does not count against a key's limits */
+    tell_fn *tell;   /* NULL: as its dialect says errors */
+};
+
+/* The routes of one file. Of two that fit a request the first wins. */
+struct route_table {
+    const struct route *routes;
+    size_t n;
+};
+#define ROUTE_TABLE(array)                                                                         \
+    { array, sizeof(array) / sizeof *(array) }
+
+/* All routes of a server, in the order in which they are tried and documented. */
+struct route_list {
+    struct route_entry {
+        const struct route *route;
+        const struct dialect *dialect; /* NULL: the native API's */
+    } * items;                         /* owned */
+    size_t n;
+};
+
+/* `tables` ends with NULL. */
+void routes_add(struct route_list *l, const struct route_table *const *tables,
+                const struct dialect *of);
+/* The call's route and dialect; otherwise the client has its reply. */
+bool route_find(struct call *c);
+/* The specification of one dialect's routes, or (NULL) of all. */
+void routes_openapi(const struct route_list *l, const struct dialect *only, struct buf *to);
+/* The handler of GET /openapi.json, for dialects that have another path for it. */
+void route_do_openapi(struct call *c);

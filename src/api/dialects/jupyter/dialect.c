@@ -1,0 +1,48 @@
+/* Jupyter's API as a dialect: its routes, its errors, and where its clients put their token. */
+
+#include "api/dialects/jupyter/jupyter.h"
+
+/* An object that begins with what Jupyter's clients read, and goes on with `rest`, an object. */
+static void with_reason(struct buf *to, const char *message, int status, const struct buf *rest) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "message", message);
+    jw_key_str(&j, "reason", http_reason(status));
+    buf_addc(to, ',');
+    buf_add(to, rest->data + 1, rest->len - 1);
+}
+
+static int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) {
+    AUTO_BUF ours = BUF_INIT;
+    (void)c;
+    problem_json(p, &ours);
+    with_reason(to, p->message ? p->message : p->text, p->status, &ours);
+    return p->status;
+}
+
+static void jupyter_tell_body(int status, struct buf *reply) {
+    AUTO_BUF all = BUF_INIT;
+    with_reason(&all, "the body is not what this endpoint takes", status, reply);
+    buf_clear(reply);
+    buf_add(reply, all.data, all.len);
+}
+
+static void *jupyter_start(struct api *a) {
+    (void)a;
+    return xcalloc(1, sizeof(struct jupyter));
+}
+
+static const struct route unknown = {{.method = "-", .path = "/api/{path...}"}};
+
+const struct dialect jupyter_dialect = {
+    .name = JUPYTER_DIALECT,
+    .tables = (const struct route_table *const[]){&jupyter_routes, &jupyter_channels_routes,
+                                                  &jupyter_sessions_routes, NULL},
+    .unknown = &unknown,
+    .tell = jupyter_tell,
+    .tell_body = jupyter_tell_body,
+    .secret = "token",
+    .start = jupyter_start,
+    .adopt = jupyter_adopt,
+    .inherit = jupyter_inherit,
+};

@@ -1,0 +1,11 @@
+#pragma once
+/* The live sandbox in which a tenant's notebooks share their files, one for each profile. Dialects
+ * whose clients mean the same files find the same sandbox here. For api/ only. */
+
+#include "api/jobs/aliases.h"
+
+/* `then` with it, made if there is none (aliases.h). `profile` NULL: that of the default profile.
+ */
+void shared_use(struct call *c, const char *profile, named_fn *then);
+/* What a sandbox for a single kernel is like: it lives as long as sandboxes may. */
+void shared_fill_single(const struct call *c, const char *profile, struct live_request *q);
