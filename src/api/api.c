@@ -36,7 +36,7 @@ int api_reload(struct api *a, struct err *e) {
     return 0;
 }
 
-static void on_bill(void *arg, const char *payer, double cpu_seconds) {
+static void on_cpu_account(void *arg, const char *payer, double cpu_seconds) {
     struct api *a = arg;
     guard_used(a->guard, payer, cpu_seconds);
 }
@@ -80,8 +80,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20,
                                       .reply_max = (size_t)a->config->http.reply_buffer_kb << 10,
                                       .replies_max = (size_t)a->config->http.replies_mb << 20};
-    o->engine->on_bill = on_bill;
-    o->engine->bill_arg = a;
+    o->engine->on_cpu_account = on_cpu_account;
+    o->engine->cpu_account_arg = a;
     o->engine->trouble = trouble;
     o->engine->trouble_arg = a;
     o->engine->on_command = command_over;

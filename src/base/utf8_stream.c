@@ -1,4 +1,4 @@
-/* See pieces.h. */
+/* See utf8_stream.h. */
 
 #include "base/utf8_stream.h"
 
@@ -20,7 +20,7 @@ static size_t open_end(const char *data, size_t len) {
     return 0;
 }
 
-void pieces_add(struct pieces *p, const void *data, size_t len, struct buf *to) {
+void utf8_stream_add(struct utf8_stream *p, const void *data, size_t len, struct buf *to) {
     size_t before = to->len;
     buf_add(to, p->tail, p->len);
     buf_add(to, data, len);
@@ -29,12 +29,12 @@ void pieces_add(struct pieces *p, const void *data, size_t len, struct buf *to) 
     memcpy(p->tail, to->data + to->len, p->len);
 }
 
-void pieces_end(struct pieces *p, struct buf *to) {
+void utf8_stream_end(struct utf8_stream *p, struct buf *to) {
     buf_add(to, p->tail, p->len);
     p->len = 0;
 }
 
-void pieces_json(const struct buf *text, struct buf *to) {
+void utf8_stream_json(const struct buf *text, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
     jw_key(&j, "data");

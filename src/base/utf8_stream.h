@@ -4,14 +4,14 @@
 
 #include "base/buf.h"
 
-struct pieces {
+struct utf8_stream {
     char tail[4]; /* of a character that is not whole yet */
     size_t len;
 };
 
 /* Adds what is whole by now to `to`. */
-void pieces_add(struct pieces *p, const void *data, size_t len, struct buf *to);
+void utf8_stream_add(struct utf8_stream *p, const void *data, size_t len, struct buf *to);
 /* There is no more: adds what is left. */
-void pieces_end(struct pieces *p, struct buf *to);
+void utf8_stream_end(struct utf8_stream *p, struct buf *to);
 /* {"data":"…"} */
-void pieces_json(const struct buf *text, struct buf *to);
+void utf8_stream_json(const struct buf *text, struct buf *to);

@@ -1,5 +1,5 @@
-/* engine/knobs: limits in, usage out, for both kinds of control groups. Files stand for the
- * kernel's: both are read and written at their beginning. */
+/* engine/core/cgroup_fds: limits in, usage out, for both kinds of control groups. Files stand for
+ * the kernel's: both are read and written at their beginning. */
 
 #include "base/fd.h"
 #include "engine/core/cgroup_fds.h"
@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-static struct knobs k;
+static struct cgroup_fds k;
 
 static int setup(void **state) {
     (void)state;
-    knobs_init(&k);
+    cgroup_fds_init(&k);
     for (int i = 0; i < KNOBS_; i++) {
         k.fds[i] = memfd_create("knob", MFD_CLOEXEC);
         assert_true(k.fds[i] >= 0);
@@ -29,7 +29,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    knobs_done(&k);
+    cgroup_fds_done(&k);
     return 0;
 }
 
@@ -49,9 +49,9 @@ static void assert_knob(enum cgroup_knob knob, const char *wanted) {
 static void limits_are_written_as_the_kernel_reads_them(void **state) {
     struct err e;
     (void)state;
-    assert_int_equal(knobs_set_memory(&k, 1ull << 40, &e), 0);
-    assert_int_equal(knobs_set_pids(&k, 64, &e), 0);
-    assert_int_equal(knobs_set_cpus(&k, 150, &e), 0);
+    assert_int_equal(cgroup_fds_set_memory(&k, 1ull << 40, &e), 0);
+    assert_int_equal(cgroup_fds_set_pids(&k, 64, &e), 0);
+    assert_int_equal(cgroup_fds_set_cpus(&k, 150, &e), 0);
     assert_knob(KNOB_MEMORY_MAX, "1099511627776");
     assert_knob(KNOB_PIDS_MAX, "64");
     assert_knob(KNOB_CPU_MAX, "150000"); /* of 100000 µs */
@@ -62,7 +62,7 @@ static void a_limit_that_cannot_be_set_is_an_error(void **state) {
     (void)state;
     fd_close(&k.fds[KNOB_PIDS_MAX]);
     k.fds[KNOB_PIDS_MAX] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    assert_int_equal(knobs_set_pids(&k, 64, &e), -1);
+    assert_int_equal(cgroup_fds_set_pids(&k, 64, &e), -1);
     assert_non_null(strstr(e.text, "64"));
 }
 
@@ -83,17 +83,17 @@ static void cpu_time_counts_from_the_beginning_of_the_execution(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++) {
         set(KNOB_CPU_USAGE, cpu[i].before);
-        knobs_begin(&k);
+        cgroup_fds_begin(&k);
         set(KNOB_CPU_USAGE, cpu[i].after);
-        if (knobs_cpu_us(&k) != cpu[i].us)
-            fail_msg("%s: %llu", cpu[i].name, (unsigned long long)knobs_cpu_us(&k));
+        if (cgroup_fds_cpu_us(&k) != cpu[i].us)
+            fail_msg("%s: %llu", cpu[i].name, (unsigned long long)cgroup_fds_cpu_us(&k));
     }
 }
 
 static void the_peak_is_read_as_it_is(void **state) {
     (void)state;
     set(KNOB_MEMORY_PEAK, "123456789\n");
-    assert_int_equal(knobs_usage(&k).memory_peak, 123456789);
+    assert_int_equal(cgroup_fds_usage(&k).memory_peak, 123456789);
 }
 
 /* Counters only grow, and a slot serves again. */
@@ -101,14 +101,14 @@ static void an_event_counts_for_the_sandbox_in_which_it_happened(void **state) {
     (void)state;
     set(KNOB_MEMORY_OOM, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
     set(KNOB_PIDS_EVENTS, "max 0\n");
-    assert_true(knobs_usage(&k).out_of_memory);
-    assert_false(knobs_usage(&k).out_of_memory);
+    assert_true(cgroup_fds_usage(&k).out_of_memory);
+    assert_false(cgroup_fds_usage(&k).out_of_memory);
     set(KNOB_MEMORY_OOM, "low 0\nhigh 0\nmax 7\noom 3\noom_kill 3\noom_group_kill 0\n");
     set(KNOB_PIDS_EVENTS, "max 4\n");
-    struct knobs_usage u = knobs_usage(&k);
+    struct cgroup_usage u = cgroup_fds_usage(&k);
     assert_true(u.out_of_memory);
     assert_true(u.out_of_pids);
-    u = knobs_usage(&k);
+    u = cgroup_fds_usage(&k);
     assert_false(u.out_of_memory);
     assert_false(u.out_of_pids);
 }
@@ -116,24 +116,24 @@ static void an_event_counts_for_the_sandbox_in_which_it_happened(void **state) {
 static void without_control_groups_nothing_is_done_and_nothing_known(void **state) {
     struct err e;
     (void)state;
-    struct knobs none;
-    knobs_init(&none);
-    assert_false(knobs_there(&none));
-    assert_int_equal(knobs_set_memory(&none, 1, &e), 0);
-    assert_int_equal(knobs_set_pids(&none, 1, &e), 0);
-    assert_int_equal(knobs_set_cpus(&none, 1, &e), 0);
-    knobs_begin(&none);
-    struct knobs_usage u = knobs_usage(&none);
+    struct cgroup_fds none;
+    cgroup_fds_init(&none);
+    assert_false(cgroup_fds_there(&none));
+    assert_int_equal(cgroup_fds_set_memory(&none, 1, &e), 0);
+    assert_int_equal(cgroup_fds_set_pids(&none, 1, &e), 0);
+    assert_int_equal(cgroup_fds_set_cpus(&none, 1, &e), 0);
+    cgroup_fds_begin(&none);
+    struct cgroup_usage u = cgroup_fds_usage(&none);
     assert_true(u.cpu_us == 0 && u.memory_peak == 0 && !u.out_of_memory && !u.out_of_pids);
-    knobs_done(&none);
+    cgroup_fds_done(&none);
 }
 
 static void done_closes_and_can_be_used_again(void **state) {
     (void)state;
     int fd = k.fds[KNOB_MEMORY_MAX];
-    assert_true(knobs_there(&k));
-    knobs_done(&k);
-    assert_false(knobs_there(&k));
+    assert_true(cgroup_fds_there(&k));
+    cgroup_fds_done(&k);
+    assert_false(cgroup_fds_there(&k));
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
@@ -141,14 +141,14 @@ static void kills_in_groups_below_are_not_this_ones(void **state) {
     (void)state;
     set(KNOB_MEMORY_OOM, "low 0\nhigh 0\nmax 9\noom 5\noom_kill 5\noom_group_kill 0\n");
     k.oom_below = 3;
-    assert_int_equal(knobs_kills(&k), 2);
-    assert_true(knobs_usage(&k).out_of_memory);
+    assert_int_equal(cgroup_fds_kills(&k), 2);
+    assert_true(cgroup_fds_usage(&k).out_of_memory);
     set(KNOB_MEMORY_OOM, "low 0\nhigh 0\nmax 9\noom 5\noom_kill 6\noom_group_kill 0\n");
     k.oom_below = 4;
-    assert_false(knobs_ran_out_of_memory(&k));
+    assert_false(cgroup_fds_ran_out_of_memory(&k));
     set(KNOB_MEMORY_OOM, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"); /* v1: its own only */
-    assert_int_equal(knobs_kills(&k), 3);
-    assert_true(knobs_ran_out_of_memory(&k));
+    assert_int_equal(cgroup_fds_kills(&k), 3);
+    assert_true(cgroup_fds_ran_out_of_memory(&k));
 }
 
 int main(void) {

@@ -102,7 +102,7 @@ struct exec {
     unsigned nfiles, asked;
     struct store_copy *copying; /* one more, beside the loop; or NULL */
     char *copying_path;         /* owned */
-    struct pieces pieces[2];
+    struct utf8_stream utf8[2];
     struct buf end;      /* the result without stdout and stderr, once there is one */
     struct buf warnings; /* on the request */
 };
@@ -187,7 +187,7 @@ static void emit(struct exec *x, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
     if (text->len == 0)
         return;
-    pieces_json(text, &json);
+    utf8_stream_json(text, &json);
     uint64_t number =
         record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
     if (x->cb.on_output && !x->left)
@@ -198,7 +198,7 @@ static void emit(struct exec *x, int stream, const struct buf *text) {
 static void on_output(void *arg, int stream, const void *data, size_t len) {
     struct exec *x = arg;
     AUTO_BUF text = BUF_INIT;
-    pieces_add(&x->pieces[stream == 1 ? 0 : 1], data, len, &text);
+    utf8_stream_add(&x->utf8[stream == 1 ? 0 : 1], data, len, &text);
     emit(x, stream, &text);
 }
 
@@ -302,7 +302,7 @@ static void on_done(void *arg, struct run *r, const struct err *why) {
     (void)r;
     for (int s = 0; s < 2; s++) {
         AUTO_BUF text = BUF_INIT;
-        pieces_end(&x->pieces[s], &text);
+        utf8_stream_end(&x->utf8[s], &text);
         emit(x, s + 1, &text);
     }
     account(x, why ? (*why->kind ? why->kind : "internal") : NULL);

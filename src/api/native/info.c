@@ -58,7 +58,7 @@ static void do_health(struct call *c) {
 static void put_live(struct jw *j, const struct config *cfg) {
     jw_key(j, "live");
     jw_object(j);
-    state_put_limits(j, "defaults", &cfg->live);
+    about_put_limits(j, "defaults", &cfg->live);
     jw_key_uint(j, "ttl_seconds", cfg->live_ttl_s);
     jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
     jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
@@ -77,8 +77,8 @@ static void do_info(struct call *c) {
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_key_real(&j, "uptime_seconds", (double)(now_ns() - c->api->started_ns) / 1e9);
     jw_key_str(&j, "minimum", cfg->minimum);
-    state_put_limits(&j, "defaults", &cfg->defaults);
-    state_put_limits(&j, "maxima", &cfg->maxima);
+    about_put_limits(&j, "defaults", &cfg->defaults);
+    about_put_limits(&j, "maxima", &cfg->maxima);
     put_live(&j, cfg);
     jw_key(&j, "files");
     jw_object(&j);
@@ -86,7 +86,7 @@ static void do_info(struct call *c) {
     jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
     jw_object_end(&j);
     jw_key(&j, "isolation");
-    state_put_isolation(&j, c->api->o.engine);
+    about_put_isolation(&j, c->api->o.engine);
     jw_key(&j, "engine");
     jw_raw(&j, state.data, state.len);
     jw_object_end(&j);
@@ -125,7 +125,7 @@ static void do_profiles(struct call *c) {
         jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
         put_modules(&j, p->modules);
         jw_key_uint(&j, "ready_sandboxes", p->nready);
-        state_put_live(&j, g, i);
+        about_put_live(&j, g, i);
         jw_object_end(&j);
     }
     jw_array_end(&j);
@@ -215,7 +215,7 @@ static void do_metrics(struct call *c) {
     metrics_gauge(&text, "stored_bytes", "Bytes in the store, and 8 KiB for each file.",
                   (double)files.bytes);
     metrics_gauge(&text, "resident_memory_bytes", "Resident memory of the server process.",
-                  (double)state_resident_bytes());
+                  (double)about_resident_bytes());
     buf_addf(&text,
              "# HELP cloche_replies_cut_total Connections cut because their clients did not read.\n"
              "# TYPE cloche_replies_cut_total counter\ncloche_replies_cut_total %llu\n",

@@ -1,4 +1,4 @@
-/* See state.h. */
+/* See about.h. */
 
 #include "engine/core/about.h"
 
@@ -10,17 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-void state_init(struct engine_about *a) {
+void about_init(struct engine_about *a) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     a->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     a->started_ns = now_ns();
 }
 
-void state_layers(struct engine_about *a, struct wire_in *in) {
+void about_layers(struct engine_about *a, struct wire_in *in) {
     uint32_t n = wire_get_u32(in);
     a->nlayers = 0;
-    for (uint32_t i = 0; i < n && i < STATE_MAX_LAYERS && !in->bad; i++) {
+    for (uint32_t i = 0; i < n && i < ABOUT_MAX_LAYERS && !in->bad; i++) {
         struct engine_layer *l = &a->layers[i];
         snprintf(l->name, sizeof l->name, "%s", wire_get_str(in, sizeof l->name - 1));
         l->state = wire_get_u32(in);
@@ -29,7 +29,7 @@ void state_layers(struct engine_about *a, struct wire_in *in) {
     }
 }
 
-void state_restarts(struct engine_about *a, struct wire_in *in) {
+void about_restarts(struct engine_about *a, struct wire_in *in) {
     struct engine_restarts r = {
         .server = wire_get_u32(in), .nurseries = wire_get_u32(in), .zygotes = wire_get_u32(in)};
     struct err e;
@@ -37,7 +37,7 @@ void state_restarts(struct engine_about *a, struct wire_in *in) {
         a->restarts = r;
 }
 
-uint64_t state_resident_bytes(void) {
+uint64_t about_resident_bytes(void) {
     unsigned long size, resident = 0;
     FILE *f = fopen("/proc/self/statm", "re");
     if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
@@ -47,7 +47,7 @@ uint64_t state_resident_bytes(void) {
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void state_put(struct jw *j, const struct engine *g) {
+void about_put(struct jw *j, const struct engine *g) {
     const struct engine_about *a = &g->about;
     unsigned running = live_running(g), queued = 0;
     for (const struct sandbox *s = g->sandboxes; s; s = s->next)
@@ -59,7 +59,7 @@ void state_put(struct jw *j, const struct engine *g) {
     jw_key_uint(j, "running", running);
     jw_key_uint(j, "queued", queued);
     jw_key_uint(j, "requests", g->counts.requests);
-    jw_key_uint(j, "memory_bytes", state_resident_bytes());
+    jw_key_uint(j, "memory_bytes", about_resident_bytes());
     jw_key(j, "restarts");
     jw_object(j);
     jw_key_uint(j, "warden", g->config.warden_restarts);
@@ -69,7 +69,7 @@ void state_put(struct jw *j, const struct engine *g) {
     jw_object_end(j);
 }
 
-void state_put_isolation(struct jw *j, const struct engine *g) {
+void about_put_isolation(struct jw *j, const struct engine *g) {
     static const char *const states[] = {"ok", "weak", "missing"};
     jw_array(j);
     for (unsigned i = 0; i < g->about.nlayers; i++) {
@@ -96,14 +96,14 @@ struct profile_pool *engine_live_pool(struct engine *g, const char *name) {
     return NULL;
 }
 
-void state_put_live(struct jw *j, const struct engine *g, unsigned profile) {
+void about_put_live(struct jw *j, const struct engine *g, unsigned profile) {
     static const char *const states[] = {"starting", "ready", "broken", "starting"};
     const struct profile_pool *p = live_pool(g, profile);
     jw_key_str(j, "live", p ? states[p->state] : "off");
     jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
 }
 
-void state_put_limits(struct jw *j, const char *key, const struct config_limits *l) {
+void about_put_limits(struct jw *j, const char *key, const struct config_limits *l) {
     jw_key(j, key);
     jw_object(j);
     jw_key_uint(j, "timeout_ms", l->timeout_ms);

@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "wire/wire.h"
 
-#define STATE_MAX_LAYERS 32
+#define ABOUT_MAX_LAYERS 32
 
 struct engine;
 
@@ -17,24 +17,24 @@ struct engine_about {
     struct engine_layer {
         char name[24], how[160];
         uint32_t state; /* enum probe_state of the warden's: ok, weak, missing */
-    } layers[STATE_MAX_LAYERS];
+    } layers[ABOUT_MAX_LAYERS];
     struct engine_restarts {
         uint32_t server, nurseries, zygotes; /* since the warden started */
     } restarts;
 };
 
-void state_init(struct engine_about *a);
+void about_init(struct engine_about *a);
 /* W_LAYERS and W_RESTARTS. */
-void state_layers(struct engine_about *a, struct wire_in *in);
-void state_restarts(struct engine_about *a, struct wire_in *in);
+void about_layers(struct engine_about *a, struct wire_in *in);
+void about_restarts(struct engine_about *a, struct wire_in *in);
 
 /* Keys and values into an object that is open. */
-void state_put(struct jw *j, const struct engine *g);
+void about_put(struct jw *j, const struct engine *g);
 /* A list of {layer, state, detail}. */
-void state_put_isolation(struct jw *j, const struct engine *g);
+void about_put_isolation(struct jw *j, const struct engine *g);
 /* `live` and `live_what` of a named profile: whether it has live sandboxes, and else why not. */
-void state_put_live(struct jw *j, const struct engine *g, unsigned profile);
+void about_put_live(struct jw *j, const struct engine *g, unsigned profile);
 /* The limits as api.md names them, below this key. */
-void state_put_limits(struct jw *j, const char *key, const struct config_limits *l);
+void about_put_limits(struct jw *j, const char *key, const struct config_limits *l);
 /* Of this process. */
-uint64_t state_resident_bytes(void);
+uint64_t about_resident_bytes(void);

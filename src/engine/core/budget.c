@@ -53,7 +53,7 @@ static bool stays(const struct sandbox *s) {
 }
 
 static uint64_t used(const struct sandbox *s) {
-    return stays(s) ? knobs_memory(s->knobs) : knobs_memory_peak(s->knobs);
+    return stays(s) ? cgroup_fds_memory(s->cgroup) : cgroup_fds_memory_peak(s->cgroup);
 }
 
 static void recharge(struct sandbox *s, uint64_t bytes) {

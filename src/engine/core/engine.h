@@ -62,15 +62,15 @@ struct engine {
     struct config config;
     struct chan warden;
     struct profile_pool pools[CONFIG_MAX_PROFILES];
-    struct sandbox *sandboxes; /* all that are not gone */
-    struct knobs *knobs;       /* by slot, config.max_sandboxes */
-    unsigned max_making;       /* sandboxes of one profile being made at a time */
-    unsigned turn;             /* the profile that is first to get the next place */
-    uint64_t charged;          /* bytes of the memory budget; see budget.c */
-    uint64_t measured_ns;      /* when they were last looked at */
-    struct timer look_again;   /* somebody waits for memory, and some may be given back */
-    struct timer look;         /* at sandboxes whose disk is large; see memory.c */
-    bool no_groups;            /* sandboxes have no control groups: nothing can be measured */
+    struct sandbox *sandboxes;  /* all that are not gone */
+    struct cgroup_fds *cgroups; /* by slot, config.max_sandboxes */
+    unsigned max_making;        /* sandboxes of one profile being made at a time */
+    unsigned turn;              /* the profile that is first to get the next place */
+    uint64_t charged;           /* bytes of the memory budget; see budget.c */
+    uint64_t measured_ns;       /* when they were last looked at */
+    struct timer look_again;    /* somebody waits for memory, and some may be given back */
+    struct timer look;          /* at sandboxes whose disk is large; see memory_watch.c */
+    bool no_groups;             /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;
     struct engine_about about;
     struct live *lives; /* live sandboxes, oldest first; see live.h */
@@ -78,8 +78,8 @@ struct engine {
     struct gone *gone;  /* those that were */
     struct live_heir heir;
     /* Processor time that a live sandbox has used outside of its executions; or NULL. */
-    void (*on_bill)(void *arg, const char *payer, double cpu_seconds);
-    void *bill_arg;
+    void (*on_cpu_account)(void *arg, const char *payer, double cpu_seconds);
+    void *cpu_account_arg;
     /* A command of a live sandbox is over, whoever waits for that; or NULL. */
     void (*on_command)(void *arg, const struct live *l, const struct command *c);
     void *command_arg;

@@ -1,4 +1,4 @@
-/* See sealed.h. */
+/* See memfd_read.h. */
 
 #include "engine/core/memfd_read.h"
 
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int sealed_read(int fd, size_t max, struct buf *ret) {
+int memfd_read(int fd, size_t max, struct buf *ret) {
     struct stat st;
     /* SECURITY: a memfd only, sealed: a file of another kind might block, or change. */
     int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);

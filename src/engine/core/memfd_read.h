@@ -4,4 +4,4 @@
 #include "base/buf.h"
 
 /* All of a sealed memfd of 1 to `max` bytes; -1 for anything else. Borrows the descriptor. */
-int sealed_read(int fd, size_t max, struct buf *ret);
+int memfd_read(int fd, size_t max, struct buf *ret);

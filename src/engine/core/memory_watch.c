@@ -17,24 +17,25 @@
 #define SLACK    (1u << 20)
 
 static bool is_loose(const struct sandbox *s) {
-    return s->guest && s->guest->limits->disk_mb > LOOSE_MB && knobs_there(s->knobs);
+    return s->guest && s->guest->limits->disk_mb > LOOSE_MB && cgroup_fds_there(s->cgroup);
 }
 
 /* What the server wrote there is charged to the server; so this is never too much. */
 static uint64_t own_bytes(const struct sandbox *s) {
-    uint64_t shared, private = knobs_anonymous(s->knobs, &shared), files = sandbox_disk_bytes(s);
+    uint64_t shared, private = cgroup_fds_anonymous(s->cgroup, &shared),
+                     files = sandbox_disk_bytes(s);
     return private + (shared > files ? shared - files : 0);
 }
 
 /* True: something changed. */
 static bool look(struct sandbox *s) {
     const struct config_limits *l = s->guest->limits;
-    uint64_t used = knobs_memory(s->knobs), limit = (uint64_t)l->memory_mb << 20;
+    uint64_t used = cgroup_fds_memory(s->cgroup), limit = (uint64_t)l->memory_mb << 20;
     bool over = used > limit && own_bytes(s) > limit, changed = used != s->memory_seen;
     struct err e;
     s->memory_seen = used;
     if (over != s->is_tight &&
-        knobs_set_memory(s->knobs, over ? used + SLACK : config_group_bytes(l), &e) == 0)
+        cgroup_fds_set_memory(s->cgroup, over ? used + SLACK : config_group_bytes(l), &e) == 0)
         s->is_tight = over;
     return changed;
 }

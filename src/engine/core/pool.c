@@ -305,7 +305,7 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_FORGET:
         index = wire_get_u32(in);
         if (index < g->config.max_sandboxes)
-            knobs_done(&g->knobs[index]);
+            cgroup_fds_done(&g->cgroups[index]);
         break;
     case WIRE_W_PROFILE:
         on_profile(g, in);
@@ -314,10 +314,10 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         engine_reload(g, in);
         break;
     case WIRE_W_LAYERS:
-        state_layers(&g->about, in);
+        about_layers(&g->about, in);
         break;
     case WIRE_W_RESTARTS:
-        state_restarts(&g->about, in);
+        about_restarts(&g->about, in);
         settle(g);
         break;
     default:
@@ -349,13 +349,13 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
     json_object_seed(0); /* before there are threads that use it */
-    state_init(&g->about);
+    about_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)
         return -1;
     g->look_again = (struct timer){.fn = on_look_again, .arg = g};
-    g->knobs = xcalloc(g->config.max_sandboxes, sizeof *g->knobs);
+    g->cgroups = xcalloc(g->config.max_sandboxes, sizeof *g->cgroups);
     for (unsigned i = 0; i < g->config.max_sandboxes; i++)
-        knobs_init(&g->knobs[i]);
+        cgroup_fds_init(&g->cgroups[i]);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
         pool_init(g, i);
     g->warden = (struct chan){
@@ -374,7 +374,7 @@ static void profile_state(struct jw *j, const struct profile_pool *p) {
     jw_key_uint(j, "pool", p->config->pool);
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->queue.n);
-    state_put_live(j, p->engine, p->index);
+    about_put_live(j, p->engine, p->index);
     jw_object_end(j);
 }
 
@@ -389,7 +389,7 @@ void engine_state(const struct engine *g, struct buf *to) {
     jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
     jw_key_uint(&j, "memory_charged_bytes", g->charged);
     jw_key_str(&j, "trouble", g->trouble ? g->trouble(g->trouble_arg) : NULL);
-    state_put(&j, g);
+    about_put(&j, g);
     jw_key(&j, "profiles");
     jw_array(&j);
     for (unsigned i = 0; i < g->config.nprofiles; i++)

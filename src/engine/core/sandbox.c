@@ -193,33 +193,33 @@ static void free_now(struct deferred *d) {
     free(d->arg);
 }
 
-static void take_knobs(struct sandbox *s, struct wire_in *in, uint32_t n) {
+static void take_cgroup(struct sandbox *s, struct wire_in *in, uint32_t n) {
     if (n != KNOBS_)
         return;
-    knobs_done(s->knobs);
+    cgroup_fds_done(s->cgroup);
     for (uint32_t i = 0; i < n; i++)
-        s->knobs->fds[i] = wire_take_fd(in);
-    knobs_usage(s->knobs); /* counters of before are not ours */
+        s->cgroup->fds[i] = wire_take_fd(in);
+    cgroup_fds_usage(s->cgroup); /* counters of before are not ours */
 }
 
 /* With its descriptors; not on the list of a pool. */
 static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                            uint32_t nknobs, struct wire_in *in, struct err *e) {
+                            uint32_t ncgroup, struct wire_in *in, struct err *e) {
     if (profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
-        in->nfds - in->fd_at != SANDBOX_FDS_ + nknobs) {
+        in->nfds - in->fd_at != SANDBOX_FDS_ + ncgroup) {
         err_set(e, EPROTO, in->cut ? NO_DESCRIPTORS : "the warden sent one that makes no sense");
         return NULL;
     }
     struct sandbox *s = xcalloc(1, sizeof *s);
     s->engine = g;
     s->pool = &g->pools[profile];
-    s->knobs = &g->knobs[slot];
+    s->cgroup = &g->cgroups[slot];
     s->id = id;
     s->free_later = (struct deferred){.fn = free_now, .arg = s};
     for (int i = 0; i < SANDBOX_FDS_; i++)
         s->fds[i] = wire_take_fd(in);
-    take_knobs(s, in, nknobs);
-    g->no_groups = !knobs_there(s->knobs);
+    take_cgroup(s, in, ncgroup);
+    g->no_groups = !cgroup_fds_there(s->cgroup);
     s->ctl = (struct chan){
         .fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s, .heir = &s->req};
     s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
@@ -249,9 +249,9 @@ void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why) {
 
 void sandbox_made(struct engine *g, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
-    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), ncgroup = wire_get_u32(in);
     struct err e;
-    struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, nknobs, in, &e);
+    struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, ncgroup, in, &e);
     if (!s) {
         sandbox_refuse(g, id, &e);
         if (profile < g->config.nprofiles)
@@ -266,8 +266,8 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
 }
 
 struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t nknobs, struct wire_in *in, struct err *e) {
-    struct sandbox *s = make(g, id, profile, slot, nknobs, in, e);
+                              uint32_t ncgroup, struct wire_in *in, struct err *e) {
+    struct sandbox *s = make(g, id, profile, slot, ncgroup, in, e);
     struct wire_out o;
     if (!s)
         return NULL;

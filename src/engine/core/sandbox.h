@@ -51,13 +51,13 @@ struct sandbox {
     struct sandbox *next_ready; /* of the pool's ready ones */
     struct engine *engine;      /* borrowed */
     struct profile_pool *pool;  /* borrowed */
-    struct knobs *knobs;        /* borrowed: the slot's */
+    struct cgroup_fds *cgroup;  /* borrowed: the slot's */
     enum sandbox_state state;
     uint64_t id, workspace_mtime_ns;
     uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
     uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
     uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
-    uint64_t memory_seen; /* at the last look of memory.c */
+    uint64_t memory_seen; /* at the last look of memory_watch.c */
     bool is_tight;        /* its control group may hold no more than it does */
     bool staged;          /* all that was reserved for files is written, or was given up */
     struct chan ctl, req;
@@ -78,8 +78,8 @@ struct sandbox {
 void sandbox_made(struct engine *g, struct wire_in *in);
 /* From W_KEPT, behind its numbers and the journal. It has no guest yet. */
 struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t nknobs, struct wire_in *in, struct err *e);
-void live_adopt(struct engine *g, struct wire_in *in); /* live_keep.c */
+                              uint32_t ncgroup, struct wire_in *in, struct err *e);
+void live_adopt(struct engine *g, struct wire_in *in); /* keep.c */
 /* For one that did not come whole: nobody else would end it. */
 void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
 #define NO_DESCRIPTORS "the server may have no more files open (see `ulimit -Hn`)"
@@ -105,7 +105,7 @@ uint64_t sandbox_no_route(const struct sandbox *s);
 /* The answer to I_CHANGES. */
 int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);
 
-/* memory.c: from when it has a guest, or its guest has other limits. */
+/* memory_watch.c: from when it has a guest, or its guest has other limits. */
 void memory_watch(struct sandbox *s);
 /* Something begins in one. */
 void memory_wake(struct engine *g);

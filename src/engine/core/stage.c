@@ -12,15 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int stage_knobs(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e) {
+int stage_cgroup(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e) {
     const struct config_limits *d = &s->engine->config.defaults;
-    const struct knobs *k = s->knobs;
+    const struct cgroup_fds *k = s->cgroup;
     if ((all || config_group_bytes(l) != config_group_bytes(d)) &&
-        knobs_set_memory(k, config_group_bytes(l), e) < 0)
+        cgroup_fds_set_memory(k, config_group_bytes(l), e) < 0)
         return -1;
-    if ((all || l->pids != d->pids) && knobs_set_pids(k, l->pids, e) < 0)
+    if ((all || l->pids != d->pids) && cgroup_fds_set_pids(k, l->pids, e) < 0)
         return -1;
-    return !all && l->cpus_percent == d->cpus_percent ? 0 : knobs_set_cpus(k, l->cpus_percent, e);
+    return !all && l->cpus_percent == d->cpus_percent ? 0
+                                                      : cgroup_fds_set_cpus(k, l->cpus_percent, e);
 }
 
 static void on_answer(void *arg, struct wire_in *in);
@@ -47,7 +48,7 @@ int stage_begin(struct stage *t, struct err *e) {
     const struct config_limits *l = t->limits;
     struct wire_out o;
     t->to = -1;
-    if (stage_knobs(t->sandbox, l, false, e) < 0)
+    if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
     const struct config_limits *born =
         config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
@@ -59,7 +60,7 @@ int stage_begin(struct stage *t, struct err *e) {
         if (ask(t, &o, e) < 0)
             return -1;
     }
-    if (!knobs_there(t->sandbox->knobs)) {
+    if (!cgroup_fds_there(t->sandbox->cgroup)) {
         wire_begin(&o, WIRE_I_WATCH);
         wire_put_u32(&o, l->memory_mb);
         wire_put_u32(&o, l->cpu_seconds);

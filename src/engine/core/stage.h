@@ -24,4 +24,4 @@ int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
 /* The control group's limits, where they are not the defaults. */
-int stage_knobs(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e);
+int stage_cgroup(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e);

@@ -143,7 +143,7 @@ static void emit_text(struct cell *c, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
     if (text->len == 0 || !has_room(c))
         return;
-    pieces_json(text, &json);
+    utf8_stream_json(text, &json);
     emit(c, stream == 1 ? "stdout" : "stderr", &json);
 }
 
@@ -161,7 +161,7 @@ void cell_print(struct cell *c, int stream, const void *data, size_t len) {
         clear_shown(c);
         buf_add(&c->kernel->out[stream - 1].kept, data, len);
     }
-    pieces_add(&c->pieces[stream - 1], data, len, &text);
+    utf8_stream_add(&c->utf8[stream - 1], data, len, &text);
     emit_text(c, stream, &text);
 }
 
@@ -169,7 +169,7 @@ void cell_print(struct cell *c, int stream, const void *data, size_t len) {
 static void flush_tails(struct cell *c) {
     for (int i = 0; i < 2; i++) {
         AUTO_BUF text = BUF_INIT;
-        pieces_end(&c->pieces[i], &text);
+        utf8_stream_end(&c->utf8[i], &text);
         emit_text(c, i + 1, &text);
     }
 }
@@ -327,8 +327,8 @@ static void on_extra(struct cell *c, struct said *s) {
 
 static void take_usage(struct cell *c) {
     struct live *l = c->kernel->live;
-    struct knobs_usage u = group_usage(&c->kernel->process);
-    uint64_t all = knobs_memory_peak(l->sandbox->knobs);
+    struct cgroup_usage u = group_usage(&c->kernel->process);
+    uint64_t all = cgroup_fds_memory_peak(l->sandbox->cgroup);
     c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
     l->cpu_told_us += c->cpu_us;
     c->memory_peak = u.memory_peak;
@@ -340,7 +340,7 @@ static void take_usage(struct cell *c) {
         c->limit = LIMIT_PIDS;
     else if (c->limit == LIMIT_NONE && sandbox_is_full(l->sandbox))
         c->limit = LIMIT_DISK;
-    attempts_end(&c->attempts, l, &c->denied);
+    network_attempts_end(&c->network, l, &c->denied);
 }
 
 static void put_file(struct jw *j, const struct change *f) {
@@ -744,7 +744,7 @@ void cell_begin(struct cell *c) {
     c->execution_count = k->execution_count + 1;
     c->changed_since_ns = file_stamp_ns();
     c->cpu_base_us = group_cpu_us(&k->process);
-    attempts_begin(&c->attempts, l);
+    network_attempts_begin(&c->network, l);
     group_usage(&k->process); /* what happened before is not ours */
     c->started_ns = now_ns();
     l->executions++;
@@ -755,7 +755,7 @@ void cell_begin(struct cell *c) {
     take_late(c);
     c->ends_ns = c->started_ns + (uint64_t)c->req.limits.timeout_ms * 1000000u;
     loop_timer(l->engine->loop, &c->timer, c->ends_ns);
-    if (knobs_there(l->sandbox->knobs) && c->req.limits.cpu_seconds)
+    if (cgroup_fds_there(l->sandbox->cgroup) && c->req.limits.cpu_seconds)
         on_cpu_timer(&c->cpu_timer);
     send_code(c);
 }

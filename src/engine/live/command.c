@@ -64,7 +64,7 @@ static void emit(struct command *c, int stream, const struct buf *text) {
     live_said(c->live);
     if (text->len == 0 || !c->cb.on_event)
         return;
-    pieces_json(text, &json);
+    utf8_stream_json(text, &json);
     c->cb.on_event(c->cb.arg, stream == 0 ? "stdout" : "stderr", &json);
 }
 
@@ -74,7 +74,7 @@ static void on_data(struct output *o, const void *data, size_t len) {
     AUTO_BUF text = BUF_INIT;
     if (c->cb.on_bytes)
         c->cb.on_bytes(c->cb.arg, data, len);
-    pieces_add(&c->pieces[stream], data, len, &text);
+    utf8_stream_add(&c->utf8[stream], data, len, &text);
     emit(c, stream, &text);
 }
 
@@ -159,7 +159,7 @@ static void begin(struct command *c) {
     uint32_t n = 0;
     wire_begin(&o, WIRE_K_EXEC);
     wire_put_u32(&o, l->open_files);
-    wire_put_u32(&o, knobs_there(c->live->sandbox->knobs) ? 0 : l->pids);
+    wire_put_u32(&o, cgroup_fds_there(c->live->sandbox->cgroup) ? 0 : l->pids);
     wire_put_u32(&o, c->req.rows);
     wire_put_u32(&o, c->req.columns);
     wire_put_str(&o, c->req.cwd);
@@ -223,7 +223,7 @@ static void on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
     c->started_ns = now_ns();
-    attempts_begin(&c->attempts, c->live);
+    network_attempts_begin(&c->network, c->live);
     watch_output(c, 1, c->process.fds[2]);
     if (!c->req.rows) {
         watch_output(c, 0, c->process.fds[1]);
@@ -268,7 +268,7 @@ static void on_dying(void *owner) {
         output_drain(&c->out[i]);
         output_end(&c->out[i]);
         AUTO_BUF text = BUF_INIT;
-        pieces_end(&c->pieces[i], &text);
+        utf8_stream_end(&c->utf8[i], &text);
         emit(c, i, &text);
     }
     loop_unwatch(loop_of(c), &c->stdin_watch);
@@ -323,7 +323,7 @@ static enum limit_kind which_limit(const struct command *c) {
     const struct sandbox *s = c->live->sandbox;
     if (c->status == COMMAND_TIMEOUT)
         return LIMIT_TIME;
-    if (s && knobs_pids_refused(s->knobs) > c->pids_refused)
+    if (s && cgroup_fds_pids_refused(s->cgroup) > c->pids_refused)
         return LIMIT_PIDS;
     return s && sandbox_is_full(s) ? LIMIT_DISK : LIMIT_NONE;
 }
@@ -331,7 +331,7 @@ static enum limit_kind which_limit(const struct command *c) {
 static void over(struct command *c, enum command_status status) {
     c->ended_ns = now_ns();
     c->status = status;
-    attempts_end(&c->attempts, c->live, &c->denied);
+    network_attempts_end(&c->network, c->live, &c->denied);
     live_unask(c->live, c);
     c->limit = which_limit(c);
     c->stdin_closed = true;
@@ -354,7 +354,7 @@ static void over(struct command *c, enum command_status status) {
 static void explain_kill(struct command *c) {
     const struct live *l = c->live;
     if (c->exit_code == 128 + SIGKILL && !c->called_off && l->sandbox &&
-        knobs_kills(l->sandbox->knobs) > c->kills)
+        cgroup_fds_kills(l->sandbox->cgroup) > c->kills)
         snprintf(c->why, sizeof c->why, "the sandbox needed more than its %u MB of memory",
                  l->req.limits.memory_mb);
 }
@@ -440,8 +440,8 @@ static struct command *make(struct live *l, struct command_request *q) {
     c->req = *q;
     *q = (struct command_request){0};
     c->terminal = c->exit_code = c->signal = -1;
-    c->kills = l->sandbox ? knobs_kills(l->sandbox->knobs) : 0;
-    c->pids_refused = l->sandbox ? knobs_pids_refused(l->sandbox->knobs) : 0;
+    c->kills = l->sandbox ? cgroup_fds_kills(l->sandbox->cgroup) : 0;
+    c->pids_refused = l->sandbox ? cgroup_fds_pids_refused(l->sandbox->cgroup) : 0;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
     c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
     c->timer = (struct timer){.fn = on_timer, .arg = c};

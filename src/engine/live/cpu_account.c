@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define BILL_NS 2000000000u
+#define ACCOUNT_NS 2000000000u
 
 static bool is_executing(const struct live *l) {
     for (const struct kernel *k = l->kernels; k; k = k->next) {
@@ -16,32 +16,32 @@ static bool is_executing(const struct live *l) {
     return false;
 }
 
-static void bill_now(struct live *l) {
+static void account_now(struct live *l) {
     struct engine *g = l->engine;
-    if (!l->sandbox || !l->req.payer || !g->on_bill)
+    if (!l->sandbox || !l->req.payer || !g->on_cpu_account)
         return;
     uint64_t all = pace_cpu_us(l);
     if (all <= l->cpu_told_us)
         return;
-    g->on_bill(g->bill_arg, l->req.payer, (double)(all - l->cpu_told_us) / 1e6);
+    g->on_cpu_account(g->cpu_account_arg, l->req.payer, (double)(all - l->cpu_told_us) / 1e6);
     l->cpu_told_us = all;
 }
 
 static void on_timer(struct timer *t) {
     struct live *l = t->arg;
     if (!is_executing(l))
-        bill_now(l);
-    loop_timer(l->engine->loop, t, now_ns() + BILL_NS);
+        account_now(l);
+    loop_timer(l->engine->loop, t, now_ns() + ACCOUNT_NS);
 }
 
-void bill_begin(struct live *l) {
-    l->bill_timer = (struct timer){.fn = on_timer, .arg = l};
+void cpu_account_begin(struct live *l) {
+    l->account_timer = (struct timer){.fn = on_timer, .arg = l};
     l->cpu_told_us = pace_cpu_us(l);
     if (l->req.payer)
-        loop_timer(l->engine->loop, &l->bill_timer, now_ns() + BILL_NS);
+        loop_timer(l->engine->loop, &l->account_timer, now_ns() + ACCOUNT_NS);
 }
 
-void bill_end(struct live *l) {
-    loop_timer_stop(l->engine->loop, &l->bill_timer);
-    bill_now(l);
+void cpu_account_end(struct live *l) {
+    loop_timer_stop(l->engine->loop, &l->account_timer);
+    account_now(l);
 }

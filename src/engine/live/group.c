@@ -1,5 +1,5 @@
 /* The control group of a kernel in a live sandbox: the sandbox's, or one of its own below that,
- * when it has limits of its own. The warden makes that for each process anew, gives us its knobs,
+ * when it has limits of its own. The warden makes that for each process anew, gives us its files,
  * and keeps it until we have read how the process ended. */
 
 #include "engine/live/internal.h"
@@ -21,7 +21,7 @@ static const struct {
 static struct config_limits usual_limits(const struct live *l) {
     struct config_limits usual = l->engine->config.live_kernel;
     const struct config_limits *most = &l->req.limits;
-    if (!knobs_there(l->sandbox->knobs))
+    if (!cgroup_fds_there(l->sandbox->cgroup))
         return (struct config_limits){0};
     if (usual.memory_mb > most->memory_mb)
         usual.memory_mb = most->memory_mb;
@@ -54,7 +54,7 @@ int group_settle(const struct live *l, const struct config_limits *want, struct 
     }
     if (!any)
         *ret = (struct config_limits){0};
-    if (any && !knobs_there(l->sandbox->knobs))
+    if (any && !cgroup_fds_there(l->sandbox->cgroup))
         return err_user(e, "cannot_limit",
                         "limits of a kernel need control groups, which this machine does not "
                         "give; the sandbox's hold");
@@ -64,59 +64,61 @@ int group_settle(const struct live *l, const struct config_limits *want, struct 
 /* ---- use ---- */
 
 /* The sandbox's. A kernel with a group of its own that is killed in there is nobody else's. */
-static struct knobs *common(const struct live *l) {
-    struct knobs *k = l->sandbox->knobs;
+static struct cgroup_fds *common(const struct live *l) {
+    struct cgroup_fds *k = l->sandbox->cgroup;
     k->oom_below = l->kills_below;
     for (const struct process *p = l->processes; p; p = p->next)
-        k->oom_below += knobs_kills(&p->knobs);
+        k->oom_below += cgroup_fds_kills(&p->cgroup);
     return k;
 }
 
 /* Of a process with a group of its own. */
 static uint64_t own_cpu_us(const struct process *p) {
-    return knobs_cpu_us(&p->knobs) + p->heard_ns / 1000u;
+    return cgroup_fds_cpu_us(&p->cgroup) + p->heard_ns / 1000u;
 }
 
 /* Of `all` that the sandbox used, what those without a group of their own did. */
 static uint64_t cpu_apart_us(const struct live *l, uint64_t all) {
     uint64_t below = l->cpu_below_us;
     for (const struct process *p = l->processes; p; p = p->next) {
-        if (knobs_there(&p->knobs))
+        if (cgroup_fds_there(&p->cgroup))
             below += own_cpu_us(p);
     }
     return all > below ? all - below : 0;
 }
 
-static struct knobs_usage usage_apart(const struct live *l) {
-    struct knobs_usage u = knobs_usage(common(l));
+static struct cgroup_usage usage_apart(const struct live *l) {
+    struct cgroup_usage u = cgroup_fds_usage(common(l));
     u.cpu_us = cpu_apart_us(l, pace_cpu_us(l));
     return u;
 }
 
-static struct knobs_usage own_usage(struct process *p) {
-    struct knobs_usage u = knobs_usage(&p->knobs);
+static struct cgroup_usage own_usage(struct process *p) {
+    struct cgroup_usage u = cgroup_fds_usage(&p->cgroup);
     u.cpu_us = own_cpu_us(p);
     return u;
 }
 
-struct knobs_usage group_usage(struct process *p) {
-    return knobs_there(&p->knobs) ? own_usage(p) : p->was_own ? p->last : usage_apart(p->live);
+struct cgroup_usage group_usage(struct process *p) {
+    return cgroup_fds_there(&p->cgroup) ? own_usage(p)
+           : p->was_own                 ? p->last
+                                        : usage_apart(p->live);
 }
 
 uint64_t group_cpu_us(const struct process *p) {
-    return knobs_there(&p->knobs) ? own_cpu_us(p)
-           : p->was_own           ? p->last.cpu_us
-                                  : cpu_apart_us(p->live, pace_cpu_us(p->live));
+    return cgroup_fds_there(&p->cgroup) ? own_cpu_us(p)
+           : p->was_own                 ? p->last.cpu_us
+                                        : cpu_apart_us(p->live, pace_cpu_us(p->live));
 }
 
 uint64_t group_peak(const struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_memory_peak(&p->knobs) : p->last.memory_peak;
+    return cgroup_fds_there(&p->cgroup) ? cgroup_fds_memory_peak(&p->cgroup) : p->last.memory_peak;
 }
 
 bool group_ran_out_of_memory(const struct process *p) {
-    return knobs_there(&p->knobs) ? knobs_ran_out_of_memory(&p->knobs)
-           : p->was_own           ? p->last.out_of_memory
-                                  : knobs_ran_out_of_memory(common(p->live));
+    return cgroup_fds_there(&p->cgroup) ? cgroup_fds_ran_out_of_memory(&p->cgroup)
+           : p->was_own                 ? p->last.out_of_memory
+                                        : cgroup_fds_ran_out_of_memory(common(p->live));
 }
 
 static uint32_t lower(uint32_t own, uint32_t most) {
@@ -131,9 +133,9 @@ int group_lower(struct process *p, const struct config_limits *most, struct err 
     next.cpus_percent = lower(next.cpus_percent, most->cpus_percent);
     next.pids = lower(next.pids, most->pids);
     next.disk_mb = most->disk_mb;
-    if (knobs_set_memory(&p->knobs, config_group_bytes(&next), e) < 0 ||
-        knobs_set_cpus(&p->knobs, next.cpus_percent, e) < 0 ||
-        knobs_set_pids(&p->knobs, next.pids, e) < 0)
+    if (cgroup_fds_set_memory(&p->cgroup, config_group_bytes(&next), e) < 0 ||
+        cgroup_fds_set_cpus(&p->cgroup, next.cpus_percent, e) < 0 ||
+        cgroup_fds_set_pids(&p->cgroup, next.pids, e) < 0)
         return -1;
     p->limits = next;
     return 0;
@@ -142,13 +144,13 @@ int group_lower(struct process *p, const struct config_limits *most, struct err 
 /* The warden keeps the group until it is read. */
 void group_leave(struct process *p) {
     struct wire_out o;
-    if (!knobs_there(&p->knobs))
+    if (!cgroup_fds_there(&p->cgroup))
         return;
     p->last = own_usage(p);
-    p->live->kills_below += knobs_kills(&p->knobs);
+    p->live->kills_below += cgroup_fds_kills(&p->cgroup);
     p->live->cpu_below_us += p->last.cpu_us;
     p->was_own = true;
-    knobs_done(&p->knobs);
+    cgroup_fds_done(&p->cgroup);
     wire_begin(&o, WIRE_W_LEFT);
     wire_put_u64(&o, p->live->sandbox->id);
     wire_put_u32(&o, p->number);
@@ -169,9 +171,9 @@ void group_json(const struct process *p, struct jw *j) {
     jw_object_end(j);
     jw_key(j, "usage");
     jw_object(j);
-    jw_key_uint(j, "memory_bytes", knobs_memory(&p->knobs));
-    jw_key_uint(j, "memory_peak_bytes", knobs_memory_peak(&p->knobs));
+    jw_key_uint(j, "memory_bytes", cgroup_fds_memory(&p->cgroup));
+    jw_key_uint(j, "memory_peak_bytes", cgroup_fds_memory_peak(&p->cgroup));
     jw_key_real(j, "cpu_ms", (double)own_cpu_us(p) / 1e3);
-    jw_key_uint(j, "processes", knobs_pids(&p->knobs));
+    jw_key_uint(j, "processes", cgroup_fds_pids(&p->cgroup));
     jw_object_end(j);
 }

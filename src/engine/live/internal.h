@@ -8,17 +8,18 @@
 #include "engine/live/journal.h"
 #include "engine/live/live.h"
 
-/* ---- attempts.c: to reach a network ---- */
+/* ---- network_network_attempts.c: what a cell or a command tried to reach ---- */
 
-struct attempts {
+struct network_attempts {
     uint64_t base; /* those of the sandbox before */
     uint64_t turn; /* its number among those that began in this sandbox; 0: it began under an
                       earlier server */
     bool alone;    /* nobody else ran then */
 };
 /* A cell or a command begins, and is over. */
-void attempts_begin(struct attempts *a, struct live *l);
-void attempts_end(const struct attempts *a, const struct live *l, struct denials *to);
+void network_attempts_begin(struct network_attempts *a, struct live *l);
+void network_attempts_end(const struct network_attempts *a, const struct live *l,
+                          struct denials *to);
 
 /* ---- process.c: what a kernel or a command stands on ---- */
 
@@ -52,8 +53,8 @@ struct process {
     char why[200]; /* it said why it cannot be */
     uint32_t number;
     struct config_limits limits; /* its own; memory_mb 0: it has none */
-    struct knobs knobs;          /* owned: of its own control group, if it has one */
-    struct knobs_usage last;     /* what that told in the end */
+    struct cgroup_fds cgroup;    /* owned: of its own control group, if it has one */
+    struct cgroup_usage last;    /* what that told in the end */
     bool was_own;                /* `last` holds it */
     uint64_t heard_ns;           /* see pace.c */
     struct chan *ctl, own;       /* the sandbox's for number 0, else our own */
@@ -100,7 +101,7 @@ int group_settle(const struct live *l, const struct config_limits *want, struct 
 /* The limits are no higher than these. */
 int group_lower(struct process *p, const struct config_limits *most, struct err *e);
 /* Of the process's own group, also when it has just ended, or of the sandbox's. */
-struct knobs_usage group_usage(struct process *p); /* events: since the last call */
+struct cgroup_usage group_usage(struct process *p); /* events: since the last call */
 uint64_t group_cpu_us(const struct process *p);
 uint64_t group_peak(const struct process *p); /* bytes */
 bool group_ran_out_of_memory(const struct process *p);
@@ -265,7 +266,7 @@ struct cell {
     uint64_t total[2];
     bool cut[2]; /* something of it is missing: */
     bool full;   /* since there was more than output_bytes */
-    struct pieces pieces[2];
+    struct utf8_stream utf8[2];
     struct cell_output *outputs;
     unsigned noutputs;
     size_t outputs_bytes;
@@ -276,7 +277,7 @@ struct cell {
     int exit_code, signal; /* -1 when there is none */
     enum limit_kind limit;
     struct denials denied;
-    struct attempts attempts;
+    struct network_attempts network;
     struct deferred free_later;
 };
 
@@ -322,7 +323,7 @@ struct command {
     uint64_t started_ns, ended_ns;
     int terminal; /* owned, or -1 */
     struct output out[2];
-    struct pieces pieces[2];
+    struct utf8_stream utf8[2];
     struct watch stdin_watch;
     struct buf stdin_data;
     size_t stdin_at;
@@ -332,7 +333,7 @@ struct command {
     enum limit_kind limit; /* that it met, once it is over */
     char why[200];         /* it could not be started, or was killed */
     struct denials denied;
-    struct attempts attempts;
+    struct network_attempts network;
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);
@@ -372,12 +373,12 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak;
-    uint64_t turns;                           /* cells and commands that began; see attempts.c */
-    uint64_t cpu_told_us;                     /* see bill.c */
+    uint64_t turns;       /* cells and commands that began; see network_attempts.c */
+    uint64_t cpu_told_us; /* see cpu_account.c */
     uint64_t heard_ns, tired_ns, tired_at_ns; /* see pace.c */
     struct hearing *hearings;                 /* what its kernels said is being read; or NULL */
     struct timer rest;                        /* from hearing them */
-    struct timer bill_timer;
+    struct timer account_timer;
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
     struct journal *journal;            /* owned; NULL: it ends with this server */
     uint32_t to_come;                   /* processes that an earlier server had */
@@ -385,11 +386,11 @@ struct live {
     bool unwritten; /* the journal is behind */
 };
 
-/* ---- bill.c: processor time outside of executions ---- */
-void bill_begin(struct live *l); /* its sandbox is there */
-void bill_end(struct live *l);   /* while that is there */
+/* ---- cpu_account.c: processor time outside of executions ---- */
+void cpu_account_begin(struct live *l); /* its sandbox is there */
+void cpu_account_end(struct live *l);   /* while that is there */
 
-/* ---- live_keep.c: for the next server ---- */
+/* ---- keep.c: for the next server ---- */
 void live_keep_init(struct live *l);
 void live_keep(struct live *l);
 /* Something of what the next server has to know is different now. */

@@ -135,7 +135,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_bool(j, "paused", l->paused);
     jw_key_uint(j, "last_number", l->last_number);
     jw_key_uint(j, "executions", l->executions);
-    jw_key_uint(j, "cpu_base_us", l->sandbox->knobs->cpu_base_us);
+    jw_key_uint(j, "cpu_base_us", l->sandbox->cgroup->cpu_base_us);
     jw_key_uint(j, "cpu_below_us", l->cpu_below_us);
 }
 
@@ -317,7 +317,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->paused = truth_of(o, "paused");
     l->last_number = (uint32_t)number_of(o, "last_number") + AHEAD;
     l->executions = number_of(o, "executions");
-    l->sandbox->knobs->cpu_base_us = number_of(o, "cpu_base_us");
+    l->sandbox->cgroup->cpu_base_us = number_of(o, "cpu_base_us");
     l->cpu_below_us = number_of(o, "cpu_below_us");
     return 0;
 }
@@ -359,12 +359,12 @@ static int adopt(struct live *l, int *journal, struct err *e) {
 
 void live_adopt(struct engine *g, struct wire_in *in) {
     uint64_t id = wire_get_u64(in);
-    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), nknobs = wire_get_u32(in);
+    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), ncgroup = wire_get_u32(in);
     uint32_t more = wire_get_u32(in);
     AUTO_FD journal = wire_take_fd(in);
     struct err e;
     struct sandbox *s =
-        wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, nknobs, in, &e);
+        wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, ncgroup, in, &e);
     if (!s) {
         sandbox_refuse(g, id, &e);
         return;

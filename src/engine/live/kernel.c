@@ -138,7 +138,7 @@ static void begin(struct kernel *k) {
     }
     wire_begin(&o, WIRE_K_LIVE);
     wire_put_u32(&o, l->open_files);
-    wire_put_u32(&o, knobs_there(k->live->sandbox->knobs) ? 0 : l->pids);
+    wire_put_u32(&o, cgroup_fds_there(k->live->sandbox->cgroup) ? 0 : l->pids);
     wire_put_u32(&o, own->cpus_percent ? own->cpus_percent : l->cpus_percent);
     chan_send(k->process.ctl, &o);
     k->begun = true;
@@ -329,7 +329,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     id_make("ker_", k->id, sizeof k->id);
     k->queue_end = &k->queue;
     k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
-    knobs_init(&k->process.knobs);
+    cgroup_fds_init(&k->process.cgroup);
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
     k->retry = (struct timer){.fn = on_retry, .arg = k};

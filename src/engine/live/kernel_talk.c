@@ -208,8 +208,8 @@ static void hear(struct kernel *k, struct said *s) {
 static int read_large(struct hearing *h) {
     AUTO_BUF text = BUF_INIT;
     struct err e;
-    return sealed_read(h->fd, SAID_MAX, &text) < 0 ? -1
-                                                   : said_read(text.data, text.len, &h->said, &e);
+    return memfd_read(h->fd, SAID_MAX, &text) < 0 ? -1
+                                                  : said_read(text.data, text.len, &h->said, &e);
 }
 
 static bool hearing_slice(struct work *w) {

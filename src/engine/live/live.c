@@ -139,7 +139,7 @@ static void close_live(struct live *l, const struct err *why) {
     commands_ended_with(l);
     kernel_ended_with(l, why);
     processes_ended_with(l);
-    bill_end(l);
+    cpu_account_end(l);
     pace_end(l);
     kernel_unhear_all(l);
     tell_watchers(l, why);
@@ -156,7 +156,7 @@ void live_end(struct live *l, const char *reason, void (*done)(void *arg), void 
     gone_add(l->engine->gone, l->req.tenant, l->id, reason);
     log_info("live sandbox ended id=%s why=%s", l->id, log_text(reason));
     if (s && l->paused)
-        knobs_freeze(s->knobs, false, &ignored); /* what is frozen does not die */
+        cgroup_fds_freeze(s->cgroup, false, &ignored); /* what is frozen does not die */
     if (s) {
         s->guest = NULL;
         s->on_gone = done;
@@ -250,9 +250,9 @@ static void begin(struct live *l) {
     l->state = LIVE_RUNNING;
     l->expires_ns = now_ns() + l->req.ttl_s * SECOND_NS;
     l->idle_since_ns = now_ns();
-    knobs_begin(l->sandbox->knobs);
+    cgroup_fds_begin(l->sandbox->cgroup);
     budget_staged(l->sandbox);
-    bill_begin(l);
+    cpu_account_begin(l);
     set_timer(l);
     gone_expect(l->engine->gone, l->req.tenant, l->id);
     kernel_init(k, l);
@@ -339,7 +339,8 @@ static void lost(void *owner) {
     err_user(&e, "sandbox_gone", "the sandbox is gone: %s", reason);
     gone_add(l->engine->gone, l->req.tenant, l->id, reason);
     if (l->paused)
-        knobs_freeze(l->sandbox->knobs, false, &ignored); /* for who has the control group next */
+        cgroup_fds_freeze(l->sandbox->cgroup, false,
+                          &ignored); /* for who has the control group next */
     close_live(l, &e);
 }
 
@@ -491,12 +492,12 @@ void live_inherited(struct live *l, uint32_t processes) {
     struct err ignored;
     created_at(l, l->created);
     /* The last server may have died between the freezer and the journal. */
-    knobs_freeze(l->sandbox->knobs, l->paused, &ignored);
+    cgroup_fds_freeze(l->sandbox->cgroup, l->paused, &ignored);
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_inherit(l->sandbox, &l->guest);
     memory_watch(l->sandbox);
-    bill_begin(l);
+    cpu_account_begin(l);
     set_timer(l);
     l->to_come = processes;
     processes_first_here(l);
@@ -578,9 +579,9 @@ void live_unask(struct live *l, const void *arg) {
 int live_pause(struct live *l, bool pause, struct err *e) {
     if (l->paused == pause)
         return 0;
-    if (!knobs_there(l->sandbox->knobs))
+    if (!cgroup_fds_there(l->sandbox->cgroup))
         return err_user(e, "cannot_pause", "this machine has no freezer (see cloche doctor)");
-    if (knobs_freeze(l->sandbox->knobs, pause, e) < 0)
+    if (cgroup_fds_freeze(l->sandbox->cgroup, pause, e) < 0)
         return -1;
     l->paused = pause;
     live_changed(l);
@@ -600,7 +601,7 @@ static void nobody(void *arg, struct wire_in *in) {
 
 /* The kernel would refuse it, or kill for it, after it has tried for long to find some to spare. */
 static int check_memory(const struct live *l, const struct config_limits *next, struct err *e) {
-    uint64_t used = knobs_memory(l->sandbox->knobs);
+    uint64_t used = cgroup_fds_memory(l->sandbox->cgroup);
     if (next->memory_mb >= l->req.limits.memory_mb || used <= config_group_bytes(next))
         return 0;
     return err_user(e, "bad_value",
@@ -632,7 +633,7 @@ static int change_limits(struct live *l, const struct config_limits *want, struc
     struct config_limits next = *want;
     if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
-        lower_kernels(l, &next, e) < 0 || stage_knobs(l->sandbox, &next, true, e) < 0)
+        lower_kernels(l, &next, e) < 0 || stage_cgroup(l->sandbox, &next, true, e) < 0)
         return -1;
     const struct config_limits *old = &l->req.limits;
     if (next.disk_mb != old->disk_mb || next.memory_mb != old->memory_mb ||
@@ -690,17 +691,17 @@ double live_expires(const struct live *l) {
 }
 
 static void put_usage(struct jw *j, struct live *l) {
-    struct knobs *k = l->sandbox->knobs;
+    struct cgroup_fds *k = l->sandbox->cgroup;
     struct statfs f;
-    uint64_t peak = knobs_memory_peak(k);
+    uint64_t peak = cgroup_fds_memory_peak(k);
     if (peak > l->memory_peak)
         l->memory_peak = peak;
     jw_key(j, "usage");
     jw_object(j);
-    jw_key_uint(j, "memory_bytes", knobs_memory(k));
+    jw_key_uint(j, "memory_bytes", cgroup_fds_memory(k));
     jw_key_uint(j, "memory_peak_bytes", l->memory_peak);
     jw_key_real(j, "cpu_ms", (double)pace_cpu_us(l) / 1e3);
-    jw_key_uint(j, "processes", knobs_there(k) ? knobs_pids(k) : l->sandbox->tasks);
+    jw_key_uint(j, "processes", cgroup_fds_there(k) ? cgroup_fds_pids(k) : l->sandbox->tasks);
     if (fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) == 0) {
         jw_key_uint(j, "disk_bytes", sandbox_disk_bytes(l->sandbox));
         jw_key_uint(j, "files", f.f_files - f.f_ffree);
@@ -770,7 +771,7 @@ void live_json(struct live *l, struct buf *to) {
         jw_key_real(&j, "idle_expires", unix_time(l->idle_since_ns + l->req.idle_s * SECOND_NS));
     else
         jw_key_null(&j, "idle_expires");
-    state_put_limits(&j, "limits", &l->req.limits);
+    about_put_limits(&j, "limits", &l->req.limits);
     put_kernels(&j, l);
     put_usage(&j, l);
     jw_key_str(&j, "network", "none");

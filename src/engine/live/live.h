@@ -19,7 +19,7 @@ struct live_request {
     char *tenant, *profile, *name; /* owned; name may be NULL */
     char *metadata;                /* owned: a JSON object of strings */
     char *alias;                   /* owned: what a dialect finds it by, for its life; or NULL */
-    char *payer;                   /* owned: see on_bill of struct engine; or NULL */
+    char *payer;                   /* owned: see on_cpu_account of struct engine; or NULL */
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
     struct config_limits limits;   /* 0: the default of live sandboxes */
     struct run_input *inputs;      /* owned: put into the workspace before it is ready */

@@ -1,7 +1,7 @@
-/* What it costs us to hear the kernels of a sandbox: the sandbox pays for it (bill.c, group.c), and
- * is not heard again before it has rested for some times as long. A few large messages are heard at
- * once; who goes on like that gets about a fifth of a processor, for all its kernels together, and
- * the less, the more sandboxes of one tenant do it.
+/* What it costs us to hear the kernels of a sandbox: the sandbox pays for it (cpu_account.c,
+ * group.c), and is not heard again before it has rested for some times as long. A few large
+ * messages are heard at once; who goes on like that gets about a fifth of a processor, for all its
+ * kernels together, and the less, the more sandboxes of one tenant do it.
  *
  * SECURITY: to hear a large message takes us longer than it takes to say, and a kernel that is not
  * ours any more may say anything. */
@@ -77,5 +77,5 @@ void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns) {
 }
 
 uint64_t pace_cpu_us(const struct live *l) {
-    return knobs_cpu_us(l->sandbox->knobs) + l->heard_ns / 1000u;
+    return cgroup_fds_cpu_us(l->sandbox->cgroup) + l->heard_ns / 1000u;
 }

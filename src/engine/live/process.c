@@ -93,7 +93,7 @@ static void on_deadline(struct timer *t) {
 }
 
 static void set_up(struct process *p, struct live *l) {
-    knobs_init(&p->knobs);
+    cgroup_fds_init(&p->cgroup);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1,
@@ -161,7 +161,7 @@ void process_take_first(struct process *p, struct live *l) {
     struct sandbox *s = l->sandbox;
     p->state = PROCESS_READY;
     p->number = 0;
-    knobs_init(&p->knobs);
+    cgroup_fds_init(&p->cgroup);
     p->ctl = &s->ctl;
     p->deadline = (struct timer){.fn = on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
@@ -230,7 +230,7 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
         fd_set_nonblock(p->fds[i], &e);
     }
     for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
-        p->knobs.fds[i] = wire_take_fd(in);
+        p->cgroup.fds[i] = wire_take_fd(in);
     p->own.gone = false;
     p->state = PROCESS_STARTING;
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {

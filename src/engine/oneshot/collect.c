@@ -71,13 +71,13 @@ uint64_t run_cpu_us(const struct run *r) {
     uint64_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
     if (r->is_measured || !r->started_ns)
         return r->usage.cpu_us;
-    uint64_t group_us = r->sandbox ? knobs_cpu_us(r->sandbox->knobs) : 0;
+    uint64_t group_us = r->sandbox ? cgroup_fds_cpu_us(r->sandbox->cgroup) : 0;
     return group_us ? group_us : wall_us(r) * percent / 100;
 }
 
 void run_measure(struct run *r) {
-    if (knobs_there(r->sandbox->knobs)) {
-        r->usage = knobs_usage(r->sandbox->knobs);
+    if (cgroup_fds_there(r->sandbox->cgroup)) {
+        r->usage = cgroup_fds_usage(r->sandbox->cgroup);
         r->is_measured = true;
     }
     uint64_t said_us = r->said_cpu_us < wall_us(r) ? r->said_cpu_us : wall_us(r);
@@ -89,7 +89,7 @@ void run_measure(struct run *r) {
 
 void run_ask_usage(struct run *r) {
     struct wire_out o;
-    if (knobs_there(r->sandbox->knobs))
+    if (cgroup_fds_there(r->sandbox->cgroup))
         return;
     wire_begin(&o, WIRE_I_USAGE);
     sandbox_ask(r->sandbox, ASKED_USAGE, &o);

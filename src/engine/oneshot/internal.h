@@ -61,7 +61,7 @@ struct run {
     char **traceback;
     unsigned ntraceback;
     struct buf returned; /* by a handler, in its own words: JSON if it is honest */
-    struct knobs_usage usage;
+    struct cgroup_usage usage;
     bool is_measured;     /* `usage` holds what the control group or init told */
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     enum limit_kind limit;
@@ -77,7 +77,7 @@ void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);
 /* It ends without a result. */
 void run_fail(struct run *r, const struct err *why);
-/* run_collect.c: what comes after it ended */
+/* collect.c: what comes after it ended */
 void run_collect(struct run *r);
 /* What is known when nobody answers. */
 void run_measure(struct run *r);

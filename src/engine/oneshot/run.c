@@ -212,7 +212,7 @@ static void on_timer(struct timer *t) {
 static void on_cpu_timer(struct timer *t) {
     struct run *r = t->arg;
     uint64_t limit_us = (uint64_t)r->req.limits.cpu_seconds * 1000000u;
-    uint64_t used_us = knobs_cpu_us(r->sandbox->knobs);
+    uint64_t used_us = cgroup_fds_cpu_us(r->sandbox->cgroup);
     if (r->state != RUN_ACTIVE)
         return;
     if (used_us >= limit_us) {
@@ -274,12 +274,12 @@ static void start(struct run *r) {
         pump_stdin(r);
     else
         fd_close(&s->fds[SANDBOX_STDIN]);
-    knobs_begin(s->knobs);
+    cgroup_fds_begin(s->cgroup);
     r->started_ns = now_ns();
     send_run(r);
     loop_timer(r->engine->loop, &r->timer,
                r->started_ns + (uint64_t)r->req.limits.timeout_ms * 1000000u);
-    if (knobs_there(s->knobs))
+    if (cgroup_fds_there(s->cgroup))
         loop_timer(r->engine->loop, &r->cpu_timer,
                    r->started_ns +
                        (uint64_t)r->req.limits.cpu_seconds * 1000000000u * 100u /
@@ -322,7 +322,7 @@ static void take_returned(struct run *r, const struct done_msg *d) {
     bool wanted = (r->req.flags & RUN_HANDLER) && d->how == DONE_RETURNED;
     if (wanted && fd < 0)
         buf_add(&r->returned, d->result, d->result_len);
-    else if (wanted && sealed_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
+    else if (wanted && memfd_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
         buf_clear(&r->returned);
     chan_leave(&r->sandbox->ctl, &fd, 1);
 }

@@ -13,12 +13,13 @@ static unsigned running(const struct live *l) {
     return n;
 }
 
-void attempts_begin(struct attempts *a, struct live *l) {
-    *a = (struct attempts){
+void network_attempts_begin(struct network_attempts *a, struct live *l) {
+    *a = (struct network_attempts){
         .base = sandbox_no_route(l->sandbox), .turn = ++l->turns, .alone = running(l) <= 1};
 }
 
-void attempts_end(const struct attempts *a, const struct live *l, struct denials *to) {
+void network_attempts_end(const struct network_attempts *a, const struct live *l,
+                          struct denials *to) {
     if (a->alone && a->turn == l->turns && l->sandbox)
         denials_add_network(to, sandbox_no_route(l->sandbox) - a->base);
 }
