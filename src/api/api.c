@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/live/lives.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,14 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
                                       .bodies_max = (size_t)a->config->http.bodies_mb << 20,
                                       .reply_max = (size_t)a->config->http.reply_buffer_kb << 10,
                                       .replies_max = (size_t)a->config->http.replies_mb << 20};
-    o->engine->on_cpu_account = on_cpu_account;
-    o->engine->cpu_account_arg = a;
+    struct lives *lives = o->engine->lives;
+    lives->on_cpu_account = on_cpu_account;
+    lives->cpu_account_arg = a;
     o->engine->trouble = trouble;
     o->engine->trouble_arg = a;
-    o->engine->on_command = command_over;
-    o->engine->command_arg = a;
-    o->engine->heir =
-        (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
+    lives->on_command = command_over;
+    lives->command_arg = a;
+    lives->heir = (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
     if (api_reload(a, e) < 0)
         return -1;
     return http_new(&http, &a->http, e);

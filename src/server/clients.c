@@ -9,6 +9,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/oneshot/result.h"
+#include "engine/oneshot/run.h"
 #include "loop/acceptor.h"
 
 #include <errno.h>
@@ -331,7 +333,7 @@ static bool do_info(struct client *c, struct wire_in *in) {
     struct err e;
     if (!reads_answers(c))
         return false;
-    engine_state(c->all->engine, &json);
+    about_json(c->all->engine, &json);
     if (wire_end(in, &e) < 0 || memfd_of("state", json.data, json.len, &fd, &e) < 0)
         return false;
     wire_begin(&o, WIRE_C_STATE);

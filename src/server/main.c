@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/core/engine.h"
-#include "engine/live/gone.h"
+#include "engine/live/lives.h"
 #include "engine/store/store.h"
 #include "http/http.h"
 #include "loop/crew.h"
@@ -92,7 +92,7 @@ static int start_http(struct server *s, struct err *e) {
         if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)
             return -1;
     }
-    s->engine.gone = gone_open(o.state_dir);
+    lives_init(&s->engine, o.state_dir);
     struct api_options with_store = o;
     if (store_open(FIRST_HTTP_FD + HTTP_FD_FILES, &files, s->loop, &s->store, e) < 0)
         return err_wrap(e, "stored files");

@@ -10,6 +10,7 @@
  */
 
 #include "engine/core/engine.h"
+#include "engine/core/outcome.h"
 
 struct problem;
 
@@ -27,7 +28,7 @@ void audit_code_done(struct audit_code *c);
 struct audit_line {
     const char *execution, *request, *tenant, *key, *status, *profile;
     const struct audit_code *code;
-    const struct run_receipt *receipt; /* NULL: a command's, which has none */
+    const struct receipt *receipt; /* NULL: a command's, which has none */
     const struct denials *denied;
 };
 

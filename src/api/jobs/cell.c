@@ -6,6 +6,7 @@
 #include "api/core/body.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
+#include "wire/run.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -139,7 +140,7 @@ static void on_event(void *arg, const char *type, const struct buf *json) {
 /* Counters, the key's CPU time, the audit log. */
 static void account(struct play *x, const struct cell *c, const struct err *why) {
     struct api *a = x->api;
-    struct run_receipt t = cell_receipt(c);
+    struct receipt t = cell_receipt(c);
     if (why)
         t.status = *why->kind ? why->kind : "internal";
     metrics_end(&a->metrics, t.status, t.profile, t.wall_ms / 1e3, t.queue_ms / 1e3);

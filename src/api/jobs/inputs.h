@@ -3,6 +3,7 @@
  * only. */
 
 #include "api/core/call.h"
+#include "engine/core/stage.h"
 
 #define INPUTS_MAX 1000
 

@@ -261,7 +261,7 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
 /* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */
 static void account(struct exec *x, const char *failed) {
     struct api *a = x->api;
-    struct run_receipt receipt = run_receipt(x->run);
+    struct receipt receipt = run_receipt(x->run);
     if (failed)
         receipt.status = failed;
     metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,

@@ -3,6 +3,8 @@
  * out, its record, its line in the audit log. One-shot, stream and batch are thin users of this. */
 
 #include "api/core/call.h"
+#include "engine/oneshot/result.h"
+#include "engine/oneshot/run.h"
 
 struct exec;
 

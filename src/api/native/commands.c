@@ -11,6 +11,7 @@
 #include "api/native/native.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "wire/run.h"
 
 #include <jansson.h>
 #include <limits.h>

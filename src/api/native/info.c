@@ -71,7 +71,7 @@ static void do_info(struct call *c) {
     AUTO_BUF state = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const struct config *cfg = c->api->config;
-    engine_state(c->api->o.engine, &state);
+    about_json(c->api->o.engine, &state);
     jw_object(&j);
     jw_key_str(&j, "name", "cloche");
     jw_key_str(&j, "version", CLOCHE_VERSION);
@@ -200,7 +200,7 @@ static void do_metrics(struct call *c) {
                   "The longest turn since the server process started.", turns->wall.longest);
     metrics_gauge(&text, "sandboxes", "Sandboxes alive, ready ones included.",
                   a->o.engine->counts.sandboxes);
-    metrics_gauge(&text, "live_sandboxes", "Sandboxes that stay.", live_count(a->o.engine));
+    metrics_gauge(&text, "live_sandboxes", "Sandboxes that stay.", a->o.engine->counts.live);
     metrics_gauge(&text, "memory_charged_bytes", "Memory that programs under way count with.",
                   (double)a->o.engine->charged);
     metrics_gauge(&text, "memory_budget_bytes", "What that may be at most; 0: no bound.",

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "wire/run.h"
 
 #include <inttypes.h>
 #include <jansson.h>

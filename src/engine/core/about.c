@@ -3,6 +3,7 @@
 #include "engine/core/about.h"
 
 #include "base/clock.h"
+#include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ uint64_t about_resident_bytes(void) {
 
 void about_put(struct jw *j, const struct engine *g) {
     const struct engine_about *a = &g->about;
-    unsigned running = live_running(g), queued = 0;
+    unsigned running = g->counts.cells, queued = 0;
     for (const struct sandbox *s = g->sandboxes; s; s = s->next)
         running += s->state == SANDBOX_BUSY && !s->pool->config->live;
     for (unsigned i = 0; i < g->config.nprofiles; i++)
@@ -83,22 +84,9 @@ void about_put_isolation(struct jw *j, const struct engine *g) {
     jw_array_end(j);
 }
 
-static const struct profile_pool *live_pool(const struct engine *g, unsigned profile) {
-    unsigned twin = config_twin(&g->config, profile);
-    bool there = twin < g->config.nprofiles && !g->config.profiles[twin].removed;
-    return there ? &g->pools[twin] : NULL;
-}
-
-struct profile_pool *engine_live_pool(struct engine *g, const char *name) {
-    for (unsigned i = 0; i < g->config.nprofiles; i++)
-        if (!g->config.profiles[i].live && strcmp(g->config.profiles[i].name, name) == 0)
-            return (struct profile_pool *)live_pool(g, i);
-    return NULL;
-}
-
 void about_put_live(struct jw *j, const struct engine *g, unsigned profile) {
     static const char *const states[] = {"starting", "ready", "broken", "starting"};
-    const struct profile_pool *p = live_pool(g, profile);
+    const struct profile_pool *p = pool_live_at(g, profile);
     jw_key_str(j, "live", p ? states[p->state] : "off");
     jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
 }
@@ -118,4 +106,40 @@ void about_put_limits(struct jw *j, const char *key, const struct config_limits 
     jw_key_uint(j, "open_files", l->open_files);
     jw_key_uint(j, "output_bytes", l->output_bytes);
     jw_object_end(j);
+}
+
+static void put_profile(struct jw *j, const struct profile_pool *p) {
+    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
+    jw_object(j);
+    jw_key_str(j, "name", p->config->name);
+    jw_key_str(j, "state", states[p->state]);
+    jw_key_str(j, "what", p->what);
+    jw_key_str(j, "modules", p->modules);
+    jw_key_uint(j, "ready", p->nready);
+    jw_key_uint(j, "pool", p->config->pool);
+    jw_key_uint(j, "making", p->making);
+    jw_key_uint(j, "queued", p->queue.n);
+    about_put_live(j, p->engine, p->index);
+    jw_object_end(j);
+}
+
+void about_json(const struct engine *g, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "version", CLOCHE_VERSION);
+    jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
+    jw_key_uint(&j, "live_sandboxes", g->counts.live);
+    jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
+    jw_key_uint(&j, "executions", g->counts.runs);
+    jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
+    jw_key_uint(&j, "memory_charged_bytes", g->charged);
+    jw_key_str(&j, "trouble", g->trouble ? g->trouble(g->trouble_arg) : NULL);
+    about_put(&j, g);
+    jw_key(&j, "profiles");
+    jw_array(&j);
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        if (!g->config.profiles[i].removed && !g->config.profiles[i].live)
+            put_profile(&j, &g->pools[i]);
+    jw_array_end(&j);
+    jw_object_end(&j);
 }

@@ -38,3 +38,5 @@ void about_put_live(struct jw *j, const struct engine *g, unsigned profile);
 void about_put_limits(struct jw *j, const char *key, const struct config_limits *l);
 /* Of this process. */
 uint64_t about_resident_bytes(void);
+/* State for people and machines: all of that, and each profile. */
+void about_json(const struct engine *g, struct buf *to);

@@ -1,17 +1,13 @@
-/* Whether a program may run here, and where: its profile, its limits against the operator's maxima,
- * the names of its files, and whether there is room to wait. What is refused is refused with the
- * value, what is allowed, and what to do. */
+/* See admit.h. */
 
-#include "engine/oneshot/internal.h"
+#include "engine/core/admit.h"
 
-#include "base/buf.h"
-#include "base/fd.h"
-#include "engine/core/imports.h"
+#include "engine/core/budget.h"
+#include "engine/core/engine.h"
+#include "engine/core/sandbox.h"
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct bound {
     const char *name, *unit;
@@ -56,83 +52,6 @@ int limits_settle(const struct config_limits *defaults, const struct config_limi
     return 0;
 }
 
-/* How much of what was sent is the program. */
-static size_t program_len(const struct run_request *q, const uint8_t *code, size_t len) {
-    return q->flags & RUN_HANDLER ? strnlen((const char *)code, len) : len;
-}
-
-static struct profile_pool *choose_auto(struct engine *g, const struct run_request *q) {
-    const char *modules[CONFIG_MAX_PROFILES];
-    unsigned index[CONFIG_MAX_PROFILES], n = 0;
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        if (g->pools[i].state != PROFILE_BROKEN && !g->config.profiles[i].live) {
-            modules[n] = g->pools[i].modules;
-            index[n++] = i;
-        }
-    }
-    if (n == 0)
-        return &g->pools[0];
-    if (q->code_fd < 0)
-        return &g->pools[index[imports_choose(q->code, program_len(q, q->code, q->code_len),
-                                              modules, n)]];
-    AUTO_FREE uint8_t *head = xmalloc(IMPORTS_MAX_BYTES);
-    ssize_t got = pread(q->code_fd, head, IMPORTS_MAX_BYTES, 0);
-    size_t len = program_len(q, head, got < 0 ? 0 : (size_t)got);
-    return &g->pools[index[imports_choose(head, len, modules, n)]];
-}
-
-static int choose_profile(struct engine *g, const struct run_request *q, struct profile_pool **ret,
-                          struct err *e) {
-    AUTO_BUF names = BUF_INIT;
-    *ret = NULL;
-    if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
-        *ret = choose_auto(g, q);
-    for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
-        if (g->config.profiles[i].removed || g->config.profiles[i].live)
-            continue;
-        if (strcmp(q->profile, g->config.profiles[i].name) == 0)
-            *ret = &g->pools[i];
-        buf_addf(&names, "%s, ", g->config.profiles[i].name);
-    }
-    if (!*ret)
-        return err_user(e, "unknown_profile", "there is no profile \"%.40s\"; there are %sand auto",
-                        q->profile, names.data);
-    if ((*ret)->state == PROFILE_BROKEN)
-        return err_user(e, "profile_broken", "profile %s cannot be used: %.300s",
-                        (*ret)->config->name, (*ret)->what);
-    return 0;
-}
-
-/* The program itself has that place, however it is spelt. */
-static int check_inputs(const struct run_request *q, struct err *e) {
-    for (unsigned i = 0; i < q->ninputs; i++) {
-        const char *path = q->inputs[i].path;
-        while (strncmp(path, "./", 2) == 0 || path[0] == '/')
-            path += path[0] == '/' ? 1 : 2;
-        if (strcmp(path, "__main__.py") == 0)
-            return err_user(e, "bad_path", "file for %.150s: that name is the program's own",
-                            q->inputs[i].path);
-    }
-    return 0;
-}
-
-/* It is written to the sandbox's disk like any file. One that is not inline is memory of ours until
- * then, and for as long as the sandbox keeps what we hand it. */
-static int check_program(struct run_request *q, struct err *e) {
-    struct stat st = {.st_size = (off_t)q->code_len};
-    if (q->code_fd >= 0 && fstat(q->code_fd, &st) < 0)
-        return err_sys(e, "the program");
-    q->files_bytes = q->code_fd >= 0 ? (uint64_t)st.st_size : 0;
-    if ((uint64_t)st.st_size <= (uint64_t)q->limits.disk_mb << 20)
-        return 0;
-    return err_user(e, "disk_full", "the program has %lld bytes, its disk only %u MB",
-                    (long long)st.st_size, q->limits.disk_mb);
-}
-
-const char *run_tenant(const struct run_request *q) {
-    return q->tenant ? q->tenant : "";
-}
-
 int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
                 const char *tenant, struct err *e) {
     struct engine *g = p->engine;
@@ -150,17 +69,4 @@ int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t 
     queue_remove(&p->queue, other);
     who->kind->fail(who->owner, e);
     return 0;
-}
-
-int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
-    struct config_limits most = g->config.maxima;
-    if (q->own_bounds)
-        most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
-    if (choose_profile(g, q, ret, e) < 0 ||
-        limits_settle(&g->config.defaults, &most, &q->limits, e) < 0 || check_inputs(q, e) < 0 ||
-        check_program(q, e) < 0)
-        return -1;
-    if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
-        return -1;
-    return admit_place(*ret, &q->limits, q->files_bytes, run_tenant(q), e);
 }

@@ -15,9 +15,12 @@
  * What a program takes after it has begun is not held up, only its own limit does that; what the
  * server would write for it is refused before it is written. */
 
-#include "engine/core/sandbox.h"
+#include "engine/core/budget.h"
 
 #include "base/clock.h"
+#include "engine/core/engine.h"
+#include "engine/core/sandbox.h"
+#include "engine/core/stage.h"
 
 #include <sys/stat.h>
 

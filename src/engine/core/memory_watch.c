@@ -7,9 +7,11 @@
  *
  * What can be had between two looks is what a program touches in LOOK_NS. */
 
-#include "engine/core/sandbox.h"
+#include "engine/core/memory_watch.h"
 
 #include "base/clock.h"
+#include "engine/core/engine.h"
+#include "engine/core/sandbox.h"
 
 #define LOOSE_MB 64 /* of disk: as much is not looked at */
 #define LOOK_NS  50000000u
@@ -40,7 +42,7 @@ static bool look(struct sandbox *s) {
     return changed;
 }
 
-static void on_look(struct timer *t) {
+static void memory_on_look(struct timer *t) {
     struct engine *g = t->arg;
     bool any = false, changed = false;
     for (struct sandbox *s = g->sandboxes; s; s = s->next) {
@@ -58,7 +60,7 @@ void memory_watch(struct sandbox *s) {
     s->is_tight = false;
     if (!is_loose(s))
         return;
-    g->look.fn = on_look;
+    g->look.fn = memory_on_look;
     g->look.arg = g;
     memory_wake(g);
 }

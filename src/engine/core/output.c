@@ -49,7 +49,7 @@ static bool read_some(struct output *o, size_t most) {
     return true;
 }
 
-static void on_readable(struct watch *w, uint32_t events) {
+static void output_on_readable(struct watch *w, uint32_t events) {
     struct output *o = w->arg;
     if (o->held &&
         events & (EPOLLHUP | EPOLLERR)) { /* cannot be masked; what is there stays there */
@@ -64,7 +64,7 @@ int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct 
     o->fd = fd;
     o->cap = cap;
     o->kept = (struct buf)BUF_INIT;
-    o->watch = (struct watch){.fd = -1, .fn = on_readable, .arg = o};
+    o->watch = (struct watch){.fd = -1, .fn = output_on_readable, .arg = o};
     return loop_watch(l, &o->watch, fd, EPOLLIN, e);
 }
 

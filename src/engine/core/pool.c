@@ -1,4 +1,4 @@
-/* The engine's core: one pool of ready sandboxes and one queue of waiting guests per profile.
+/* The heart of the engine: one pool of ready sandboxes and one queue of waiting guests per profile.
  *
  * A guest (a program, or a live sandbox) takes the oldest ready sandbox; where none is ready it
  * waits (queue.h says in what order), and sandboxes are asked for: as many as the pool wants to
@@ -8,20 +8,18 @@
  * refilled when that run is over, or a moment later: making the next sandbox is not to compete with
  * a program that is over sooner than that. */
 
-#include "engine/core/sandbox.h"
+#include "engine/core/pool.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fd.h"
-#include "base/json.h"
 #include "base/log.h"
+#include "engine/core/budget.h"
+#include "engine/core/engine.h"
+#include "engine/core/memory_watch.h"
+#include "engine/core/sandbox.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_FAILURES 5
 #define RETRY_NS     (uint64_t)100000000
@@ -90,7 +88,7 @@ void pool_forget(struct sandbox *s) {
     }
 }
 
-void pool_trim(struct profile_pool *p) {
+static void trim(struct profile_pool *p) {
     while (p->nready > p->queue.n + p->config->pool)
         sandbox_end(p->ready);
 }
@@ -138,7 +136,7 @@ void pool_dispatch(struct profile_pool *p) {
         who->kind->assign(who->owner, s);
         given = true;
     }
-    pool_trim(p);
+    trim(p);
     if (p->queue.n && !p->ready) {
         want(p, p->queue.n);
         if (p->making == 0 && room(p->engine) == 0)
@@ -148,6 +146,19 @@ void pool_dispatch(struct profile_pool *p) {
     } else if (!p->refill.place) {
         pool_refill(p);
     }
+}
+
+void pool_enter(struct profile_pool *p, struct guest *who, const char *tenant) {
+    who->place.owner = who;
+    queue_add(&p->queue, &who->place, tenant);
+    pool_dispatch(p);
+}
+
+void pool_leave(struct profile_pool *p, struct guest *who) {
+    if (!who->place.lane)
+        return;
+    queue_remove(&p->queue, &who->place);
+    trim(p);
 }
 
 void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e) {
@@ -180,10 +191,6 @@ void pool_freed(struct engine *g) {
                 pool_dispatch(p);
         }
     }
-}
-
-static void on_look_again(struct timer *t) {
-    pool_freed(t->arg);
 }
 
 static void dispatch_waiting(struct engine *g) {
@@ -236,15 +243,15 @@ void pool_failed(struct profile_pool *p, const char *why) {
                now_ns() + (RETRY_NS << (n / MAX_FAILURES > 5 ? 5 : n / MAX_FAILURES)));
 }
 
-static void on_retry(struct timer *t) {
+static void pool_on_retry(struct timer *t) {
     pool_dispatch(t->arg);
 }
 
-static void on_refill(struct timer *t) {
+static void pool_on_refill(struct timer *t) {
     pool_refill(t->arg);
 }
 
-static void on_profile(struct engine *g, struct wire_in *in) {
+void pool_profile(struct engine *g, struct wire_in *in) {
     uint32_t index = wire_get_u32(in), state = wire_get_u32(in);
     const char *what = wire_get_str(in, 2047), *modules = wire_get_str(in, 4095);
     struct err e;
@@ -263,138 +270,28 @@ static void on_profile(struct engine *g, struct wire_in *in) {
     }
 }
 
-/* The first W_RESTARTS comes behind what an earlier server kept. */
-static void settle(struct engine *g) {
-    void (*fn)(void *arg) = g->on_settled;
-    g->on_settled = NULL;
-    if (fn)
-        fn(g->settled_arg);
-}
-
-static void on_warden(struct chan *c, struct wire_in *in) {
-    struct engine *g = c->arg;
-    struct sandbox *s;
-    uint32_t index, number;
-    switch ((int)in->type) {
-    case WIRE_W_MADE:
-        sandbox_made(g, in);
-        break;
-    case WIRE_W_FAILED:
-        index = wire_get_u32(in);
-        if (index < g->config.nprofiles)
-            pool_failed(&g->pools[index], wire_get_str(in, ERR_TEXT_MAX));
-        break;
-    case WIRE_W_EXITED:
-        s = sandbox_find(g, wire_get_u64(in));
-        number = wire_get_u32(in);
-        if (s && s->guest)
-            s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
-        break;
-    case WIRE_W_KEPT:
-        live_adopt(g, in);
-        break;
-    case WIRE_W_KERNEL_MADE:
-    case WIRE_W_KERNEL_FAILED:
-        sandbox_more(g, in);
-        break;
-    case WIRE_W_GONE:
-        s = sandbox_find(g, wire_get_u64(in));
-        if (s)
-            sandbox_gone(s);
-        break;
-    case WIRE_W_FORGET:
-        index = wire_get_u32(in);
-        if (index < g->config.max_sandboxes)
-            cgroup_fds_done(&g->cgroups[index]);
-        break;
-    case WIRE_W_PROFILE:
-        on_profile(g, in);
-        break;
-    case WIRE_W_RELOAD:
-        engine_reload(g, in);
-        break;
-    case WIRE_W_LAYERS:
-        about_layers(&g->about, in);
-        break;
-    case WIRE_W_RESTARTS:
-        about_restarts(&g->about, in);
-        settle(g);
-        break;
-    default:
-        log_error("warden sent message=%s", wire_type_name(in->type));
-    }
-}
-
-/* Without the warden there is no engine. */
-static void on_warden_gone(struct chan *c, const struct err *why) {
-    struct engine *g = c->arg;
-    (void)why;
-    loop_stop(g->loop);
-}
-
 void pool_init(struct engine *g, unsigned i) {
     struct profile_pool *p = &g->pools[i];
     p->engine = g;
     p->config = &g->config.profiles[i];
     p->index = i;
-    p->retry = (struct timer){.fn = on_retry, .arg = p};
-    p->refill = (struct timer){.fn = on_refill, .arg = p};
+    p->retry = (struct timer){.fn = pool_on_retry, .arg = p};
+    p->refill = (struct timer){.fn = pool_on_refill, .arg = p};
     AUTO_BUF names = BUF_INIT; /* until the zygote tells */
     for (unsigned k = 0; k < p->config->preload.n; k++)
         buf_addf(&names, "%s ", p->config->preload.items[k]);
     snprintf(p->modules, sizeof p->modules, "%s", names.data);
 }
 
-int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
-    json_object_seed(0); /* before there are threads that use it */
-    about_init(&g->about);
-    if (config_unpack(config_fd, &g->config, e) < 0)
-        return -1;
-    g->look_again = (struct timer){.fn = on_look_again, .arg = g};
-    g->cgroups = xcalloc(g->config.max_sandboxes, sizeof *g->cgroups);
-    for (unsigned i = 0; i < g->config.max_sandboxes; i++)
-        cgroup_fds_init(&g->cgroups[i]);
-    for (unsigned i = 0; i < g->config.nprofiles; i++)
-        pool_init(g, i);
-    g->warden = (struct chan){
-        .fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g, .takes_cut = true};
-    return chan_init(&g->warden, l, warden_fd, e);
+const struct profile_pool *pool_live_at(const struct engine *g, unsigned profile) {
+    unsigned twin = config_twin(&g->config, profile);
+    bool there = twin < g->config.nprofiles && !g->config.profiles[twin].removed;
+    return there ? &g->pools[twin] : NULL;
 }
 
-static void profile_state(struct jw *j, const struct profile_pool *p) {
-    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
-    jw_object(j);
-    jw_key_str(j, "name", p->config->name);
-    jw_key_str(j, "state", states[p->state]);
-    jw_key_str(j, "what", p->what);
-    jw_key_str(j, "modules", p->modules);
-    jw_key_uint(j, "ready", p->nready);
-    jw_key_uint(j, "pool", p->config->pool);
-    jw_key_uint(j, "making", p->making);
-    jw_key_uint(j, "queued", p->queue.n);
-    about_put_live(j, p->engine, p->index);
-    jw_object_end(j);
-}
-
-void engine_state(const struct engine *g, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    jw_object(&j);
-    jw_key_str(&j, "version", CLOCHE_VERSION);
-    jw_key_uint(&j, "sandboxes", g->counts.sandboxes);
-    jw_key_uint(&j, "live_sandboxes", live_count(g));
-    jw_key_uint(&j, "max_sandboxes", g->config.max_sandboxes);
-    jw_key_uint(&j, "executions", g->counts.runs);
-    jw_key_uint(&j, "memory_budget_mb", g->config.memory_budget_mb);
-    jw_key_uint(&j, "memory_charged_bytes", g->charged);
-    jw_key_str(&j, "trouble", g->trouble ? g->trouble(g->trouble_arg) : NULL);
-    about_put(&j, g);
-    jw_key(&j, "profiles");
-    jw_array(&j);
+struct profile_pool *pool_live(struct engine *g, const char *name) {
     for (unsigned i = 0; i < g->config.nprofiles; i++)
-        if (!g->config.profiles[i].removed && !g->config.profiles[i].live)
-            profile_state(&j, &g->pools[i]);
-    jw_array_end(&j);
-    jw_object_end(&j);
+        if (!g->config.profiles[i].live && strcmp(g->config.profiles[i].name, name) == 0)
+            return (struct profile_pool *)pool_live_at(g, i);
+    return NULL;
 }

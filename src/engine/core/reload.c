@@ -2,10 +2,12 @@
  * for one are ended, and replaced as its new interpreter can. What the warden sent before this
  * message is of the old profiles, what it sends after is of the new ones. */
 
-#include "engine/core/sandbox.h"
+#include "engine/core/reload.h"
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/core/engine.h"
+#include "engine/core/sandbox.h"
 
 static void drop_idle(struct engine *g, struct profile_pool *p) {
     for (struct sandbox *s = g->sandboxes, *next; s; s = next) {

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/core/budget.h"
+#include "engine/core/engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +93,7 @@ struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
     return NULL;
 }
 
-static void on_ctl(struct chan *c, struct wire_in *in) {
+static void sandbox_on_ctl(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
         s->state = SANDBOX_READY;
@@ -112,7 +114,7 @@ static void on_ctl(struct chan *c, struct wire_in *in) {
 /* A busy kernel may have closed its control socket and go on: its guest knows. Any other is
  * useless.
  */
-static void on_ctl_gone(struct chan *c, const struct err *why) {
+static void sandbox_on_ctl_gone(struct chan *c, const struct err *why) {
     struct sandbox *s = c->arg;
     (void)why;
     if (s->state == SANDBOX_STARTING)
@@ -130,7 +132,7 @@ static struct question next_question(struct sandbox *s) {
     return q;
 }
 
-static void on_req(struct chan *c, struct wire_in *in) {
+static void sandbox_on_req(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     const struct guest *who = s->guest;
     if (in->type == WIRE_I_NET)
@@ -170,7 +172,7 @@ static void tell_end(const struct sandbox *s) {
     chan_send(&s->engine->warden, &o);
 }
 
-static void on_req_gone(struct chan *c, const struct err *why) {
+static void sandbox_on_req_gone(struct chan *c, const struct err *why) {
     struct sandbox *s = c->arg;
     (void)why;
     if (s->state == SANDBOX_STARTING)
@@ -181,7 +183,7 @@ static void on_req_gone(struct chan *c, const struct err *why) {
         tell_end(s); /* init need not be dead: it may be we who could not go on; W_GONE follows */
 }
 
-static void on_deadline(struct timer *t) {
+static void sandbox_on_deadline(struct timer *t) {
     struct sandbox *s = t->arg;
     if (s->state == SANDBOX_STARTING) {
         pool_failed(s->pool, "the kernel was not ready in time");
@@ -189,7 +191,7 @@ static void on_deadline(struct timer *t) {
     }
 }
 
-static void free_now(struct deferred *d) {
+static void sandbox_free(struct deferred *d) {
     free(d->arg);
 }
 
@@ -215,18 +217,22 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
     s->pool = &g->pools[profile];
     s->cgroup = &g->cgroups[slot];
     s->id = id;
-    s->free_later = (struct deferred){.fn = free_now, .arg = s};
+    s->free_later = (struct deferred){.fn = sandbox_free, .arg = s};
     for (int i = 0; i < SANDBOX_FDS_; i++)
         s->fds[i] = wire_take_fd(in);
     take_cgroup(s, in, ncgroup);
     g->no_groups = !cgroup_fds_there(s->cgroup);
-    s->ctl = (struct chan){
-        .fd = -1, .on_msg = on_ctl, .on_gone = on_ctl_gone, .arg = s, .heir = &s->req};
-    s->req = (struct chan){.fd = -1, .on_msg = on_req, .on_gone = on_req_gone, .arg = s};
+    s->ctl = (struct chan){.fd = -1,
+                           .on_msg = sandbox_on_ctl,
+                           .on_gone = sandbox_on_ctl_gone,
+                           .arg = s,
+                           .heir = &s->req};
+    s->req =
+        (struct chan){.fd = -1, .on_msg = sandbox_on_req, .on_gone = sandbox_on_req_gone, .arg = s};
     s->next = g->sandboxes;
     g->sandboxes = s;
     g->counts.sandboxes++;
-    s->deadline = (struct timer){.fn = on_deadline, .arg = s};
+    s->deadline = (struct timer){.fn = sandbox_on_deadline, .arg = s};
     for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
         fd_set_nonblock(s->fds[i], e);
     return s;

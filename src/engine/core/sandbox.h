@@ -1,8 +1,16 @@
 #pragma once
 /* A sandbox as the server holds it. */
 
+#include "engine/core/cgroup_fds.h"
 #include "engine/core/changes.h"
-#include "engine/core/engine.h"
+#include "engine/core/denials.h"
+#include "engine/core/pool.h"
+#include "wire/chan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct engine;
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
 
@@ -79,7 +87,6 @@ void sandbox_made(struct engine *g, struct wire_in *in);
 /* From W_KEPT, behind its numbers and the journal. It has no guest yet. */
 struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
                               uint32_t ncgroup, struct wire_in *in, struct err *e);
-void live_adopt(struct engine *g, struct wire_in *in); /* keep.c */
 /* For one that did not come whole: nobody else would end it. */
 void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
 #define NO_DESCRIPTORS "the server may have no more files open (see `ulimit -Hn`)"
@@ -104,60 +111,3 @@ uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
 uint64_t sandbox_no_route(const struct sandbox *s);
 /* The answer to I_CHANGES. */
 int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);
-
-/* memory_watch.c: from when it has a guest, or its guest has other limits. */
-void memory_watch(struct sandbox *s);
-/* Something begins in one. */
-void memory_wake(struct engine *g);
-
-/* admit.c: what is 0 becomes the default, and nothing is above the maximum, unless the default is.
- */
-int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
-                  struct config_limits *l, struct err *e);
-
-/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
- * have to give way: queue.h says when. */
-int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
-                const char *tenant, struct err *e);
-
-/* result.c: `denied` and `usage`, into an object that is open. */
-struct jw;
-void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
-                 uint64_t output_bytes);
-
-/* reload.c */
-void engine_reload(struct engine *g, struct wire_in *in);
-
-/* pool.c */
-void pool_init(struct engine *g, unsigned i);
-void pool_ready(struct sandbox *s);
-/* A sandbox that was being made will not come. */
-void pool_failed(struct profile_pool *p, const char *why);
-/* Gives ready sandboxes to waiting runs and asks for more where they are missing. */
-void pool_dispatch(struct profile_pool *p);
-void pool_refill(struct profile_pool *p);
-/* A place is free again: first come those for whom a program waits. */
-void pool_freed(struct engine *g);
-void pool_forget(struct sandbox *s);
-/* A guest left the queue without a sandbox: what was made for it is too much now. */
-void pool_trim(struct profile_pool *p);
-/* Why it had to wait for longer than anybody may. */
-void pool_late(const struct profile_pool *p, const struct guest *who, struct err *e);
-
-/* budget.c: the machine's memory. The first adds the inputs to `files`, and refuses what will never
- * fit. */
-int budget_check(const struct engine *g, const struct config_limits *l,
-                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e);
-bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
-void budget_take(struct sandbox *s, const struct guest *who);
-/* Its files are there: from now on it counts with those that still are. For live sandboxes. */
-void budget_staged(struct sandbox *s);
-/* The same for one from an earlier server: all files that it has may be that one's. */
-void budget_inherit(struct sandbox *s, const struct guest *who);
-/* Whether the server may write so much onto disks of sandboxes; kind "memory_budget". */
-int budget_fits(struct engine *g, uint64_t bytes, struct err *e);
-/* Before each step of it. */
-int budget_write(struct sandbox *s, uint64_t bytes, struct err *e);
-/* Its program is over: until it is gone it counts with the most that it had. */
-void budget_settle(struct sandbox *s);
-void budget_give(struct sandbox *s);

@@ -3,6 +3,8 @@
 #include "engine/core/stage.h"
 
 #include "base/fd.h"
+#include "engine/core/engine.h"
+#include "engine/core/sandbox.h"
 #include "loop/copy.h"
 
 #include <errno.h>
@@ -24,10 +26,10 @@ int stage_cgroup(const struct sandbox *s, const struct config_limits *l, bool al
                                                       : cgroup_fds_set_cpus(k, l->cpus_percent, e);
 }
 
-static void on_answer(void *arg, struct wire_in *in);
+static void stage_on_answer(void *arg, struct wire_in *in);
 
 static int ask(struct stage *t, const struct wire_out *o, struct err *e) {
-    if (!sandbox_ask_for(t->sandbox, o, on_answer, t))
+    if (!sandbox_ask_for(t->sandbox, o, stage_on_answer, t))
         return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
     t->waiting++;
     return 0;
@@ -103,7 +105,7 @@ static void stage_go_on(struct stage *t, int r, const struct err *why) {
     }
 }
 
-static void on_copied(void *arg, const struct err *why) {
+static void stage_on_copied(void *arg, const struct err *why) {
     struct stage *t = arg;
     struct err e;
     t->copy = NULL;
@@ -132,7 +134,7 @@ static int copy_input(struct stage *t, struct err *e) {
         return -1;
     }
     t->copy = copy_begin(t->sandbox->engine->crew, &own_from, &own_to, (uint64_t)st.st_size,
-                         on_copied, t);
+                         stage_on_copied, t);
     return 0;
 }
 
@@ -159,7 +161,7 @@ static int take(struct stage *t, struct wire_in *in, struct err *e) {
     return err_set(e, EIO, "init: %s", wire_get_str(in, 300));
 }
 
-static void on_answer(void *arg, struct wire_in *in) {
+static void stage_on_answer(void *arg, struct wire_in *in) {
     struct stage *t = arg;
     struct err e;
     if (!in)

@@ -2,9 +2,22 @@
 /* What comes before the first code in a sandbox: limits that differ from the ones it was made with,
  * and the files it is given. Embedded in the guest. */
 
-#include "engine/core/sandbox.h"
+#include "base/err.h"
+#include "config/config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct copy;
+struct sandbox;
+
+/* A file that is put into the workspace. */
+struct run_input {
+    char *path; /* owned: relative to the workspace */
+    uint32_t mode;
+    int fd; /* owned: what to copy in */
+    uint64_t size;
+};
 
 struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */

@@ -2,10 +2,12 @@
  * one-shot run (result.c). It may have tens of megabytes, so nothing large is copied: the reply is
  * made of the pieces when it is read. */
 
-#include "engine/live/internal.h"
+#include "engine/live/cell.h"
 
 #include "base/rope.h"
 #include "engine/core/warnings.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
 
 #include <string.h>
 
@@ -18,13 +20,13 @@ static double ms_between(uint64_t from_ns, uint64_t to_ns) {
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
 }
 
-struct run_receipt cell_receipt(const struct cell *c) {
-    return (struct run_receipt){.status = status_words[c->status],
-                                .profile = c->profile,
-                                .wall_ms = ms_between(c->started_ns, c->ended_ns),
-                                .queue_ms = ms_between(c->born_ns, c->started_ns),
-                                .cpu_ms = (double)c->cpu_us / 1e3,
-                                .denied = &c->denied};
+struct receipt cell_receipt(const struct cell *c) {
+    return (struct receipt){.status = status_words[c->status],
+                            .profile = c->profile,
+                            .wall_ms = ms_between(c->started_ns, c->ended_ns),
+                            .queue_ms = ms_between(c->born_ns, c->started_ns),
+                            .cpu_ms = (double)c->cpu_us / 1e3,
+                            .denied = &c->denied};
 }
 
 /* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
@@ -78,7 +80,7 @@ static void put_end(struct jw *j, const struct cell *c) {
     jw_key_str(j, "kernel_id", c->kernel_id);
     jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
     jw_key_str(j, "limit_hit", limits[limit]);
-    struct run_receipt t = cell_receipt(c);
+    struct receipt t = cell_receipt(c);
     receipt_put(j, &t, c->memory_peak, c->total[0] + c->total[1]);
     jw_key_str(j, "profile", c->profile);
     jw_key_bool(j, "warm", true);

@@ -2,20 +2,20 @@
  * there instead of running cells. One that is over stays in the list, with what is kept of its
  * output, until it is deleted or others need the room. */
 
-#include "engine/live/internal.h"
+#include "engine/live/command.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "engine/core/warnings.h"
+#include "engine/core/memory_watch.h"
+#include "engine/live/command_io.h"
+#include "engine/live/internal.h"
+#include "engine/live/keep.h"
+#include "engine/live/lives.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,10 +23,6 @@
 #define MAX_RUNNING 32
 #define MAX_OVER    64          /* that are remembered */
 #define MAX_KEPT    (32u << 20) /* bytes of output of those */
-#define STDIN_MAX   (1u << 20)  /* bytes that wait for the program to read */
-#define SCREEN_MAX  (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
-
-static const char *const status_words[] = {"running", "exited", "killed", "timeout"};
 
 /* What a shell expects to find, but for PATH, which the sandbox's profile has; the sandbox's and
  * the request's come on top. */
@@ -44,89 +40,11 @@ void command_request_done(struct command_request *q) {
     *q = (struct command_request){0};
 }
 
-static void free_now(struct deferred *d) {
+static void command_free(struct deferred *d) {
     struct command *c = d->arg;
     command_request_done(&c->req);
-    output_free(&c->out[0]);
-    output_free(&c->out[1]);
-    buf_done(&c->stdin_data);
+    command_io_done(c);
     free(c);
-}
-
-static struct loop *loop_of(const struct command *c) {
-    return c->live->engine->loop;
-}
-
-/* ---- its output ---- */
-
-static void emit(struct command *c, int stream, const struct buf *text) {
-    AUTO_BUF json = BUF_INIT;
-    live_said(c->live);
-    if (text->len == 0 || !c->cb.on_event)
-        return;
-    utf8_stream_json(text, &json);
-    c->cb.on_event(c->cb.arg, stream == 0 ? "stdout" : "stderr", &json);
-}
-
-static void on_data(struct output *o, const void *data, size_t len) {
-    struct command *c = o->arg;
-    int stream = o == &c->out[0] ? 0 : 1;
-    AUTO_BUF text = BUF_INIT;
-    if (c->cb.on_bytes)
-        c->cb.on_bytes(c->cb.arg, data, len);
-    utf8_stream_add(&c->utf8[stream], data, len, &text);
-    emit(c, stream, &text);
-}
-
-static void watch_output(struct command *c, int stream, int fd) {
-    struct err e;
-    struct output *o = &c->out[stream];
-    o->arg = c;
-    o->on_data = on_data;
-    o->is_terminal = fd == c->terminal;
-    output_begin(o, loop_of(c), fd, o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);
-}
-
-/* ---- its input ---- */
-
-static int stdin_fd(const struct command *c) {
-    return c->req.rows ? c->terminal : c->process.fds[0];
-}
-
-static void close_stdin(struct command *c) {
-    loop_unwatch(loop_of(c), &c->stdin_watch);
-    c->stdin_closed = true;
-    process_close_stdin(&c->process);
-}
-
-static void pump_stdin(struct command *c) {
-    struct err e;
-    int fd = stdin_fd(c);
-    while (fd >= 0 && c->stdin_at < c->stdin_data.len) {
-        ssize_t n = write(fd, c->stdin_data.data + c->stdin_at, c->stdin_data.len - c->stdin_at);
-        if (n < 0 && errno == EAGAIN) {
-            if (c->stdin_watch.fd < 0)
-                loop_watch(loop_of(c), &c->stdin_watch, fd, EPOLLOUT, &e);
-            return;
-        }
-        if (n < 0) { /* nobody reads any more */
-            close_stdin(c);
-            break;
-        }
-        c->stdin_at += (size_t)n;
-    }
-    if (fd < 0)
-        return;
-    buf_clear(&c->stdin_data);
-    c->stdin_at = 0;
-    loop_unwatch(loop_of(c), &c->stdin_watch);
-    if (c->stdin_closed)
-        process_close_stdin(&c->process);
-}
-
-static void on_stdin(struct watch *w, uint32_t events) {
-    (void)events;
-    pump_stdin(w->arg);
 }
 
 /* ---- the process ---- */
@@ -153,7 +71,7 @@ static void put_env(struct wire_out *o, const struct command *c) {
     }
 }
 
-static void begin(struct command *c) {
+static void command_begin(struct command *c) {
     const struct config_limits *l = &c->live->req.limits;
     struct wire_out o;
     uint32_t n = 0;
@@ -181,31 +99,31 @@ static void begin(struct command *c) {
 }
 
 /* A terminal went with the server that had it: the command hears of that, and ends. */
-static void on_resumed(void *owner) {
+static void command_on_resumed(void *owner) {
     struct command *c = owner;
     if (!c->begun) {
         process_kill(&c->process);
         return;
     }
-    watch_output(c, 1, c->process.fds[2]);
+    command_watch_output(c, 1, c->process.fds[2]);
     if (c->req.rows) {
         c->stdin_closed = true;
         return;
     }
-    watch_output(c, 0, c->process.fds[1]);
-    pump_stdin(c); /* what was not written yet is lost, but not that it ends */
+    command_watch_output(c, 0, c->process.fds[1]);
+    command_pump_stdin(c); /* what was not written yet is lost, but not that it ends */
 }
 
 /* The terminal's other end is ours alone: the process has it only until it executes. */
-static void on_terminal(void *arg, struct wire_in *in) {
+static void command_on_terminal(void *arg, struct wire_in *in) {
     struct command *c = arg;
     struct err e;
     if (in && in->type == WIRE_I_REPLY)
         c->terminal = wire_take_fd(in);
     if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
-        watch_output(c, 0, c->terminal);
-        pump_stdin(c);
-        begin(c);
+        command_watch_output(c, 0, c->terminal);
+        command_pump_stdin(c);
+        command_begin(c);
         return;
     }
     snprintf(c->why, sizeof c->why, "no terminal could be opened for it");
@@ -215,22 +133,23 @@ static void on_terminal(void *arg, struct wire_in *in) {
 static void ask_terminal(struct command *c) {
     struct wire_out o;
     wire_begin(&o, WIRE_I_TTY);
-    if (!live_ask(c->live, &o, on_terminal, c))
-        on_terminal(c, NULL);
+    if (!live_ask(c->live, &o, command_on_terminal, c))
+        command_on_terminal(c, NULL);
 }
 
-static void on_ready(void *owner) {
+static void command_on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
     c->started_ns = now_ns();
     network_attempts_begin(&c->network, c->live);
-    watch_output(c, 1, c->process.fds[2]);
+    command_watch_output(c, 1, c->process.fds[2]);
     if (!c->req.rows) {
-        watch_output(c, 0, c->process.fds[1]);
-        pump_stdin(c);
+        command_watch_output(c, 0, c->process.fds[1]);
+        command_pump_stdin(c);
     }
     if (c->req.timeout_ms)
-        loop_timer(loop_of(c), &c->timer, c->started_ns + (uint64_t)c->req.timeout_ms * 1000000u);
+        loop_timer(c->live->engine->loop, &c->timer,
+                   c->started_ns + (uint64_t)c->req.timeout_ms * 1000000u);
     buf_addf(&json, "{\"id\":\"%s\"}", c->id);
     live_said(c->live);
     if (c->cb.on_event)
@@ -238,12 +157,12 @@ static void on_ready(void *owner) {
     if (c->req.rows)
         ask_terminal(c);
     else
-        begin(c);
+        command_begin(c);
     live_changed(c->live);
 }
 
 /* It lets go of its control socket when it becomes the program that was asked for. */
-static void on_hung_up(void *owner) {
+static void command_on_hung_up(void *owner) {
     struct command *c = owner;
     c->has_begun = true;
     for (int sig = 1; sig < 32; sig++) {
@@ -253,7 +172,7 @@ static void on_hung_up(void *owner) {
     c->signals = 0;
 }
 
-static void on_frame(void *owner, struct wire_in *in) {
+static void command_on_frame(void *owner, struct wire_in *in) {
     struct command *c = owner;
     if (in->type == WIRE_K_BROKEN) {
         snprintf(c->why, sizeof c->why, "%s", wire_get_str(in, sizeof c->why - 1));
@@ -262,16 +181,8 @@ static void on_frame(void *owner, struct wire_in *in) {
     process_kill(&c->process);
 }
 
-static void on_dying(void *owner) {
-    struct command *c = owner;
-    for (int i = 0; i < 2; i++) {
-        output_drain(&c->out[i]);
-        output_end(&c->out[i]);
-        AUTO_BUF text = BUF_INIT;
-        utf8_stream_end(&c->utf8[i], &text);
-        emit(c, i, &text);
-    }
-    loop_unwatch(loop_of(c), &c->stdin_watch);
+static void command_on_dying(void *owner) {
+    command_drain(owner);
 }
 
 static void unlink_command(struct command *c) {
@@ -283,20 +194,13 @@ static void unlink_command(struct command *c) {
     }
 }
 
-/* Before they are closed: the warden may hold them, too, and then closing ends no watch. */
-static void stop_watching(struct command *c) {
-    loop_unwatch(loop_of(c), &c->stdin_watch);
-    output_end(&c->out[0]);
-    output_end(&c->out[1]);
-}
-
-static void forget(struct command *c) {
+static void command_forget(struct command *c) {
     unlink_command(c);
-    loop_timer_stop(loop_of(c), &c->timer);
-    stop_watching(c);
+    loop_timer_stop(c->live->engine->loop, &c->timer);
+    command_stop_watching(c);
     process_done(&c->process);
     fd_close(&c->terminal);
-    loop_defer(loop_of(c), &c->free_later);
+    loop_defer(c->live->engine->loop, &c->free_later);
 }
 
 /* Those that are over, the oldest first, until the rest is not too much. */
@@ -314,7 +218,7 @@ static void tidy(struct live *l) {
             continue;
         n--;
         bytes -= output_len(&c->out[0]) + output_len(&c->out[1]);
-        forget(c);
+        command_forget(c);
     }
 }
 
@@ -328,24 +232,24 @@ static enum limit_kind which_limit(const struct command *c) {
     return s && sandbox_is_full(s) ? LIMIT_DISK : LIMIT_NONE;
 }
 
-static void over(struct command *c, enum command_status status) {
+static void command_over(struct command *c, enum command_status status) {
     c->ended_ns = now_ns();
     c->status = status;
     network_attempts_end(&c->network, c->live, &c->denied);
     live_unask(c->live, c);
     c->limit = which_limit(c);
     c->stdin_closed = true;
-    loop_timer_stop(loop_of(c), &c->timer);
+    loop_timer_stop(c->live->engine->loop, &c->timer);
     fd_close(&c->terminal);
     struct live *l = c->live;
     live_said(l);
     live_changed(l);
-    if (l->engine->on_command)
-        l->engine->on_command(l->engine->command_arg, l, c);
+    if (l->engine->lives->on_command)
+        l->engine->lives->on_command(l->engine->lives->command_arg, l, c);
     if (c->cb.on_done)
         c->cb.on_done(c->cb.arg, c);
     if (c->deleted)
-        forget(c);
+        command_forget(c);
     tidy(l);
     live_release(l);
 }
@@ -359,7 +263,7 @@ static void explain_kill(struct command *c) {
                  l->req.limits.memory_mb);
 }
 
-static void on_end(void *owner, int status, const char *why) {
+static void command_on_end(void *owner, int status, const char *why) {
     struct command *c = owner;
     enum command_status how = COMMAND_EXITED;
     if (why && !c->why[0])
@@ -378,23 +282,23 @@ static void on_end(void *owner, int status, const char *why) {
     }
     if (!c->why[0])
         explain_kill(c);
-    over(c, c->called_off ? COMMAND_TIMEOUT : how);
+    command_over(c, c->called_off ? COMMAND_TIMEOUT : how);
 }
 
-static struct denials *denied(void *owner) {
+static struct denials *command_refused(void *owner) {
     struct command *c = owner;
     return &c->denied;
 }
 
-static const struct process_kind kind = {.on_ready = on_ready,
-                                         .on_resumed = on_resumed,
-                                         .on_frame = on_frame,
-                                         .on_hung_up = on_hung_up,
-                                         .on_dying = on_dying,
-                                         .denied = denied,
-                                         .on_end = on_end};
+static const struct process_kind command_kind = {.on_ready = command_on_ready,
+                                                 .on_resumed = command_on_resumed,
+                                                 .on_frame = command_on_frame,
+                                                 .on_hung_up = command_on_hung_up,
+                                                 .on_dying = command_on_dying,
+                                                 .denied = command_refused,
+                                                 .on_end = command_on_end};
 
-static void on_timer(struct timer *t) {
+static void command_on_timer(struct timer *t) {
     struct command *c = t->arg;
     c->called_off = true;
     process_kill(&c->process);
@@ -405,14 +309,14 @@ void commands_ended_with(struct live *l) {
         struct command *c = l->commands;
         snprintf(c->why, sizeof c->why, "its sandbox ended");
         c->deleted = true;
-        stop_watching(c);
+        command_stop_watching(c);
         process_done(&c->process);
         if (c->status == COMMAND_RUNNING) {
             c->signal = SIGKILL;
             c->exit_code = 128 + SIGKILL;
-            over(c, COMMAND_KILLED);
+            command_over(c, COMMAND_KILLED);
         } else {
-            forget(c);
+            command_forget(c);
         }
     }
 }
@@ -422,9 +326,9 @@ void commands_pause(struct live *l, bool pause) {
     for (struct command *c = l->commands; c; c = c->next) {
         if (pause && c->timer.place) {
             c->left_ns = c->timer.at_ns > now ? c->timer.at_ns - now : 1;
-            loop_timer_stop(loop_of(c), &c->timer);
+            loop_timer_stop(c->live->engine->loop, &c->timer);
         } else if (!pause && c->left_ns && c->status == COMMAND_RUNNING) {
-            loop_timer(loop_of(c), &c->timer, now + c->left_ns);
+            loop_timer(c->live->engine->loop, &c->timer, now + c->left_ns);
             c->left_ns = 0;
         }
     }
@@ -432,7 +336,7 @@ void commands_pause(struct live *l, bool pause) {
 
 /* ---- for others ---- */
 
-static struct command *make(struct live *l, struct command_request *q) {
+static struct command *command_alloc(struct live *l, struct command_request *q) {
     struct command *c = xcalloc(1, sizeof *c);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -443,15 +347,10 @@ static struct command *make(struct live *l, struct command_request *q) {
     c->kills = l->sandbox ? cgroup_fds_kills(l->sandbox->cgroup) : 0;
     c->pids_refused = l->sandbox ? cgroup_fds_pids_refused(l->sandbox->cgroup) : 0;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-    c->process = (struct process){.kind = &kind, .owner = c, .fds = {-1, -1, -1}};
-    c->timer = (struct timer){.fn = on_timer, .arg = c};
-    c->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = c};
-    c->free_later = (struct deferred){.fn = free_now, .arg = c};
-    c->stdin_data = (struct buf)BUF_INIT;
-    for (int i = 0; i < 2; i++) {
-        c->out[i].kept = (struct buf)BUF_INIT;
-        c->out[i].watch.fd = c->out[i].fd = -1;
-    }
+    c->process = (struct process){.kind = &command_kind, .owner = c, .fds = {-1, -1, -1}};
+    c->timer = (struct timer){.fn = command_on_timer, .arg = c};
+    c->free_later = (struct deferred){.fn = command_free, .arg = c};
+    command_io_init(c);
     struct command **at = &l->commands;
     while (*at)
         at = &(*at)->next;
@@ -461,7 +360,7 @@ static struct command *make(struct live *l, struct command_request *q) {
 }
 
 struct command *command_resume(struct live *l, struct command_request *q) {
-    return make(l, q);
+    return command_alloc(l, q);
 }
 
 int command_may_start(const struct live *l, struct err *e) {
@@ -491,7 +390,7 @@ int command_new(struct live *l, struct command_request *q, const struct command_
                 struct command **ret, struct err *e) {
     if (command_may_start(l, e) < 0 || settle_output(l, q, e) < 0)
         return -1;
-    struct command *c = make(l, q);
+    struct command *c = command_alloc(l, q);
     c->cb = *cb;
     id_make("cmd_", c->id, sizeof c->id);
     if (c->req.stdin_len) /* it is not copied */
@@ -504,136 +403,11 @@ int command_new(struct live *l, struct command_request *q, const struct command_
     return 0;
 }
 
-struct command *command_find(struct live *l, const char *id, struct err *e) {
-    for (struct command *c = l->commands; c; c = c->next) {
-        if (!c->deleted && strcmp(c->id, id) == 0)
-            return c;
-    }
-    err_user(e, "no_such_command", "there is no command %.60s in this sandbox", id);
-    return NULL;
-}
-
-struct command *command_next(struct live *l, const struct command *c) {
-    struct command *next = c ? c->next : l->commands;
-    while (next && next->deleted)
-        next = next->next;
-    return next;
-}
-
-const char *command_id(const struct command *c) {
-    return c->id;
-}
-
-const struct command_request *command_asked(const struct command *c) {
-    return &c->req;
-}
-
-const char *command_status(const struct command *c) {
-    return status_words[c->status];
-}
-
-bool command_runs(const struct command *c) {
-    return c->status == COMMAND_RUNNING;
-}
-
-bool command_has_terminal(const struct command *c) {
-    return c->req.rows > 0;
-}
-bool command_stays(const struct command *c) {
-    return c->req.stays;
-}
-void command_set_stays(struct command *c, bool stays) {
-    c->req.stays = stays;
-}
-
-const struct denials *command_denied(const struct command *c) {
-    return &c->denied;
-}
-
-struct command_end command_end(struct command *c) {
-    output_whole(&c->out[0]);
-    output_whole(&c->out[1]);
-    return (struct command_end){
-        .text = {c->out[0].whole, c->out[1].whole},
-        .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
-        .timed_out = c->status == COMMAND_TIMEOUT,
-        .exit_code = c->exit_code,
-        .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
-}
-
-const struct buf *command_kept(const struct command *c) {
-    return &c->out[0].kept;
-}
-
 void command_call(struct command *c, const struct command_callbacks *cb) {
     struct command_callbacks before = c->cb;
     c->cb = *cb;
     if (before.on_replaced && before.arg != cb->arg)
         before.on_replaced(before.arg);
-}
-
-static void put_number(struct jw *j, const char *name, int v) {
-    if (v >= 0)
-        jw_key_int(j, name, v);
-    else
-        jw_key_null(j, name);
-}
-
-static void put_warnings(struct jw *j, const struct command *c) {
-    struct limits_met m = {.limit = c->limit,
-                           .of = c->live->req.limits,
-                           .cut = {!c->req.rows && output_truncated(&c->out[0]),
-                                   output_truncated(&c->out[1])}, /* a terminal told all */
-                           .lost = c->cut};
-    AUTO_BUF lines = BUF_INIT;
-    m.of.timeout_ms = c->req.timeout_ms;
-    m.of.output_bytes = c->req.output_bytes;
-    warnings_add(&m, &lines);
-    warnings_put(j, &lines);
-}
-
-static void put_output(struct jw *j, struct command *c, struct rope *to) {
-    for (int i = 0; i < 2; i++) {
-        AUTO_ROPE texts = ROPE_INIT;
-        output_share(&c->out[i], &texts);
-        rope_key_texts(to, j, i == 0 ? "stdout" : "stderr", &texts);
-    }
-}
-
-/* With its output: the beginning goes to `to`, the end is left to the caller. */
-static void put_command(struct jw *j, struct command *c, struct rope *to) {
-    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
-    jw_object(j);
-    jw_key_str(j, "id", c->id);
-    jw_key_str(j, "status", command_status(c));
-    jw_key_str(j, "cmd", c->req.shown);
-    jw_key_str(j, "cwd", c->req.cwd);
-    jw_key_bool(j, "terminal", c->req.rows > 0);
-    jw_key_real(j, "created", c->created);
-    if (to)
-        put_output(j, c, to);
-    put_number(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
-    put_number(j, "signal", c->signal);
-    jw_key_bool(j, "timed_out", c->status == COMMAND_TIMEOUT);
-    jw_key_uint(j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
-    jw_key_bool(j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
-    jw_key_bool(j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
-    denials_put(&c->denied, j);
-    jw_key_str(j, "problem", c->why[0] ? c->why : NULL);
-    put_warnings(j, c);
-    jw_object_end(j);
-}
-
-void command_json(struct command *c, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    put_command(&j, c, NULL);
-}
-
-void command_result(struct command *c, struct rope *to) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    put_command(&j, c, to);
-    rope_add(to, &json);
 }
 
 int command_signal(struct command *c, int sig, struct err *e) {
@@ -648,54 +422,10 @@ int command_signal(struct command *c, int sig, struct err *e) {
     return 0;
 }
 
-int command_stdin(struct command *c, const void *data, size_t len, struct err *e) {
-    static const char end = 4; /* Ctrl-D, which is the end at a terminal */
-    if (c->status != COMMAND_RUNNING)
-        return err_user(e, "command_over", "the command is over: nobody reads its stdin");
-    if (c->stdin_closed)
-        return err_user(e, "stdin_closed", "the command's stdin is closed");
-    if (c->stdin_data.len - c->stdin_at + len > STDIN_MAX)
-        return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
-                        c->stdin_data.len - c->stdin_at);
-    buf_drop(&c->stdin_data, c->stdin_at); /* one that is never empty does not grow */
-    c->stdin_at = 0;
-    if (len == 0 && c->req.rows)
-        buf_add(&c->stdin_data, &end, 1);
-    else if (len == 0)
-        c->stdin_closed = true;
-    buf_add(&c->stdin_data, data, len);
-    pump_stdin(c);
-    return 0;
-}
-
-void command_resize(struct command *c, uint32_t rows, uint32_t columns) {
-    const struct winsize size = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
-    if (c->terminal >= 0)
-        ioctl(c->terminal, TIOCSWINSZ, &size);
-}
-
-void command_hang_up(struct command *c) {
-    if (c->status != COMMAND_RUNNING)
-        return;
-    if (c->terminal < 0) { /* it has not begun */
-        process_kill(&c->process);
-        return;
-    }
-    output_end(&c->out[0]);
-    loop_unwatch(loop_of(c), &c->stdin_watch);
-    c->stdin_closed = true;
-    fd_close(&c->terminal);
-}
-
-void command_hold(struct command *c, bool hold) {
-    output_hold(&c->out[0], hold);
-    output_hold(&c->out[1], hold);
-}
-
 void command_delete(struct command *c) {
     c->deleted = true;
     if (c->status == COMMAND_RUNNING)
         process_kill(&c->process);
     else
-        forget(c);
+        command_forget(c);
 }

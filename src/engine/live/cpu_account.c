@@ -2,9 +2,13 @@
  * for whoever pays for the sandbox. An execution's own is told with its result; while one runs, the
  * two cannot be told apart, and what it does not account for is told afterwards. */
 
-#include "engine/live/internal.h"
+#include "engine/live/cpu_account.h"
 
 #include "base/clock.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
+#include "engine/live/lives.h"
+#include "engine/live/pace.h"
 
 #define ACCOUNT_NS 2000000000u
 
@@ -17,17 +21,18 @@ static bool is_executing(const struct live *l) {
 }
 
 static void account_now(struct live *l) {
-    struct engine *g = l->engine;
-    if (!l->sandbox || !l->req.payer || !g->on_cpu_account)
+    struct lives *lives = l->engine->lives;
+    if (!l->sandbox || !l->req.payer || !lives->on_cpu_account)
         return;
     uint64_t all = pace_cpu_us(l);
     if (all <= l->cpu_told_us)
         return;
-    g->on_cpu_account(g->cpu_account_arg, l->req.payer, (double)(all - l->cpu_told_us) / 1e6);
+    lives->on_cpu_account(lives->cpu_account_arg, l->req.payer,
+                          (double)(all - l->cpu_told_us) / 1e6);
     l->cpu_told_us = all;
 }
 
-static void on_timer(struct timer *t) {
+static void cpu_account_on_timer(struct timer *t) {
     struct live *l = t->arg;
     if (!is_executing(l))
         account_now(l);
@@ -35,7 +40,7 @@ static void on_timer(struct timer *t) {
 }
 
 void cpu_account_begin(struct live *l) {
-    l->account_timer = (struct timer){.fn = on_timer, .arg = l};
+    l->account_timer = (struct timer){.fn = cpu_account_on_timer, .arg = l};
     l->cpu_told_us = pace_cpu_us(l);
     if (l->req.payer)
         loop_timer(l->engine->loop, &l->account_timer, now_ns() + ACCOUNT_NS);

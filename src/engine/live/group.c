@@ -2,7 +2,14 @@
  * when it has limits of its own. The warden makes that for each process anew, gives us its files,
  * and keeps it until we have read how the process ended. */
 
+#include "engine/live/group.h"
+
+#include "base/json.h"
+#include "config/config.h"
+#include "engine/core/sandbox.h"
 #include "engine/live/internal.h"
+#include "engine/live/pace.h"
+#include "engine/live/process.h"
 
 #include <stddef.h>
 

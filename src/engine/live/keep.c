@@ -7,12 +7,17 @@
  * notices. Whether an execution that the journal knows still runs is found out by a question that
  * the kernel answers after it: an answer that comes before the end means that the end was lost. */
 
-#include "engine/live/internal.h"
+#include "engine/live/keep.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/live/cell.h"
+#include "engine/live/command.h"
 #include "engine/live/gone.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
+#include "engine/live/lives.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -139,7 +144,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_uint(j, "cpu_below_us", l->cpu_below_us);
 }
 
-static void write_now(struct deferred *d) {
+static void keep_write_now(struct deferred *d) {
     struct live *l = d->arg;
     AUTO_BUF text = BUF_INIT;
     struct jw j = JW_INIT(&text);
@@ -168,14 +173,14 @@ static void write_now(struct deferred *d) {
 void live_changed(struct live *l) {
     if (l->state != LIVE_RUNNING)
         return;
-    l->unwritten = l->engine->unwritten = true;
+    l->unwritten = l->engine->lives->unwritten = true;
     loop_defer(l->engine->loop, &l->write_later);
 }
 
 void live_write_all(struct engine *g) {
-    for (struct live *l = g->unwritten ? g->lives : NULL; l; l = l->next)
-        write_now(&l->write_later);
-    g->unwritten = false;
+    for (struct live *l = g->lives->unwritten ? g->lives->first : NULL; l; l = l->next)
+        keep_write_now(&l->write_later);
+    g->lives->unwritten = false;
 }
 
 void live_said(struct live *l) {
@@ -184,7 +189,7 @@ void live_said(struct live *l) {
 }
 
 void live_keep_init(struct live *l) {
-    l->write_later = (struct deferred){.fn = write_now, .arg = l};
+    l->write_later = (struct deferred){.fn = keep_write_now, .arg = l};
 }
 
 /* From here on it outlives this server. */
@@ -196,7 +201,7 @@ void live_keep(struct live *l) {
         return;
     }
     l->unwritten = true;
-    write_now(&l->write_later);
+    keep_write_now(&l->write_later);
     wire_begin(&o, WIRE_W_KEEP);
     wire_put_u64(&o, l->sandbox->id);
     wire_put_fd(&o, journal_fd(l->journal));
@@ -247,7 +252,7 @@ static void take_cell(struct kernel *k, const json_t *o) {
     c->changed_since_ns = number_of(o, "changed_since_ns");
     c->kernel_restarted = truth_of(o, "restarted");
     c->waits_for_input = truth_of(o, "waits_for_input");
-    k->running = c;
+    kernel_set_running(k, c);
     if (number_of(o, "until_ns"))
         loop_timer(k->live->engine->loop, &c->timer, number_of(o, "until_ns"));
 }
@@ -330,8 +335,8 @@ static void take_processes(struct live *l, const json_t *o) {
 }
 
 /* Whoever shows what happens takes up the executions and commands that go on. */
-static void tell(struct live *l) {
-    const struct live_heir *h = &l->engine->heir;
+static void keep_tell_heirs(struct live *l) {
+    const struct live_heir *h = &l->engine->lives->heir;
     uint64_t number = *journal_counter(l->journal);
     for (struct kernel *k = l->kernels; k; k = k->next)
         if (k->running && h->cell)
@@ -345,15 +350,15 @@ const char *live_tenant(const struct live *l) {
     return l->req.tenant;
 }
 
-static int adopt(struct live *l, int *journal, struct err *e) {
+static int keep_adopt(struct live *l, int *journal, struct err *e) {
     AUTO_BUF text = BUF_INIT;
     json_auto_t *o = NULL;
     if (journal_open(journal, &l->journal, &text, e) < 0 ||
         json_read(text.data, text.len, JSON_DEPTH_MAX, &o, e) < 0 || take_live(l, o, e) < 0)
         return -1;
-    gone_expect(l->engine->gone, l->req.tenant, l->id);
+    gone_expect(l->engine->lives->gone, l->req.tenant, l->id);
     take_processes(l, o);
-    tell(l);
+    keep_tell_heirs(l);
     return 0;
 }
 
@@ -370,7 +375,7 @@ void live_adopt(struct engine *g, struct wire_in *in) {
         return;
     }
     struct live *l = live_inherit(g, s);
-    if (adopt(l, &journal, &e) < 0) {
+    if (keep_adopt(l, &journal, &e) < 0) {
         log_error("live sandbox not taken over error=%s", log_text(e.text));
         live_disown(l);
         return;

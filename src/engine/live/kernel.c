@@ -2,12 +2,23 @@
  * between them. When the process dies, what ran in it ends as killed, and another process takes its
  * place; the executions that wait do so for that one. */
 
-#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "engine/live/cell.h"
+#include "engine/live/cell_end.h"
+#include "engine/live/cell_shown.h"
+#include "engine/live/internal.h"
+#include "engine/live/keep.h"
+#include "engine/live/kernel_query.h"
+#include "engine/live/kernel_queue.h"
+#include "engine/live/kernel_talk.h"
 #include "engine/live/lent.h"
+#include "engine/live/pace.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -15,10 +26,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define MAX_KERNELS 64
-#define FAIL_MAX    3
-#define RETRY_NS    200000000u
-#define HUNG_UP_NS  2000000000u
+#define FAIL_MAX   3
+#define RETRY_NS   200000000u
+#define HUNG_UP_NS 2000000000u
 
 /* ---- the process ---- */
 
@@ -42,7 +52,7 @@ void kernel_set_up(struct kernel *k, const char *id) {
     kernel_do(k, &json);
 }
 
-static void on_data(struct output *o, const void *data, size_t len) {
+static void kernel_on_data(struct output *o, const void *data, size_t len) {
     struct kernel *k = o->arg;
     if (k->running && !k->running->finishing)
         cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
@@ -53,7 +63,7 @@ static int watch_outputs(struct kernel *k, struct err *e) {
     for (int i = 0; i < 2; i++) {
         buf_done(&k->out[i].kept); /* of the process before */
         k->out[i].arg = k;
-        k->out[i].on_data = on_data;
+        k->out[i].on_data = kernel_on_data;
         if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
             return -1;
     }
@@ -87,14 +97,14 @@ static void become_idle(struct kernel *k) {
 }
 
 /* The kernel's answer to a question behind what ran when the last server died. */
-static void on_synced(void *arg, const char *json, size_t len, const struct err *why) {
+static void kernel_on_synced(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
     if (!why && k->running && k->running->resumed && !k->running->finishing)
         cell_lost(k->running);
 }
 
-static void on_resumed(void *owner) {
+static void kernel_on_resumed(void *owner) {
     struct kernel *k = owner;
     struct err e;
     if (!k->begun || watch_outputs(k, &e) < 0) {
@@ -106,11 +116,11 @@ static void on_resumed(void *owner) {
         return;
     for (int i = 0; i < 2; i++)
         output_reset(&k->out[i], k->running->req.limits.output_bytes);
-    if (kernel_query(k, "sync", "", on_synced, k, &e) == 0)
+    if (kernel_query(k, "sync", "", kernel_on_synced, k, &e) == 0)
         loop_timer_stop(k->live->engine->loop, &k->queries->late); /* however long it runs */
 }
 
-static void on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
+static void kernel_on_set_up(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
     if (k->process.state != PROCESS_READY || k->state == KERNEL_ENDING)
@@ -127,7 +137,7 @@ static void on_set_up(void *arg, const char *json, size_t len, const struct err 
     become_idle(k);
 }
 
-static void begin(struct kernel *k) {
+static void kernel_begin(struct kernel *k) {
     struct wire_out o;
     struct err e;
     const struct config_limits *l = &k->live->req.limits, *own = &k->process.limits;
@@ -146,7 +156,7 @@ static void begin(struct kernel *k) {
         chan_pause(k->process.ctl);
     live_changed(k->live);
     if (k->cwd) {
-        kernel_query(k, "setup", "", on_set_up, k, &e);
+        kernel_query(k, "setup", "", kernel_on_set_up, k, &e);
         return;
     }
     if (k->env || k->live->req.env)
@@ -154,8 +164,8 @@ static void begin(struct kernel *k) {
     become_idle(k);
 }
 
-static void on_ready(void *owner) {
-    begin(owner);
+static void kernel_on_ready(void *owner) {
+    kernel_begin(owner);
 }
 
 void kernel_catch_up(struct kernel *k) {
@@ -174,7 +184,7 @@ void kernel_hold(struct kernel *k, bool hold) {
         chan_resume(ctl);
 }
 
-static void on_dying(void *owner) {
+static void kernel_on_dying(void *owner) {
     struct kernel *k = owner;
     for (int i = 0; i < 2; i++) {
         output_drain(&k->out[i]);
@@ -195,14 +205,14 @@ void kernel_give_up(struct kernel *k, const char *why) {
 static const char hung_up[] = "it closed its connection to cloche";
 
 /* One that dies hangs up as well, and its end is told soon, as soon as the machine lets it be. */
-static void on_hung_up(void *owner) {
+static void kernel_on_hung_up(void *owner) {
     struct kernel *k = owner;
     loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
 }
 
 /* ---- its end, and the next process ---- */
 
-static void free_now(struct deferred *d) {
+static void kernel_free(struct deferred *d) {
     struct kernel *k = d->arg;
     output_free(&k->out[0]);
     output_free(&k->out[1]);
@@ -212,7 +222,7 @@ static void free_now(struct deferred *d) {
     free(k);
 }
 
-static void forget(struct kernel *k, const struct err *why) {
+void kernel_forget(struct kernel *k, const struct err *why) {
     struct live *l = k->live;
     k->forgotten = true;
     for (struct kernel **at = &l->kernels; *at; at = &(*at)->next) {
@@ -242,32 +252,25 @@ static void forget(struct kernel *k, const struct err *why) {
     loop_defer(l->engine->loop, &k->free_later);
 }
 
-/* Somebody wants the process gone. */
-static void kill_for_client(struct kernel *k) {
-    if (k->running && k->running->stop == STOP_NONE)
-        k->running->stop = STOP_KERNEL;
-    kernel_kill(k);
-}
-
 void kernel_ended_with(struct live *l, const struct err *why) {
     while (l->kernels)
-        forget(l->kernels, why);
+        kernel_forget(l->kernels, why);
 }
 
-static void start(struct kernel *k) {
+void kernel_start(struct kernel *k) {
     k->state = KERNEL_STARTING;
     process_start(&k->process, k->live);
 }
 
-static void on_retry(struct timer *t) {
+static void kernel_on_retry(struct timer *t) {
     struct kernel *k = t->arg;
     if (k->process.state == PROCESS_NONE)
-        start(k);
+        kernel_start(k);
     else if (k->process.ctl->gone && k->state != KERNEL_ENDING)
         kernel_give_up(k, hung_up);
 }
 
-static void on_end(void *owner, int status, const char *why) {
+static void kernel_on_end(void *owner, int status, const char *why) {
     struct kernel *k = owner;
     struct err e;
     err_user(&e, "kernel_failed", "the kernel %s%.200s", why ? "could not be started: " : "ended",
@@ -290,16 +293,16 @@ static void on_end(void *owner, int status, const char *why) {
     k->broken = NULL;
     if (k->deleted) {
         if (!k->running) /* else see kernel_go_on */
-            forget(k, &e);
+            kernel_forget(k, &e);
         return;
     }
     tell_news(k, KERNEL_DIED);
     if (!why) {
-        start(k);
+        kernel_start(k);
     } else if (++k->failures < FAIL_MAX) {
         loop_timer(k->live->engine->loop, &k->retry, now_ns() + (RETRY_NS << k->failures));
     } else if (!k->was_ready) { /* whoever wanted it hears so */
-        forget(k, &e);
+        kernel_forget(k, &e);
     } else { /* the next one who wants something tries again */
         kernel_fail_queue(k, &e);
         tell_ready(k, &e);
@@ -307,34 +310,34 @@ static void on_end(void *owner, int status, const char *why) {
     }
 }
 
-static void on_go_later(struct deferred *d) {
+static void kernel_on_go_later(struct deferred *d) {
     kernel_go_on(d->arg);
 }
 
-static struct denials *denied(void *owner) {
+static struct denials *kernel_denied(void *owner) {
     const struct kernel *k = owner;
     return k->running ? &k->running->denied : NULL;
 }
 
-static const struct process_kind kind = {.on_ready = on_ready,
-                                         .on_resumed = on_resumed,
-                                         .on_frame = kernel_on_frame,
-                                         .on_hung_up = on_hung_up,
-                                         .on_dying = on_dying,
-                                         .denied = denied,
-                                         .on_end = on_end};
+static const struct process_kind kernel_kind = {.on_ready = kernel_on_ready,
+                                                .on_resumed = kernel_on_resumed,
+                                                .on_frame = kernel_on_frame,
+                                                .on_hung_up = kernel_on_hung_up,
+                                                .on_dying = kernel_on_dying,
+                                                .denied = kernel_denied,
+                                                .on_end = kernel_on_end};
 
 void kernel_init(struct kernel *k, struct live *l) {
     k->live = l;
     id_make("ker_", k->id, sizeof k->id);
     k->queue_end = &k->queue;
-    k->process = (struct process){.kind = &kind, .owner = k, .fds = {-1, -1, -1}};
+    k->process = (struct process){.kind = &kernel_kind, .owner = k, .fds = {-1, -1, -1}};
     cgroup_fds_init(&k->process.cgroup);
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;
     k->out[0].watch.fd = k->out[1].watch.fd = k->out[0].fd = k->out[1].fd = -1;
-    k->retry = (struct timer){.fn = on_retry, .arg = k};
-    k->go_later = (struct deferred){.fn = on_go_later, .arg = k};
-    k->free_later = (struct deferred){.fn = free_now, .arg = k};
+    k->retry = (struct timer){.fn = kernel_on_retry, .arg = k};
+    k->go_later = (struct deferred){.fn = kernel_on_go_later, .arg = k};
+    k->free_later = (struct deferred){.fn = kernel_free, .arg = k};
     struct kernel **at = &l->kernels;
     while (*at)
         at = &(*at)->next;
@@ -345,31 +348,38 @@ void kernel_begin_first(struct kernel *k) {
     k->is_default = true;
     k->state = KERNEL_STARTING;
     process_take_first(&k->process, k->live);
-    begin(k);
+    kernel_begin(k);
 }
 
-/* ---- for others ---- */
+/* ---- one execution after the other ---- */
+
+void kernel_set_running(struct kernel *k, struct cell *c) {
+    struct engine_counts *n = &k->live->engine->counts;
+    n->cells -= k->running != NULL;
+    n->cells += c != NULL;
+    k->running = c;
+}
 
 void kernel_go_on(struct kernel *k) {
     if (k->deleted && !k->running && k->process.state == PROCESS_NONE && !k->forgotten) {
         struct err e;
         err_user(&e, "no_such_kernel", "the kernel was deleted");
-        forget(k, &e);
+        kernel_forget(k, &e);
     }
     if (!k->queue || k->running || k->live->paused)
         return;
     if (k->process.state == PROCESS_NONE && !k->retry.place && !k->deleted) {
-        start(k);
+        kernel_start(k);
         return;
     }
     if (k->state != KERNEL_IDLE)
         return;
-    k->running = kernel_take(k);
+    kernel_set_running(k, kernel_take(k));
     k->state = KERNEL_BUSY;
     cell_begin(k->running);
 }
 
-static void on_calm(void *arg, const char *json, size_t len, const struct err *why) {
+void kernel_on_calm(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len, (void)why;
     if (k->state == KERNEL_BUSY && !k->running)
@@ -379,143 +389,15 @@ static void on_calm(void *arg, const char *json, size_t len, const struct err *w
 
 void kernel_ran(struct kernel *k, bool interrupted) {
     struct err e;
-    k->running = NULL;
+    kernel_set_running(k, NULL);
     lent_back(k);
     live_changed(k->live);
     kernel_hold(k, false);
     /* What was meant for that one must not hit the next one. */
     if (k->state == KERNEL_BUSY && interrupted && !k->forgotten &&
-        kernel_query(k, "sync", "", on_calm, k, &e) == 0)
+        kernel_query(k, "sync", "", kernel_on_calm, k, &e) == 0)
         return;
     if (k->state == KERNEL_BUSY)
         k->state = KERNEL_IDLE;
     loop_defer(k->live->engine->loop, &k->go_later);
-}
-
-int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
-               struct err *e) {
-    struct config_limits limits;
-    unsigned n = 0;
-    if (group_settle(l, q->limits, &limits, e) < 0)
-        return -1;
-    for (const struct kernel *k = l->kernels; k; k = k->next)
-        n++;
-    if (n >= MAX_KERNELS)
-        return err_user(e, "limit_too_high", "a sandbox has at most %d kernels", MAX_KERNELS);
-    struct kernel *k = xcalloc(1, sizeof *k);
-    kernel_init(k, l);
-    k->process.limits = limits;
-    k->env = q->env ? xstrdup(q->env) : NULL;
-    k->cwd = q->cwd ? xstrdup(q->cwd) : NULL;
-    k->waits = xcalloc(1, sizeof *k->waits);
-    *k->waits = (struct kernel_wait){.fn = fn, .arg = arg};
-    start(k);
-    return 0;
-}
-
-int kernel_delete(struct kernel *k, struct err *e) {
-    if (k->is_default)
-        return err_user(e, "is_default",
-                        "the default kernel stays as long as its sandbox: restart it instead");
-    err_user(e, "no_such_kernel", "the kernel was deleted");
-    k->deleted = true;
-    kernel_fail_queue(k, e);
-    live_changed(k->live);
-    if (k->process.state == PROCESS_NONE)
-        forget(k, e);
-    else
-        kill_for_client(k);
-    return 0;
-}
-
-/* The signal has arrived: what it did to the kernel must not hit the next cell. */
-static void on_signalled(void *arg, struct wire_in *in) {
-    struct kernel *k = arg;
-    struct err e;
-    (void)in;
-    if (k->running || k->state != KERNEL_BUSY)
-        return;
-    if (kernel_query(k, "sync", "", on_calm, k, &e) < 0)
-        on_calm(k, NULL, 0, NULL);
-}
-
-/* No cell runs: it is for a task that one has left, if that runs just now. */
-static void interrupt_tasks(struct kernel *k) {
-    struct wire_out o;
-    if (k->state != KERNEL_IDLE || k->live->paused)
-        return;
-    process_signal_message(&k->process, SIGINT, SIGNAL_PROCESS, &o);
-    if (live_ask(k->live, &o, on_signalled, k))
-        k->state = KERNEL_BUSY;
-}
-
-bool kernel_interrupt(struct kernel *k) {
-    if (!k->running) {
-        interrupt_tasks(k);
-        return false;
-    }
-    if (k->running->finishing)
-        return false;
-    cell_stop(k->running, STOP_CLIENT);
-    return true;
-}
-
-void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
-    struct err e;
-    struct kernel_wait *w = xcalloc(1, sizeof *w);
-    *w = (struct kernel_wait){.next = k->waits, .fn = fn, .arg = arg};
-    k->waits = w;
-    err_user(&e, "interrupted", "the kernel was restarted before it began");
-    kernel_fail_queue(k, &e);
-    if (k->process.state == PROCESS_NONE) {
-        loop_timer_stop(k->live->engine->loop, &k->retry);
-        start(k);
-    } else if (k->state != KERNEL_STARTING) {
-        kill_for_client(k);
-    }
-}
-
-void kernel_unwait(struct live *l, const void *arg) {
-    for (struct kernel *k = l->kernels; k; k = k->next) {
-        for (struct kernel_wait **at = &k->waits; *at;) {
-            struct kernel_wait *w = *at;
-            if (w->arg != arg) {
-                at = &w->next;
-                continue;
-            }
-            *at = w->next;
-            free(w);
-        }
-    }
-}
-
-int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e) {
-    struct cell *c = k->running;
-    if (!c || !c->waits_for_input)
-        return err_user(e, "not_waiting", "no input() waits in this kernel");
-    AUTO_BUF head = BUF_INIT;
-    AUTO_BUF tail = BUF_INIT;
-    c->waits_for_input = false;
-    live_changed(k->live);
-    if (!kernel_may_answer(k))
-        return 0;
-    buf_addf(&head, "{\"op\":\"input\",\"id\":\"%s\",\"%s\":", c->id, text ? "value" : "eof");
-    buf_adds(&tail, text ? "}" : "true}");
-    if (text) {
-        kernel_do_text(k, &head, text, &tail);
-    } else {
-        buf_add(&head, tail.data, tail.len);
-        kernel_do(k, &head);
-    }
-    return 0;
-}
-
-int kernel_stdin(struct kernel *k, struct json_t *value, struct err *e) {
-    json_auto_t *line = json_is_string(value) ? json_incref(value) : json_string("");
-    const struct kernel_text text = {line, 0, json_string_length(line)};
-    return kernel_input(k, &text, e);
-}
-
-int kernel_no_stdin(struct kernel *k, struct err *e) {
-    return kernel_input(k, NULL, e);
 }

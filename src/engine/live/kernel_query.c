@@ -1,9 +1,13 @@
 /* Questions to a kernel: what is asked of its cell beside executions (names, completions, whether
  * it is there), and answered while no cell runs. */
 
-#include "engine/live/internal.h"
+#include "engine/live/kernel_query.h"
 
 #include "base/clock.h"
+#include "engine/core/budget.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
+#include "engine/live/kernel_talk.h"
 #include "engine/live/said.h"
 
 #include <stdio.h>
@@ -55,7 +59,7 @@ void kernel_fail_queries(struct kernel *k, const struct err *why) {
     }
 }
 
-static void on_late(struct timer *t) {
+static void query_on_late(struct timer *t) {
     struct kernel_query *q = t->arg;
     kernel_reply_fn *fn = q->fn;
     struct err e;
@@ -80,7 +84,7 @@ int kernel_query(struct kernel *k, const char *op, const char *members, kernel_r
     struct kernel_query *q = xcalloc(1, sizeof *q);
     *q = (struct kernel_query){
         .next = k->queries, .kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
-    q->late = (struct timer){.fn = on_late, .arg = q};
+    q->late = (struct timer){.fn = query_on_late, .arg = q};
     loop_timer(k->live->engine->loop, &q->late, now_ns() + QUERY_NS);
     k->queries = q;
     char id[24];

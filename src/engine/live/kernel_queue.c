@@ -1,6 +1,12 @@
 /* The executions that wait for a kernel. */
 
+#include "engine/live/kernel_queue.h"
+
+#include "engine/core/budget.h"
+#include "engine/live/cell.h"
+#include "engine/live/cell_end.h"
 #include "engine/live/internal.h"
+#include "engine/live/kernel.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -2,13 +2,20 @@
  * sandbox are not heard while a message of one of them is being read, and what is said to a kernel
  * waits for a longer message before it. */
 
-#include "engine/live/internal.h"
+#include "engine/live/kernel_talk.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/core/memfd_read.h"
+#include "engine/core/memory_watch.h"
+#include "engine/live/cell.h"
+#include "engine/live/cell_event.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
+#include "engine/live/kernel_query.h"
 #include "engine/live/lent.h"
+#include "engine/live/pace.h"
 #include "engine/live/said.h"
 #include "loop/crew.h"
 

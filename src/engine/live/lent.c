@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "engine/live/internal.h"
+#include "engine/live/kernel.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -7,11 +7,17 @@
 
 #include "base/id.h"
 #include "base/json.h"
-#include "engine/core/engine.h"
+#include "config/config.h"
+#include "engine/core/denials.h"
+#include "engine/core/outcome.h"
+#include "engine/core/stage.h"
 
-struct live;
-struct kernel;
 struct cell;
+struct engine;
+struct kernel;
+struct live;
+struct wire_in;
+struct wire_out;
 
 /* ---- a live sandbox ---- */
 
@@ -19,7 +25,7 @@ struct live_request {
     char *tenant, *profile, *name; /* owned; name may be NULL */
     char *metadata;                /* owned: a JSON object of strings */
     char *alias;                   /* owned: what a dialect finds it by, for its life; or NULL */
-    char *payer;                   /* owned: see on_cpu_account of struct engine; or NULL */
+    char *payer;                   /* owned: see on_cpu_account of struct lives; or NULL */
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
     struct config_limits limits;   /* 0: the default of live sandboxes */
     struct run_input *inputs;      /* owned: put into the workspace before it is ready */
@@ -199,7 +205,7 @@ void cell_call(struct cell *c, const struct cell_callbacks *cb);
 void cell_end_json(const struct cell *c, struct buf *to);
 struct rope;
 void cell_result(struct cell *c, struct rope *to);
-struct run_receipt cell_receipt(const struct cell *c);
+struct receipt cell_receipt(const struct cell *c);
 
 /* ---- commands ---- */
 

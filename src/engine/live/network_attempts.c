@@ -2,7 +2,11 @@
  * whole, so they are told only to one that ran alone from beginning to end: nobody is blamed for
  * what another did. */
 
+#include "engine/live/network_attempts.h"
+
+#include "engine/live/command.h"
 #include "engine/live/internal.h"
+#include "engine/live/kernel.h"
 
 static unsigned running(const struct live *l) {
     unsigned n = 0;

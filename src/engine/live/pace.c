@@ -6,9 +6,14 @@
  * SECURITY: to hear a large message takes us longer than it takes to say, and a kernel that is not
  * ours any more may say anything. */
 
-#include "engine/live/internal.h"
+#include "engine/live/pace.h"
 
 #include "base/clock.h"
+#include "engine/live/cell.h"
+#include "engine/live/internal.h"
+#include "engine/live/kernel.h"
+#include "engine/live/lives.h"
+#include "engine/live/process.h"
 
 #include <string.h>
 
@@ -31,7 +36,7 @@ bool pace_rests(const struct live *l) {
     return l->hearings || l->rest.place;
 }
 
-static void on_rested(struct timer *t) {
+static void pace_on_rested(struct timer *t) {
     struct live *l = t->arg;
     l->tired_ns = AT_ONCE;
     l->tired_at_ns = now_ns();
@@ -39,7 +44,7 @@ static void on_rested(struct timer *t) {
 }
 
 void pace_init(struct live *l) {
-    l->rest = (struct timer){.fn = on_rested, .arg = l};
+    l->rest = (struct timer){.fn = pace_on_rested, .arg = l};
 }
 
 void pace_end(struct live *l) {
@@ -57,7 +62,7 @@ void pace_go_on(struct live *l) {
 
 static unsigned count_resting(const struct live *of) {
     unsigned n = 0;
-    for (const struct live *l = of->engine->lives; l; l = l->next)
+    for (const struct live *l = of->engine->lives->first; l; l = l->next)
         n += l != of && l->rest.place && strcmp(live_tenant(l), live_tenant(of)) == 0;
     return n;
 }

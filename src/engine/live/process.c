@@ -2,10 +2,13 @@
  * The first one comes with the sandbox; the others are forked into it by the profile's zygote, the
  * same way. */
 
-#include "engine/live/internal.h"
+#include "engine/live/process.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/core/sandbox.h"
+#include "engine/live/group.h"
+#include "engine/live/internal.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +16,13 @@
 
 #define READY_NS 10000000000u
 
-static void link_to(struct process *p, struct live *l) {
+static void process_link(struct process *p, struct live *l) {
     p->live = l;
     p->next = l->processes;
     l->processes = p;
 }
 
-static struct process *find(struct live *l, uint32_t number) {
+static struct process *process_find(struct live *l, uint32_t number) {
     struct process *p = l->processes;
     while (p && p->number != number)
         p = p->next;
@@ -48,12 +51,12 @@ void process_done(struct process *p) {
     p->state = PROCESS_NONE;
 }
 
-static void end(struct process *p, int status, const char *why) {
+static void process_end(struct process *p, int status, const char *why) {
     process_done(p);
     p->kind->on_end(p->owner, status, why);
 }
 
-static void said(struct process *p, struct wire_in *in) {
+static void process_said(struct process *p, struct wire_in *in) {
     if (p->state == PROCESS_READY) {
         p->kind->on_frame(p->owner, in);
     } else if (in->type == WIRE_K_READY) {
@@ -68,41 +71,41 @@ static void said(struct process *p, struct wire_in *in) {
     }
 }
 
-static void on_msg(struct chan *c, struct wire_in *in) {
-    said(c->arg, in);
+static void process_on_msg(struct chan *c, struct wire_in *in) {
+    process_said(c->arg, in);
 }
 
-static void hung_up(struct process *p) {
+static void process_hung_up(struct process *p) {
     if (p->state == PROCESS_READY && p->kind->on_hung_up)
         p->kind->on_hung_up(p->owner);
 }
 
-static void on_gone(struct chan *c, const struct err *why) {
+static void process_on_gone(struct chan *c, const struct err *why) {
     (void)why;
-    hung_up(c->arg);
+    process_hung_up(c->arg);
 }
 
-static void on_deadline(struct timer *t) {
+static void process_on_deadline(struct timer *t) {
     struct process *p = t->arg;
     if (p->doomed) { /* its end was told to an earlier server, or never will be */
-        end(p, SIGKILL, p->why[0] ? p->why : NULL);
+        process_end(p, SIGKILL, p->why[0] ? p->why : NULL);
         return;
     }
     snprintf(p->why, sizeof p->why, "it was not ready in time");
     process_kill(p);
 }
 
-static void set_up(struct process *p, struct live *l) {
+static void process_set_up(struct process *p, struct live *l) {
     cgroup_fds_init(&p->cgroup);
     p->fds[0] = p->fds[1] = p->fds[2] = -1;
     p->ctl = &p->own;
     p->own = (struct chan){.fd = -1,
                            .gone = true,
-                           .on_msg = on_msg,
-                           .on_gone = on_gone,
+                           .on_msg = process_on_msg,
+                           .on_gone = process_on_gone,
                            .arg = p,
                            .heir = &l->sandbox->req};
-    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    p->deadline = (struct timer){.fn = process_on_deadline, .arg = p};
 }
 
 void process_start(struct process *p, struct live *l) {
@@ -112,9 +115,9 @@ void process_start(struct process *p, struct live *l) {
     p->heard_ns = 0;
     p->why[0] = '\0';
     p->number = ++l->last_number;
-    set_up(p, l);
+    process_set_up(p, l);
     loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
-    link_to(p, l);
+    process_link(p, l);
     wire_begin(&o, WIRE_W_KERNEL);
     wire_put_u64(&o, l->sandbox->id);
     wire_put_u32(&o, p->number);
@@ -124,7 +127,7 @@ void process_start(struct process *p, struct live *l) {
     chan_send(&l->engine->warden, &o);
 }
 
-static void resume(struct process *p) {
+static void process_resume(struct process *p) {
     p->state = PROCESS_READY;
     p->kind->on_resumed(p->owner);
 }
@@ -132,18 +135,18 @@ static void resume(struct process *p) {
 void process_expect(struct process *p, struct live *l, int64_t number) {
     p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
     p->state = PROCESS_EXPECTED;
-    set_up(p, l);
-    link_to(p, l);
+    process_set_up(p, l);
+    process_link(p, l);
 }
 
 void processes_first_here(struct live *l) {
-    struct process *p = find(l, 0);
+    struct process *p = process_find(l, 0);
     if (!p || p->state != PROCESS_EXPECTED)
         return;
     p->ctl = &l->sandbox->ctl;
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&l->sandbox->fds[SANDBOX_STDIN + i]);
-    resume(p);
+    process_resume(p);
 }
 
 void processes_all_here(struct live *l) {
@@ -153,7 +156,7 @@ void processes_all_here(struct live *l) {
             p = p->next;
         if (!p)
             return;
-        end(p, 0, "it ended while the server was away");
+        process_end(p, 0, "it ended while the server was away");
     }
 }
 
@@ -163,10 +166,10 @@ void process_take_first(struct process *p, struct live *l) {
     p->number = 0;
     cgroup_fds_init(&p->cgroup);
     p->ctl = &s->ctl;
-    p->deadline = (struct timer){.fn = on_deadline, .arg = p};
+    p->deadline = (struct timer){.fn = process_on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&s->fds[SANDBOX_STDIN + i]);
-    link_to(p, l);
+    process_link(p, l);
 }
 
 /* ---- strangers: an earlier server asked for them and did not live to write that down ---- */
@@ -211,13 +214,13 @@ static struct process *stranger_new(struct live *l, uint32_t number) {
 
 void processes_ended_with(struct live *l) {
     while (l->processes)
-        end(l->processes, SIGKILL, NULL);
+        process_end(l->processes, SIGKILL, NULL);
 }
 
 /* ---- from the warden ---- */
 
 void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
-    struct process *p = find(l, number);
+    struct process *p = process_find(l, number);
     struct err e;
     if (p && p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED)
         return;
@@ -237,32 +240,32 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
         snprintf(p->why, sizeof p->why, "%.190s", in->cut ? NO_DESCRIPTORS : e.text);
         process_kill(p);
     } else if (expected) {
-        resume(p);
+        process_resume(p);
     } else if (p->doomed) {
         process_signal(p, SIGKILL, SIGNAL_TREE);
     }
 }
 
 struct denials *processes_denied(struct live *l, uint32_t number) {
-    const struct process *p = find(l, number);
+    const struct process *p = process_find(l, number);
     return p && p->kind->denied ? p->kind->denied(p->owner) : NULL;
 }
 
 void processes_failed(struct live *l, uint32_t number, const char *why) {
-    struct process *p = find(l, number);
+    struct process *p = process_find(l, number);
     if (p && p->state == PROCESS_ASKED)
-        end(p, 0, why);
+        process_end(p, 0, why);
 }
 
 void processes_exited(struct live *l, uint32_t number, int status) {
-    struct process *p = find(l, number);
+    struct process *p = process_find(l, number);
     if (!p)
         return;
     if (p->state != PROCESS_ASKED && p->ctl->paused)
         chan_resume(p->ctl);
     if (p->state != PROCESS_ASKED)
         chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
-    p = find(l, number);
+    p = process_find(l, number);
     if (!p)
         return;
     const char *why = NULL;
@@ -270,19 +273,19 @@ void processes_exited(struct live *l, uint32_t number, int status) {
         why = p->why;
     else if (p->state != PROCESS_READY && !p->doomed)
         why = "it died before it was ready";
-    end(p, status, why);
+    process_end(p, status, why);
 }
 
 void processes_frame(struct live *l, struct wire_in *in) {
-    struct process *p = find(l, 0);
+    struct process *p = process_find(l, 0);
     if (p)
-        said(p, in);
+        process_said(p, in);
 }
 
 void processes_hung_up(struct live *l) {
-    struct process *p = find(l, 0);
+    struct process *p = process_find(l, 0);
     if (p)
-        hung_up(p);
+        process_hung_up(p);
 }
 
 static void answered(void *arg, struct wire_in *in) {

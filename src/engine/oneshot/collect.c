@@ -5,11 +5,13 @@
  * a second back, and the empty program file was there already). Only then, or when the program was
  * given files, is the workspace looked into. */
 
-#include "engine/oneshot/internal.h"
+#include "engine/oneshot/collect.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/core/engine.h"
+#include "engine/oneshot/internal.h"
 #include "loop/copy.h"
 
 #include <errno.h>
@@ -158,7 +160,7 @@ void run_next_file(struct run *r) {
     finish_if_through(r);
 }
 
-static void on_compared(void *arg, const struct err *differ) {
+static void run_on_compared(void *arg, const struct err *differ) {
     struct run *r = arg;
     AUTO_FD fd = fd_take(&r->file);
     r->comparing = NULL;
@@ -183,7 +185,7 @@ static bool compare(struct run *r, const struct run_input *given, int *fd) {
         return false;
     }
     r->file = fd_take(fd);
-    r->comparing = compare_begin(r->engine->crew, &a, &b, c->size, on_compared, r);
+    r->comparing = compare_begin(r->engine->crew, &a, &b, c->size, run_on_compared, r);
     loop_timer_stop(r->engine->loop, &r->timer);
     return true;
 }

@@ -1,11 +1,13 @@
 #pragma once
-/* The inside of a run; for run*.c only. */
+/* The inside of a run; for oneshot/ only. */
 
 #include "base/id.h"
 #include "engine/core/changes.h"
 #include "engine/core/output.h"
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
+#include "engine/oneshot/run.h"
+#include "wire/run.h"
 
 enum run_state {
     RUN_QUEUED,     /* waits for a sandbox */
@@ -69,22 +71,7 @@ struct run {
     struct deferred free_later;
 };
 
-/* admit.c: fills in the limits, chooses the pool and sees to a place in its queue. */
-int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e);
-const char *run_tenant(const struct run_request *q);
-
 void run_move(struct run *r, enum run_state to);
 void run_finish(struct run *r);
 /* It ends without a result. */
 void run_fail(struct run *r, const struct err *why);
-/* collect.c: what comes after it ended */
-void run_collect(struct run *r);
-/* What is known when nobody answers. */
-void run_measure(struct run *r);
-/* For whoever knows no better: the wall clock, on all its processors. */
-uint64_t run_cpu_us(const struct run *r);
-/* Asks init for what it used, where only init knows. */
-void run_ask_usage(struct run *r);
-void run_take_usage(struct run *r, struct wire_in *in);
-void run_collect_answer(struct run *r, enum asked what, struct wire_in *in);
-void run_collect_done(struct run *r);

@@ -1,11 +1,13 @@
 /* The result of an execution: the object of the API, the exit status for a shell, and one line for
  * people. Contract 1's fields come first. */
 
-#include "engine/oneshot/internal.h"
+#include "engine/oneshot/result.h"
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "engine/core/warnings.h"
+#include "engine/oneshot/collect.h"
+#include "engine/oneshot/internal.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -129,8 +131,8 @@ static double ms_between(uint64_t from_ns, uint64_t to_ns) {
     return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
 }
 
-struct run_receipt run_receipt(const struct run *r) {
-    return (struct run_receipt){
+struct receipt run_receipt(const struct run *r) {
+    return (struct receipt){
         .status = status(r),
         .profile = r->pool->config->name,
         .wall_ms = ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
@@ -146,22 +148,9 @@ const struct buf *run_returned(const struct run *r) {
     return &r->returned;
 }
 
-void receipt_put(struct jw *j, const struct run_receipt *t, uint64_t memory_peak,
-                 uint64_t output_bytes) {
-    denials_put(t->denied, j);
-    jw_key(j, "usage");
-    jw_object(j);
-    jw_key_real(j, "wall_ms", t->wall_ms);
-    jw_key_real(j, "queue_ms", t->queue_ms);
-    jw_key_real(j, "cpu_ms", t->cpu_ms);
-    jw_key_uint(j, "memory_peak_bytes", memory_peak);
-    jw_key_uint(j, "output_bytes", output_bytes);
-    jw_object_end(j);
-}
-
 static void put_end(struct jw *j, const struct run *r) {
     static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
-    struct run_receipt t = run_receipt(r);
+    struct receipt t = run_receipt(r);
     put_error(j, r);
     jw_key_null(j, "kernel_id");
     jw_key_bool(j, "kernel_restarted", false);

@@ -8,13 +8,17 @@
  * Order: before a control frame or an exit is handled, what the two pipes hold at that moment is
  * taken, and init's notes are read: the program caused both before it ended. */
 
-#include "engine/oneshot/internal.h"
+#include "engine/oneshot/run.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/core/engine.h"
 #include "engine/core/memfd_read.h"
+#include "engine/oneshot/collect.h"
+#include "engine/oneshot/internal.h"
+#include "engine/oneshot/request.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -49,26 +53,7 @@ const char *run_id(const struct run *r) {
     return r->id;
 }
 
-void run_request_done(struct run_request *q) {
-    free(q->tenant);
-    free(q->profile);
-    for (unsigned i = 0; i < q->nargs; i++)
-        free(q->args[i]);
-    for (unsigned i = 0; i < q->nenv; i++)
-        free(q->env[i]);
-    for (unsigned i = 0; i < q->ninputs; i++) {
-        free(q->inputs[i].path);
-        fd_close(&q->inputs[i].fd);
-    }
-    free(q->args);
-    free(q->env);
-    free(q->inputs);
-    free(q->code);
-    fd_close(&q->code_fd);
-    *q = (struct run_request){.code_fd = -1};
-}
-
-static void free_now(struct deferred *d) {
+static void run_free(struct deferred *d) {
     struct run *r = d->arg;
     run_request_done(&r->req);
     output_free(&r->out[0]);
@@ -87,7 +72,7 @@ static void free_now(struct deferred *d) {
 }
 
 /* The end of the run as far as the engine is concerned, with a result or with `why`. */
-static void close_run(struct run *r, const struct err *why) {
+static void run_close(struct run *r, const struct err *why) {
     struct engine *g = r->engine;
     run_move(r, RUN_DONE);
     loop_timer_stop(g->loop, &r->timer);
@@ -113,64 +98,58 @@ static void close_run(struct run *r, const struct err *why) {
 }
 
 void run_finish(struct run *r) {
-    close_run(r, NULL);
+    run_close(r, NULL);
 }
 
 void run_fail(struct run *r, const struct err *why) {
-    close_run(r, why);
+    run_close(r, why);
 }
 
-static void fail(void *owner, const struct err *why) {
+static void run_on_fail(void *owner, const struct err *why) {
     run_fail(owner, why);
 }
 
-static void lost(void *owner) {
+static void run_on_lost(void *owner) {
     struct run *r = owner;
     struct err e;
     err_user(&e, "sandbox_lost",
              "the sandbox died under the program: a process of ours was killed");
-    close_run(r, &e);
-}
-
-static void leave_queue(struct run *r) {
-    queue_remove(&r->pool->queue, &r->guest.place);
-    pool_trim(r->pool);
+    run_close(r, &e);
 }
 
 void run_cancel(struct run *r) {
     if (r->state == RUN_DONE)
         return;
     r->cancelled = true;
-    if (r->state == RUN_QUEUED)
-        leave_queue(r);
-    close_run(r, NULL);
+    pool_leave(r->pool, &r->guest);
+    run_close(r, NULL);
 }
 
 /* ---- the program runs ---- */
 
-static void on_data(struct output *o, const void *data, size_t len) {
+static void run_on_data(struct output *o, const void *data, size_t len) {
     struct run *r = o->arg;
     if (!r->cancelled && !(r->req.flags & RUN_QUIET))
         r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
 }
 
-static void catch_up(struct run *r) {
+static void run_catch_up(struct run *r) {
     output_drain(&r->out[0]);
     output_drain(&r->out[1]);
     chan_pump(&r->sandbox->req);
 }
 
 /* The program is over; its descriptors tell what is left to know. */
-static void ended(struct run *r, enum run_end end) {
+static void run_ended(struct run *r, enum run_end end) {
     r->end = end;
     r->ended_ns = now_ns();
     loop_timer_stop(r->engine->loop, &r->timer);
     loop_timer_stop(r->engine->loop, &r->cpu_timer);
 }
 
-static void kill_program(struct run *r, enum run_end end) {
+static void run_kill(struct run *r, enum run_end end) {
     struct wire_out o;
-    ended(r, end);
+    run_ended(r, end);
     run_move(r, RUN_KILLING);
     run_ask_usage(r); /* death may take longer than we wait for it */
     wire_begin(&o, WIRE_I_KILL);
@@ -180,20 +159,20 @@ static void kill_program(struct run *r, enum run_end end) {
     }
 }
 
-static void on_timer(struct timer *t) {
+static void run_on_timer(struct timer *t) {
     struct run *r = t->arg;
     struct err e;
     switch (r->state) {
     case RUN_QUEUED:
         pool_late(r->pool, &r->guest, &e);
-        leave_queue(r);
-        close_run(r, &e);
+        pool_leave(r->pool, &r->guest);
+        run_close(r, &e);
         return;
     case RUN_ACTIVE:
-        kill_program(r, END_TIMEOUT);
+        run_kill(r, END_TIMEOUT);
         return;
     case RUN_KILLING: /* init does not answer: end all of it and say what is known */
-        catch_up(r);
+        run_catch_up(r);
         run_measure(r);
         run_finish(r);
         return;
@@ -209,14 +188,14 @@ static void on_timer(struct timer *t) {
 }
 
 /* The next look comes when the limit could be reached at the earliest. */
-static void on_cpu_timer(struct timer *t) {
+static void run_on_cpu_timer(struct timer *t) {
     struct run *r = t->arg;
     uint64_t limit_us = (uint64_t)r->req.limits.cpu_seconds * 1000000u;
     uint64_t used_us = cgroup_fds_cpu_us(r->sandbox->cgroup);
     if (r->state != RUN_ACTIVE)
         return;
     if (used_us >= limit_us) {
-        kill_program(r, END_CPU);
+        run_kill(r, END_CPU);
         return;
     }
     uint32_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
@@ -250,20 +229,20 @@ static void send_run(struct run *r) {
     chan_send(&r->sandbox->ctl, &o);
 }
 
-static void pump_stdin(struct run *r);
+static void run_pump_stdin(struct run *r);
 
-static void on_stdin(struct watch *w, uint32_t events) {
+static void run_on_stdin(struct watch *w, uint32_t events) {
     (void)events;
-    pump_stdin(w->arg);
+    run_pump_stdin(w->arg);
 }
 
-static void start(struct run *r) {
+static void run_start(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
     run_move(r, RUN_ACTIVE);
     for (int i = 0; i < 2; i++) {
         r->out[i].arg = r;
-        r->out[i].on_data = on_data;
+        r->out[i].on_data = run_on_data;
         if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i],
                          r->req.limits.output_bytes, &e) < 0) {
             run_fail(r, &e);
@@ -271,7 +250,7 @@ static void start(struct run *r) {
         }
     }
     if (r->req.flags & RUN_STDIN)
-        pump_stdin(r);
+        run_pump_stdin(r);
     else
         fd_close(&s->fds[SANDBOX_STDIN]);
     cgroup_fds_begin(s->cgroup);
@@ -288,14 +267,14 @@ static void start(struct run *r) {
         r->cb.on_start(r->cb.arg, r);
 }
 
-static void on_staged(void *arg, const struct err *why) {
+static void run_on_staged(void *arg, const struct err *why) {
     if (why)
         run_fail(arg, why);
     else
-        start(arg);
+        run_start(arg);
 }
 
-static void assign(void *owner, struct sandbox *s) {
+static void run_on_assign(void *owner, struct sandbox *s) {
     struct run *r = owner;
     struct err e;
     run_move(r, RUN_STAGING);
@@ -308,13 +287,13 @@ static void assign(void *owner, struct sandbox *s) {
                               .limits = &r->req.limits,
                               .inputs = r->req.inputs,
                               .ninputs = r->req.ninputs,
-                              .done = on_staged,
+                              .done = run_on_staged,
                               .arg = r};
     int more = stage_begin(&r->stage, &e);
     if (more < 0)
         run_fail(r, &e);
     else if (more == 0)
-        start(r);
+        run_start(r);
 }
 
 static void take_returned(struct run *r, const struct done_msg *d) {
@@ -328,13 +307,13 @@ static void take_returned(struct run *r, const struct done_msg *d) {
 }
 
 /* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
-static void frame(void *owner, struct wire_in *in) {
+static void run_on_frame(void *owner, struct wire_in *in) {
     struct run *r = owner;
     struct done_msg d;
     struct err e;
     if (r->state != RUN_ACTIVE)
         return;
-    catch_up(r);
+    run_catch_up(r);
     if (r->state != RUN_ACTIVE)
         return;
     if (in->type == WIRE_K_BROKEN) {
@@ -343,7 +322,7 @@ static void frame(void *owner, struct wire_in *in) {
         return;
     }
     if (in->type != WIRE_K_DONE || done_get(in, &d, &e) < 0) {
-        kill_program(r, END_EXIT); /* a forged frame: nothing it says counts */
+        run_kill(r, END_EXIT); /* a forged frame: nothing it says counts */
         r->signal = SIGKILL;
         return;
     }
@@ -360,19 +339,19 @@ static void frame(void *owner, struct wire_in *in) {
     }
     if (d.how == DONE_REFUSED)
         denials_add(&r->denied, "program", d.value, "policy restricted");
-    ended(r, END_DONE);
+    run_ended(r, END_DONE);
     run_collect(r);
 }
 
 /* The kernel process ended and K_DONE, if it sent one, is already here. */
-static void exited(void *owner, uint32_t number, int status) {
+static void run_on_exited(void *owner, uint32_t number, int status) {
     struct run *r = owner;
     (void)number;
     if (r->state == RUN_ACTIVE)
         chan_pump(&r->sandbox->ctl);
     if (r->state != RUN_ACTIVE)
         return;
-    catch_up(r);
+    run_catch_up(r);
     if (r->state != RUN_ACTIVE)
         return;
     if (WIFSIGNALED(status)) {
@@ -381,23 +360,23 @@ static void exited(void *owner, uint32_t number, int status) {
     } else {
         r->exit_code = WEXITSTATUS(status);
     }
-    ended(r, END_EXIT);
+    run_ended(r, END_EXIT);
     run_collect(r);
 }
 
-static struct denials *denied(void *owner, uint32_t process) {
+static struct denials *run_denied(void *owner, uint32_t process) {
     struct run *r = owner;
     (void)process;
     return &r->denied;
 }
 
-static void limit(void *owner, enum limit_kind kind) {
+static void run_on_limit(void *owner, enum limit_kind kind) {
     struct run *r = owner;
     if (r->state == RUN_ACTIVE && (kind == LIMIT_MEMORY || kind == LIMIT_CPU))
-        kill_program(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
+        run_kill(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
 }
 
-static void answer(void *owner, enum asked what, struct wire_in *in) {
+static void run_on_answer(void *owner, enum asked what, struct wire_in *in) {
     struct run *r = owner;
     switch (r->state) {
     case RUN_KILLING:
@@ -405,7 +384,7 @@ static void answer(void *owner, enum asked what, struct wire_in *in) {
             run_take_usage(r, in);
         if (what != ASKED_KILL)
             return;
-        catch_up(r);
+        run_catch_up(r);
         run_collect(r);
         return;
     case RUN_COLLECTING:
@@ -421,14 +400,14 @@ static void answer(void *owner, enum asked what, struct wire_in *in) {
 }
 
 static const struct guest_kind run_kind = {
-    .assign = assign,
-    .fail = fail,
-    .frame = frame,
-    .answer = answer,
-    .denied = denied,
-    .limit = limit,
-    .exited = exited,
-    .lost = lost,
+    .assign = run_on_assign,
+    .fail = run_on_fail,
+    .frame = run_on_frame,
+    .answer = run_on_answer,
+    .denied = run_denied,
+    .limit = run_on_limit,
+    .exited = run_on_exited,
+    .lost = run_on_lost,
 };
 
 /* ---- from the client ---- */
@@ -456,7 +435,7 @@ static struct stdin_rest stdin_rest(struct run *r) {
     return (struct stdin_rest){r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at};
 }
 
-static void pump_stdin(struct run *r) {
+static void run_pump_stdin(struct run *r) {
     struct sandbox *s = r->sandbox;
     struct err e;
     size_t taken = 0;
@@ -496,12 +475,12 @@ void run_stdin(struct run *r, const void *data, size_t len) {
         return;
     buf_add(&r->stdin_data, data, len);
     r->stdin_closed = len == 0;
-    pump_stdin(r);
+    run_pump_stdin(r);
 }
 
 void run_stdin_text(struct run *r, json_t *text) {
     r->stdin_text = json_incref(text);
-    pump_stdin(r);
+    run_pump_stdin(r);
 }
 
 size_t run_stdin_backlog(const struct run *r) {
@@ -512,7 +491,7 @@ void run_signal(struct run *r, int sig) {
     struct err e;
     if (r->state == RUN_ACTIVE && sig == SIGKILL) {
         r->signal = SIGKILL;
-        kill_program(r, END_SIGNAL);
+        run_kill(r, END_SIGNAL);
     } else if (r->state == RUN_ACTIVE) {
         struct wire_out o;
         wire_begin(&o, WIRE_I_SIGNAL);
@@ -521,9 +500,9 @@ void run_signal(struct run *r, int sig) {
         wire_put_u32(&o, SIGNAL_PROCESS);
         sandbox_ask(r->sandbox, ASKED_SIGNAL, &o);
     } else if (r->state == RUN_QUEUED) {
-        leave_queue(r);
+        pool_leave(r->pool, &r->guest);
         err_user(&e, "interrupted", "interrupted while it waited for a sandbox");
-        close_run(r, &e);
+        run_close(r, &e);
     }
 }
 
@@ -547,21 +526,19 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->cb = *cb;
     r->born_ns = now_ns();
     r->signal = r->exit_code = -1;
-    r->timer = (struct timer){.fn = on_timer, .arg = r};
-    r->cpu_timer = (struct timer){.fn = on_cpu_timer, .arg = r};
-    r->stdin_watch = (struct watch){.fd = -1, .fn = on_stdin, .arg = r};
+    r->timer = (struct timer){.fn = run_on_timer, .arg = r};
+    r->cpu_timer = (struct timer){.fn = run_on_cpu_timer, .arg = r};
+    r->stdin_watch = (struct watch){.fd = -1, .fn = run_on_stdin, .arg = r};
     r->stdin_data = r->returned = (struct buf)BUF_INIT;
     r->out[0].kept = r->out[1].kept = (struct buf)BUF_INIT;
     r->out[0].watch.fd = r->out[1].watch.fd = r->out[0].fd = r->out[1].fd = -1;
-    r->free_later = (struct deferred){.fn = free_now, .arg = r};
+    r->free_later = (struct deferred){.fn = run_free, .arg = r};
     r->warm = p->ready != NULL;
     id_make("exe_", r->id, sizeof r->id);
     *ret = r;
     r->guest = (struct guest){
         .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
-    r->guest.place.owner = &r->guest;
-    queue_add(&p->queue, &r->guest.place, run_tenant(&r->req));
     loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
-    pool_dispatch(p);
+    pool_enter(p, &r->guest, run_tenant(&r->req));
     return 0;
 }

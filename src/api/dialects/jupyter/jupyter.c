@@ -10,6 +10,7 @@
 #include "api/jobs/shared_sandbox.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "wire/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static bool spec_at(const struct call *c, unsigned i, struct spec *ret) {
         if (k == g->config.nprofiles)
             return false;
         const struct config_profile *p = &g->config.profiles[k];
-        if (p->removed || p->live || !engine_live_pool(g, p->name))
+        if (p->removed || p->live || !pool_live(g, p->name))
             continue;
         base = ret->profile = p->name;
         left--;

@@ -4,6 +4,7 @@
 #include "api/dialects/jupyter/jupyter.h"
 
 #include "base/fd.h"
+#include "wire/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -82,7 +82,7 @@ static void add_line(struct rope *to, const struct blob *before, const char *tex
 }
 
 /* What happened, in the words of PyRunner; adds to stderr what it says there. */
-static const char *tell(const struct run *r, const struct run_receipt *t, const struct blob *before,
+static const char *tell(const struct run *r, const struct receipt *t, const struct blob *before,
                         struct rope *err) {
     char text[200];
     if (strcmp(t->status, "ok") == 0)
@@ -116,7 +116,7 @@ static int put_reply(const struct call *c, const struct exec *x, struct rope *to
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const struct run *r = exec_run(x);
-    struct run_receipt t = run_receipt(r);
+    struct receipt t = run_receipt(r);
     (void)c;
     double seconds = rounded(t.wall_ms / 1e3, 1e3);
     if (!t.refused) {

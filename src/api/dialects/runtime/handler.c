@@ -97,7 +97,7 @@ static int put_error(const struct call *c, const char *code, const char *detail,
 }
 
 /* It did not come to its end: why. */
-static int put_cut_off(const struct call *c, const struct run *r, const struct run_receipt *t,
+static int put_cut_off(const struct call *c, const struct run *r, const struct receipt *t,
                        struct rope *to) {
     char text[200];
     if (strcmp(t->status, "timeout") == 0) {
@@ -113,7 +113,7 @@ static int put_result(const struct call *c, const struct exec *x, struct rope *t
     AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
     AUTO_BUF none = BUF_INIT;
     const struct run *r = exec_run(x);
-    struct run_receipt t = run_receipt(r);
+    struct receipt t = run_receipt(r);
     const struct buf *result = run_returned(r);
     if (strcmp(t.status, "ok") != 0 && strcmp(t.status, "error") != 0)
         return put_cut_off(c, r, &t, to);

@@ -1,0 +1,114 @@
+/* See engine.h: the engine's birth, and what the warden tells it. */
+
+#include "engine/core/engine.h"
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "engine/core/reload.h"
+#include "engine/core/sandbox.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <unistd.h>
+
+/* The first W_RESTARTS comes behind what an earlier server kept. */
+static void settle(struct engine *g) {
+    void (*fn)(void *arg) = g->on_settled;
+    g->on_settled = NULL;
+    if (fn)
+        fn(g->settled_arg);
+}
+
+/* A server without live sandboxes leaves none to the next one; another may have. */
+static void take_kept(struct engine *g, struct wire_in *in) {
+    struct err e;
+    if (g->on_kept) {
+        g->on_kept(g, in);
+        return;
+    }
+    err_set(&e, ENOTSUP, "this server has no live sandboxes");
+    sandbox_refuse(g, wire_get_u64(in), &e);
+}
+
+static void on_warden(struct chan *c, struct wire_in *in) {
+    struct engine *g = c->arg;
+    struct sandbox *s;
+    uint32_t index, number;
+    switch ((int)in->type) {
+    case WIRE_W_MADE:
+        sandbox_made(g, in);
+        break;
+    case WIRE_W_FAILED:
+        index = wire_get_u32(in);
+        if (index < g->config.nprofiles)
+            pool_failed(&g->pools[index], wire_get_str(in, ERR_TEXT_MAX));
+        break;
+    case WIRE_W_EXITED:
+        s = sandbox_find(g, wire_get_u64(in));
+        number = wire_get_u32(in);
+        if (s && s->guest)
+            s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
+        break;
+    case WIRE_W_KEPT:
+        take_kept(g, in);
+        break;
+    case WIRE_W_KERNEL_MADE:
+    case WIRE_W_KERNEL_FAILED:
+        sandbox_more(g, in);
+        break;
+    case WIRE_W_GONE:
+        s = sandbox_find(g, wire_get_u64(in));
+        if (s)
+            sandbox_gone(s);
+        break;
+    case WIRE_W_FORGET:
+        index = wire_get_u32(in);
+        if (index < g->config.max_sandboxes)
+            cgroup_fds_done(&g->cgroups[index]);
+        break;
+    case WIRE_W_PROFILE:
+        pool_profile(g, in);
+        break;
+    case WIRE_W_RELOAD:
+        engine_reload(g, in);
+        break;
+    case WIRE_W_LAYERS:
+        about_layers(&g->about, in);
+        break;
+    case WIRE_W_RESTARTS:
+        about_restarts(&g->about, in);
+        settle(g);
+        break;
+    default:
+        log_error("warden sent message=%s", wire_type_name(in->type));
+    }
+}
+
+/* Without the warden there is no engine. */
+static void on_warden_gone(struct chan *c, const struct err *why) {
+    struct engine *g = c->arg;
+    (void)why;
+    loop_stop(g->loop);
+}
+
+static void on_look_again(struct timer *t) {
+    pool_freed(t->arg);
+}
+
+int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    json_object_seed(0); /* before there are threads that use it */
+    about_init(&g->about);
+    if (config_unpack(config_fd, &g->config, e) < 0)
+        return -1;
+    g->look_again = (struct timer){.fn = on_look_again, .arg = g};
+    g->cgroups = xcalloc(g->config.max_sandboxes, sizeof *g->cgroups);
+    for (unsigned i = 0; i < g->config.max_sandboxes; i++)
+        cgroup_fds_init(&g->cgroups[i]);
+    for (unsigned i = 0; i < g->config.nprofiles; i++)
+        pool_init(g, i);
+    g->warden = (struct chan){
+        .fd = -1, .on_msg = on_warden, .on_gone = on_warden_gone, .arg = g, .takes_cut = true};
+    return chan_init(&g->warden, l, warden_fd, e);
+}

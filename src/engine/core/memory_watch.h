@@ -1,0 +1,10 @@
+#pragma once
+/* Keeps a sandbox from using a large disk as memory. */
+
+struct engine;
+struct sandbox;
+
+/* From when it has a guest, or its guest has other limits. */
+void memory_watch(struct sandbox *s);
+/* Something begins in one. */
+void memory_wake(struct engine *g);

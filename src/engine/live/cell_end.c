@@ -1,0 +1,210 @@
+/* See cell_end.h. */
+
+#include "engine/live/cell_end.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/core/changes.h"
+#include "engine/live/cell.h"
+#include "engine/live/cell_shown.h"
+#include "engine/live/group.h"
+#include "engine/live/internal.h"
+#include "engine/live/keep.h"
+#include "engine/live/kernel.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define MAX_FILES 1000
+
+#define MAX_DEPTH 32
+
+/* From here on what is printed is the next one's. */
+static void take_text(struct cell *c) {
+    for (int i = 0; i < 2; i++) {
+        struct output *o = &c->kernel->out[i];
+        c->text[i] = o->kept;
+        c->total[i] = o->total;
+        c->full |= output_truncated(o);
+        c->cut[i] = c->resumed || output_truncated(o);
+        o->kept = (struct buf)BUF_INIT;
+        output_reset(o, LATE_MAX);
+    }
+}
+
+static void cell_close(struct cell *c, const struct err *why) {
+    struct kernel *k = c->kernel;
+    struct live *l = k->live;
+    bool ran = k->running == c;
+    cell_stop_clocks(c);
+    live_unask(l, c);
+    if (ran && !c->finishing)
+        take_text(c);
+    c->state = CELL_DONE;
+    if (ran)
+        kernel_ran(k, c->stop != STOP_NONE || c->was_interrupted);
+    live_said(l); /* whoever hears of it tells the end */
+    if (c->cb.on_done)
+        c->cb.on_done(c->cb.arg, c, why);
+    c->kernel = NULL;
+    live_release(l);
+    loop_defer(l->engine->loop, &c->free_later);
+}
+
+void cell_fail(struct cell *c, const struct err *why) {
+    if (c->state != CELL_DONE)
+        cell_close(c, why);
+}
+
+/* Takes `json`. */
+void cell_set_error(struct cell *c, struct buf *json) {
+    cell_emit(c, "error", json);
+    free(c->error);
+    c->error = buf_take(json);
+}
+
+static void take_usage(struct cell *c) {
+    struct live *l = c->kernel->live;
+    struct cgroup_usage u = group_usage(&c->kernel->process);
+    uint64_t all = cgroup_fds_memory_peak(l->sandbox->cgroup);
+    c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
+    l->cpu_told_us += c->cpu_us;
+    c->memory_peak = u.memory_peak;
+    if (all > l->memory_peak)
+        l->memory_peak = all;
+    if (c->limit == LIMIT_NONE && u.out_of_memory)
+        c->limit = LIMIT_MEMORY;
+    else if (c->limit == LIMIT_NONE && u.out_of_pids)
+        c->limit = LIMIT_PIDS;
+    else if (c->limit == LIMIT_NONE && sandbox_is_full(l->sandbox))
+        c->limit = LIMIT_DISK;
+    network_attempts_end(&c->network, l, &c->denied);
+}
+
+static void put_file(struct jw *j, const struct change *f) {
+    jw_object(j);
+    jw_key_str(j, "path", f->path);
+    jw_key_str(j, "kind", "file");
+    jw_key_null(j, "file_id");
+    jw_key_uint(j, "size_bytes", f->size);
+    jw_object_end(j);
+}
+
+static void take_files(struct cell *c, struct wire_in *in) {
+    struct changes list = {0};
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    if (!in || sandbox_changes(in, MAX_FILES, &list, &c->files_cut) < 0)
+        return;
+    for (unsigned i = 0; i < list.n; i++)
+        put_file(&j, &list.items[i]);
+    changes_done(&list);
+    c->files = buf_take(&json);
+}
+
+static void cell_on_changes(void *arg, struct wire_in *in) {
+    struct cell *c = arg;
+    take_files(c, in);
+    cell_close(c, NULL);
+}
+
+/* All is known but the files that it made. */
+void cell_finish(struct cell *c) {
+    struct wire_out o;
+    c->ended_ns = now_ns();
+    c->finishing = true;
+    c->waits_for_input = false;
+    cell_stop_clocks(c);
+    cell_flush_tails(c);
+    take_text(c);
+    take_usage(c);
+    wire_begin(&o, WIRE_I_CHANGES);
+    wire_put_u32(&o, MAX_FILES);
+    wire_put_u32(&o, MAX_DEPTH);
+    wire_put_u64(&o, c->changed_since_ns);
+    bool ask = !c->req.silent || c->stop != STOP_NONE ||
+               c->was_interrupted; /* a signal is answered before that */
+    if (!ask || !live_ask(c->kernel->live, &o, cell_on_changes, c))
+        cell_close(c, NULL);
+}
+
+/* It has a limit of its own and was far from it. */
+static bool ended_by_others(const struct cell *c) {
+    const struct process *p = &c->kernel->process;
+    uint64_t most = config_group_bytes(&p->limits);
+    return p->limits.memory_mb && group_peak(p) < most - most / 8;
+}
+
+/* Why the process is dead, for the one who reads the result. */
+static void explain(struct cell *c, const char *why, char *out, size_t cap) {
+    const struct config_limits *own = &c->kernel->process.limits;
+    if (c->stop == STOP_TIMEOUT)
+        snprintf(out, cap, "it ran longer than %u ms and ignored the interrupt",
+                 c->req.limits.timeout_ms);
+    else if (c->limit == LIMIT_CPU)
+        snprintf(out, cap, "it used more than %u s of CPU time", c->req.limits.cpu_seconds);
+    else if (c->status == CELL_MEMORY && ended_by_others(c))
+        snprintf(out, cap, "all kernels of the sandbox together needed more than %u MB of memory",
+                 c->kernel->live->req.limits.memory_mb);
+    else if (c->status == CELL_MEMORY)
+        snprintf(out, cap, "it needed more than %u MB of memory",
+                 own->memory_mb ? own->memory_mb : c->kernel->live->req.limits.memory_mb);
+    else if (c->stop == STOP_CLIENT)
+        snprintf(out, cap, "it ignored the interrupt");
+    else if (c->stop == STOP_KERNEL)
+        snprintf(out, cap, "somebody restarted or deleted it");
+    else if (why)
+        snprintf(out, cap, "%s", why);
+    else if (c->signal > 0)
+        snprintf(out, cap, "it died of signal %d (%s)", c->signal, strsignal(c->signal));
+    else
+        snprintf(out, cap, "it left with status %d", c->exit_code);
+}
+
+void cell_killed(struct cell *c, int status, const char *why) {
+    char reason[240], text[300];
+    if (c->finishing)
+        return; /* it had ended before */
+    if (WIFSIGNALED(status)) {
+        c->signal = WTERMSIG(status);
+        c->exit_code = 128 + c->signal;
+    } else {
+        c->exit_code = WEXITSTATUS(status);
+    }
+    bool memory = c->limit == LIMIT_MEMORY || group_ran_out_of_memory(&c->kernel->process);
+    if (c->stop == STOP_CPU)
+        c->limit = LIMIT_CPU;
+    else if (c->stop == STOP_TIMEOUT)
+        c->limit = LIMIT_TIME;
+    c->status = c->stop == STOP_TIMEOUT                                  ? CELL_TIMEOUT
+                : c->stop == STOP_NONE && memory && c->signal == SIGKILL ? CELL_MEMORY
+                                                                         : CELL_KILLED;
+    explain(c, why, reason, sizeof reason);
+    snprintf(text, sizeof text, "the kernel died: %s; its variables are lost", reason);
+    struct buf json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "name", "KernelDied");
+    jw_key_str(&j, "value", text);
+    jw_key(&j, "traceback");
+    jw_array(&j);
+    jw_array_end(&j);
+    jw_object_end(&j);
+    cell_set_error(c, &json);
+    cell_finish(c);
+}
+
+void cell_limit(struct cell *c, enum limit_kind kind) {
+    if (c->limit == LIMIT_NONE)
+        c->limit = kind;
+}
+
+void cell_lost(struct cell *c) {
+    struct err e;
+    err_user(&e, "sandbox_lost", "its result was lost when the server was restarted");
+    if (!c->finishing) /* else its end was heard */
+        cell_fail(c, &e);
+}

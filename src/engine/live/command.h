@@ -1,0 +1,48 @@
+#pragma once
+/* The inside of a command; for live/ only. Others see it through live.h. */
+
+#include "base/id.h"
+#include "base/utf8_stream.h"
+#include "engine/core/output.h"
+#include "engine/live/live.h"
+#include "engine/live/network_attempts.h"
+#include "engine/live/process.h"
+
+enum command_status { COMMAND_RUNNING, COMMAND_EXITED, COMMAND_KILLED, COMMAND_TIMEOUT };
+
+struct command {
+    struct command *next;
+    struct live *live; /* borrowed */
+    char id[ID_MAX];
+    struct process process;
+    struct command_request req;
+    struct command_callbacks cb;
+    enum command_status status;
+    bool deleted, stdin_closed;
+    bool begun;       /* under an earlier server */
+    bool has_begun;   /* it is the program that was asked for: signals reach that */
+    bool cut;         /* what it printed under an earlier server is lost */
+    uint32_t signals; /* that came before; a bit each */
+    bool called_off;  /* by us: it is no end of its own */
+    struct timer timer;
+    uint64_t left_ns; /* of its time, while it is paused */
+    double created;
+    uint64_t started_ns, ended_ns;
+    int terminal; /* owned, or -1 */
+    struct output out[2];
+    struct utf8_stream utf8[2];
+    struct watch stdin_watch;
+    struct buf stdin_data;
+    size_t stdin_at;
+    int exit_code, signal; /* -1: none */
+    uint64_t kills;        /* in its sandbox for want of memory, before it began */
+    uint64_t pids_refused; /* likewise */
+    enum limit_kind limit; /* that it met, once it is over */
+    char why[200];         /* it could not be started, or was killed */
+    struct denials denied;
+    struct network_attempts network;
+    struct deferred free_later;
+};
+void commands_ended_with(struct live *l);
+void commands_pause(struct live *l, bool pause);
+struct command *command_resume(struct live *l, struct command_request *q);

@@ -1,0 +1,139 @@
+/* Commands as others see them: found, and told in JSON. */
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/rope.h"
+#include "engine/core/warnings.h"
+#include "engine/live/command.h"
+#include "engine/live/internal.h"
+
+#include <string.h>
+
+static const char *const status_words[] = {"running", "exited", "killed", "timeout"};
+
+struct command *command_find(struct live *l, const char *id, struct err *e) {
+    for (struct command *c = l->commands; c; c = c->next) {
+        if (!c->deleted && strcmp(c->id, id) == 0)
+            return c;
+    }
+    err_user(e, "no_such_command", "there is no command %.60s in this sandbox", id);
+    return NULL;
+}
+
+struct command *command_next(struct live *l, const struct command *c) {
+    struct command *next = c ? c->next : l->commands;
+    while (next && next->deleted)
+        next = next->next;
+    return next;
+}
+
+const char *command_id(const struct command *c) {
+    return c->id;
+}
+
+const struct command_request *command_asked(const struct command *c) {
+    return &c->req;
+}
+
+const char *command_status(const struct command *c) {
+    return status_words[c->status];
+}
+
+bool command_runs(const struct command *c) {
+    return c->status == COMMAND_RUNNING;
+}
+
+bool command_has_terminal(const struct command *c) {
+    return c->req.rows > 0;
+}
+
+bool command_stays(const struct command *c) {
+    return c->req.stays;
+}
+
+void command_set_stays(struct command *c, bool stays) {
+    c->req.stays = stays;
+}
+
+const struct denials *command_denied(const struct command *c) {
+    return &c->denied;
+}
+
+struct command_end command_end(struct command *c) {
+    output_whole(&c->out[0]);
+    output_whole(&c->out[1]);
+    return (struct command_end){
+        .text = {c->out[0].whole, c->out[1].whole},
+        .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
+        .timed_out = c->status == COMMAND_TIMEOUT,
+        .exit_code = c->exit_code,
+        .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
+}
+
+const struct buf *command_kept(const struct command *c) {
+    return &c->out[0].kept;
+}
+
+static void put_number(struct jw *j, const char *name, int v) {
+    if (v >= 0)
+        jw_key_int(j, name, v);
+    else
+        jw_key_null(j, name);
+}
+
+static void put_warnings(struct jw *j, const struct command *c) {
+    struct limits_met m = {.limit = c->limit,
+                           .of = c->live->req.limits,
+                           .cut = {!c->req.rows && output_truncated(&c->out[0]),
+                                   output_truncated(&c->out[1])}, /* a terminal told all */
+                           .lost = c->cut};
+    AUTO_BUF lines = BUF_INIT;
+    m.of.timeout_ms = c->req.timeout_ms;
+    m.of.output_bytes = c->req.output_bytes;
+    warnings_add(&m, &lines);
+    warnings_put(j, &lines);
+}
+
+static void put_output(struct jw *j, struct command *c, struct rope *to) {
+    for (int i = 0; i < 2; i++) {
+        AUTO_ROPE texts = ROPE_INIT;
+        output_share(&c->out[i], &texts);
+        rope_key_texts(to, j, i == 0 ? "stdout" : "stderr", &texts);
+    }
+}
+
+/* With its output: the beginning goes to `to`, the end is left to the caller. */
+static void put_command(struct jw *j, struct command *c, struct rope *to) {
+    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
+    jw_object(j);
+    jw_key_str(j, "id", c->id);
+    jw_key_str(j, "status", command_status(c));
+    jw_key_str(j, "cmd", c->req.shown);
+    jw_key_str(j, "cwd", c->req.cwd);
+    jw_key_bool(j, "terminal", c->req.rows > 0);
+    jw_key_real(j, "created", c->created);
+    if (to)
+        put_output(j, c, to);
+    put_number(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
+    put_number(j, "signal", c->signal);
+    jw_key_bool(j, "timed_out", c->status == COMMAND_TIMEOUT);
+    jw_key_uint(j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
+    jw_key_bool(j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
+    jw_key_bool(j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
+    denials_put(&c->denied, j);
+    jw_key_str(j, "problem", c->why[0] ? c->why : NULL);
+    put_warnings(j, c);
+    jw_object_end(j);
+}
+
+void command_json(struct command *c, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    put_command(&j, c, NULL);
+}
+
+void command_result(struct command *c, struct rope *to) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    put_command(&j, c, to);
+    rope_add(to, &json);
+}

@@ -1,0 +1,113 @@
+/* See live_request.h. */
+
+#include "engine/live/live_request.h"
+
+#include "base/fd.h"
+#include "engine/core/admit.h"
+#include "engine/core/budget.h"
+#include "engine/core/engine.h"
+#include "engine/live/internal.h"
+#include "engine/live/lives.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void live_request_done(struct live_request *q) {
+    free(q->tenant);
+    free(q->profile);
+    free(q->name);
+    free(q->metadata);
+    free(q->alias);
+    free(q->payer);
+    free(q->env);
+    for (unsigned i = 0; i < q->ninputs; i++) {
+        free(q->inputs[i].path);
+        fd_close(&q->inputs[i].fd);
+    }
+    free(q->inputs);
+    *q = (struct live_request){0};
+}
+
+static unsigned count_words(const char *text) {
+    unsigned n = 0;
+    for (; *text; text++)
+        n += *text != ' ' && (text[1] == ' ' || text[1] == '\0');
+    return n;
+}
+
+/* auto: the one that has the most in it. */
+static const char *choose_auto(struct engine *g) {
+    const char *best = NULL;
+    unsigned most = 0;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        const struct profile_pool *p = &g->pools[i];
+        const struct profile_pool *twin = pool_live(g, p->config->name);
+        unsigned n = count_words(p->modules) + 1;
+        if (twin && twin->state != PROFILE_BROKEN && n > most) {
+            most = n;
+            best = p->config->name;
+        }
+    }
+    return best;
+}
+
+static bool is_named(const struct engine *g, const char *name) {
+    unsigned i = 0;
+    while (i < g->config.nprofiles && strcmp(g->config.profiles[i].name, name) != 0)
+        i++;
+    return i < g->config.nprofiles && !g->config.profiles[i].live && !g->config.profiles[i].removed;
+}
+
+static int choose_pool(struct engine *g, const struct live_request *q, struct profile_pool **ret,
+                       struct err *e) {
+    bool is_auto = !q->profile || !*q->profile || strcmp(q->profile, "auto") == 0;
+    const char *name = is_auto ? choose_auto(g) : q->profile;
+    struct profile_pool *p = name ? pool_live(g, name) : NULL;
+    *ret = p;
+    if (!p && (is_auto || is_named(g, name)))
+        return err_user(e, "profile_broken",
+                        "live sandboxes are switched off, or have no profile "
+                        "that works (setting live)");
+    if (!p)
+        return err_user(e, "unknown_profile", "there is no profile \"%.40s\" for live sandboxes",
+                        name);
+    if (p->state == PROFILE_BROKEN)
+        return err_user(e, "profile_broken", "profile %s cannot be live: %.300s", name, p->what);
+    return 0;
+}
+
+int live_settle_time(struct engine *g, struct live_request *q, struct err *e) {
+    uint32_t most = g->config.live_ttl_max_s;
+    if (q->ttl_s == 0)
+        q->ttl_s = g->config.live_ttl_s;
+    if (q->idle_s == 0)
+        q->idle_s = g->config.live_idle_s;
+    if (most && q->ttl_s > most && !q->own_bounds)
+        return err_user(e, "limit_too_high",
+                        "ttl_seconds of %u is above this engine's maximum of %u", q->ttl_s, most);
+    return 0;
+}
+
+static int check_quota(struct engine *g, const struct live_request *q, struct err *e) {
+    unsigned n = 0, own = q->most_of_tenant, all = g->config.live_per_tenant;
+    unsigned most = own && all ? (own < all ? own : all) : own + all;
+    for (const struct live *l = g->lives->first; l; l = l->next)
+        n += strcmp(l->req.tenant, q->tenant) == 0;
+    if (most && n >= most)
+        return err_user(e, "too_many_sandboxes",
+                        "%u live sandboxes are there already, which is "
+                        "as many as may be",
+                        n);
+    return 0;
+}
+
+int live_admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
+               uint64_t *ret_files, struct err *e) {
+    if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 ||
+        live_settle_time(g, q, e) < 0 ||
+        limits_settle(&g->config.live, &g->config.maxima, &q->limits, e) < 0)
+        return -1;
+    if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
+        return -1;
+    return admit_place(*ret, &q->limits, *ret_files, q->tenant, e);
+}

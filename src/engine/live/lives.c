@@ -1,0 +1,66 @@
+/* See lives.h. */
+
+#include "engine/live/lives.h"
+
+#include "base/buf.h"
+#include "engine/live/gone.h"
+#include "engine/live/internal.h"
+#include "engine/live/keep.h"
+
+#include <string.h>
+
+void lives_init(struct engine *g, int state_dir) {
+    g->lives = xcalloc(1, sizeof *g->lives);
+    g->lives->gone = gone_open(state_dir);
+    g->on_kept = live_adopt;
+}
+
+void lives_leave(struct live *l) {
+    for (struct live **at = &l->engine->lives->first; *at; at = &(*at)->next) {
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    }
+}
+
+/* The oldest is the first; before it those that were not made yet. */
+void lives_join(struct live *l) {
+    struct live **at = &l->engine->lives->first;
+    while (*at && (*at)->created <= l->created)
+        at = &(*at)->next;
+    l->next = *at;
+    *at = l;
+}
+
+struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e) {
+    for (struct live *l = g->lives->first; l; l = l->next) {
+        if (l->state == LIVE_RUNNING && strcmp(l->id, id) == 0 &&
+            strcmp(l->req.tenant, tenant) == 0)
+            return l;
+    }
+    const char *reason = gone_find(g->lives->gone, tenant, id);
+    if (reason)
+        err_user(e, "sandbox_gone", "the sandbox is gone: %s", reason);
+    else
+        err_user(e, "no_such_sandbox", "there is no sandbox %.60s", id);
+    return NULL;
+}
+
+bool live_name_taken(const struct engine *g, const char *tenant, const char *name,
+                     const struct live *except) {
+    for (const struct live *l = g->lives->first; l; l = l->next) {
+        if (l != except && l->state != LIVE_ENDED && l->req.name &&
+            strcmp(l->req.name, name) == 0 && strcmp(l->req.tenant, tenant) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct live *live_next(struct engine *g, const char *tenant, const struct live *l) {
+    struct live *next = l ? l->next : g->lives->first;
+    while (next &&
+           (next->state != LIVE_RUNNING || (tenant && strcmp(next->req.tenant, tenant) != 0)))
+        next = next->next;
+    return next;
+}

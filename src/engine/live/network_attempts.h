@@ -1,0 +1,19 @@
+#pragma once
+/* Attempts of cells and commands to reach a network. The kernel counts them for the sandbox as a
+ * whole, so they are told only to one that ran alone from beginning to end: nobody is blamed for
+ * what another did. */
+
+#include "engine/core/denials.h"
+
+struct live;
+
+struct network_attempts {
+    uint64_t base; /* those of the sandbox before */
+    uint64_t turn; /* its number among those that began in this sandbox; 0: it began under an
+                      earlier server */
+    bool alone;    /* nobody else ran then */
+};
+/* A cell or a command begins, and is over. */
+void network_attempts_begin(struct network_attempts *a, struct live *l);
+void network_attempts_end(const struct network_attempts *a, const struct live *l,
+                          struct denials *to);
