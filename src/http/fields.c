@@ -1,15 +1,15 @@
-/* See fields.h. The text becomes a tree (json_text.h); the check walks table and tree together; it
- * goes no deeper than the tree, so 64 levels.
+/* See fields.h. The check walks table and tree together; it goes no deeper than the tree, so 64
+ * levels.
  *
- * SECURITY: whatever is quoted back is bounded, each value and the number of faults, so that a
- * large body cannot make a much larger reply. */
+ * SECURITY: the number of faults is bounded, and what each quotes (field_fault.c), so that a large
+ * body cannot make a much larger reply. */
 
 #include "http/fields.h"
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/nearest.h"
-#include "http/json_text.h"
+#include "http/field_fault.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,137 +17,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where in the body a value lies; each level is on the stack of its check. */
-struct loc {
-    const struct loc *up; /* NULL: the body */
-    const char *name;     /* NULL: an index */
-    size_t index;
-};
-
-static const struct loc loc_body = {.name = "body"};
-
-struct fault {
-    const char *type, *msg;
-    const json_t *input;
-    const char *ctx; /* a JSON object, or NULL */
-};
-
 struct check {
     struct jw *errors; /* borrowed */
     unsigned faults;
 };
 
-static const char msg_model[] =
-    "Input should be a valid dictionary or object to extract fields from";
-
-/* Cut at a character when it is too long. */
-static void write_text(struct jw *j, const char *text, size_t len) {
-    if (len <= FIELDS_INPUT_MAX) {
-        jw_strn(j, text, len);
-        return;
-    }
-    len = FIELDS_INPUT_MAX;
-    for (int i = 0; i < 3 && ((unsigned char)text[len] & 0xc0) == 0x80; i++)
-        len--;
-    AUTO_BUF cut = BUF_INIT;
-    buf_add(&cut, text, len);
-    buf_adds(&cut, "...");
-    jw_strn(j, cut.data, cut.len);
-}
-
-static bool is_enough(const struct jw *j) {
-    return j->to->len > FIELDS_INPUT_MAX;
-}
-
-/* Compact JSON. It stops as soon as there is more than what will be quoted, which also bounds the
- * recursion, since every level writes at least a byte. */
-static void dump(struct jw *j, const json_t *v) {
-    const char *key;
-    json_t *inner;
-    size_t i;
-    switch (json_typeof(v)) {
-    case JSON_OBJECT:
-        jw_object(j);
-        json_object_foreach((json_t *)v, key, inner) {
-            if (is_enough(j))
-                return;
-            write_text(j, key, strlen(key)); /* jw_key with a bound */
-            buf_addc(j->to, ':');
-            j->comma = false;
-            dump(j, inner);
-        }
-        jw_object_end(j);
-        break;
-    case JSON_ARRAY:
-        jw_array(j);
-        json_array_foreach(v, i, inner) {
-            if (is_enough(j))
-                return;
-            dump(j, inner);
-        }
-        jw_array_end(j);
-        break;
-    case JSON_STRING:
-        write_text(j, json_string_value(v), json_string_length(v));
-        break;
-    case JSON_INTEGER:
-        jw_int(j, json_integer_value(v));
-        break;
-    case JSON_REAL:
-        jw_real(j, json_real_value(v));
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        jw_bool(j, json_is_true(v));
-        break;
-    case JSON_NULL:
-        jw_null(j);
-        break;
-    }
-}
-
-/* A long string is cut as it is, anything else as its JSON. */
-static void write_input(struct jw *j, const json_t *v) {
-    AUTO_BUF text = BUF_INIT;
-    struct jw inner = JW_INIT(&text);
-    dump(&inner, v);
-    if (json_is_string(v) || text.len <= FIELDS_INPUT_MAX)
-        jw_raw(j, text.data, text.len);
-    else
-        write_text(j, text.data, text.len);
-}
-
-static void write_loc(struct jw *j, const struct loc *at) {
-    if (at->up)
-        write_loc(j, at->up);
-    if (at->name)
-        write_text(j, at->name, strlen(at->name));
-    else
-        jw_uint(j, at->index);
-}
-
-static void write_fault(struct jw *j, const struct loc *at, const struct fault *f) {
-    jw_object(j);
-    jw_key_str(j, "type", f->type);
-    jw_key(j, "loc");
-    jw_array(j);
-    write_loc(j, at);
-    jw_array_end(j);
-    jw_key_str(j, "msg", f->msg);
-    jw_key(j, "input");
-    write_input(j, f->input);
-    if (f->ctx) {
-        jw_key(j, "ctx");
-        jw_raw(j, f->ctx, strlen(f->ctx));
-    }
-    jw_object_end(j);
-}
-
-static void fault(struct check *c, const struct loc *at, const struct fault *f) {
+static void fault(struct check *c, const struct field_loc *at, const struct field_fault *f) {
     if (c->faults >= FIELDS_FAULTS_MAX)
         return;
     c->faults++;
-    write_fault(c->errors, at, f);
+    field_fault_write(c->errors, at, f);
 }
 
 /* What a lax boolean means: 0 or 1; -1 when it has the form of one but means nothing, -2 when it
@@ -170,14 +49,14 @@ static int bool_meaning(const json_t *v) {
     return json_is_integer(v) ? -1 : -2;
 }
 
-static void check_bool(struct check *c, const json_t *v, const struct loc *at) {
+static void check_bool(struct check *c, const json_t *v, const struct field_loc *at) {
     int meaning = bool_meaning(v);
     if (meaning == -1)
         fault(c, at,
-              &(struct fault){"bool_parsing",
-                              "Input should be a valid boolean, unable to interpret input", v});
+              &(struct field_fault){
+                  "bool_parsing", "Input should be a valid boolean, unable to interpret input", v});
     else if (meaning == -2)
-        fault(c, at, &(struct fault){"bool_type", "Input should be a valid boolean", v});
+        fault(c, at, &(struct field_fault){"bool_type", "Input should be a valid boolean", v});
 }
 
 /* 'a', 'b' or 'c' */
@@ -187,7 +66,7 @@ static void add_words(struct buf *b, const char *const *words) {
 }
 
 static void check_words(struct check *c, const char *const *words, const json_t *v,
-                        const struct loc *at) {
+                        const struct field_loc *at) {
     const char *text = json_string_value(v);
     for (size_t i = 0; text && words[i]; i++)
         if (strcmp(text, words[i]) == 0)
@@ -201,33 +80,46 @@ static void check_words(struct check *c, const char *const *words, const json_t 
     jw_object(&j);
     jw_key_str(&j, "expected", expected.data);
     jw_object_end(&j);
-    fault(c, at, &(struct fault){"literal_error", msg.data, v, ctx.data});
+    fault(c, at, &(struct field_fault){"literal_error", msg.data, v, ctx.data});
 }
 
 static void check_string(struct check *c, const struct field *f, const json_t *v,
-                         const struct loc *at) {
+                         const struct field_loc *at) {
     if (f->words)
         check_words(c, f->words, v, at);
     else if (!json_is_string(v))
-        fault(c, at, &(struct fault){"string_type", "Input should be a valid string", v});
+        fault(c, at, &(struct field_fault){"string_type", "Input should be a valid string", v});
     else if (f->wrong && f->wrong(v)) {
         AUTO_BUF msg = BUF_INIT;
+        AUTO_BUF ctx = BUF_INIT;
+        struct jw j = JW_INIT(&ctx);
         buf_addf(&msg, "Value error, %s", f->wrong(v));
-        fault(c, at, &(struct fault){"value_error", msg.data, v, "{\"error\":{}}"});
+        jw_object(&j);
+        jw_key(&j, "error");
+        jw_object(&j);
+        jw_object_end(&j);
+        jw_object_end(&j);
+        fault(c, at, &(struct field_fault){"value_error", msg.data, v, ctx.data});
     }
 }
 
 static void out_of_range(struct check *c, const struct field *f, const json_t *v,
-                         const struct loc *at, bool low) {
+                         const struct field_loc *at, bool low) {
     AUTO_BUF msg = BUF_INIT;
     AUTO_BUF ctx = BUF_INIT;
+    struct jw j = JW_INIT(&ctx);
     int64_t bound = low ? f->min : f->max;
     buf_addf(&msg, "Input should be %s than or equal to %" PRId64, low ? "greater" : "less", bound);
     /* pydantic keeps the bound of a real number as a real number, but prints it short */
-    buf_addf(&ctx, "{\"%s\":%" PRId64 "%s}", low ? "ge" : "le", bound,
-             f->type == FIELD_REAL ? ".0" : "");
+    jw_object(&j);
+    if (f->type == FIELD_REAL)
+        jw_key_real(&j, low ? "ge" : "le", (double)bound);
+    else
+        jw_key_int(&j, low ? "ge" : "le", bound);
+    jw_object_end(&j);
     fault(c, at,
-          &(struct fault){low ? "greater_than_equal" : "less_than_equal", msg.data, v, ctx.data});
+          &(struct field_fault){low ? "greater_than_equal" : "less_than_equal", msg.data, v,
+                                ctx.data});
 }
 
 /* A number that is too large for us is still too large for any bound. */
@@ -263,8 +155,8 @@ static enum int_form int_meaning(const json_t *v, int64_t *ret) {
 }
 
 static void check_int(struct check *c, const struct field *f, const json_t *v,
-                      const struct loc *at) {
-    static const struct fault faults[] = {
+                      const struct field_loc *at) {
+    static const struct field_fault faults[] = {
         [INT_TYPE] = {"int_type", "Input should be a valid integer"},
         [INT_TEXT] = {"int_parsing",
                       "Input should be a valid integer, unable to parse string as an integer"},
@@ -276,7 +168,7 @@ static void check_int(struct check *c, const struct field *f, const json_t *v,
     if (!(f->flags & FIELD_LAX) && !json_is_integer(v))
         form = INT_TYPE;
     if (form != INT_GOOD)
-        fault(c, at, &(struct fault){faults[form].type, faults[form].msg, v});
+        fault(c, at, &(struct field_fault){faults[form].type, faults[form].msg, v});
     else if (f->flags & FIELD_MIN && n < f->min)
         out_of_range(c, f, v, at, true);
     else if (f->flags & FIELD_MAX && n > f->max)
@@ -284,9 +176,9 @@ static void check_int(struct check *c, const struct field *f, const json_t *v,
 }
 
 static void check_real(struct check *c, const struct field *f, const json_t *v,
-                       const struct loc *at) {
+                       const struct field_loc *at) {
     if (!json_is_number(v))
-        fault(c, at, &(struct fault){"float_type", "Input should be a valid number", v});
+        fault(c, at, &(struct field_fault){"float_type", "Input should be a valid number", v});
     else if (f->flags & FIELD_MIN && json_number_value(v) < (double)f->min)
         out_of_range(c, f, v, at, true);
     else if (f->flags & FIELD_MAX && json_number_value(v) > (double)f->max)
@@ -295,7 +187,7 @@ static void check_real(struct check *c, const struct field *f, const json_t *v,
 
 /* True when the number of items is as it must be. Otherwise they are not looked at. */
 static bool check_count(struct check *c, const struct field *f, const json_t *v,
-                        const struct loc *at) {
+                        const struct field_loc *at) {
     int64_t n = (int64_t)(f->type == FIELD_LIST ? json_array_size(v) : json_object_size(v));
     bool few = f->flags & FIELD_MIN && n < f->min;
     bool many = f->flags & FIELD_MAX && n > f->max;
@@ -305,28 +197,31 @@ static bool check_count(struct check *c, const struct field *f, const json_t *v,
     int64_t bound = few ? f->min : f->max;
     AUTO_BUF msg = BUF_INIT;
     AUTO_BUF ctx = BUF_INIT;
+    struct jw j = JW_INIT(&ctx);
     buf_addf(&msg, "%s should have at %s %" PRId64 " item%s after validation, not %" PRId64, kind,
              few ? "least" : "most", bound, bound == 1 ? "" : "s", n);
-    buf_addf(&ctx,
-             "{\"field_type\":\"%s\",\"%s_length\":%" PRId64 ",\"actual_length\":%" PRId64 "}",
-             kind, few ? "min" : "max", bound, n);
-    fault(c, at, &(struct fault){few ? "too_short" : "too_long", msg.data, v, ctx.data});
+    jw_object(&j);
+    jw_key_str(&j, "field_type", kind);
+    jw_key_int(&j, few ? "min_length" : "max_length", bound);
+    jw_key_int(&j, "actual_length", n);
+    jw_object_end(&j);
+    fault(c, at, &(struct field_fault){few ? "too_short" : "too_long", msg.data, v, ctx.data});
     return false;
 }
 
 static void check_object(struct check *c, const struct schema *s, const json_t *v,
-                         const struct loc *at);
+                         const struct field_loc *at);
 
 static void check_list(struct check *c, const struct field *f, const json_t *v,
-                       const struct loc *at) {
+                       const struct field_loc *at) {
     if (!json_is_array(v)) {
-        fault(c, at, &(struct fault){"list_type", "Input should be a valid list", v});
+        fault(c, at, &(struct field_fault){"list_type", "Input should be a valid list", v});
         return;
     }
     if (!check_count(c, f, v, at))
         return;
     for (size_t i = 0; i < json_array_size(v) && c->faults < FIELDS_FAULTS_MAX; i++) {
-        struct loc item = {.up = at, .index = i};
+        struct field_loc item = {.up = at, .index = i};
         if (f->of)
             check_object(c, f->of, json_array_get(v, i), &item);
         else
@@ -335,11 +230,11 @@ static void check_list(struct check *c, const struct field *f, const json_t *v,
 }
 
 static void check_map(struct check *c, const struct field *f, const json_t *v,
-                      const struct loc *at) {
+                      const struct field_loc *at) {
     const char *key;
     json_t *inner;
     if (!json_is_object(v)) {
-        fault(c, at, &(struct fault){"dict_type", "Input should be a valid dictionary", v});
+        fault(c, at, &(struct field_fault){"dict_type", "Input should be a valid dictionary", v});
         return;
     }
     if (!check_count(c, f, v, at))
@@ -347,12 +242,12 @@ static void check_map(struct check *c, const struct field *f, const json_t *v,
     json_object_foreach((json_t *)v, key, inner) {
         if (c->faults >= FIELDS_FAULTS_MAX)
             return;
-        check_string(c, f, inner, &(struct loc){.up = at, .name = key});
+        check_string(c, f, inner, &(struct field_loc){.up = at, .name = key});
     }
 }
 
 static void check_field(struct check *c, const struct field *f, const json_t *v,
-                        const struct loc *at) {
+                        const struct field_loc *at) {
     if (json_is_null(v) && f->flags & FIELD_NULLABLE)
         return;
     switch (f->type) {
@@ -389,15 +284,16 @@ static bool has_field(const struct schema *s, const char *name) {
 }
 
 static void check_unknown(struct check *c, const struct schema *s, const json_t *v,
-                          const struct loc *at) {
+                          const struct field_loc *at) {
     const char *key;
     json_t *inner;
     json_object_foreach((json_t *)v, key, inner) {
         if (c->faults >= FIELDS_FAULTS_MAX)
             return;
         if (!has_field(s, key))
-            fault(c, &(struct loc){.up = at, .name = key},
-                  &(struct fault){"extra_forbidden", "Extra inputs are not permitted", inner});
+            fault(
+                c, &(struct field_loc){.up = at, .name = key},
+                &(struct field_fault){"extra_forbidden", "Extra inputs are not permitted", inner});
     }
 }
 
@@ -426,21 +322,21 @@ void fields_unknown(const struct schema *s, const json_t *body, struct buf *to) 
 
 /* Without a schema any object will do. */
 static void check_object(struct check *c, const struct schema *s, const json_t *v,
-                         const struct loc *at) {
+                         const struct field_loc *at) {
     if (s && s->unchecked)
         return;
     if (!json_is_object(v)) {
-        fault(c, at, &(struct fault){"model_attributes_type", msg_model, v});
+        fault(c, at, &(struct field_fault){"model_attributes_type", field_not_an_object, v});
         return;
     }
     for (unsigned i = 0; s && i < s->n; i++) {
         const struct field *f = &s->fields[i];
         const json_t *inner = json_object_get(v, f->name);
-        struct loc here = {.up = at, .name = f->name};
+        struct field_loc here = {.up = at, .name = f->name};
         if (inner)
             check_field(c, f, inner, &here);
         else if (f->flags & FIELD_REQUIRED && !(f->unless && json_object_get(v, f->unless)))
-            fault(c, &here, &(struct fault){"missing", "Field required", v});
+            fault(c, &here, &(struct field_fault){"missing", "Field required", v});
     }
     if (s && !s->open)
         check_unknown(c, s, v, at);
@@ -448,23 +344,11 @@ static void check_object(struct check *c, const struct schema *s, const json_t *
 
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors) {
     struct check c = {.errors = errors};
-    check_object(&c, s, body, &loc_body);
+    check_object(&c, s, body, &field_loc_body);
     return c.faults;
 }
 
-static bool is_utf8(const char *text, size_t len) {
-    json_auto_t *copy = json_stringn(text, len);
-    return copy != NULL;
-}
-
-static size_t count_characters(const char *text, size_t len) {
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return n;
-}
-
-static struct jw detail_begin(struct buf *reply) {
+struct jw fields_detail_begin(struct buf *reply) {
     struct jw j = JW_INIT(reply);
     jw_object(&j);
     jw_key(&j, "detail");
@@ -472,116 +356,19 @@ static struct jw detail_begin(struct buf *reply) {
     return j;
 }
 
-static int detail_end(struct jw *j) {
+int fields_detail_end(struct jw *j) {
     jw_array_end(j);
     jw_object_end(j);
     return -1;
 }
 
-/* These three answer with one fault of the whole body, and return -1. */
-static int refuse_missing(struct buf *reply) {
-    struct jw j = detail_begin(reply);
-    write_fault(&j, &loc_body, &(struct fault){"missing", "Field required", json_null()});
-    return detail_end(&j);
-}
-
-static int refuse_type(const char *text, size_t len, struct buf *reply) {
-    struct jw j = detail_begin(reply);
-    /* Ill-formed UTF-8 is replaced when it is written; more than what is quoted need not be copied.
-     */
-    size_t some = len < 2 * FIELDS_INPUT_MAX ? len : 2 * FIELDS_INPUT_MAX;
-    json_auto_t *input = json_stringn_nocheck(text, some);
-    write_fault(&j, &loc_body, &(struct fault){"model_attributes_type", msg_model, input});
-    return detail_end(&j);
-}
-
-static int refuse_json(const char *text, const struct json_fault *f, struct buf *reply) {
-    struct jw j = detail_begin(reply);
-    AUTO_BUF ctx = BUF_INIT;
-    struct jw why = JW_INIT(&ctx);
-    json_auto_t *input = json_object();
-    struct loc at = {.up = &loc_body, .index = count_characters(text, f->at)};
-    jw_object(&why);
-    jw_key_str(&why, "error", f->why);
-    jw_object_end(&why);
-    write_fault(&j, &at, &(struct fault){"json_invalid", "JSON decode error", input, ctx.data});
-    return detail_end(&j);
-}
-
-/* application/json or application/ANY+json, whatever the parameters. */
-static bool is_json_type(const char *type) {
-    static const char main_type[] = "application/";
-    const size_t skip = sizeof main_type - 1;
-    if (!type)
-        return false;
-    type += strspn(type, " \t");
-    size_t len = strcspn(type, ";");
-    while (len > 0 && (type[len - 1] == ' ' || type[len - 1] == '\t'))
-        len--;
-    if (len < skip || strncasecmp(type, main_type, skip) != 0 ||
-        memchr(type + skip, '/', len - skip))
-        return false;
-    if (len - skip == 4)
-        return strncasecmp(type + skip, "json", 4) == 0;
-    return len - skip >= 5 && strncasecmp(type + len - 5, "+json", 5) == 0;
-}
-
-bool fields_take_type(const struct schema *s, const char *content_type) {
-    return is_json_type(content_type) || (s->untyped && !content_type) || s->any_type;
-}
-
-bool fields_want_body(const struct schema *s) {
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->fields[i].flags & FIELD_REQUIRED)
-            return true;
-    }
-    return s->open && !s->any_type; /* open ones are of contract 1 */
-}
-
-int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,
-                json_t **ret, int *ret_status, struct buf *reply) {
-    *ret_status = 422;
-    if (len == 0 && !fields_want_body(s)) {
-        *ret = json_object();
-        return 0;
-    }
-    if (len == 0)
-        return refuse_missing(reply);
-    if (!fields_take_type(s, content_type))
-        return refuse_type(text, len, reply);
-    struct json_fault f;
-    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* Python does not count it either */
-        text += 3;
-        len -= 3;
-    }
-    json_auto_t *root = json_text_parse(text, len, &f);
-    if (!root) {
-        if (is_utf8(text, len))
-            return refuse_json(text, &f, reply);
-        *ret_status = 400;
-        buf_adds(reply, "{\"detail\":\"There was an error parsing the body\"}");
-        return -1;
-    }
-    if (json_is_null(root)) /* the same to FastAPI as no body */
-        return refuse_missing(reply);
-    AUTO_BUF faults = BUF_INIT;
-    struct jw j = detail_begin(&faults);
-    if (fields_check(s, root, &j) > 0) {
-        detail_end(&j);
-        buf_add(reply, faults.data, faults.len);
-        return -1;
-    }
-    *ret = json_incref(root);
-    return 0;
-}
-
 void fields_too_high(const json_t *body, const char *name, int64_t most, struct buf *reply) {
-    struct jw j = detail_begin(reply);
+    struct jw j = fields_detail_begin(reply);
     struct check c = {.errors = &j};
     const struct field f = {.type = FIELD_INT, .max = most};
-    struct loc at = {.up = &loc_body, .name = name};
+    struct field_loc at = {.up = &field_loc_body, .name = name};
     out_of_range(&c, &f, json_object_get(body, name), &at, false);
-    detail_end(&j);
+    fields_detail_end(&j);
 }
 
 bool field_bool(const json_t *body, const char *name, bool fallback) {

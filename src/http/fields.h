@@ -74,16 +74,9 @@ unsigned fields_check(const struct schema *s, const json_t *body, struct jw *err
 /* Of a table that is open: a line for each field that it does not have. */
 void fields_unknown(const struct schema *s, const json_t *body, struct buf *to);
 
-/* Whether there must be a body; without one all fields have their defaults. */
-bool fields_want_body(const struct schema *s);
-
-/* Whether a body that says to be of this type (or NULL) is read as JSON. */
-bool fields_take_type(const struct schema *s, const char *content_type);
-
-/* The body of a request, checked: 0 and *ret (the caller's reference), or -1 and `reply` holds the
- * whole JSON body for *ret_status (422, or 400 when it is not UTF-8). */
-int fields_read(const struct schema *s, const char *content_type /* or NULL */, const char *text,
-                size_t len, json_t **ret, int *ret_status, struct buf *reply);
+/* The array of faults in a 422 reply: {"detail": [...]}. The end returns -1. */
+struct jw fields_detail_begin(struct buf *reply);
+int fields_detail_end(struct jw *j);
 
 /* The whole reply for a number that is above a bound that is no table's. */
 void fields_too_high(const json_t *body, const char *name, int64_t most, struct buf *reply);

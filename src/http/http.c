@@ -6,11 +6,19 @@
  * by the timer of its connection, which runs until the headers of the next request are whole, and
  * in steps while a body comes. */
 
-#include "http/http_internal.h"
+#include "http/http.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "http/http_accept.h"
+#include "http/http_body.h"
+#include "http/http_check.h"
+#include "http/http_conn.h"
+#include "http/http_held.h"
+#include "http/http_read.h"
+#include "http/http_reply.h"
+#include "http/ws_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -7,9 +7,11 @@
  * only linger. When every place is taken, the one that has waited longest goes for the newcomer. A
  * request that does not settle leaves its connection where it stands in the list. */
 
-#include "http/http_internal.h"
+#include "http/http_accept.h"
 
 #include "base/log.h"
+#include "http/http_check.h"
+#include "http/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@
 
 #define ACCEPT_BATCH 64
 
-void http_wait(struct http *h, struct waiter *w) {
+void http_wait(struct http *h, struct http_waiter *w) {
     if (w->listed)
         return;
     w->older = h->newest;
@@ -28,7 +30,7 @@ void http_wait(struct http *h, struct waiter *w) {
     w->listed = true;
 }
 
-void http_unwait(struct http *h, struct waiter *w) {
+void http_unwait(struct http *h, struct http_waiter *w) {
     if (!w->listed)
         return;
     *(w->older ? &w->older->newer : &h->oldest) = w->newer;
@@ -57,7 +59,7 @@ uint64_t http_evicted(const struct http *h) {
 static bool make_place(struct http *h) {
     if (h->nconns - h->leaving < h->o.max_connections)
         return true;
-    struct waiter *w = h->oldest;
+    struct http_waiter *w = h->oldest;
     if (!w || h->leaving >= HTTP_LEAVING)
         return false;
     http_unwait(h, w);
@@ -68,16 +70,20 @@ static bool make_place(struct http *h) {
 
 /* A connection too many: the library never sees it. */
 static void turn_away(int fd) {
-    static const char body[] =
-        "{\"error\":{\"code\":\"too_many_connections\",\"message\":\"as many connections are open "
-        "as the server takes\",\"remediation\":\"try again later, or use fewer connections\","
-        "\"retryable\":true},\"detail\":\"Service Unavailable\"}";
-    char reply[600];
-    int n = snprintf(reply, sizeof reply,
-                     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-                     "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                     sizeof body - 1, body);
-    (void)!send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    static const struct http_error full = {
+        .code = "too_many_connections",
+        .message = "as many connections are open as the server takes",
+        .remediation = "try again later, or use fewer connections",
+        .detail = "Service Unavailable",
+        .retryable = true,
+    };
+    AUTO_BUF body = BUF_INIT, reply = BUF_INIT;
+    http_error_write(&full, &body);
+    buf_addf(&reply,
+             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+             "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+             body.len, body.data);
+    (void)!send(fd, reply.data, reply.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(fd);
 }
 

@@ -1,6 +1,9 @@
 /* The body of a request: kept whole up to a bound, or handed on piece by piece. */
 
-#include "http/http_internal.h"
+#include "http/http_body.h"
+
+#include "http/http_conn.h"
+#include "http/internal.h"
 
 #include <stdlib.h>
 

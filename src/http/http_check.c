@@ -4,10 +4,11 @@
  * it lets through is judged here, before anything else about the request. Chunks, and lengths that
  * are no numbers: http_read.c. */
 
-#include "http/chars.h"
-#include "http/http_internal.h"
+#include "http/http_check.h"
 
 #include "base/json.h"
+#include "http/chars.h"
+#include "http/internal.h"
 
 #include <string.h>
 #include <strings.h>
@@ -133,18 +134,28 @@ const char *http_check_framing(const struct http_req *r) {
     return f->heads == r->conn->requests ? f->wrong : NULL;
 }
 
-void http_refusal(const char *wrong, struct buf *out) {
+void http_error_write(const struct http_error *e, struct buf *out) {
     struct jw j = JW_INIT(out);
     jw_object(&j);
     jw_key(&j, "error");
     jw_object(&j);
-    jw_key_str(&j, "code", "bad_request");
-    jw_key_str(&j, "message", wrong);
-    jw_key_str(&j, "remediation", "send a request that can be read in one way only");
-    jw_key_bool(&j, "retryable", false);
+    jw_key_str(&j, "code", e->code);
+    jw_key_str(&j, "message", e->message);
+    jw_key_str(&j, "remediation", e->remediation);
+    jw_key_bool(&j, "retryable", e->retryable);
     jw_object_end(&j);
-    jw_key_str(&j, "detail", wrong);
+    jw_key_str(&j, "detail", e->detail);
     jw_object_end(&j);
+}
+
+void http_refusal(const char *wrong, struct buf *out) {
+    const struct http_error e = {
+        .code = "bad_request",
+        .message = wrong,
+        .remediation = "send a request that can be read in one way only",
+        .detail = wrong,
+    };
+    http_error_write(&e, out);
 }
 
 bool http_decode(char *text, bool plus_is_space) {

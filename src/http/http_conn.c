@@ -9,9 +9,14 @@
  * For one that is whole, something is said to the client that every client skips (an interim reply,
  * or a stream's sign of life): the system of a client that has left answers that with a reset. */
 
-#include "http/http_internal.h"
+#include "http/http_conn.h"
 
 #include "base/log.h"
+#include "http/http_accept.h"
+#include "http/http_held.h"
+#include "http/http_linger.h"
+#include "http/http_read.h"
+#include "http/internal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -156,7 +161,7 @@ static void free_conn(struct deferred *d) {
 }
 
 /* The library notices in its next turn, and says so. */
-static void evict_conn(struct waiter *w) {
+static void evict_conn(struct http_waiter *w) {
     struct http_conn *c = w->arg;
     c->leaves = true;
     c->http->leaving++;
@@ -200,7 +205,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     c->ack = (struct deferred){.fn = on_ack, .arg = c};
     c->free_later = (struct deferred){.fn = free_conn, .arg = c};
     c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
-    c->waiter = (struct waiter){.evict = evict_conn, .arg = c};
+    c->waiter = (struct http_waiter){.evict = evict_conn, .arg = c};
     loop_timer_in_ms(h->o.loop, &c->timer, h->o.header_s * SECOND_MS);
     if (loop_watch(h->o.loop, &c->watch, c->fd, EPOLLRDHUP, &e) < 0)
         log_warn("connection not watched why=%s", log_text(e.text));

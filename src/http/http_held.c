@@ -9,11 +9,13 @@
  * Large replies are made in slices, one for each connection that can take one; when enough was made
  * in a turn of the loop, the others wait for the next. */
 
-#include "http/http_internal.h"
+#include "http/http_held.h"
 
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "http/http_conn.h"
+#include "http/ws_internal.h"
 
 #define SLICES_NS  1000000u /* for making slices in a turn */
 #define SEND_NS    20000u   /* for sending one, about */

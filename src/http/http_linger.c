@@ -3,9 +3,11 @@
  * is told so while it sends often throws our reply away unread. So our direction is closed, and
  * what still comes is thrown away for a while: so many bytes at most, and not too slowly. */
 
-#include "http/http_internal.h"
+#include "http/http_linger.h"
 
 #include "base/fd.h"
+#include "http/http_accept.h"
+#include "http/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,7 @@ struct lingerer {
     int fd; /* owned */
     struct watch watch;
     struct timer timer;
-    struct waiter waiter;
+    struct http_waiter waiter;
     uint64_t left, step_bytes;
     struct deferred free_later;
 };
@@ -41,7 +43,7 @@ static void linger_end(struct lingerer *l) {
     loop_defer(loop, &l->free_later);
 }
 
-static void linger_evict(struct waiter *w) {
+static void linger_evict(struct http_waiter *w) {
     linger_end(w->arg);
 }
 
@@ -80,7 +82,7 @@ bool http_linger(struct http *h, int fd) {
     l->watch = (struct watch){.fd = -1, .fn = linger_on_data, .arg = l};
     l->timer = (struct timer){.fn = linger_on_timer, .arg = l};
     l->free_later = (struct deferred){.fn = free_linger, .arg = l};
-    l->waiter = (struct waiter){.evict = linger_evict, .arg = l};
+    l->waiter = (struct http_waiter){.evict = linger_evict, .arg = l};
     if (loop_watch(h->o.loop, &l->watch, own, EPOLLIN, &e) < 0) {
         free(l);
         return false;

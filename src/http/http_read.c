@@ -6,9 +6,12 @@
  * a library that read by other means would have every request refused. A head that the library
  * would answer by itself, in its own way, is given another end. */
 
-#include "http/http_internal.h"
+#include "http/http_read.h"
 
 #include "base/buf.h"
+#include "http/http_check.h"
+#include "http/http_conn.h"
+#include "http/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

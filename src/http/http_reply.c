@@ -2,10 +2,13 @@
  * calls for it: a sleeping connection is woken up for it. A stream is a buffer that the library
  * empties when the client's socket takes more, and that sleeps when it is empty. */
 
-#include "http/http_internal.h"
+#include "http/http_reply.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "http/http_conn.h"
+#include "http/http_held.h"
+#include "http/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

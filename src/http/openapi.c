@@ -2,6 +2,8 @@
 
 #include "http/openapi.h"
 
+#include "http/fields_read.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

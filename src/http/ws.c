@@ -10,10 +10,14 @@
  * it sends is thrown away meanwhile, since closing a socket with unread bytes would reset the
  * connection and might take the close frame with it. */
 
-#include "http/ws_internal.h"
+#include "http/ws.h"
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "http/http_body.h"
+#include "http/http_held.h"
+#include "http/ws_internal.h"
+#include "http/ws_queue.h"
 
 #include <errno.h>
 #include <netinet/in.h>

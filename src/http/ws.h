@@ -34,12 +34,6 @@ struct ws_options {
     void (*on_closed)(void *arg);
 };
 
-/* What is wrong with the request as a handshake, in words, or NULL. *ret_status: 426 when another
- * protocol or version is asked for (the headers for that are added), else 400. */
-const char *ws_wrong(struct http_req *r, int *ret_status);
-/* The reply to a good handshake. NULL when none is possible any more. */
-struct ws *ws_accept(struct http_req *r, const struct ws_options *o);
-
 void ws_send_text(struct ws *w, const char *text, size_t len);
 void ws_send_binary(struct ws *w, const void *data, size_t len);
 void ws_send_blob(struct ws *w, bool binary, struct blob *of); /* shared, not copied */

@@ -1,8 +1,10 @@
 /* The handshake of a WebSocket: RFC 6455, section 4.2. */
 
-#include "http/ws_internal.h"
+#include "http/ws_handshake.h"
 
 #include "base/base64.h"
+#include "http/http_reply.h"
+#include "http/ws_internal.h"
 
 #include <nettle/sha1.h>
 #include <string.h>

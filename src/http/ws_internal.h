@@ -1,7 +1,7 @@
 #pragma once
-/* The inside of a WebSocket; for ws*.c and the ends of a request only. */
+/* The inside of a WebSocket, for ws*.c and for the end of its request. */
 
-#include "http/http_internal.h"
+#include "http/internal.h"
 #include "http/ws.h"
 
 #include <wslay/wslay.h>
@@ -30,16 +30,17 @@ struct ws {
     const char *reason; /* a constant */
 };
 
-/* ws_queue.c */
-void ws_queue_add(struct ws *w, uint8_t opcode, struct blob *of);
-/* The first message, or as many as the peer takes in a turn. False: it is gone. */
-bool ws_queue_send(struct ws *w, bool all);
-void ws_queue_drop(struct ws *w, bool all);  /* all, or all that have not begun */
-bool ws_queue_is_inside(const struct ws *w); /* a message has begun and is not through */
-size_t ws_queue_cost(const struct ws *w);    /* bytes beside those of the messages */
-void ws_took(struct ws *w, size_t n);        /* the peer has taken so many bytes */
-
 struct ws *ws_new(struct http_req *r, const struct ws_options *o);
 /* For the library, when it has sent the reply. */
 void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
                  size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
+/* The peer has taken so many bytes. */
+void ws_took(struct ws *w, size_t n);
+
+/* The request is over; it is freed; the server stops; the connection is cut. */
+void ws_over(struct ws *w);
+void ws_free(struct ws *w);
+void ws_drain(struct http *h);
+void ws_cut(struct ws *w);
+size_t ws_held(const struct ws *w); /* bytes that wait for its peer */
+size_t ws_owes(const struct ws *w); /* those among them that nobody else counts */

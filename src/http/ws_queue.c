@@ -2,9 +2,10 @@
  * to, however slowly that reads; here they are blobs, which all of them share. libwslay has the
  * frames of control, which may stand between two messages and never inside one. */
 
-#include "http/ws_internal.h"
+#include "http/ws_queue.h"
 
 #include "base/clock.h"
+#include "http/ws_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,6 +3,8 @@
 
 #include "http/fields.h"
 
+#include "http/fields_read.h"
+
 #include <stdlib.h>
 #include <string.h>
 

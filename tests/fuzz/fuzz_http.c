@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/num.h"
+#include "http/ws_handshake.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "api/files/ranges.h"
 #include "base/base64.h"
 #include "base/fd.h"
-#include "http/http_internal.h"
+#include "http/http_check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * specification says the same. */
 
 #include "http/fields.h"
+#include "http/fields_read.h"
 #include "http/openapi.h"
 
 #include <setjmp.h>

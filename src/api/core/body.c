@@ -9,6 +9,7 @@
 #include "api/jobs/replays.h"
 #include "base/base64.h"
 #include "base/fd.h"
+#include "http/fields_read.h"
 #include "loop/crew.h"
 
 #include <fcntl.h>

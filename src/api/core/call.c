@@ -9,7 +9,9 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "http/fields_read.h"
 #include "http/ws.h"
+#include "http/ws_handshake.h"
 
 #include <errno.h>
 #include <stdio.h>

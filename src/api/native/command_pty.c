@@ -10,7 +10,9 @@
 #include "api/native/commands.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "http/fields_read.h"
 #include "http/ws.h"
+#include "http/ws_handshake.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -12,7 +12,9 @@
 #include "api/jobs/oneshot.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "http/fields_read.h"
 #include "http/ws.h"
+#include "http/ws_handshake.h"
 #include "loop/crew.h"
 
 #include <signal.h>

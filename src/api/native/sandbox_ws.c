@@ -13,6 +13,7 @@
 #include "api/native/kernels.h"
 #include "api/native/native.h"
 #include "http/ws.h"
+#include "http/ws_handshake.h"
 #include "loop/crew.h"
 
 #include <jansson.h>

@@ -5,6 +5,7 @@
 #include "api/dialects/jupyter/jupyter.h"
 
 #include "http/ws.h"
+#include "http/ws_handshake.h"
 #include "loop/crew.h"
 
 #include <stdio.h>

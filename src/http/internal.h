@@ -1,0 +1,126 @@
+#pragma once
+/* The inside of the server, of a connection and of a request; for this directory only. */
+
+#include "http/framing.h"
+#include "http/http.h"
+#include "http/http_accept.h"
+#include "loop/acceptor.h"
+
+#include <microhttpd.h>
+
+struct http_conn;
+struct ws;
+
+#define MAX_PARAMS 32
+#define SECOND_MS  1000ull
+
+struct http {
+    struct http_options o;
+    struct MHD_Daemon *daemon; /* owned */
+    struct watch watch;        /* of its epoll descriptor */
+    struct timer timer;        /* of its own timeouts */
+    struct deferred run;       /* somebody was woken up */
+    struct listener {
+        struct http *http;
+        struct acceptor acceptor;
+        int fd; /* owned */
+    } listeners[HTTP_LISTENERS];
+    unsigned nlisteners;
+    unsigned nconns;
+    struct http_waiter *oldest, *newest; /* by since when they wait */
+    unsigned leaving;                    /* connections that were evicted and are not closed yet */
+    uint64_t evicted;
+    struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */
+    unsigned nreaders;
+    size_t bodies;      /* what all requests hold; see http_take_body */
+    struct ws *sockets; /* borrowed: the WebSockets that are open */
+    bool draining;
+    /* http_held.c: what waits for clients */
+    size_t replies;
+    uint64_t replies_cut;
+    struct http_req *idlest, *liveliest; /* by when their clients last took something */
+    struct deferred squeeze;
+    struct http_req *hungry, **hungry_end; /* wait for their next slice: there were enough */
+    uint64_t slices_ns;                    /* that may still be spent on slices in this turn */
+    struct timer refill;
+};
+
+struct http_conn {
+    struct http *http;
+    struct MHD_Connection *mhd; /* borrowed */
+    int fd;                     /* borrowed */
+    bool is_unix;
+    bool half;                 /* the client sends no more */
+    bool lingers;              /* it was answered before its body was read */
+    bool leaves;               /* it was evicted */
+    struct http_waiter waiter; /* while it is not known who asks */
+    struct watch watch;        /* for that, and for its leaving */
+    struct timer probe;        /* then: whether it is still there */
+    struct timer timer;        /* until the next request's headers, or the next step of a body */
+    struct framing framing;    /* of what the library has read */
+    const char *ending;        /* what it is still to read of a head that was cut; or NULL */
+    uint64_t requests;         /* how many of them have begun */
+    struct deferred ack;       /* of what has come of a body that is not whole */
+    struct deferred free_later;
+    struct http_req *req;     /* borrowed: the one at hand */
+    struct http_req *pending; /* owned: its line was read, its headers may never be */
+};
+
+enum req_phase { REQ_NEW, REQ_BODY, REQ_WAITING, REQ_REPLYING, REQ_CUT };
+
+struct http_req {
+    struct http *http;
+    struct http_conn *conn;
+    enum req_phase phase;
+    char method[16];
+    char *path;      /* owned, and the parameters behind it */
+    char *query;     /* owned: as it came, or NULL */
+    char *authority; /* owned: the host that the request line names, or NULL */
+    const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
+    size_t uri_len;
+    struct param {
+        const char *name, *value; /* borrowed from `path` */
+    } params[MAX_PARAMS];
+    unsigned nparams;
+    void *user;
+    uint64_t born_ns, bytes_in, bytes_out, step_bytes;
+    int status;
+    bool suspended, is_1_0;
+    const char *wrong; /* with the path or the query, in words; or NULL */
+    /* body */
+    struct buf body;
+    struct http_take take;
+    struct http_account *account; /* borrowed, or NULL: whose `held` is */
+    size_t held, thrown;
+    http_fn *refused; /* who replies when the rest of the body has been thrown away */
+    bool body_done;
+    struct form *form; /* owned */
+    bool (*piece)(struct http_req *r, const struct form_part *p);
+    bool form_stopped;
+    void (*stream)(struct http_req *r, const char *data, size_t len);
+    bool on_hold;   /* asleep before its body */
+    bool beginning; /* on_request is being called */
+    /* reply */
+    struct MHD_Response *response; /* owned until queued */
+    bool queued, streaming, ended, closing;
+    struct header {
+        char *name, *value;
+    } * headers;
+    unsigned nheaders;
+    struct buf out; /* of a stream: what MHD has not taken */
+    size_t out_at;
+    struct rope rest;           /* behind it */
+    struct http_source *source; /* owned: behind that; or NULL */
+    size_t owed;                /* bytes that count in http.replies */
+    size_t beyond;              /* bytes that were written above reply_max */
+    bool listed, too_slow, is_hungry;
+    struct http_req *idler, *livelier, *hungrier;
+    const char *sign; /* of life, on a stream; borrowed */
+    bool high;        /* the backlog was above the high water mark */
+    http_fn *on_drain, *on_gone;
+    struct ws *ws; /* owned: what it has become, or NULL */
+};
+
+/* http.c: runs the library soon, since something changed that it should look at. */
+void http_soon(struct http *h);
+void http_req_free(struct http_req *r);

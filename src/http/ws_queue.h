@@ -1,0 +1,16 @@
+#pragma once
+/* Messages that wait for a WebSocket's peer. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct blob;
+struct ws;
+
+void ws_queue_add(struct ws *w, uint8_t opcode, struct blob *of);
+/* Sends the first message, or as many as the peer takes in a turn. False: the peer is gone. */
+bool ws_queue_send(struct ws *w, bool all);
+void ws_queue_drop(struct ws *w, bool all);  /* all, or all that have not begun */
+bool ws_queue_is_inside(const struct ws *w); /* a message has begun and is not through */
+size_t ws_queue_cost(const struct ws *w);    /* bytes beside those of the messages */
