@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "nursery/nursery.h"
+#include "sandbox/idmap_write.h"
 #include "sandbox/root.h"
 #include "wire/wire.h"
 

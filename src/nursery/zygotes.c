@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "sandbox/root.h"
 #include "sandbox/seccomp.h"
+#include "sandbox/seccomp_load.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,10 +10,9 @@
  * without doing anything; the caller says so loudly.
  *
  * Layout: <our own group>/cloche-<pid>/<slot>, in every hierarchy in use, and below a slot's k<n>
- * for a process in it that has limits of its own (a sub). Fork rules: none of this
- * is called between fork and exec except cgroup_attach; a child that outlives the warden has
- * exec'ed or closed its copies of the root's descriptors, since they hold the lock that says
- * "alive". */
+ * for a process in it that has limits of its own (a sub). Fork rules: none of this is called
+ * between fork and exec (cgroup_attach.h is); a child that outlives the warden has exec'ed or
+ * closed its copies of the root's descriptors, since they hold the lock that says "alive". */
 
 #include "base/err.h"
 #include "sandbox/knobs.h"
@@ -98,6 +97,3 @@ int cgroup_sub_make(const struct cgroup_root *r, struct cgroup_slot *s, unsigned
  * caller asks again, and closes it in the end (cgroup_slot_done). */
 bool cgroup_sub_remove(const struct cgroup_root *r, const struct cgroup_slot *s,
                        const struct cgroup_slot *sub);
-
-/* After fork, with one thread: the calling process joins. Async-signal-safe. */
-int cgroup_attach(const int *procs, unsigned nprocs, struct err *e);

@@ -9,7 +9,7 @@
  * Pure functions of the two texts. They hold as many lines as the machine has mounts, and the
  * mounts' names are anybody's: a line that makes no sense is passed over. */
 
-#include "sandbox/cgroup_internal.h"
+#include "sandbox/cgroup_find.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,8 +15,10 @@
  *
  * Nothing can be delegated to an ordinary user here: these groups need root. */
 
+#include "sandbox/cgroup_v1.h"
+
 #include "base/fd.h"
-#include "sandbox/cgroup_internal.h"
+#include "sandbox/cgroup_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

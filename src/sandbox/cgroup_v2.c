@@ -30,8 +30,10 @@
  * to be used again is made again. Before, memory.current stands in for it: what is used when it is
  * read. */
 
+#include "sandbox/cgroup_v2.h"
+
 #include "base/fd.h"
-#include "sandbox/cgroup_internal.h"
+#include "sandbox/cgroup_files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "sandbox/idmap_write.h"
 
 #include <errno.h>
 #include <fcntl.h>

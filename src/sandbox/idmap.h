@@ -33,10 +33,3 @@ int idmap_find_in(const char *subuid, const char *subgid, const char *name, uid_
 /* Part k of n of a range (each nursery has ids of its own); with too few ids the whole is single.
  */
 struct idmap idmap_part(const struct idmap *m, unsigned k, unsigned n);
-
-/* Writes the maps of the user namespace of process `pid`: inside 0 … count-1. When single,
- * setgroups is denied first if we are not root. Blocks for the helper programs. */
-int idmap_write(const struct idmap *m, pid_t pid, struct err *e);
-
-/* The path of a helper program in `out`, or NULL where it is not installed. */
-const char *idmap_program(const char *name, char *out, size_t cap);

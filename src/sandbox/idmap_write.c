@@ -2,7 +2,7 @@
  * user namespace. Apart from the finding half so that the nursery, which is linked statically, does
  * not need the user database. */
 
-#include "sandbox/idmap.h"
+#include "sandbox/idmap_write.h"
 
 #include "base/fd.h"
 

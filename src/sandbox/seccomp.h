@@ -19,12 +19,6 @@ enum seccomp_part { SECCOMP_EARLY, SECCOMP_LATE, SECCOMP_PARTS_ };
 /* A part of the compiled filter as a memfd of struct sock_filter. */
 int seccomp_compile(enum seccomp_part part, int *ret_fd, struct err *e);
 
-/* With no_new_privs set or CAP_SYS_ADMIN, and one thread: enters a part of the filter. For the late
- * one *ret_listener is the notification descriptor, CLOEXEC; for the early one, which notifies
- * nobody, ret_listener is NULL. Async-signal-safe, needs libc only (seccomp_load.c); libseccomp has
- * taken the name seccomp_load. */
-int seccomp_enter(const void *filter, size_t bytes, int *ret_listener, struct err *e);
-
 struct seccomp_refusal {
     int errnum;         /* what the caller gets */
     const char *op;     /* "mount a file system" */

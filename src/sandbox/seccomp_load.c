@@ -2,11 +2,12 @@
  * in a Python process between fork and hand-over, where a millisecond and an allocation are too
  * much. */
 
-#include "sandbox/seccomp.h"
+#include "sandbox/seccomp_load.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -12,10 +12,10 @@
 
 #include "base/fd.h"
 #include "sandbox/caps.h"
-#include "sandbox/cgroup.h"
+#include "sandbox/cgroup_attach.h"
 #include "sandbox/cores.h"
 #include "sandbox/landlock.h"
-#include "sandbox/seccomp.h"
+#include "sandbox/seccomp_load.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "sandbox/cgroup_internal.h"
+#include "sandbox/cgroup_attach.h"
+#include "sandbox/cgroup_files.h"
+#include "sandbox/cgroup_ops.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* sandbox/cgroup_find: where our own groups are, from the kernel's texts. */
 
-#include "sandbox/cgroup_internal.h"
+#include "sandbox/cgroup_find.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

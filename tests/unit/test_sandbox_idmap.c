@@ -3,6 +3,7 @@
 #include "sandbox/idmap.h"
 
 #include "base/fd.h"
+#include "sandbox/idmap_write.h"
 
 #include <fcntl.h>
 #include <sched.h>

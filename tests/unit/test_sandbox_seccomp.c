@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "sandbox/caps.h"
+#include "sandbox/seccomp_load.h"
 
 #include <errno.h>
 #include <fcntl.h>
