@@ -3,11 +3,12 @@
 #include "api/api.h"
 
 #include "api/core/call.h"
+#include "api/core/quota.h"
 #include "api/dialects.h"
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
+#include "api/jobs/command_job.h"
 #include "api/jobs/records.h"
 #include "api/jobs/replays.h"
-#include "api/native/commands.h"
 #include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -39,7 +40,7 @@ int api_reload(struct api *a, struct err *e) {
 
 static void on_cpu_account(void *arg, const char *payer, double cpu_seconds) {
     struct api *a = arg;
-    guard_used(a->guard, payer, cpu_seconds);
+    quota_used(a->quota, payer, cpu_seconds);
 }
 
 static const char *trouble(void *arg) {
@@ -57,7 +58,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     *ret = a;
     a->o = *o;
     a->config = &o->engine->config;
-    a->guard = guard_new();
+    a->quota = quota_new();
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
     a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
@@ -86,9 +87,10 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     lives->cpu_account_arg = a;
     o->engine->trouble = trouble;
     o->engine->trouble_arg = a;
-    lives->on_command = command_over;
+    lives->on_command = command_job_audit;
     lives->command_arg = a;
-    lives->heir = (struct live_heir){.arg = a, .cell = play_inherit, .command = command_inherit};
+    lives->heir =
+        (struct live_heir){.arg = a, .cell = cell_job_inherit, .command = command_job_inherit};
     if (api_reload(a, e) < 0)
         return -1;
     return http_new(&http, &a->http, e);
@@ -99,7 +101,7 @@ int api_listen(struct api *a, int *fd, struct err *e) {
     return http_listen(a->http, fd, e);
 }
 
-static void on_drain(struct timer *t) {
+static void api_on_drain(struct timer *t) {
     struct api *a = t->arg;
     if (a->active && now_ns() < a->drain_until_ns) {
         loop_timer(a->o.loop, t, now_ns() + DRAIN_LOOK_NS);
@@ -114,6 +116,6 @@ void api_drain(struct api *a, uint32_t within_ms, void (*done)(void *arg), void 
     a->drained = done;
     a->drained_arg = arg;
     a->drain_until_ns = now_ns() + (uint64_t)within_ms * 1000000u;
-    a->drain_timer = (struct timer){.fn = on_drain, .arg = a};
+    a->drain_timer = (struct timer){.fn = api_on_drain, .arg = a};
     loop_timer(a->o.loop, &a->drain_timer, now_ns());
 }

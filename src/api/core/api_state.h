@@ -12,8 +12,8 @@
 #include "keys/keys.h"
 
 struct fetcher;
-struct guard;
-struct named;
+struct quota;
+struct alias;
 struct records;
 struct replays;
 
@@ -27,10 +27,10 @@ struct api {
     struct metrics metrics;
     struct keys keys;
     bool has_keys;
-    struct guard *guard;     /* per-key limits */
+    struct quota *quota;     /* per-key limits */
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
-    struct named *named;     /* owned: sandboxes that dialects call by name, being made */
+    struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
     unsigned alone;          /* pieces of work that go on without their clients */
     struct audit audit;

@@ -47,7 +47,7 @@ void audit_code_done(struct audit_code *c) {
     c->text = NULL;
 }
 
-static int fail(struct audit *a, const char *what) {
+static int audit_fail(struct audit *a, const char *what) {
     if (!*a->why)
         log_error("audit log error=%s", log_text(strerror(errno)));
     snprintf(a->why, sizeof a->why, "%s: %s", what, strerror(errno));
@@ -68,7 +68,7 @@ static int open_file(struct audit *a, struct stat *ret) {
     const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
     AUTO_FD fd = openat(a->o.dir, NAME, flags, 0640);
     if (fd < 0 || fstat(fd, ret) < 0)
-        return fail(a, "open the audit log");
+        return audit_fail(a, "open the audit log");
     if (is_cut(fd, ret) && write(fd, "\n", 1) == 1)
         ret->st_size++;
     a->fd = fd_take(&fd);
@@ -107,7 +107,7 @@ static int rotate(struct audit *a, struct stat *ret) {
         name_of(i - 1, from);
         name_of(i, to);
         if (renameat(a->o.dir, from, a->o.dir, to) < 0 && errno != ENOENT)
-            return fail(a, "rotate the audit log");
+            return audit_fail(a, "rotate the audit log");
     }
     return open_file(a, ret);
 }
@@ -123,7 +123,7 @@ static int take_room(struct audit *a, const struct stat *st, size_t bytes) {
     else if (errno == EOPNOTSUPP || errno == ENOSYS)
         a->plain = true;
     else
-        return fail(a, "take room for the audit log");
+        return audit_fail(a, "take room for the audit log");
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int write_lines(struct audit *a) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail(a, "write the audit log");
+            return audit_fail(a, "write the audit log");
         buf_drop(&a->lines, (size_t)n); /* the rest of a line follows, when there is room */
     }
     a->nlines = 0;
@@ -144,7 +144,7 @@ static int write_lines(struct audit *a) {
 
 /* All that waits, and room for more. The lines go out if there is any way: that room is short is
  * told, and tried again. */
-static int catch_up(struct audit *a) {
+static int audit_catch_up(struct audit *a) {
     struct stat st;
     if (find_file(a, &st) < 0)
         return -1;
@@ -160,18 +160,18 @@ static int catch_up(struct audit *a) {
     return 0;
 }
 
-static void on_again(struct timer *t) {
-    catch_up(t->arg);
+static void audit_on_again(struct timer *t) {
+    audit_catch_up(t->arg);
 }
 
 void audit_open(struct audit *ret, const struct audit_options *o) {
     *ret = (struct audit){.o = *o, .fd = -1, .lines = BUF_INIT};
-    ret->again = (struct timer){.fn = on_again, .arg = ret};
-    catch_up(ret);
+    ret->again = (struct timer){.fn = audit_on_again, .arg = ret};
+    audit_catch_up(ret);
 }
 
 void audit_close(struct audit *a) {
-    catch_up(a);
+    audit_catch_up(a);
     close_file(a);
     loop_timer_stop(a->o.loop, &a->again);
 }
@@ -192,7 +192,7 @@ bool audit_refuses(const struct audit *a) {
 }
 
 int audit_lets(struct audit *a, struct problem *ret) {
-    if (!audit_refuses(a) || catch_up(a) == 0 || !audit_refuses(a))
+    if (!audit_refuses(a) || audit_catch_up(a) == 0 || !audit_refuses(a))
         return 0;
     *ret = (struct problem){.status = 503,
                             .code = "audit_unavailable",
@@ -241,5 +241,5 @@ void audit_write(struct audit *a, const struct audit_line *l) {
     }
     buf_add(&a->lines, line.data, line.len);
     a->nlines++;
-    catch_up(a);
+    audit_catch_up(a);
 }

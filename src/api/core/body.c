@@ -3,7 +3,7 @@
 
 #include "api/core/body.h"
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/oneshot.h"
 #include "api/jobs/replays.h"
@@ -47,7 +47,7 @@ static struct body_text *add_text(struct body *b, const json_t *of) {
 }
 
 static bool is_long(const json_t *text) {
-    return json_string_length(text) > EXEC_INLINE_CODE;
+    return json_string_length(text) > ONESHOT_INLINE_CODE;
 }
 
 static void seal(struct body_text *t, const char *data, size_t len) {

@@ -5,6 +5,7 @@
 
 #include "api/core/access.h"
 #include "api/core/body.h"
+#include "api/core/quota.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -282,7 +283,7 @@ static void with_body(struct http_req *r) {
 
 /* A body that is larger than all may be together is not one to try again with. */
 static size_t body_most(const struct call *c) {
-    size_t all = guard_bodies(c);
+    size_t all = quota_bodies(c);
     return c->route->body_max < all ? c->route->body_max : all;
 }
 
@@ -299,7 +300,7 @@ static void no_room(struct http_req *r) {
                                       .retry_after_s = 1});
 }
 
-static void too_large(struct http_req *r) {
+static void call_too_large(struct http_req *r) {
     struct call *c = http_user(r);
     char text[100];
     snprintf(text, sizeof text, "the body has more than %zu bytes", body_most(c));
@@ -356,8 +357,8 @@ void call_begin(void *arg, struct http_req *r) {
         return;
     if (!route_find(c))
         return;
-    if (!access_check_key(c, &p) || guard_settle(a->guard, c, &p) < 0 ||
-        (!c->route->is_free && guard_enter(a->guard, c, &p) < 0)) {
+    if (!access_check_key(c, &p) || quota_settle(a->quota, c, &p) < 0 ||
+        (!c->route->is_free && quota_enter(a->quota, c, &p) < 0)) {
         call_problem(c, &p);
         return;
     }
@@ -366,14 +367,14 @@ void call_begin(void *arg, struct http_req *r) {
     if (c->route->body_max)
         http_take_body(r, &(struct http_take){.max = body_most(c),
                                               .whole = with_body,
-                                              .too_large = too_large,
+                                              .too_large = call_too_large,
                                               .no_room = no_room});
     else
         c->route->fn(c);
 }
 
 /* One that could be read in two ways: it never became a call. */
-static void refused(struct api *a, const struct http_req *r, double seconds) {
+static void log_refused(struct api *a, const struct http_req *r, double seconds) {
     char method[40], path[200];
     metrics_request(&a->metrics, "-", "none", http_status(r), seconds);
     log_info("request id=- method=%s path=%s status=%d ms=%.1f in=0 out=%llu key=-",
@@ -387,7 +388,7 @@ void call_finished(void *arg, struct http_req *r) {
     struct call *c = http_user(r);
     double seconds = (double)(now_ns() - http_born_ns(r)) / 1e9;
     if (!c) {
-        refused(a, r, seconds);
+        log_refused(a, r, seconds);
         return;
     }
     metrics_request(&a->metrics, c->route ? c->route->doc.method : "-",
@@ -397,8 +398,8 @@ void call_finished(void *arg, struct http_req *r) {
     access_log(c, seconds);
     if (c->state_done)
         c->state_done(c->state);
-    guard_leave(a->guard, c);
-    guard_unsettle(c);
+    quota_leave(a->quota, c);
+    quota_unsettle(c);
     json_decref(c->body);
     body_leave(c->large);
     free(c->path_copy);

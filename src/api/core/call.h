@@ -55,14 +55,3 @@ void call_add_error(struct buf *reply, int status);
 /* The two ends of a request's way; for http_options. */
 void call_begin(void *arg, struct http_req *r);
 void call_finished(void *arg, struct http_req *r);
-
-/* guard.c: shares of a tenant, limits of a key. 0, or -1 and a problem that is filled in. */
-struct guard *guard_new(void);
-/* It is known who asks: takes one of the tenant's connections, unless it has its share of them. */
-int guard_settle(struct guard *g, struct call *c, struct problem *ret);
-void guard_unsettle(struct call *c);       /* the request is over; work of its may go on */
-size_t guard_bodies(const struct call *c); /* bytes that its tenant's bodies may have together */
-int guard_enter(struct guard *g, struct call *c, struct problem *ret);
-void guard_leave(struct guard *g, struct call *c);
-void guard_used(struct guard *g, const char *key_id, double cpu_seconds);
-int guard_may_run(struct guard *g, const struct call *c, struct problem *ret);

@@ -1,4 +1,4 @@
-/* What a tenant may have of the server at once, and the limits of a key.
+/* See quota.h.
  *
  * A tenant may hold half of the connections and half of the memory for bodies, so that none can
  * keep the others out; one that has the server for itself may hold all.
@@ -8,7 +8,7 @@
  * well, and forgotten at a steady rate). A key is known by its id, so that reloading the file of
  * keys forgets nothing. */
 
-#include "api/core/call.h"
+#include "api/core/quota.h"
 
 #include "base/clock.h"
 
@@ -32,16 +32,16 @@ struct tenant_use {
     struct http_account bodies;
 };
 
-struct guard {
+struct quota {
     struct tally *tallies; /* as many as keys were ever seen: the file bounds them */
     struct tenant_use *uses;
 };
 
-struct guard *guard_new(void) {
-    return xcalloc(1, sizeof(struct guard));
+struct quota *quota_new(void) {
+    return xcalloc(1, sizeof(struct quota));
 }
 
-static struct tally *find(struct guard *g, const char *id) {
+static struct tally *quota_find(struct quota *g, const char *id) {
     struct tally *t = g->tallies;
     while (t && strcmp(t->id, id) != 0)
         t = t->next;
@@ -64,7 +64,7 @@ static void pass_time(struct tally *t, const struct key_limits *l) {
     t->cpu = fmax(0, t->cpu - s * l->cpu_seconds_per_minute / 60.0);
 }
 
-static int too_much(struct problem *ret, const char *code, double wait_s, const char *what) {
+static int quota_too_much(struct problem *ret, const char *code, double wait_s, const char *what) {
     *ret = (struct problem){.status = 429,
                             .code = code,
                             .remediation = "wait, or ask the operator for more",
@@ -74,7 +74,7 @@ static int too_much(struct problem *ret, const char *code, double wait_s, const 
     return -1;
 }
 
-static struct tenant_use *find_use(struct guard *g, const char *tenant) {
+static struct tenant_use *find_use(struct quota *g, const char *tenant) {
     struct tenant_use *u = g->uses;
     while (u && strcmp(u->tenant, tenant) != 0)
         u = u->next;
@@ -99,7 +99,7 @@ static unsigned half_of(unsigned n) {
     return n > 1 ? n / 2 : 1;
 }
 
-int guard_settle(struct guard *g, struct call *c, struct problem *ret) {
+int quota_settle(struct quota *g, struct call *c, struct problem *ret) {
     struct api *a = c->api;
     if (!a->has_keys)
         http_settle(c->req, NULL);
@@ -112,7 +112,7 @@ int guard_settle(struct guard *g, struct call *c, struct problem *ret) {
     if (shared && u->connections >= most) {
         char text[120];
         snprintf(text, sizeof text, "this tenant has %u requests under way, its half of all", most);
-        return too_much(ret, "too_many_at_once", 1, text);
+        return quota_too_much(ret, "too_many_at_once", 1, text);
     }
     u->bodies.most = shared ? bodies / 2 : bodies;
     u->connections++;
@@ -121,31 +121,32 @@ int guard_settle(struct guard *g, struct call *c, struct problem *ret) {
     return 0;
 }
 
-void guard_unsettle(struct call *c) {
+void quota_unsettle(struct call *c) {
     if (c->use)
         c->use->connections--;
     c->use = NULL;
 }
 
-size_t guard_bodies(const struct call *c) {
+size_t quota_bodies(const struct call *c) {
     return c->use ? c->use->bodies.most : (size_t)c->api->config->http.bodies_mb << 20;
 }
 
-int guard_enter(struct guard *g, struct call *c, struct problem *ret) {
+int quota_enter(struct quota *g, struct call *c, struct problem *ret) {
     if (!c->key_id[0])
         return 0;
     const struct key_limits *l = &c->limits;
-    struct tally *t = find(g, c->key_id);
+    struct tally *t = quota_find(g, c->key_id);
     char text[120];
     pass_time(t, l);
     if (l->concurrent && t->active >= l->concurrent) {
         snprintf(text, sizeof text, "this key may have %u requests at once", l->concurrent);
-        return too_much(ret, "too_many_at_once", 1, text);
+        return quota_too_much(ret, "too_many_at_once", 1, text);
     }
     if (l->requests_per_second > 0 && t->tokens < 1) {
         snprintf(text, sizeof text, "this key may make %g requests a second",
                  l->requests_per_second);
-        return too_much(ret, "too_many_requests", (1 - t->tokens) / l->requests_per_second, text);
+        return quota_too_much(ret, "too_many_requests", (1 - t->tokens) / l->requests_per_second,
+                              text);
     }
     t->tokens -= l->requests_per_second > 0;
     t->active++;
@@ -153,28 +154,28 @@ int guard_enter(struct guard *g, struct call *c, struct problem *ret) {
     return 0;
 }
 
-void guard_leave(struct guard *g, struct call *c) {
+void quota_leave(struct quota *g, struct call *c) {
     if (c->counted)
-        find(g, c->key_id)->active--;
+        quota_find(g, c->key_id)->active--;
     c->counted = false;
 }
 
-int guard_may_run(struct guard *g, const struct call *c, struct problem *ret) {
+int quota_may_run(struct quota *g, const struct call *c, struct problem *ret) {
     uint32_t most = c->limits.cpu_seconds_per_minute;
     if (audit_lets(&c->api->audit, ret) < 0)
         return -1;
     if (!most)
         return 0;
-    struct tally *t = find(g, c->key_id);
+    struct tally *t = quota_find(g, c->key_id);
     char text[120];
     pass_time(t, &c->limits);
     if (t->cpu < most)
         return 0;
     snprintf(text, sizeof text, "this key may use %u CPU seconds a minute", most);
-    return too_much(ret, "too_much_cpu", (t->cpu - most) * 60 / most, text);
+    return quota_too_much(ret, "too_much_cpu", (t->cpu - most) * 60 / most, text);
 }
 
-void guard_used(struct guard *g, const char *key_id, double cpu_seconds) {
+void quota_used(struct quota *g, const char *key_id, double cpu_seconds) {
     if (*key_id)
-        find(g, key_id)->cpu += cpu_seconds;
+        quota_find(g, key_id)->cpu += cpu_seconds;
 }

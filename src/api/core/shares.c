@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct share *find(const struct shares *s, const char *tenant) {
+static struct share *shares_find(const struct shares *s, const char *tenant) {
     struct share *h = s->first;
     while (h && strcmp(h->tenant, tenant) != 0)
         h = h->next;
     return h;
 }
 
-static struct share *make(struct shares *s, const char *tenant) {
+static struct share *shares_make(struct shares *s, const char *tenant) {
     struct share *h = xcalloc(1, sizeof *h);
     snprintf(h->tenant, sizeof h->tenant, "%s", tenant);
     h->next = s->first;
@@ -25,9 +25,9 @@ static struct share *make(struct shares *s, const char *tenant) {
 }
 
 void shares_add(struct shares *s, struct share_item *it, const char *tenant, size_t bytes) {
-    struct share *h = find(s, tenant);
+    struct share *h = shares_find(s, tenant);
     if (!h)
-        h = make(s, tenant);
+        h = shares_make(s, tenant);
     *it = (struct share_item){.older = h->newest, .share = h};
     *(h->newest ? &h->newest->newer : &h->oldest) = it;
     h->newest = it;
@@ -61,7 +61,7 @@ void shares_remove(struct shares *s, struct share_item *it) {
 }
 
 size_t shares_count(const struct shares *s, const char *tenant) {
-    const struct share *h = find(s, tenant);
+    const struct share *h = shares_find(s, tenant);
     return h ? h->n : 0;
 }
 

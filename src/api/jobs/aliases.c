@@ -1,4 +1,4 @@
-/* See named.h. One that is being made has an entry in the API's list, with all the requests that
+/* See aliases.h. One that is being made has an entry in the API's list, with all the requests that
  * wait for it; when it is ready it is found by its alias among the live sandboxes. */
 
 #include "api/jobs/aliases.h"
@@ -12,12 +12,12 @@
 struct waiter {
     struct waiter *next;
     struct call *call; /* NULL: whoever asked is gone */
-    named_fn *then;
+    alias_fn *then;
     bool needs_it; /* then() takes no NULL */
 };
 
-struct named {
-    struct named *next;
+struct alias {
+    struct alias *next;
     struct api *api;
     char *tenant, *alias;             /* owned */
     struct waiter *waiters, **at_end; /* owned */
@@ -25,16 +25,16 @@ struct named {
 
 /* ---- names ---- */
 
-const char *named_name(const struct live *l, const char *dialect) {
+const char *alias_name(const struct live *l, const char *dialect) {
     const char *alias = live_alias(l);
     size_t n = strlen(dialect);
     return alias && strncmp(alias, dialect, n) == 0 && alias[n] == '/' ? alias + n + 1 : NULL;
 }
 
-struct live *named_find(struct engine *g, const char *tenant, const char *dialect,
+struct live *alias_find(struct engine *g, const char *tenant, const char *dialect,
                         const char *name) {
     for (struct live *l = live_next(g, tenant, NULL); l; l = live_next(g, tenant, l)) {
-        const char *known = named_name(l, dialect);
+        const char *known = alias_name(l, dialect);
         if (known && strcmp(known, name) == 0)
             return l;
     }
@@ -47,26 +47,26 @@ static char *alias_of(const char *dialect, const char *name) {
     return buf_take(&b);
 }
 
-static struct named *find_entry(const struct call *c, const char *dialect, const char *name) {
+static struct alias *find_entry(const struct call *c, const char *dialect, const char *name) {
     AUTO_FREE char *alias = alias_of(dialect, name);
-    struct named *m = c->api->named;
+    struct alias *m = c->api->aliases;
     while (m && (strcmp(m->alias, alias) != 0 || strcmp(m->tenant, c->tenant) != 0))
         m = m->next;
     return m;
 }
 
-bool named_is_taken(const struct call *c, const char *dialect, const char *name) {
-    return named_find(c->api->o.engine, c->tenant, dialect, name) || find_entry(c, dialect, name);
+bool alias_is_taken(const struct call *c, const char *dialect, const char *name) {
+    return alias_find(c->api->o.engine, c->tenant, dialect, name) || find_entry(c, dialect, name);
 }
 
 /* ---- those who wait ---- */
 
-static void leave(void *state) {
+static void alias_leave(void *state) {
     struct waiter *w = state;
     w->call = NULL;
 }
 
-static void wait_for(struct named *m, struct call *c, named_fn *then, bool needs_it) {
+static void alias_wait_for(struct alias *m, struct call *c, alias_fn *then, bool needs_it) {
     struct waiter *w = xcalloc(1, sizeof *w);
     w->call = c;
     w->then = then;
@@ -74,34 +74,35 @@ static void wait_for(struct named *m, struct call *c, named_fn *then, bool needs
     *m->at_end = w;
     m->at_end = &w->next;
     c->state = w;
-    c->state_done = leave;
+    c->state_done = alias_leave;
 }
 
-static struct named *add_entry(struct call *c, const char *dialect, const char *name) {
-    struct named *m = xcalloc(1, sizeof *m);
+static struct alias *add_entry(struct call *c, const char *dialect, const char *name) {
+    struct alias *m = xcalloc(1, sizeof *m);
     m->api = c->api;
     m->tenant = xstrdup(c->tenant);
     m->alias = alias_of(dialect, name);
     m->at_end = &m->waiters;
-    m->next = c->api->named;
-    c->api->named = m;
+    m->next = c->api->aliases;
+    c->api->aliases = m;
     return m;
 }
 
-static void unlink_entry(struct named *m) {
-    struct named **at = &m->api->named;
+static void unlink_entry(struct alias *m) {
+    struct alias **at = &m->api->aliases;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
 }
 
 /* An earlier one may have ended it. */
-static struct live *still_there(const struct named *m, const char *id) {
+static struct live *still_there(const struct alias *m, const char *id) {
     struct err e;
     return id ? live_find(m->api->o.engine, m->tenant, id, &e) : NULL;
 }
 
-static void tell(const struct named *m, struct waiter *w, const char *id, const struct problem *p) {
+static void alias_tell(const struct alias *m, struct waiter *w, const char *id,
+                       const struct problem *p) {
     struct call *c = w->call;
     if (!c)
         return;
@@ -115,12 +116,12 @@ static void tell(const struct named *m, struct waiter *w, const char *id, const 
 }
 
 /* `id` is that of the sandbox, or NULL and `p` says why there is none. */
-static void over(struct named *m, const char *id, const struct problem *p) {
+static void alias_over(struct alias *m, const char *id, const struct problem *p) {
     unlink_entry(m); /* they may ask again at once */
     while (m->waiters) {
         struct waiter *w = m->waiters;
         m->waiters = w->next;
-        tell(m, w, id, p);
+        alias_tell(m, w, id, p);
         free(w);
     }
     free(m->tenant);
@@ -128,27 +129,27 @@ static void over(struct named *m, const char *id, const struct problem *p) {
     free(m);
 }
 
-static void on_ready(void *arg, struct live *l, const struct err *why) {
+static void alias_on_ready(void *arg, struct live *l, const struct err *why) {
     struct err gone;
     err_user(&gone, "sandbox_gone", "the sandbox is gone: another request ended it");
     struct problem p = problem_of(why ? why : &gone);
-    over(arg, why ? NULL : live_id(l), &p);
+    alias_over(arg, why ? NULL : live_id(l), &p);
 }
 
-static void make(struct named *m, struct call *c, named_fill *fill) {
+static void alias_make(struct alias *m, struct call *c, alias_fill *fill) {
     struct live_request q = live_request_of(c);
     struct live *l;
     struct problem p = {0};
     struct err e;
     q.alias = xstrdup(m->alias);
     if (fill(c, &q, &p) < 0) {
-        over(m, NULL, &p);
+        alias_over(m, NULL, &p);
     } else {
         if (!q.metadata)
             q.metadata = xstrdup("{}");
-        if (live_new(c->api->o.engine, &q, on_ready, m, &l, &e) < 0) {
+        if (live_new(c->api->o.engine, &q, alias_on_ready, m, &l, &e) < 0) {
             p = problem_of(&e);
-            over(m, NULL, &p);
+            alias_over(m, NULL, &p);
         }
     }
     live_request_done(&q); /* empty when it was taken */
@@ -157,7 +158,7 @@ static void make(struct named *m, struct call *c, named_fill *fill) {
 /* ---- used ---- */
 
 static bool is_good(struct call *c, const char *name) {
-    if (*name && strlen(name) <= NAMED_MAX)
+    if (*name && strlen(name) <= ALIAS_MAX)
         return true;
     call_problem(c, &(struct problem){.status = 422,
                                       .code = "bad_value",
@@ -166,28 +167,28 @@ static bool is_good(struct call *c, const char *name) {
     return false;
 }
 
-void named_use(struct call *c, const char *dialect, const char *name, named_fill *fill,
-               named_fn *then) {
+void alias_use(struct call *c, const char *dialect, const char *name, alias_fill *fill,
+               alias_fn *then) {
     if (!is_good(c, name))
         return;
-    struct live *l = named_find(c->api->o.engine, c->tenant, dialect, name);
-    struct named *m = l ? NULL : find_entry(c, dialect, name);
+    struct live *l = alias_find(c->api->o.engine, c->tenant, dialect, name);
+    struct alias *m = l ? NULL : find_entry(c, dialect, name);
     if (l) {
         then(c, l);
     } else if (m) {
-        wait_for(m, c, then, true);
+        alias_wait_for(m, c, then, true);
     } else {
         m = add_entry(c, dialect, name);
-        wait_for(m, c, then, true);
-        make(m, c, fill);
+        alias_wait_for(m, c, then, true);
+        alias_make(m, c, fill);
     }
 }
 
-void named_when(struct call *c, const char *dialect, const char *name, named_fn *then) {
-    struct live *l = named_find(c->api->o.engine, c->tenant, dialect, name);
-    struct named *m = l ? NULL : find_entry(c, dialect, name);
+void alias_when(struct call *c, const char *dialect, const char *name, alias_fn *then) {
+    struct live *l = alias_find(c->api->o.engine, c->tenant, dialect, name);
+    struct alias *m = l ? NULL : find_entry(c, dialect, name);
     if (m)
-        wait_for(m, c, then, false);
+        alias_wait_for(m, c, then, false);
     else
         then(c, l);
 }

@@ -67,8 +67,8 @@ static void free_following(void *state) {
     free(w);
 }
 
-static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
-                     size_t len) {
+static void events_on_event(struct follower *f, uint64_t number, const char *type, const char *json,
+                            size_t len) {
     struct following *w = f->arg;
     struct http_req *r = w->call->req;
     char head[80];
@@ -91,14 +91,14 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
     loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
 }
 
-static void on_alive(struct timer *t) {
+static void events_on_alive(struct timer *t) {
     struct following *w = t->arg;
     http_write(w->call->req, sign_of(w), strlen(sign_of(w)));
     loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
 }
 
 /* The reader has caught up: on from the last event that it got. */
-static void on_drain(struct http_req *r) {
+static void events_on_drain(struct http_req *r) {
     struct call *c = http_user(r);
     struct following *w = c ? c->state : NULL;
     if (w && w->from.arg)
@@ -112,7 +112,7 @@ static void on_drain(struct http_req *r) {
         http_end(r); /* forgotten meanwhile */
 }
 
-static void on_gone(struct http_req *r) {
+static void events_on_gone(struct http_req *r) {
     struct call *c = http_user(r);
     struct following *w = c ? c->state : NULL;
     if (!w || !w->from.arg)
@@ -129,13 +129,13 @@ void events_stream(struct call *c, struct record *rec, enum events_form form, ui
     w->call = c;
     w->from = *from;
     w->lines = form == EVENTS_LINES;
-    w->f = (struct follower){.after = after, .fn = on_event, .arg = w};
-    w->alive = (struct timer){.fn = on_alive, .arg = w};
+    w->f = (struct follower){.after = after, .fn = events_on_event, .arg = w};
+    w->alive = (struct timer){.fn = events_on_alive, .arg = w};
     c->state = w;
     c->state_done = free_following;
     snprintf(w->id, sizeof w->id, "%s", record_id(rec));
-    http_on_drain(c->req, on_drain);
-    http_on_gone(c->req, on_gone);
+    http_on_drain(c->req, events_on_drain);
+    http_on_gone(c->req, events_on_gone);
     http_add_header(c->req, "Cache-Control", "no-cache");
     http_add_header(c->req, "X-Accel-Buffering", "no");
     http_set_sign(c->req, sign_of(w));

@@ -1,13 +1,14 @@
-/* See making.h. */
+/* See live_requests.h. */
 
 #include "api/jobs/live_requests.h"
 
+#include "api/jobs/job_wait.h"
+
 #include <stdlib.h>
 
-struct making {
-    struct outlet out;
+struct live_making {
+    struct job_wait wait; /* for a live sandbox that is not ready */
     void (*reply)(struct outlet *o, struct live *l);
-    struct live *live; /* borrowed until it is ready */
     bool starting, failed, done;
     struct err why;
 };
@@ -18,25 +19,12 @@ struct live_request live_request_of(const struct call *c) {
                                  .most_of_tenant = c->limits.sandboxes};
 }
 
-static void free_making(void *state) {
-    struct making *m = state;
-    outlet_done(&m->out);
-    free(m);
+static void live_making_leave(void *job) {
+    live_cancel(job);
 }
 
-static void on_gone(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct making *m = c->state;
-    if (!m || !m->live || outlet_leave(&m->out))
-        return;
-    struct live *l = m->live;
-    m->live = NULL;
-    live_cancel(l);
-}
-
-static void on_ready(void *arg, struct live *l, const struct err *why) {
-    struct making *m = arg;
-    m->live = NULL;
+static void live_making_on_ready(void *arg, struct live *l, const struct err *why) {
+    struct live_making *m = arg;
     m->done = true;
     if (m->starting && why) { /* live_new's caller says so */
         m->failed = true;
@@ -45,56 +33,50 @@ static void on_ready(void *arg, struct live *l, const struct err *why) {
     }
     if (why) {
         struct problem p = problem_of(why);
-        outlet_problem(&m->out, &p);
+        outlet_problem(&m->wait.out, &p);
     } else {
-        m->reply(&m->out, l);
+        m->reply(&m->wait.out, l);
     }
-    if (!m->out.call)
-        free_making(m);
+    job_wait_over(&m->wait);
 }
 
-static void start(struct making *m, struct call *c, struct live_request *q) {
+static void live_making_start(struct live_making *m, struct call *c, struct live_request *q) {
     struct live *l = NULL;
     struct err e;
     m->starting = true;
-    int r = live_new(c->api->o.engine, q, on_ready, m, &l, &e);
+    int r = live_new(c->api->o.engine, q, live_making_on_ready, m, &l, &e);
     m->starting = false;
     if (r == 0 && !m->failed) {
-        m->live = m->done ? NULL : l;
+        m->wait.job = m->done ? NULL : l;
         return;
     }
     struct problem p = problem_of(r < 0 ? &e : &m->why);
-    outlet_problem(&m->out, &p);
+    outlet_problem(&m->wait.out, &p);
 }
 
-void make_live(struct call *c,
-               int (*read)(struct call *c, struct live_request *q, struct problem *p),
-               void (*reply)(struct outlet *o, struct live *l)) {
+void live_requests_make(struct call *c,
+                        int (*read)(struct call *c, struct live_request *q, struct problem *p),
+                        void (*reply)(struct outlet *o, struct live *l)) {
     struct live_request q;
     struct problem p = {0};
-    struct making *m = xcalloc(1, sizeof *m);
-    if (!outlet_open(c, &m->out)) {
-        free(m);
+    struct live_making *m = job_wait_new(c, sizeof *m, live_making_leave);
+    if (!m)
         return;
-    }
     m->reply = reply;
-    c->state = m;
-    c->state_done = free_making;
-    http_on_gone(c->req, on_gone);
     if (read(c, &q, &p) < 0)
-        outlet_problem(&m->out, &p);
+        outlet_problem(&m->wait.out, &p);
     else
-        start(m, c, &q);
+        live_making_start(m, c, &q);
     live_request_done(&q); /* empty when it was taken */
 }
 
-struct ending {
+struct live_ending {
     struct call *call; /* NULL: whoever asked is gone */
     void (*reply)(struct call *c);
 };
 
-static void on_ended(void *arg) {
-    struct ending *w = arg;
+static void live_ending_on_ended(void *arg) {
+    struct live_ending *w = arg;
     if (w->call) {
         w->call->state = NULL;
         w->call->state_done = NULL;
@@ -107,16 +89,16 @@ static void reply_ended(struct call *c) {
     http_reply(c->req, 204, NULL, "", 0);
 }
 
-static void leave_ending(void *state) {
-    struct ending *w = state;
+static void live_ending_leave(void *state) {
+    struct live_ending *w = state;
     w->call = NULL;
 }
 
-void end_live(struct call *c, struct live *l, void (*reply)(struct call *c)) {
-    struct ending *w = xcalloc(1, sizeof *w);
+void live_requests_end(struct call *c, struct live *l, void (*reply)(struct call *c)) {
+    struct live_ending *w = xcalloc(1, sizeof *w);
     w->call = c;
     w->reply = reply ? reply : reply_ended;
     c->state = w;
-    c->state_done = leave_ending;
-    live_end(l, "it was deleted", on_ended, w);
+    c->state_done = live_ending_leave;
+    live_end(l, "it was deleted", live_ending_on_ended, w);
 }

@@ -8,8 +8,8 @@
 struct live_request live_request_of(const struct call *c);
 /* `read` fills in the request or says what is wrong with it; what is in *q is released in any case.
  * `reply` answers when the sandbox is ready. */
-void make_live(struct call *c,
-               int (*read)(struct call *c, struct live_request *q, struct problem *p),
-               void (*reply)(struct outlet *o, struct live *l));
+void live_requests_make(struct call *c,
+                        int (*read)(struct call *c, struct live_request *q, struct problem *p),
+                        void (*reply)(struct outlet *o, struct live *l));
 /* `reply` (NULL: 204) when all of it is gone. */
-void end_live(struct call *c, struct live *l, void (*reply)(struct call *c));
+void live_requests_end(struct call *c, struct live *l, void (*reply)(struct call *c));

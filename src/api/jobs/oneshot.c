@@ -1,9 +1,10 @@
-/* See exec.h. */
+/* See oneshot.h. */
 
 #include "api/jobs/oneshot.h"
 
 #include "api/core/audit.h"
 #include "api/core/body.h"
+#include "api/core/quota.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "base/fd.h"
@@ -88,10 +89,10 @@ struct kept_file {
     char id[STORE_ID_LEN + 1];
 };
 
-struct exec {
+struct oneshot {
     struct api *api;
     struct run *run;
-    struct exec_callbacks cb;
+    struct oneshot_callbacks cb;
     struct record *record;
     char tenant[65], key_id[24], request_id[40];
     struct audit_code code;
@@ -107,7 +108,7 @@ struct exec {
     struct buf warnings; /* on the request */
 };
 
-static void exec_free(struct exec *x) {
+static void oneshot_free(struct oneshot *x) {
     for (unsigned i = 0; i < x->nfiles; i++)
         free(x->files[i].path);
     free(x->files);
@@ -121,7 +122,7 @@ static void exec_free(struct exec *x) {
 
 /* They are asked for in the order in which they were kept. */
 static const char *file_id(void *arg, const char *path) {
-    struct exec *x = arg;
+    struct oneshot *x = arg;
     for (unsigned i = 0; i < x->nfiles; i++) {
         const struct kept_file *f = &x->files[(x->asked + i) % x->nfiles];
         if (strcmp(f->path, path) != 0)
@@ -132,58 +133,58 @@ static const char *file_id(void *arg, const char *path) {
     return NULL;
 }
 
-const char *exec_id(const struct exec *x) {
+const char *oneshot_id(const struct oneshot *x) {
     return run_id(x->run);
 }
 
-const struct run *exec_run(const struct exec *x) {
+const struct run *oneshot_run(const struct oneshot *x) {
     return x->run;
 }
 
-static void make_result(struct exec *x, bool no_output, struct rope *to) {
+static void make_result(struct oneshot *x, bool no_output, struct rope *to) {
     const struct result_options o = {
         .no_output = no_output, .file_id = file_id, .arg = x, .warnings = &x->warnings};
     run_result(x->run, &o, to);
 }
 
-void exec_result(const struct exec *x, struct rope *to) {
+void oneshot_result(const struct oneshot *x, struct rope *to) {
     rope_add_rope(to, record_result(x->record));
 }
 
-const struct buf *exec_end(const struct exec *x) {
+const struct buf *oneshot_end(const struct oneshot *x) {
     return &x->end;
 }
 
-void exec_hold(struct exec *x, bool hold) {
+void oneshot_hold(struct oneshot *x, bool hold) {
     run_hold(x->run, hold);
 }
 
-void exec_stdin(struct exec *x, const void *data, size_t len) {
+void oneshot_stdin(struct oneshot *x, const void *data, size_t len) {
     run_stdin(x->run, data, len);
 }
 
-size_t exec_stdin_backlog(const struct exec *x) {
+size_t oneshot_stdin_backlog(const struct oneshot *x) {
     return run_stdin_backlog(x->run);
 }
 
-void exec_signal(struct exec *x, int sig) {
+void oneshot_signal(struct oneshot *x, int sig) {
     run_signal(x->run, sig);
 }
 
 /* Made when it is first needed: the engine may start a program before run_new returns. */
-static struct record *record_of(struct exec *x) {
+static struct record *record_of(struct oneshot *x) {
     if (!x->record)
         x->record = record_new(x->api->records, run_id(x->run), x->tenant);
     return x->record;
 }
 
-uint64_t exec_last(const struct exec *x) {
+uint64_t oneshot_last(const struct oneshot *x) {
     return record_last(x->record);
 }
 
 /* ---- from the engine ---- */
 
-static void emit(struct exec *x, int stream, const struct buf *text) {
+static void emit(struct oneshot *x, int stream, const struct buf *text) {
     AUTO_BUF json = BUF_INIT;
     if (text->len == 0)
         return;
@@ -195,15 +196,15 @@ static void emit(struct exec *x, int stream, const struct buf *text) {
 }
 
 /* Characters are passed on whole, so that each event is text by itself. */
-static void on_output(void *arg, int stream, const void *data, size_t len) {
-    struct exec *x = arg;
+static void oneshot_on_output(void *arg, int stream, const void *data, size_t len) {
+    struct oneshot *x = arg;
     AUTO_BUF text = BUF_INIT;
     utf8_stream_add(&x->utf8[stream == 1 ? 0 : 1], data, len, &text);
     emit(x, stream, &text);
 }
 
-static void on_start(void *arg, struct run *r) {
-    struct exec *x = arg;
+static void oneshot_on_start(void *arg, struct run *r) {
+    struct oneshot *x = arg;
     AUTO_BUF json = BUF_INIT;
     buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
     uint64_t number = record_event(record_of(x), "start", json.data, json.len);
@@ -211,14 +212,14 @@ static void on_start(void *arg, struct run *r) {
         x->cb.on_start(x->cb.arg, number, run_id(r));
 }
 
-static void on_stdin(void *arg, size_t taken) {
-    struct exec *x = arg;
+static void oneshot_on_stdin(void *arg, size_t taken) {
+    struct oneshot *x = arg;
     (void)taken;
     if (x->cb.on_stdin && !x->left)
         x->cb.on_stdin(x->cb.arg);
 }
 
-static void keep_file(struct exec *x, const char *path, const struct store_entry *entry,
+static void keep_file(struct oneshot *x, const char *path, const struct store_entry *entry,
                       const struct err *why) {
     if (why) {
         log_warn("file not kept request=%s why=%s", x->request_id, log_text(why->text));
@@ -230,8 +231,8 @@ static void keep_file(struct exec *x, const char *path, const struct store_entry
     memcpy(f->id, entry->id, sizeof f->id);
 }
 
-static void on_copied(void *arg, const struct store_entry *entry, const struct err *why) {
-    struct exec *x = arg;
+static void oneshot_on_copied(void *arg, const struct store_entry *entry, const struct err *why) {
+    struct oneshot *x = arg;
     AUTO_FREE char *path = x->copying_path;
     x->copying_path = NULL;
     x->copying = NULL;
@@ -239,13 +240,17 @@ static void on_copied(void *arg, const struct store_entry *entry, const struct e
     run_next_file(x->run);
 }
 
-static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
-    struct exec *x = arg;
+static bool oneshot_on_file(void *arg, const char *path, uint64_t size, int *fd) {
+    struct oneshot *x = arg;
     struct store *s = x->api->o.store;
     struct store_entry entry = {0};
     struct err e;
-    const struct store_copy_request q = {
-        .tenant = x->tenant, .name = path, .fd = fd, .size = size, .done = on_copied, .arg = x};
+    const struct store_copy_request q = {.tenant = x->tenant,
+                                         .name = path,
+                                         .fd = fd,
+                                         .size = size,
+                                         .done = oneshot_on_copied,
+                                         .arg = x};
     bool large = size > COPY_SMALL || x->nfiles >= FEW_FILES;
     int r = large ? store_copy_begin(s, x->api->o.engine->crew, &q, &x->copying, &e)
                   : store_copy(s, &q, &entry, &e);
@@ -259,14 +264,14 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
 }
 
 /* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */
-static void account(struct exec *x, const char *failed) {
+static void account(struct oneshot *x, const char *failed) {
     struct api *a = x->api;
     struct receipt receipt = run_receipt(x->run);
     if (failed)
         receipt.status = failed;
     metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,
                 receipt.queue_ms / 1e3);
-    guard_used(a->guard, x->key_id, receipt.cpu_ms / 1e3);
+    quota_used(a->quota, x->key_id, receipt.cpu_ms / 1e3);
     audit_write(&a->audit, &(struct audit_line){.execution = run_id(x->run),
                                                 .request = x->request_id,
                                                 .tenant = x->tenant,
@@ -278,7 +283,7 @@ static void account(struct exec *x, const char *failed) {
                                                 .denied = receipt.denied});
 }
 
-static void end_record(struct exec *x, const struct err *why) {
+static void end_record(struct oneshot *x, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
         struct problem p = problem_of(why);
@@ -297,8 +302,8 @@ static void end_record(struct exec *x, const struct err *why) {
     record_end(record_of(x), json.data);
 }
 
-static void on_done(void *arg, struct run *r, const struct err *why) {
-    struct exec *x = arg;
+static void oneshot_on_done(void *arg, struct run *r, const struct err *why) {
+    struct oneshot *x = arg;
     (void)r;
     for (int s = 0; s < 2; s++) {
         AUTO_BUF text = BUF_INIT;
@@ -315,10 +320,10 @@ static void on_done(void *arg, struct run *r, const struct err *why) {
     }
     if (!x->left)
         x->cb.on_done(x->cb.arg, x, why);
-    exec_free(x);
+    oneshot_free(x);
 }
 
-void exec_leave(struct exec *x) {
+void oneshot_leave(struct oneshot *x) {
     x->left = true;
     if (x->goes_on) {
         run_hold(x->run, false);
@@ -333,7 +338,7 @@ void exec_leave(struct exec *x) {
     run_cancel(x->run);
     record_event(record_of(x), "error", json, sizeof json - 1);
     record_end(record_of(x), json);
-    exec_free(x);
+    oneshot_free(x);
 }
 
 /* ---- from the request ---- */
@@ -378,7 +383,7 @@ static int add_code(const struct call *c, struct run_request *q, const json_t *c
     struct err e;
     if (len > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
-    if (len > EXEC_INLINE_CODE) {
+    if (len > ONESHOT_INLINE_CODE) {
         if (body_memfd(c, code, &q->code_fd, &e) == 0)
             return 0;
         *p = problem_of(&e);
@@ -390,8 +395,9 @@ static int add_code(const struct call *c, struct run_request *q, const json_t *c
     return 0;
 }
 
-static int read_request(struct call *c, const json_t *body, const struct exec_callbacks *cb,
-                        struct run_request *q, struct problem *p) {
+static int oneshot_read_request(struct call *c, const json_t *body,
+                                const struct oneshot_callbacks *cb, struct run_request *q,
+                                struct problem *p) {
     const json_t *in = json_object_get(body, "stdin");
     uint32_t longest = cb->own_bounds ? UINT32_MAX : c->api->config->maxima.timeout_ms;
     *q = (struct run_request){.flags = (cb->no_files ? 0 : RUN_FILES) | cb->flags,
@@ -413,8 +419,9 @@ static int read_request(struct call *c, const json_t *body, const struct exec_ca
     return add_strings(q, body, p) < 0 ? -1 : add_code(c, q, json_object_get(body, "code"), p);
 }
 
-static struct exec *exec_new(struct call *c, const json_t *body, const struct exec_callbacks *cb) {
-    struct exec *x = xcalloc(1, sizeof *x);
+static struct oneshot *oneshot_new(struct call *c, const json_t *body,
+                                   const struct oneshot_callbacks *cb) {
+    struct oneshot *x = xcalloc(1, sizeof *x);
     x->api = c->api;
     x->cb = *cb;
     x->end = (struct buf)BUF_INIT;
@@ -428,28 +435,28 @@ static struct exec *exec_new(struct call *c, const json_t *body, const struct ex
     return x;
 }
 
-int exec_start(struct call *c, const json_t *body, const struct exec_callbacks *cb,
-               struct exec **ret, struct problem *p) {
+int oneshot_start(struct call *c, const json_t *body, const struct oneshot_callbacks *cb,
+                  struct oneshot **ret, struct problem *p) {
     struct run_request q;
     struct err e;
-    if (read_request(c, body, cb, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+    if (oneshot_read_request(c, body, cb, &q, p) < 0 || quota_may_run(c->api->quota, c, p) < 0) {
         run_request_done(&q);
         return -1;
     }
-    struct exec *x = exec_new(c, body, cb);
+    struct oneshot *x = oneshot_new(c, body, cb);
     const struct run_callbacks run_cb = {.arg = x,
-                                         .on_start = on_start,
-                                         .on_output = on_output,
-                                         .on_stdin = on_stdin,
-                                         .on_file = on_file,
-                                         .on_done = on_done};
+                                         .on_start = oneshot_on_start,
+                                         .on_output = oneshot_on_output,
+                                         .on_stdin = oneshot_on_stdin,
+                                         .on_file = oneshot_on_file,
+                                         .on_done = oneshot_on_done};
     x->starting = true;
     int r = run_new(c->api->o.engine, &q, &run_cb, &x->run, &e);
     x->starting = false;
     run_request_done(&q); /* empty when it was taken */
     if (r < 0 || x->failed) {
         *p = problem_of(r < 0 ? &e : &x->why);
-        exec_free(x);
+        oneshot_free(x);
         return -1;
     }
     record_of(x);

@@ -3,6 +3,7 @@
 #include "api/jobs/outlet.h"
 
 #include "api/core/body.h"
+#include "api/core/quota.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ bool outlet_open(struct call *c, struct outlet *ret) {
     return ret->replay != NULL;
 }
 
-static void fail(struct outlet *o, const struct problem *p) {
+static void outlet_fail(struct outlet *o, const struct problem *p) {
     struct replay *r = o->replay;
     o->replay = NULL;
     if (r)
@@ -43,18 +44,19 @@ static void fail(struct outlet *o, const struct problem *p) {
 }
 
 void outlet_done(struct outlet *o) {
-    fail(o, &(struct problem){.status = 503,
-                              .code = "client_gone",
-                              .message = "the first request with this Idempotency-Key was cut off",
-                              .remediation = "send it again",
-                              .retryable = true,
-                              .retry_after_s = 1});
+    outlet_fail(
+        o, &(struct problem){.status = 503,
+                             .code = "client_gone",
+                             .message = "the first request with this Idempotency-Key was cut off",
+                             .remediation = "send it again",
+                             .retryable = true,
+                             .retry_after_s = 1});
     if (!o->call)
         o->who.api->alone--;
-    guard_leave(o->who.api->guard, &o->who);
+    quota_leave(o->who.api->quota, &o->who);
 }
 
-static void keep(struct outlet *o) {
+static void outlet_keep(struct outlet *o) {
     struct replay *r = o->replay;
     o->replay = NULL;
     if (r)
@@ -68,7 +70,7 @@ void outlet_json(struct outlet *o, int status, const struct buf *json, const cha
         replay_begin(o->replay, status, "application/json", execution);
         replay_write(o->replay, json->data, json->len);
     }
-    keep(o);
+    outlet_keep(o);
 }
 
 void outlet_rope(struct outlet *o, int status, struct rope *json, const char *execution) {
@@ -79,13 +81,13 @@ void outlet_rope(struct outlet *o, int status, struct rope *json, const char *ex
     if (o->call)
         http_reply_rope(o->call->req, status, "application/json", json);
     rope_done(json);
-    keep(o);
+    outlet_keep(o);
 }
 
 void outlet_problem(struct outlet *o, const struct problem *p) {
     if (o->call)
         call_problem(o->call, p);
-    fail(o, p);
+    outlet_fail(o, p);
 }
 
 void outlet_stream(struct outlet *o, const char *type, const char *execution, const char *sign) {
@@ -120,7 +122,7 @@ void outlet_sign(struct outlet *o, const char *sign) {
 void outlet_end(struct outlet *o) {
     if (o->call)
         http_end(o->call->req);
-    keep(o);
+    outlet_keep(o);
 }
 
 void outlet_refer(struct outlet *o, const char *execution) {
@@ -128,7 +130,7 @@ void outlet_refer(struct outlet *o, const char *execution) {
         replay_begin(o->replay, 200, NULL, execution);
         replay_refer(o->replay);
     }
-    keep(o);
+    outlet_keep(o);
 }
 
 bool outlet_is_full(const struct outlet *o) {

@@ -63,7 +63,7 @@ static struct record **chain_of(struct records *r, const char *id) {
     return &r->chains[h % CHAINS];
 }
 
-static void forget(struct record *rec) {
+static void record_forget(struct record *rec) {
     struct record **link = chain_of(rec->all, rec->id);
     while (*link != rec)
         link = &(*link)->chain;
@@ -76,7 +76,7 @@ static bool has_ended(const struct share_item *it) {
     return ((const struct record *)it)->ended_ns != 0;
 }
 
-static void forget_old(struct records *r, struct share *of, uint64_t now) {
+static void record_forget_old(struct records *r, struct share *of, uint64_t now) {
     struct share_item *newer;
     for (struct share_item *it = of->oldest; it; it = newer) {
         struct record *rec = (struct record *)it;
@@ -84,32 +84,32 @@ static void forget_old(struct records *r, struct share *of, uint64_t now) {
         if (rec->ended_ns && now - rec->ended_ns <= r->ttl_ns)
             return; /* the rest is younger, but for those that go on */
         if (rec->ended_ns)
-            forget(rec); /* with the last one the share is gone, too */
+            record_forget(rec); /* with the last one the share is gone, too */
     }
 }
 
 /* Those that have ended and are too old, and as many more as are too much. */
-static void tidy(struct records *r) {
+static void record_tidy(struct records *r) {
     uint64_t now = now_ns();
     struct share_item *it;
     for (struct share *of = r->shares.first, *next; of; of = next) {
         next = of->next;
-        forget_old(r, of, now);
+        record_forget_old(r, of, now);
     }
     while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
-        forget((struct record *)it);
+        record_forget((struct record *)it);
     if (r->shares.n)
         loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
 }
 
-static void on_timer(struct timer *t) {
-    tidy(t->arg);
+static void record_on_timer(struct timer *t) {
+    record_tidy(t->arg);
 }
 
 struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
     struct records *r = xcalloc(1, sizeof *r);
     *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
-    r->timer = (struct timer){.fn = on_timer, .arg = r};
+    r->timer = (struct timer){.fn = record_on_timer, .arg = r};
     return r;
 }
 
@@ -130,13 +130,13 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     struct record **chain = chain_of(r, rec->id);
     rec->chain = *chain;
     *chain = rec;
-    tidy(r);
+    record_tidy(r);
     return rec;
 }
 
 /* False when it wants no more for now. */
-static bool tell(struct follower *f, uint64_t number, const char *type, const char *json,
-                 size_t len) {
+static bool record_tell(struct follower *f, uint64_t number, const char *type, const char *json,
+                        size_t len) {
     f->after = number;
     f->fn(f, number, type, json, len);
     if (f->paused)
@@ -164,8 +164,8 @@ static struct event *add_event(struct record *rec) {
     return &rec->events[rec->first + rec->nevents++];
 }
 
-static void keep(struct record *rec, uint64_t number, const char *type, const char *json,
-                 size_t len) {
+static void record_keep(struct record *rec, uint64_t number, const char *type, const char *json,
+                        size_t len) {
     struct event *e = add_event(rec);
     *e = (struct event){.number = number, .json = xmalloc(len + 1), .len = len};
     copy(e->type, sizeof e->type, type);
@@ -182,10 +182,10 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
     while (!must && len < RECORD_MAX && rec->nevents > 0 && rec->bytes + len >= RECORD_MAX)
         drop_oldest(rec);
     if (must || len < RECORD_MAX)
-        keep(rec, number, type, json, len);
+        record_keep(rec, number, type, json, len);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
-        tell(f, number, type, json, len);
+        record_tell(f, number, type, json, len);
     }
     return number;
 }
@@ -217,7 +217,7 @@ void record_end(struct record *rec, const char *json) {
 }
 
 struct record *records_find(struct records *r, const char *tenant, const char *id) {
-    tidy(r);
+    record_tidy(r);
     for (struct record *rec = *chain_of(r, id); rec; rec = rec->chain) {
         if (strcmp(rec->id, id) == 0)
             return strcmp(rec->item.share->tenant, tenant) == 0 ? rec : NULL;
@@ -243,7 +243,7 @@ void record_follow(struct record *rec, struct follower *f) {
     f->paused = false;
     for (size_t i = 0; i < rec->nevents; i++) {
         const struct event *e = &rec->events[rec->first + i];
-        if (e->number > f->after && !tell(f, e->number, e->type, e->json, e->len))
+        if (e->number > f->after && !record_tell(f, e->number, e->type, e->json, e->len))
             return;
     }
     if (rec->ended_ns) {

@@ -86,7 +86,7 @@ static void drop_reply(struct replay *r) {
     r->dropped = true;
 }
 
-static void forget(struct replay *r) {
+static void replay_forget(struct replay *r) {
     struct replay **link = chain_of(r->all, r->known.share->tenant, r->key);
     while (*link != r)
         link = &(*link)->chain;
@@ -98,7 +98,7 @@ static void forget(struct replay *r) {
 }
 
 /* Those of one tenant whose time is over. */
-static void forget_old(struct share *of, uint64_t now) {
+static void replay_forget_old(struct share *of, uint64_t now) {
     struct share_item *newer;
     for (struct share_item *it = of->oldest; it; it = newer) {
         struct replay *r = (struct replay *)it;
@@ -107,7 +107,7 @@ static void forget_old(struct share *of, uint64_t now) {
         if (!waits && now - r->done_ns <= KEPT_NS)
             return; /* the rest is younger, as a rule */
         if (!waits)
-            forget(r); /* with the last one the share is gone, too */
+            replay_forget(r); /* with the last one the share is gone, too */
     }
 }
 
@@ -119,12 +119,12 @@ static bool may_go(const struct share_item *it) {
     return of_kept(it)->done_ns != 0;
 }
 
-static void tidy(struct replays *all) {
+static void replay_tidy(struct replays *all) {
     uint64_t now = now_ns();
     struct share_item *it;
     for (struct share *of = all->known.first, *next; of; of = next) {
         next = of->next;
-        forget_old(of, now);
+        replay_forget_old(of, now);
     }
     while (all->kept.bytes > MAX_BYTES && (it = shares_victim(&all->kept, may_go)))
         drop_reply(of_kept(it));
@@ -132,7 +132,7 @@ static void tidy(struct replays *all) {
 
 struct replay *replay_find(const struct call *c, const char *key) {
     struct replays *all = c->api->replays;
-    tidy(all);
+    replay_tidy(all);
     struct replay *r = *chain_of(all, c->tenant, key);
     while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->tenant) != 0))
         r = r->chain;
@@ -182,7 +182,7 @@ void replay_hold(struct replay *r, bool hold) {
 
 /* ---- later requests ---- */
 
-static void lost(const struct replay *r, struct call *c, bool asks_for_stream) {
+static void replay_lost(const struct replay *r, struct call *c, bool asks_for_stream) {
     struct problem p = {.status = 409,
                         .code = "reply_not_kept",
                         .remediation = "look the execution up, if it has an id, with GET "
@@ -215,7 +215,7 @@ static void send_again(const struct replay *r, struct call *c) {
     enum events_form form = events_wanted(c);
     struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
     if (r->dropped || (r->refers && (!rec || form == EVENTS_NONE))) {
-        lost(r, c, form != EVENTS_NONE);
+        replay_lost(r, c, form != EVENTS_NONE);
         return;
     }
     http_add_header(c->req, "Idempotent-Replayed", "true");
@@ -239,7 +239,7 @@ static void free_waiter(void *state) {
     free(w);
 }
 
-static void wait_for(struct replay *r, struct call *c) {
+static void replay_wait_for(struct replay *r, struct call *c) {
     struct waiter *w = xcalloc(1, sizeof *w);
     *w = (struct waiter){.next = r->waiters, .replay = r, .call = c};
     r->waiters = w;
@@ -270,7 +270,7 @@ void replay_answer(struct replay *r, struct call *c, const uint8_t hash[32]) {
     else if (r->done_ns)
         send_again(r, c);
     else
-        wait_for(r, c);
+        replay_wait_for(r, c);
 }
 
 /* ---- the first one ---- */
@@ -316,13 +316,13 @@ void replay_end(struct replay *r) {
     rope_add(&r->reply, &r->tail);
     for (struct call *c; (c = next_waiter(r));)
         send_again(r, c);
-    tidy(r->all);
+    replay_tidy(r->all);
 }
 
 void replay_fail(struct replay *r, const struct problem *p) {
     for (struct call *c; (c = next_waiter(r));)
         call_problem(c, p);
-    forget(r);
+    replay_forget(r);
 }
 
 /* ---- keys ---- */

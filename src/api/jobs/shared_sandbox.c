@@ -37,6 +37,6 @@ static int fill_shared(struct call *c, struct live_request *q, struct problem *p
     return 0;
 }
 
-void shared_use(struct call *c, const char *profile, named_fn *then) {
-    named_use(c, KEPT_AS, profile ? profile : DEFAULT, fill_shared, then);
+void shared_use(struct call *c, const char *profile, alias_fn *then) {
+    alias_use(c, KEPT_AS, profile ? profile : DEFAULT, fill_shared, then);
 }

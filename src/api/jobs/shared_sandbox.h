@@ -6,6 +6,6 @@
 
 /* `then` with it, made if there is none (aliases.h). `profile` NULL: that of the default profile.
  */
-void shared_use(struct call *c, const char *profile, named_fn *then);
+void shared_use(struct call *c, const char *profile, alias_fn *then);
 /* What a sandbox for a single kernel is like: it lives as long as sandboxes may. */
 void shared_fill_single(const struct call *c, const char *profile, struct live_request *q);

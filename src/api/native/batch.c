@@ -54,7 +54,7 @@ struct item {
     struct item *next;
     struct batch *batch;
     size_t index;
-    struct exec *exec;
+    struct oneshot *job;
 };
 
 static struct loop *loop_of(const struct batch *b) {
@@ -77,7 +77,7 @@ static void free_batch(void *state) {
     while (b->running) {
         struct item *i = b->running;
         b->running = i->next;
-        exec_leave(i->exec);
+        oneshot_leave(i->job);
         free(i);
     }
     outlet_done(&b->out);
@@ -134,7 +134,7 @@ static bool put_off(struct batch *b, size_t index, const struct problem *p) {
     return true;
 }
 
-static void refuse(struct batch *b, size_t index, const struct problem *p) {
+static void batch_refuse(struct batch *b, size_t index, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
     if (put_off(b, index, p))
         return;
@@ -143,7 +143,7 @@ static void refuse(struct batch *b, size_t index, const struct problem *p) {
     line(b, index, &json);
 }
 
-static void on_done(void *arg, struct exec *x, const struct err *why) {
+static void batch_on_done(void *arg, struct oneshot *x, const struct err *why) {
     struct item *i = arg;
     struct batch *b = i->batch;
     AUTO_ROPE json = ROPE_INIT;
@@ -151,16 +151,16 @@ static void on_done(void *arg, struct exec *x, const struct err *why) {
     b->busy--;
     if (why) {
         struct problem p = problem_of(why);
-        refuse(b, i->index, &p);
+        batch_refuse(b, i->index, &p);
     } else {
-        exec_result(x, &json);
+        oneshot_result(x, &json);
         line_of(b, i->index, &json);
     }
     free(i);
     more_soon(b);
 }
 
-static void start(struct batch *b, size_t index) {
+static void batch_start(struct batch *b, size_t index) {
     const json_t *body = json_array_get(b->items, index);
     AUTO_BUF errors = BUF_INIT;
     struct jw j = JW_INIT(&errors);
@@ -177,10 +177,10 @@ static void start(struct batch *b, size_t index) {
     }
     struct item *i = xcalloc(1, sizeof *i);
     struct problem p = {0};
-    const struct exec_callbacks cb = {.arg = i, .on_done = on_done};
+    const struct oneshot_callbacks cb = {.arg = i, .on_done = batch_on_done};
     *i = (struct item){.batch = b, .index = index};
-    if (exec_start(&b->out.who, body, &cb, &i->exec, &p) < 0) {
-        refuse(b, index, &p);
+    if (oneshot_start(&b->out.who, body, &cb, &i->job, &p) < 0) {
+        batch_refuse(b, index, &p);
         free(i);
         return;
     }
@@ -194,10 +194,10 @@ static bool has_more(const struct batch *b) {
     return b->nlater > 0 || b->next < b->n;
 }
 
-static void go_on(struct batch *b) {
+static void batch_go_on(struct batch *b) {
     b->crowded = false;
     while (b->busy < b->most && has_more(b) && !b->crowded && !outlet_is_full(&b->out))
-        start(b, b->nlater ? b->later[--b->nlater] : b->next++);
+        batch_start(b, b->nlater ? b->later[--b->nlater] : b->next++);
     if (b->busy || has_more(b))
         return;
     loop_timer_stop(loop_of(b), &b->alive);
@@ -206,23 +206,23 @@ static void go_on(struct batch *b) {
         free_batch(b);
 }
 
-static void on_more(struct timer *t) {
-    go_on(t->arg);
+static void batch_on_more(struct timer *t) {
+    batch_go_on(t->arg);
 }
 
-static void on_drain(struct http_req *r) {
+static void batch_on_drain(struct http_req *r) {
     struct call *c = http_user(r);
     if (c && c->state)
         more_soon(c->state);
 }
 
-static void on_alive(struct timer *t) {
+static void batch_on_alive(struct timer *t) {
     struct batch *b = t->arg;
     outlet_sign(&b->out, SIGN);
     loop_timer(loop_of(b), t, now_ns() + ALIVE_NS);
 }
 
-static void on_gone(struct http_req *r) {
+static void batch_on_gone(struct http_req *r) {
     struct call *c = http_user(r);
     struct batch *b = c->state;
     if (b && outlet_leave(&b->out)) {
@@ -243,15 +243,15 @@ static void do_batch(struct call *c) {
     b->items = json_object_get(b->body, "items");
     b->n = json_array_size(b->items);
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
-    b->alive = (struct timer){.fn = on_alive, .arg = b};
-    b->more = (struct timer){.fn = on_more, .arg = b};
+    b->alive = (struct timer){.fn = batch_on_alive, .arg = b};
+    b->more = (struct timer){.fn = batch_on_more, .arg = b};
     c->state = b;
     c->state_done = free_batch;
-    http_on_drain(c->req, on_drain);
-    http_on_gone(c->req, on_gone);
+    http_on_drain(c->req, batch_on_drain);
+    http_on_gone(c->req, batch_on_gone);
     outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
     loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
-    go_on(b);
+    batch_go_on(b);
 }
 
 /* ---- routes ---- */

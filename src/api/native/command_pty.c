@@ -3,9 +3,11 @@
  * as text when it is over. {"type":"resize","rows","cols"} changes its size. One sits at a terminal
  * at a time: whoever comes later takes the place. */
 
+#include "api/core/quota.h"
 #include "api/native/native.h"
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
+#include "api/jobs/command_job.h"
 #include "api/jobs/inputs.h"
 #include "api/native/commands.h"
 #include "base/log.h"
@@ -72,7 +74,7 @@ static void say(struct seat *t, const char *type, const struct buf *object) {
     ws_send_text(t->ws, json.data, json.len);
 }
 
-static void on_done(void *arg, struct command *c) {
+static void pty_on_done(void *arg, struct command *c) {
     struct seat *t = arg;
     AUTO_BUF object = BUF_INIT;
     t->command = NULL;
@@ -81,13 +83,13 @@ static void on_done(void *arg, struct command *c) {
     ws_close(t->ws, WS_NORMAL, "");
 }
 
-static void on_drain(void *arg) {
+static void pty_on_drain(void *arg) {
     const struct seat *t = arg;
     if (t->command)
         command_hold(t->command, false);
 }
 
-static void fail(struct seat *t, const struct err *e) {
+static void pty_fail(struct seat *t, const struct err *e) {
     struct problem p = problem_of(e);
     AUTO_BUF json = BUF_INIT;
     problem_json(&p, &json);
@@ -97,14 +99,14 @@ static void fail(struct seat *t, const struct err *e) {
 static void typed(struct seat *t, const void *data, size_t len) {
     struct err e;
     if (t->command && len && command_stdin(t->command, data, len, &e) < 0)
-        fail(t, &e);
+        pty_fail(t, &e);
 }
 
-static void on_binary(void *arg, const void *data, size_t len) {
+static void pty_on_binary(void *arg, const void *data, size_t len) {
     typed(arg, data, len);
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
+static void pty_on_text(void *arg, const char *text, size_t len) {
     struct seat *t = arg;
     AUTO_BUF reply = BUF_INIT;
     json_auto_t *m = NULL;
@@ -133,7 +135,7 @@ static void stand_up(struct seat *t) {
         command_hang_up(c);
 }
 
-static void on_closed(void *arg) {
+static void pty_on_closed(void *arg) {
     stand_up(arg);
 }
 
@@ -147,10 +149,10 @@ static void on_replaced(void *arg) {
 /* False when a reply was sent. `stays` is what holds if the request does not say it. */
 static bool sit_down(struct call *c, struct seat *t, bool stays) {
     const struct ws_options o = {.arg = t,
-                                 .on_text = on_text,
-                                 .on_binary = on_binary,
-                                 .on_drain = on_drain,
-                                 .on_closed = on_closed};
+                                 .on_text = pty_on_text,
+                                 .on_binary = pty_on_binary,
+                                 .on_drain = pty_on_drain,
+                                 .on_closed = pty_on_closed};
     const char *word = http_query(c->req, "on_disconnect");
     bool goes_on = word ? strcmp(word, "continue") == 0 : stays;
     if (!call_is_websocket(c, "POST to the sandbox's /commands"))
@@ -172,7 +174,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
 
 static struct command_callbacks callbacks(struct seat *t) {
     return (struct command_callbacks){
-        .arg = t, .on_bytes = on_bytes, .on_done = on_done, .on_replaced = on_replaced};
+        .arg = t, .on_bytes = on_bytes, .on_done = pty_on_done, .on_replaced = on_replaced};
 }
 
 static bool read_size(struct call *c, const char *name, uint32_t fallback, uint32_t *ret) {
@@ -218,7 +220,7 @@ static void do_command_pty(struct call *c) {
         call_fail(c, &e);
         return;
     }
-    if (guard_may_run(c->api->guard, c, &p) < 0) {
+    if (quota_may_run(c->api->quota, c, &p) < 0) {
         call_problem(c, &p);
         return;
     }
@@ -236,7 +238,7 @@ static void do_command_pty(struct call *c) {
     const struct command_callbacks cb = callbacks(t);
     if (command_new(l, &q, &cb, &t->command, &e) < 0) {
         command_request_done(&q);
-        fail(t, &e);
+        pty_fail(t, &e);
         ws_close(t->ws, WS_TRY_LATER, "the command could not be started");
         return;
     }

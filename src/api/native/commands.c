@@ -3,10 +3,11 @@
 #include "api/native/commands.h"
 
 #include "api/core/pages.h"
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
+#include "api/jobs/command_job.h"
 #include "api/jobs/events.h"
 #include "api/jobs/inputs.h"
-#include "api/jobs/outlet.h"
+#include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
 #include "api/native/native.h"
 #include "base/log.h"
@@ -78,88 +79,6 @@ static const struct field signal_fields[] = {
 };
 static const struct schema signal_schema = {"SignalRequest", signal_fields, 1, false};
 
-/* ---- a command and its record ---- */
-
-struct task {
-    struct api *api;
-    struct record *record;
-    struct command *command; /* borrowed while it runs */
-    struct outlet out;       /* who waits for all of it */
-    bool waits, goes_on;
-};
-
-static void on_event(void *arg, const char *type, const struct buf *json) {
-    struct task *t = arg;
-    record_event(t->record, type, json->data, json->len);
-}
-
-static void on_done(void *arg, struct command *c) {
-    struct task *t = arg;
-    AUTO_BUF end = BUF_INIT;
-    AUTO_ROPE all = ROPE_INIT;
-    AUTO_ROPE kept = ROPE_INIT;
-    command_json(c, &end);
-    command_result(c, &all);
-    rope_add_rope(&kept, &all);
-    record_event(t->record, "end", end.data, end.len);
-    record_end_with(t->record, &kept);
-    t->command = NULL;
-    if (t->waits) {
-        outlet_rope(&t->out, 200, &all, NULL);
-        if (t->out.call)
-            return; /* freed with its call */
-        outlet_done(&t->out);
-    }
-    free(t);
-}
-
-static void hold(void *arg, bool on) {
-    const struct task *t = arg;
-    command_hold(t->command, on);
-}
-
-/* The client of a command that it waited for is gone. */
-static void leave(void *arg) {
-    struct task *t = arg;
-    struct err e;
-    command_hold(t->command, false);
-    if (!t->goes_on)
-        command_signal(t->command, SIGKILL, &e);
-}
-
-void command_inherit(void *arg, struct live *l, struct command *c, uint64_t number) {
-    struct task *t = xcalloc(1, sizeof *t);
-    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
-    t->api = arg;
-    t->command = c;
-    t->record = record_new(t->api->records, command_id(c), live_tenant(l));
-    record_skip(t->record, number);
-    command_call(c, &cb);
-}
-
-void command_asked_by(struct command_request *q, const struct call *c) {
-    memcpy(q->request, c->id, sizeof q->request);
-    memcpy(q->key, c->key_id, sizeof q->key);
-}
-
-/* Of a command that an earlier server started, only part of its line may be known. */
-void command_over(void *arg, const struct live *l, const struct command *c) {
-    struct api *a = arg;
-    const struct command_request *q = command_asked(c);
-    const char *line = q->request[0] ? q->shown : "";
-    struct audit_code code;
-    audit_code(&code, line, strlen(line), strcmp(a->config->http.audit_code, "on") == 0);
-    audit_write(&a->audit, &(struct audit_line){.execution = command_id(c),
-                                                .request = q->request,
-                                                .tenant = live_tenant(l),
-                                                .key = q->key,
-                                                .code = &code,
-                                                .status = command_status(c),
-                                                .profile = live_profile(l),
-                                                .denied = command_denied(c)});
-    audit_code_done(&code);
-}
-
 /* ---- the request ---- */
 
 static char **copy_list(const json_t *list) {
@@ -224,78 +143,54 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     return 0;
 }
 
-static struct task *start(struct call *c, struct live *l, struct problem *p) {
+static int commands_start(struct call *c, struct live *l, struct command_job_options *o,
+                          struct command_job **ret, struct problem *p) {
     struct command_request q;
-    struct err e;
-    if (live_is_paused(l)) {
-        problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
-        return NULL;
-    }
-    if (command_read(c->body, &q, p) < 0 || guard_may_run(c->api->guard, c, p) < 0) {
+    if (live_is_paused(l))
+        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+    if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)
+        o->goes_on = true;
+    int r = command_read(c->body, &q, p);
+    if (r == 0)
+        r = command_job_start(c, l, &q, o, ret, p);
+    if (r < 0)
         command_request_done(&q);
-        return NULL;
-    }
-    struct task *t = xcalloc(1, sizeof *t);
-    const struct command_callbacks cb = {.arg = t, .on_event = on_event, .on_done = on_done};
-    t->api = c->api;
-    t->goes_on = strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0;
-    command_asked_by(&q, c);
-    if (command_new(l, &q, &cb, &t->command, &e) < 0) {
-        *p = problem_of(&e);
-        command_request_done(&q);
-        free(t);
-        return NULL;
-    }
-    log_info("command sandbox=%s command=%s request=%s", live_id(l), command_id(t->command), c->id);
-    t->record = record_new(c->api->records, command_id(t->command), c->tenant);
-    return t;
+    return r;
 }
 
-static void free_task(void *state) {
-    struct task *t = state;
-    outlet_done(&t->out);
-    free(t);
+static void command_wait_leave(void *job) {
+    command_job_leave(job);
 }
 
-static void on_gone(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct task *t = c->state;
-    if (!t || !t->command || outlet_leave(&t->out))
-        return;
-    t->waits = false; /* frees itself at its end */
-    outlet_done(&t->out);
-    c->state = NULL;
-    c->state_done = NULL;
-    leave(t);
+static void command_wait_on_done(void *arg, struct rope *result) {
+    struct job_wait *w = arg;
+    outlet_rope(&w->out, 200, result, NULL);
+    job_wait_over(w);
 }
 
 static void run_whole(struct call *c, struct live *l) {
     struct problem p = {0};
-    struct outlet out;
-    if (!outlet_open(c, &out))
+    struct command_job *x;
+    struct job_wait *w = job_wait_new(c, sizeof *w, command_wait_leave);
+    if (!w)
         return;
-    struct task *t = start(c, l, &p);
-    if (!t) {
-        outlet_problem(&out, &p);
-        outlet_done(&out);
-        return;
-    }
-    t->out = out;
-    t->waits = true;
-    c->state = t;
-    c->state_done = free_task;
-    http_on_gone(c->req, on_gone);
+    if (commands_start(c, l,
+                       &(struct command_job_options){.on_done = command_wait_on_done, .arg = w}, &x,
+                       &p) < 0)
+        outlet_problem(&w->out, &p);
+    else
+        w->job = x;
 }
 
 static void run_background(struct call *c, struct live *l) {
     struct problem p = {0};
     struct outlet out;
+    struct command_job *x;
     AUTO_ROPE json = ROPE_INIT;
     if (!outlet_open(c, &out))
         return;
-    const struct task *t = start(c, l, &p);
-    if (t) {
-        command_result(t->command, &json);
+    if (commands_start(c, l, &(struct command_job_options){0}, &x, &p) == 0) {
+        command_result(command_job_command(x), &json);
         outlet_rope(&out, 202, &json, NULL);
     } else {
         outlet_problem(&out, &p);
@@ -303,34 +198,34 @@ static void run_background(struct call *c, struct live *l) {
     outlet_done(&out);
 }
 
-static void do_command_new(struct call *c) {
-    struct live *l = call_live(c);
-    enum events_form form = events_wanted(c);
+static void run_stream(struct call *c, struct live *l, enum events_form form) {
     struct problem p = {0};
-    if (!l)
-        return;
-    if (field_bool(c->body, "background", false)) {
-        run_background(c, l);
-        return;
-    }
-    if (form == EVENTS_NONE) {
-        run_whole(c, l);
-        return;
-    }
     struct outlet out;
+    struct command_job *x;
     if (!outlet_open(c, &out))
         return;
-    struct task *t = start(c, l, &p);
-    if (!t) {
+    if (commands_start(c, l, &(struct command_job_options){.goes_on = out.replay}, &x, &p) < 0) {
         outlet_problem(&out, &p);
         outlet_done(&out);
         return;
     }
-    t->goes_on = t->goes_on || out.replay;
-    outlet_refer(&out, command_id(t->command));
+    outlet_refer(&out, command_id(command_job_command(x)));
     outlet_done(&out);
-    const struct events_source from = {.arg = t, .hold = hold, .leave = leave};
-    events_stream(c, t->record, form, 0, &from);
+    const struct events_source from = command_job_source(x);
+    events_stream(c, command_job_record(x), form, 0, &from);
+}
+
+static void do_command_new(struct call *c) {
+    struct live *l = call_live(c);
+    enum events_form form = events_wanted(c);
+    if (!l)
+        return;
+    if (field_bool(c->body, "background", false))
+        run_background(c, l);
+    else if (form == EVENTS_NONE)
+        run_whole(c, l);
+    else
+        run_stream(c, l, form);
 }
 
 /* ---- one command ---- */
@@ -365,7 +260,7 @@ static void do_commands(struct call *c) {
     page_reply(c, &w, &j);
 }
 
-static void reply_with(struct call *c, struct command *x) {
+static void commands_reply_with(struct call *c, struct command *x) {
     AUTO_BUF json = BUF_INIT;
     command_json(x, &json);
     call_json(c, 200, &json);
@@ -416,7 +311,7 @@ static void do_command_stdin(struct call *c) {
         (field_bool(c->body, "eof", false) && command_stdin(x, NULL, 0, &e) < 0))
         call_fail(c, &e);
     else
-        reply_with(c, x);
+        commands_reply_with(c, x);
 }
 
 /* "SIGTERM", "TERM" or "15". */
@@ -464,7 +359,7 @@ static void do_command_signal(struct call *c) {
     } else if (command_signal(x, number, &e) < 0) {
         call_fail(c, &e);
     } else {
-        reply_with(c, x);
+        commands_reply_with(c, x);
     }
 }
 

@@ -3,8 +3,8 @@
  * its user types to the program. The result is the last message.
  *
  * Neither side can make us keep much: while the client does not read, the program's output is left
- * in its pipe (exec_hold), and while the program does not read, the client's messages are left in
- * its socket (ws_hold). */
+ * in its pipe (oneshot_hold), and while the program does not read, the client's messages are left
+ * in its socket (ws_hold). */
 
 #include "api/native/native.h"
 
@@ -23,10 +23,10 @@
 #include <string.h>
 
 struct talk {
-    struct call *call; /* borrowed: its owner */
-    struct ws *ws;     /* borrowed: lives as long as the call */
-    struct exec *exec; /* borrowed while it runs */
-    struct timer late; /* until the first message has come */
+    struct call *call;   /* borrowed: its owner */
+    struct ws *ws;       /* borrowed: lives as long as the call */
+    struct oneshot *job; /* borrowed while it runs */
+    struct timer late;   /* until the first message has come */
     bool begun;
     struct inbox in;
 };
@@ -34,7 +34,7 @@ struct talk {
 /* ---- to the client ---- */
 
 /* `json` is an object; `number` that of the event in the execution's record, 0: it is in none. */
-static void tell(struct talk *t, const char *type, uint64_t number, const struct buf *json) {
+static void talk_tell(struct talk *t, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF text = BUF_INIT;
     buf_addf(&text, "{\"type\":\"%s\"", type);
     if (number)
@@ -51,21 +51,21 @@ static enum ws_code code_for(int status) {
     return status >= 500 ? WS_INTERNAL : WS_POLICY;
 }
 
-static void fail(struct talk *t, const struct problem *p, uint64_t number) {
+static void talk_fail(struct talk *t, const struct problem *p, uint64_t number) {
     AUTO_BUF json = BUF_INIT;
     call_refused(t->call, p);
     problem_json(p, &json);
-    tell(t, "error", number, &json);
+    talk_tell(t, "error", number, &json);
     ws_close(t->ws, code_for(p->status), p->code);
 }
 
-static void on_start(void *arg, uint64_t number, const char *id) {
+static void talk_on_start(void *arg, uint64_t number, const char *id) {
     AUTO_BUF json = BUF_INIT;
     buf_addf(&json, "{\"id\":\"%s\"}", id);
-    tell(arg, "start", number, &json);
+    talk_tell(arg, "start", number, &json);
 }
 
-static void on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
+static void talk_on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
     struct talk *t = arg;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -74,43 +74,43 @@ static void on_output(void *arg, int stream, uint64_t number, const char *data, 
     jw_key(&j, "data");
     jw_strn(&j, data, len);
     jw_object_end(&j);
-    tell(t, "output", number, &json);
-    if (t->exec && ws_backlog(t->ws) > HTTP_HIGH_WATER)
-        exec_hold(t->exec, true);
+    talk_tell(t, "output", number, &json);
+    if (t->job && ws_backlog(t->ws) > HTTP_HIGH_WATER)
+        oneshot_hold(t->job, true);
 }
 
-static void on_drain(void *arg) {
+static void talk_on_drain(void *arg) {
     struct talk *t = arg;
-    if (t->exec)
-        exec_hold(t->exec, false);
+    if (t->job)
+        oneshot_hold(t->job, false);
 }
 
-static void on_done(void *arg, struct exec *x, const struct err *why) {
+static void talk_on_done(void *arg, struct oneshot *x, const struct err *why) {
     struct talk *t = arg;
-    t->exec = NULL;
+    t->job = NULL;
     if (why) {
         struct problem p = problem_of(why);
         if (p.status == 500)
             log_error("request failed id=%s error=%s", t->call->id, log_text(why->text));
-        fail(t, &p, exec_last(x));
+        talk_fail(t, &p, oneshot_last(x));
         return;
     }
-    tell(t, "result", exec_last(x), exec_end(x));
+    talk_tell(t, "result", oneshot_last(x), oneshot_end(x));
     ws_close(t->ws, WS_NORMAL, "");
 }
 
 /* ---- to the program ---- */
 
-static void on_stdin(void *arg) {
+static void talk_on_stdin(void *arg) {
     struct talk *t = arg;
-    if (t->exec && exec_stdin_backlog(t->exec) < HTTP_LOW_WATER)
+    if (t->job && oneshot_stdin_backlog(t->job) < HTTP_LOW_WATER)
         inbox_hold(&t->in, false);
 }
 
-static void give(struct talk *t, const char *data, size_t len) {
+static void talk_give(struct talk *t, const char *data, size_t len) {
     if (len)
-        exec_stdin(t->exec, data, len);
-    if (t->exec && exec_stdin_backlog(t->exec) > HTTP_HIGH_WATER)
+        oneshot_stdin(t->job, data, len);
+    if (t->job && oneshot_stdin_backlog(t->job) > HTTP_HIGH_WATER)
         inbox_hold(&t->in, true);
 }
 
@@ -135,26 +135,26 @@ static const struct schema message_schema = {"StreamMessage", message_fields, 3,
 static void send_signal(struct talk *t, const char *name) {
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         if (strcmp(signals[i].name, name) == 0) {
-            exec_signal(t->exec, signals[i].number);
+            oneshot_signal(t->job, signals[i].number);
             return;
         }
     }
 }
 
-static void take_message(struct talk *t, const json_t *m) {
+static void talk_take_message(struct talk *t, const json_t *m) {
     const char *type = field_str(m, "type", "");
     const json_t *data = json_object_get(m, "data");
     if (strcmp(type, "stdin") == 0 && !data)
-        fail(t,
-             &(struct problem){.status = 422,
-                               .code = "bad_fields",
-                               .message = "a message of type stdin has no data",
-                               .remediation = "put the text for the program into data"},
-             0);
+        talk_fail(t,
+                  &(struct problem){.status = 422,
+                                    .code = "bad_fields",
+                                    .message = "a message of type stdin has no data",
+                                    .remediation = "put the text for the program into data"},
+                  0);
     else if (strcmp(type, "stdin") == 0)
-        give(t, json_string_value(data), json_string_length(data));
+        talk_give(t, json_string_value(data), json_string_length(data));
     else if (strcmp(type, "stdin_end") == 0)
-        exec_stdin(t->exec, NULL, 0);
+        oneshot_stdin(t->job, NULL, 0);
     else
         send_signal(t, strcmp(type, "signal") == 0 ? field_str(m, "signal", "SIGINT") : "SIGINT");
 }
@@ -165,19 +165,19 @@ static struct loop *loop_of(const struct talk *t) {
     return t->call->api->o.loop;
 }
 
-static void begin(struct talk *t, const json_t *body) {
+static void talk_begin(struct talk *t, const json_t *body) {
     struct problem p = {0};
-    const struct exec_callbacks cb = {.arg = t,
-                                      .on_start = on_start,
-                                      .on_output = on_output,
-                                      .on_stdin = on_stdin,
-                                      .on_done = on_done};
+    const struct oneshot_callbacks cb = {.arg = t,
+                                         .on_start = talk_on_start,
+                                         .on_output = talk_on_output,
+                                         .on_stdin = talk_on_stdin,
+                                         .on_done = talk_on_done};
     t->begun = true;
     loop_timer_stop(loop_of(t), &t->late);
-    if (exec_start(t->call, body, &cb, &t->exec, &p) < 0)
-        fail(t, &p, 0);
+    if (oneshot_start(t->call, body, &cb, &t->job, &p) < 0)
+        talk_fail(t, &p, 0);
     else
-        give(t, "", 0);
+        talk_give(t, "", 0);
 }
 
 struct heard {
@@ -187,7 +187,7 @@ struct heard {
     struct buf reply; /* and this is why */
 };
 
-static void *read_as(const struct schema *s, const void *data, size_t len, bool binary) {
+static void *talk_read_as(const struct schema *s, const void *data, size_t len, bool binary) {
     struct heard *h = xcalloc(1, sizeof *h);
     int status = 0;
     *h = (struct heard){.data = binary ? data : NULL, .len = len, .reply = BUF_INIT};
@@ -199,60 +199,60 @@ static void *read_as(const struct schema *s, const void *data, size_t len, bool 
     return h;
 }
 
-static void *read_request(const void *data, size_t len, bool binary) {
-    return read_as(&execute_schema, data, len, binary);
+static void *talk_read_request(const void *data, size_t len, bool binary) {
+    return talk_read_as(&execute_schema, data, len, binary);
 }
 
-static void *read_message(const void *data, size_t len, bool binary) {
-    return read_as(&message_schema, data, len, binary);
+static void *talk_read_message(const void *data, size_t len, bool binary) {
+    return talk_read_as(&message_schema, data, len, binary);
 }
 
-static void drop_heard(void *message) {
+static void talk_drop_heard(void *message) {
     struct heard *h = message;
     json_decref(h->json);
     buf_done(&h->reply);
     free(h);
 }
 
-static void take_heard(void *arg, void *message) {
+static void talk_take_heard(void *arg, void *message) {
     struct talk *t = arg;
     const struct heard *h = message;
-    if (h->data && t->exec) {
-        give(t, h->data, h->len);
+    if (h->data && t->job) {
+        talk_give(t, h->data, h->len);
     } else if (h->data && !t->begun) {
         ws_close(t->ws, WS_UNSUPPORTED, "the first message is the request, as JSON text");
     } else if (!h->data && !h->json) {
-        tell(t, "error", 0, &h->reply);
+        talk_tell(t, "error", 0, &h->reply);
         ws_close(t->ws, WS_POLICY, "bad_fields");
     } else if (!h->data && !t->begun) {
-        begin(t, h->json);
-    } else if (t->exec) {
-        take_message(t, h->json);
+        talk_begin(t, h->json);
+    } else if (t->job) {
+        talk_take_message(t, h->json);
     }
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
+static void talk_on_text(void *arg, const char *text, size_t len) {
     struct talk *t = arg;
     inbox_add(&t->in, text, len, false);
-    t->in.read = read_message; /* the first one is the request */
+    t->in.read = talk_read_message; /* the first one is the request */
 }
 
-static void on_binary(void *arg, const void *data, size_t len) {
+static void talk_on_binary(void *arg, const void *data, size_t len) {
     struct talk *t = arg;
     inbox_add(&t->in, data, len, true);
 }
 
-static void on_closed(void *arg) {
+static void talk_on_closed(void *arg) {
     struct talk *t = arg;
-    struct exec *x = t->exec;
+    struct oneshot *x = t->job;
     loop_timer_stop(loop_of(t), &t->late);
     inbox_done(&t->in);
-    t->exec = NULL;
+    t->job = NULL;
     if (x)
-        exec_leave(x);
+        oneshot_leave(x);
 }
 
-static void on_late(struct timer *timer) {
+static void talk_on_late(struct timer *timer) {
     struct talk *t = timer->arg;
     ws_close(t->ws, WS_POLICY, "no request came");
 }
@@ -268,12 +268,12 @@ static void do_execute_ws(struct call *c) {
         return;
     struct talk *t = xcalloc(1, sizeof *t);
     const struct ws_options o = {.arg = t,
-                                 .on_text = on_text,
-                                 .on_binary = on_binary,
-                                 .on_drain = on_drain,
-                                 .on_closed = on_closed};
+                                 .on_text = talk_on_text,
+                                 .on_binary = talk_on_binary,
+                                 .on_drain = talk_on_drain,
+                                 .on_closed = talk_on_closed};
     t->call = c;
-    t->late = (struct timer){.fn = on_late, .arg = t};
+    t->late = (struct timer){.fn = talk_on_late, .arg = t};
     c->state = t;
     c->state_done = free_talk;
     t->ws = ws_accept(c->req, &o);
@@ -281,9 +281,9 @@ static void do_execute_ws(struct call *c) {
                            .owner = crew_owner(c->tenant),
                            .ws = t->ws,
                            .arg = t,
-                           .read = read_request,
-                           .take = take_heard,
-                           .drop = drop_heard};
+                           .read = talk_read_request,
+                           .take = talk_take_heard,
+                           .drop = talk_drop_heard};
     if (t->ws)
         loop_timer(loop_of(t), &t->late,
                    now_ns() + (uint64_t)c->api->config->http.header_s * 1000000000u);

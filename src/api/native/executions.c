@@ -5,7 +5,7 @@
 #include "api/jobs/records.h"
 #include "api/native/native.h"
 
-static struct record *find(struct call *c) {
+static struct record *executions_find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
     if (!rec)
         call_problem(c, &(struct problem){.status = 404,
@@ -17,7 +17,7 @@ static struct record *find(struct call *c) {
 }
 
 static void do_execution(struct call *c) {
-    struct record *rec = find(c);
+    struct record *rec = executions_find(c);
     if (!rec)
         return;
     AUTO_ROPE reply = ROPE_INIT;
@@ -37,7 +37,7 @@ static void do_execution(struct call *c) {
 }
 
 static void do_execution_events(struct call *c) {
-    struct record *rec = find(c);
+    struct record *rec = executions_find(c);
     enum events_form form = events_wanted(c);
     uint64_t after;
     if (rec && events_after(c, &after))

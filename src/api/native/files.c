@@ -27,7 +27,7 @@ struct upload {
     uint64_t size; /* of what is read only */
 };
 
-static void free_upload(void *state) {
+static void upload_free(void *state) {
     struct upload *u = state;
     if (u->to)
         store_abort(u->to);
@@ -40,7 +40,7 @@ static void free_upload(void *state) {
     free(u);
 }
 
-static void too_large(struct call *c) {
+static void upload_too_large(struct call *c) {
     char text[100];
     snprintf(text, sizeof text, "File size exceeds maximum of %u MB", c->api->config->http.file_mb);
     call_problem(c, &(struct problem){.status = 413,
@@ -49,9 +49,9 @@ static void too_large(struct call *c) {
                                       .remediation = "send a smaller file, or raise max_file_mb"});
 }
 
-static bool failed(struct upload *u, const struct err *e) {
+static bool upload_failed(struct upload *u, const struct err *e) {
     if (strcmp(e->kind, "file_too_large") == 0)
-        too_large(u->call);
+        upload_too_large(u->call);
     else if (strcmp(e->kind, "disk_full") == 0)
         call_problem(u->call, &(struct problem){.status = 507,
                                                 .code = "disk_full",
@@ -73,14 +73,14 @@ static bool piece(struct http_req *r, const struct form_part *p) {
     if (p->first) {
         u->name = xstrdup(p->filename);
         if (!u->repeat && store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
-            return failed(u, &e);
+            return upload_failed(u, &e);
     }
     u->size += p->len;
     if (u->repeat && u->size > (uint64_t)c->api->config->http.file_mb << 20) {
-        too_large(c);
+        upload_too_large(c);
         return false;
     }
-    return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || failed(u, &e);
+    return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || upload_failed(u, &e);
 }
 
 void files_put_entry(struct jw *j, const struct store_entry *e) {
@@ -133,7 +133,7 @@ static void whole(struct http_req *r) {
     struct store_upload *to = u->to;
     u->to = NULL;
     if (store_finish(to, u->name, &u->entry, &e) < 0) {
-        failed(u, &e);
+        upload_failed(u, &e);
         return;
     }
     AUTO_BUF json = BUF_INIT;
@@ -180,13 +180,13 @@ static bool look_up_key(struct call *c, struct upload *u) {
 
 static void do_upload(struct call *c) {
     if (http_body_length(c->req) > ((uint64_t)c->api->config->http.file_mb << 20) + FORM_ROOM) {
-        too_large(c);
+        upload_too_large(c);
         return;
     }
     struct upload *u = xcalloc(1, sizeof *u);
     u->call = c;
     c->state = u;
-    c->state_done = free_upload;
+    c->state_done = upload_free;
     keys_hash_init(&u->hash);
     if (!look_up_key(c, u))
         return;
@@ -195,7 +195,7 @@ static void do_upload(struct call *c) {
         http_take_body(c->req, &(struct http_take){1 << 20, whole, whole, whole});
 }
 
-static void not_found(struct call *c, const struct err *e) {
+static void files_not_found(struct call *c, const struct err *e) {
     if (strcmp(e->kind, "no_file") != 0) { /* it may well be there */
         call_fail(c, e);
         return;
@@ -224,7 +224,7 @@ static void do_download(struct call *c) {
     struct err e;
     AUTO_FD fd = -1;
     if (store_find(c->api->o.store, c->tenant, c->params[0], &entry, &fd, &e) < 0) {
-        not_found(c, &e);
+        files_not_found(c, &e);
         return;
     }
     send_entry(c, &entry, &fd);
@@ -234,7 +234,7 @@ static void do_download(struct call *c) {
 static void do_delete(struct call *c) {
     struct err e;
     if (store_delete(c->api->o.store, c->tenant, c->params[0], &e) < 0)
-        not_found(c, &e);
+        files_not_found(c, &e);
     else
         http_reply(c->req, 204, NULL, "", 0);
 }

@@ -68,7 +68,7 @@ static bool more_files(struct http_source *s, struct buf *to) {
     return false;
 }
 
-static void free_listing(struct http_source *s) {
+static void files_list_free(struct http_source *s) {
     struct listing *l = (struct listing *)s;
     store_list_end(&l->cursor);
     free(l);
@@ -96,7 +96,7 @@ static void do_files(struct call *c) {
     if (!read_page(c, &page))
         return;
     struct listing *l = xcalloc(1, sizeof *l);
-    *l = (struct listing){.source = {more_files, free_listing}, .page = page};
+    *l = (struct listing){.source = {more_files, files_list_free}, .page = page};
     memcpy(l->tenant, c->tenant, sizeof l->tenant);
     store_list(c->api->o.store, &l->cursor);
     http_reply_from(c->req, 200, "application/json", &l->source);

@@ -234,7 +234,7 @@ static void do_metrics(struct call *c) {
     http_reply(c->req, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
 }
 
-static void give(struct call *c, const struct web_asset *a) {
+static void info_give(struct call *c, const struct web_asset *a) {
     http_add_header(c->req, "Content-Security-Policy",
                     "default-src 'self'; img-src 'self' blob:; base-uri 'none'; "
                     "frame-ancestors 'none'; form-action 'self'");
@@ -247,7 +247,7 @@ static void give(struct call *c, const struct web_asset *a) {
 static void do_asset(struct call *c) {
     for (size_t i = 0; i < web_assets_n; i++) {
         if (strcmp(web_assets[i].path, http_path(c->req)) == 0) {
-            give(c, &web_assets[i]);
+            info_give(c, &web_assets[i]);
             return;
         }
     }

@@ -4,10 +4,10 @@
 #include "api/native/native.h"
 
 #include "api/core/pages.h"
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "api/jobs/events.h"
 #include "api/jobs/inputs.h"
-#include "api/jobs/outlet.h"
+#include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
 #include "base/fd.h"
 #include "base/num.h"
@@ -78,30 +78,12 @@ static const struct schema inspect_schema = {"InspectRequest", inspect_fields, 4
 
 /* ---- executions ---- */
 
-struct waiting {
-    struct outlet out;
-    struct play *play; /* borrowed while it runs */
-};
-
-static void free_waiting(void *state) {
-    struct waiting *w = state;
-    outlet_done(&w->out);
-    free(w);
+static void cell_wait_leave(void *job) {
+    cell_job_leave(job);
 }
 
-static void on_gone(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct waiting *w = c->state;
-    if (!w || !w->play || outlet_leave(&w->out))
-        return;
-    struct play *x = w->play;
-    w->play = NULL;
-    play_leave(x);
-}
-
-static void on_done(void *arg, struct record *rec, const struct err *why) {
-    struct waiting *w = arg;
-    w->play = NULL;
+static void cell_wait_on_done(void *arg, struct record *rec, const struct err *why) {
+    struct job_wait *w = arg;
     if (why) {
         struct problem p = problem_of(why);
         outlet_problem(&w->out, &p);
@@ -110,32 +92,29 @@ static void on_done(void *arg, struct record *rec, const struct err *why) {
         rope_add_rope(&result, record_result(rec));
         outlet_rope(&w->out, 200, &result, record_id(rec));
     }
-    if (!w->out.call)
-        free_waiting(w);
+    job_wait_over(w);
 }
 
 static void execute_whole(struct call *c, struct live *l) {
     struct problem p = {0};
-    struct waiting *w = xcalloc(1, sizeof *w);
-    if (!outlet_open(c, &w->out)) {
-        free(w);
+    struct cell_job *x;
+    struct job_wait *w = job_wait_new(c, sizeof *w, cell_wait_leave);
+    if (!w)
+        return;
+    const struct cell_job_options o = {.on_done = cell_wait_on_done, .arg = w};
+    if (cell_job_start(c, l, c->body, &o, &x, &p) < 0) {
+        outlet_problem(&w->out, &p);
         return;
     }
-    c->state = w;
-    c->state_done = free_waiting;
-    http_on_gone(c->req, on_gone);
-    const struct play_options o = {.on_done = on_done, .arg = w};
-    if (play_start(c, l, c->body, &o, &w->play, &p) < 0)
-        outlet_problem(&w->out, &p);
-    else
-        http_add_header(c->req, "X-Execution-Id", play_id(w->play));
+    w->job = x;
+    http_add_header(c->req, "X-Execution-Id", cell_job_id(x));
 }
 
 static void do_cell(struct call *c) {
     struct live *l = call_live(c);
     enum events_form form = events_wanted(c);
     struct problem p = {0};
-    struct play *x;
+    struct cell_job *x;
     if (!l)
         return;
     if (form == EVENTS_NONE) {
@@ -145,17 +124,17 @@ static void do_cell(struct call *c) {
     struct outlet out;
     if (!outlet_open(c, &out))
         return;
-    const struct play_options o = {.stream = true, .goes_on = out.replay != NULL};
-    if (play_start(c, l, c->body, &o, &x, &p) < 0) {
+    const struct cell_job_options o = {.stream = true, .goes_on = out.replay != NULL};
+    if (cell_job_start(c, l, c->body, &o, &x, &p) < 0) {
         outlet_problem(&out, &p);
         outlet_done(&out);
         return;
     }
-    outlet_refer(&out, play_id(x));
+    outlet_refer(&out, cell_job_id(x));
     outlet_done(&out);
-    http_add_header(c->req, "X-Execution-Id", play_id(x));
-    const struct events_source from = play_source(x);
-    events_stream(c, play_record(x), form, 0, &from);
+    http_add_header(c->req, "X-Execution-Id", cell_job_id(x));
+    const struct events_source from = cell_job_source(x);
+    events_stream(c, cell_job_record(x), form, 0, &from);
 }
 
 /* ---- one kernel ---- */
@@ -232,7 +211,7 @@ static struct asking *ask_for(struct call *c, struct live *l, int status) {
     return w;
 }
 
-static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
+static void kernels_on_kernel(void *arg, struct kernel *k, const struct err *why) {
     struct asking *w = arg;
     AUTO_BUF json = BUF_INIT;
     if (why) {
@@ -247,7 +226,7 @@ static void do_restart(struct call *c) {
     struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
     if (k)
-        kernel_restart(k, on_kernel, ask_for(c, l, 200));
+        kernel_restart(k, kernels_on_kernel, ask_for(c, l, 200));
 }
 
 static void do_kernel_new(struct call *c) {
@@ -266,7 +245,7 @@ static void do_kernel_new(struct call *c) {
     struct asking *w = ask_for(c, l, 201);
     const struct kernel_request q = {
         .env = env, .cwd = field_str(c->body, "cwd", NULL), .limits = &limits};
-    if (kernel_new(l, &q, on_kernel, w, &e) < 0)
+    if (kernel_new(l, &q, kernels_on_kernel, w, &e) < 0)
         call_fail(c, &e);
 }
 
@@ -291,13 +270,13 @@ static void do_kernels(struct call *c) {
     page_reply(c, &w, &j);
 }
 
-static struct kernel *named(struct call *c) {
+static struct kernel *kernels_named(struct call *c) {
     struct live *l = call_live(c);
     return l ? call_kernel(c, l, c->params[1]) : NULL;
 }
 
 static void do_kernel(struct call *c) {
-    const struct kernel *k = named(c);
+    const struct kernel *k = kernels_named(c);
     AUTO_BUF json = BUF_INIT;
     if (!k)
         return;

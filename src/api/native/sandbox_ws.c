@@ -7,7 +7,7 @@
  * goes away leaves the executions that it started to their on_disconnect. */
 
 #include "api/core/inbox.h"
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "api/native/kernels.h"
@@ -28,9 +28,9 @@
 struct stream {
     struct session *session; /* NULL: this place is free */
     struct follower f;
-    struct play *play; /* borrowed while it runs; NULL: somebody else started it */
-    char id[ID_MAX];   /* of the execution */
-    char *ref;         /* owned: JSON; or NULL */
+    struct cell_job *job; /* borrowed while it runs; NULL: somebody else started it */
+    char id[ID_MAX];      /* of the execution */
+    char *ref;            /* owned: JSON; or NULL */
 };
 
 struct session {
@@ -53,7 +53,7 @@ struct event {
     size_t len;
 };
 
-static void tell(struct session *s, const struct event *e) {
+static void sandbox_ws_tell(struct session *s, const struct event *e) {
     AUTO_BUF text = BUF_INIT;
     buf_addf(&text, "{\"type\":\"%s\"", e->type);
     if (e->number)
@@ -68,16 +68,17 @@ static void tell(struct session *s, const struct event *e) {
     ws_send_text(s->ws, text.data, text.len);
 }
 
-static void fail(struct session *s, const char *ref, const struct problem *p) {
+static void sandbox_ws_fail(struct session *s, const char *ref, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
     call_refused(s->call, p);
     problem_json(p, &json);
-    tell(s, &(struct event){.type = "failed", .ref = ref, .members = json.data, .len = json.len});
+    sandbox_ws_tell(
+        s, &(struct event){.type = "failed", .ref = ref, .members = json.data, .len = json.len});
 }
 
 static void fail_with(struct session *s, const char *ref, const struct err *e) {
     struct problem p = problem_of(e);
-    fail(s, ref, &p);
+    sandbox_ws_fail(s, ref, &p);
 }
 
 /* ---- streams ---- */
@@ -87,46 +88,47 @@ static void free_place(struct stream *st) {
     *st = (struct stream){0};
 }
 
-static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
-                     size_t len) {
+static void sandbox_ws_on_event(struct follower *f, uint64_t number, const char *type,
+                                const char *json, size_t len) {
     struct stream *st = f->arg;
     struct session *s = st->session;
     if (!type) {
         free_place(st);
         return;
     }
-    tell(s, &(struct event){type, number, st->id, st->ref, json, len});
+    sandbox_ws_tell(s, &(struct event){type, number, st->id, st->ref, json, len});
     bool full = ws_backlog(s->ws) > HTTP_HIGH_WATER;
-    if (st->play && full)
-        play_hold(st->play, true);
-    else if (!st->play)
+    if (st->job && full)
+        cell_job_hold(st->job, true);
+    else if (!st->job)
         f->paused = full;
 }
 
 /* On from the last event that the client got. */
-static void catch_up(struct session *s, struct stream *st) {
+static void sandbox_ws_catch_up(struct session *s, struct stream *st) {
     const struct call *c = s->call;
     struct record *rec = records_find(c->api->records, c->tenant, st->id);
     if (rec) {
         record_follow(rec, &st->f);
         return;
     }
-    fail(s, st->ref,
-         &(struct problem){.status = 404,
-                           .code = "no_execution",
-                           .message = "the execution was forgotten before its events were read",
-                           .remediation = "read faster"});
+    sandbox_ws_fail(
+        s, st->ref,
+        &(struct problem){.status = 404,
+                          .code = "no_execution",
+                          .message = "the execution was forgotten before its events were read",
+                          .remediation = "read faster"});
     free_place(st);
 }
 
-static void on_drain(void *arg) {
+static void sandbox_ws_on_drain(void *arg) {
     struct session *s = arg;
     for (unsigned i = 0; i < MAX_STREAMS && ws_backlog(s->ws) < HTTP_HIGH_WATER; i++) {
         struct stream *st = &s->streams[i];
-        if (st->play)
-            play_hold(st->play, false);
+        if (st->job)
+            cell_job_hold(st->job, false);
         else if (st->session && st->f.paused)
-            catch_up(s, st);
+            sandbox_ws_catch_up(s, st);
     }
 }
 
@@ -136,15 +138,16 @@ static struct stream *new_stream(struct session *s, const char *ref) {
         struct stream *st = &s->streams[i];
         if (st->session)
             continue;
-        st->f = (struct follower){.fn = on_event, .arg = st};
+        st->f = (struct follower){.fn = sandbox_ws_on_event, .arg = st};
         return st;
     }
-    fail(s, ref,
-         &(struct problem){.status = 429,
-                           .code = "too_many_executions",
-                           .message = "32 executions are under way on this connection",
-                           .remediation = "wait for one to end, or open another connection",
-                           .retryable = true});
+    sandbox_ws_fail(
+        s, ref,
+        &(struct problem){.status = 429,
+                          .code = "too_many_executions",
+                          .message = "32 executions are under way on this connection",
+                          .remediation = "wait for one to end, or open another connection",
+                          .retryable = true});
     return NULL;
 }
 
@@ -158,18 +161,18 @@ static void follow(struct session *s, struct stream *st, struct record *rec, con
 /* ---- from the client ---- */
 
 static void do_message_execute(struct session *s, const json_t *body, const char *ref) {
-    const struct play_options o = {.stream = true};
+    const struct cell_job_options o = {.stream = true};
     struct problem p = {0};
     struct stream *st = new_stream(s, ref);
     if (!st)
         return;
-    if (play_start(s->call, s->watcher.live, body, &o, &st->play, &p) < 0) {
-        fail(s, ref, &p);
+    if (cell_job_start(s->call, s->watcher.live, body, &o, &st->job, &p) < 0) {
+        sandbox_ws_fail(s, ref, &p);
         return;
     }
     /* It may have to wait for its kernel: who is cut off meanwhile must know how to resume. */
-    tell(s, &(struct event){"accepted", 0, play_id(st->play), ref, "{}", 2});
-    follow(s, st, play_record(st->play), ref);
+    sandbox_ws_tell(s, &(struct event){"accepted", 0, cell_job_id(st->job), ref, "{}", 2});
+    follow(s, st, cell_job_record(st->job), ref);
 }
 
 /* NULL when the client knows why: also what is frozen hears nothing. */
@@ -181,7 +184,7 @@ static struct kernel *find_kernel(struct session *s, const json_t *body, const c
         fail_with(s, ref, &e);
     } else if (live_is_paused(s->watcher.live)) {
         problem_plain(&p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
-        fail(s, ref, &p);
+        sandbox_ws_fail(s, ref, &p);
         return NULL;
     }
     return k;
@@ -200,8 +203,9 @@ static void do_message_interrupt(struct session *s, const json_t *body, const ch
     if (!k)
         return;
     buf_addf(&json, "{\"interrupted\":%s}", kernel_interrupt(k) ? "true" : "false");
-    tell(s,
-         &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});
+    sandbox_ws_tell(
+        s,
+        &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});
 }
 
 static const struct field resize_fields[] = {
@@ -232,7 +236,7 @@ static void do_message_resize(struct session *s, const json_t *body, const char 
         return;
     }
     command_resize(c, (uint32_t)field_int(body, "rows", 0), (uint32_t)field_int(body, "cols", 0));
-    tell(s, &(struct event){.type = "resized", .ref = ref, .members = "{}", .len = 2});
+    sandbox_ws_tell(s, &(struct event){.type = "resized", .ref = ref, .members = "{}", .len = 2});
 }
 
 static const struct field resume_fields[] = {
@@ -261,7 +265,7 @@ static void do_message_resume(struct session *s, const json_t *body, const char 
         rec = NULL;
     }
     if (!rec) {
-        fail(s, ref, &none);
+        sandbox_ws_fail(s, ref, &none);
         return;
     }
     struct stream *st = new_stream(s, ref);
@@ -336,8 +340,9 @@ static bool check(struct session *s, const struct message *m, const json_t *body
     if (n == 0)
         return true;
     call_add_error(&faults, 422);
-    tell(s,
-         &(struct event){.type = "failed", .ref = ref, .members = faults.data, .len = faults.len});
+    sandbox_ws_tell(
+        s,
+        &(struct event){.type = "failed", .ref = ref, .members = faults.data, .len = faults.len});
     return false;
 }
 
@@ -346,7 +351,7 @@ struct heard {
     struct err why; /* or it is binary when this has no text */
 };
 
-static void *read_message(const void *data, size_t len, bool binary) {
+static void *sandbox_ws_read_message(const void *data, size_t len, bool binary) {
     struct heard *h = xcalloc(1, sizeof *h);
     if (!binary && json_read(data, len, JSON_DEPTH_MAX, &h->body, &h->why) < 0)
         h->body = NULL;
@@ -359,7 +364,7 @@ static void drop_message(void *message) {
     free(h);
 }
 
-static void take_message(void *arg, void *message) {
+static void sandbox_ws_take_message(void *arg, void *message) {
     struct session *s = arg;
     struct heard *h = message;
     AUTO_BUF named = BUF_INIT;
@@ -372,7 +377,7 @@ static void take_message(void *arg, void *message) {
         return;
     if (!body) {
         snprintf(p.text, sizeof p.text, "%s", *h->why.text ? h->why.text : "the message is binary");
-        fail(s, NULL, &p);
+        sandbox_ws_fail(s, NULL, &p);
         return;
     }
     if (!json_is_object(body))
@@ -380,7 +385,7 @@ static void take_message(void *arg, void *message) {
     bool bad = !json_is_object(body) || read_ref(body, &named, &p) < 0;
     const char *ref = named.len ? named.data : NULL;
     if (bad || read_type(body, &m, &p) < 0) {
-        fail(s, ref, &p);
+        sandbox_ws_fail(s, ref, &p);
         return;
     }
     json_object_del(body, "type");
@@ -389,25 +394,25 @@ static void take_message(void *arg, void *message) {
         m->fn(s, body, ref);
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
+static void sandbox_ws_on_text(void *arg, const char *text, size_t len) {
     struct session *s = arg;
     inbox_add(&s->in, text, len, false);
 }
 
-static void on_binary(void *arg, const void *data, size_t len) {
+static void sandbox_ws_on_binary(void *arg, const void *data, size_t len) {
     struct session *s = arg;
     inbox_add(&s->in, data, len, true);
 }
 
 /* ---- its ends ---- */
 
-static void leave(struct session *s) {
+static void sandbox_ws_leave(struct session *s) {
     for (unsigned i = 0; i < MAX_STREAMS; i++) {
-        struct play *x = s->streams[i].play;
+        struct cell_job *x = s->streams[i].job;
         record_unfollow(&s->streams[i].f);
         free_place(&s->streams[i]);
         if (x)
-            play_leave(x);
+            cell_job_leave(x);
     }
     if (s->watcher.live) {
         live_release(s->watcher.live);
@@ -415,18 +420,18 @@ static void leave(struct session *s) {
     }
 }
 
-static void on_closed(void *arg) {
-    leave(arg);
+static void sandbox_ws_on_closed(void *arg) {
+    sandbox_ws_leave(arg);
 }
 
 static void free_session(void *state) {
     struct session *s = state;
-    leave(s);
+    sandbox_ws_leave(s);
     inbox_done(&s->in);
     free(s);
 }
 
-static void on_end(struct live_watcher *w, const struct err *why) {
+static void sandbox_ws_on_end(struct live_watcher *w, const struct err *why) {
     struct session *s = w->arg;
     snprintf(s->reason, sizeof s->reason, "%.123s", why->text);
     ws_close(s->ws, WS_GOING_AWAY, s->reason);
@@ -440,10 +445,10 @@ static void do_sandbox_ws(struct call *c) {
         return;
     struct session *s = xcalloc(1, sizeof *s);
     const struct ws_options o = {.arg = s,
-                                 .on_text = on_text,
-                                 .on_binary = on_binary,
-                                 .on_drain = on_drain,
-                                 .on_closed = on_closed};
+                                 .on_text = sandbox_ws_on_text,
+                                 .on_binary = sandbox_ws_on_binary,
+                                 .on_drain = sandbox_ws_on_drain,
+                                 .on_closed = sandbox_ws_on_closed};
     s->call = c;
     s->ws = ws_accept(c->req, &o);
     if (!s->ws) {
@@ -454,12 +459,12 @@ static void do_sandbox_ws(struct call *c) {
                            .owner = crew_owner(c->tenant),
                            .ws = s->ws,
                            .arg = s,
-                           .read = read_message,
-                           .take = take_message,
+                           .read = sandbox_ws_read_message,
+                           .take = sandbox_ws_take_message,
                            .drop = drop_message};
     c->state = s;
     c->state_done = free_session;
-    s->watcher = (struct live_watcher){.on_end = on_end, .arg = s};
+    s->watcher = (struct live_watcher){.on_end = sandbox_ws_on_end, .arg = s};
     live_watch(l, &s->watcher);
     live_hold(l);
 }

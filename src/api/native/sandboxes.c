@@ -2,7 +2,7 @@
 
 #include "api/native/native.h"
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
 #include "base/fd.h"
@@ -84,7 +84,7 @@ static const struct schema sandbox_change_schema = {"SandboxChange", change_fiel
 
 /* ---- made ---- */
 
-static void reply_made(struct outlet *o, struct live *l) {
+static void sandboxes_reply_made(struct outlet *o, struct live *l) {
     AUTO_BUF json = BUF_INIT;
     live_json(l, &json);
     outlet_json(o, 201, &json, NULL);
@@ -119,7 +119,7 @@ static int check_words(const struct call *c, const struct live *own, struct prob
     return env_check_kept(body, p);
 }
 
-static int read_request(struct call *c, struct live_request *q, struct problem *p) {
+static int sandboxes_read_request(struct call *c, struct live_request *q, struct problem *p) {
     const json_t *body = c->body;
     const char *name = field_str(body, "name", NULL);
     *q = live_request_of(c);
@@ -137,7 +137,7 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
 }
 
 static void do_sandbox_new(struct call *c) {
-    make_live(c, read_request, reply_made);
+    live_requests_make(c, sandboxes_read_request, sandboxes_reply_made);
 }
 
 /* ---- listed and looked at ---- */
@@ -241,7 +241,7 @@ static void do_sandboxes(struct call *c) {
     call_json(c, 200, &json);
 }
 
-static void reply_with(struct call *c, struct live *l) {
+static void sandboxes_reply_with(struct call *c, struct live *l) {
     AUTO_BUF json = BUF_INIT;
     live_json(l, &json);
     call_json(c, 200, &json);
@@ -250,7 +250,7 @@ static void reply_with(struct call *c, struct live *l) {
 static void do_sandbox(struct call *c) {
     struct live *l = call_live(c);
     if (l)
-        reply_with(c, l);
+        sandboxes_reply_with(c, l);
 }
 
 static void do_sandbox_change(struct call *c) {
@@ -274,7 +274,7 @@ static void do_sandbox_change(struct call *c) {
     if (live_change(l, &change, &e) < 0)
         call_fail(c, &e);
     else
-        reply_with(c, l);
+        sandboxes_reply_with(c, l);
 }
 
 /* ---- ended ---- */
@@ -282,7 +282,7 @@ static void do_sandbox_change(struct call *c) {
 static void do_sandbox_delete(struct call *c) {
     struct live *l = call_live(c);
     if (l)
-        end_live(c, l, NULL);
+        live_requests_end(c, l, NULL);
 }
 
 static void pause_or_resume(struct call *c, bool pause) {
@@ -293,7 +293,7 @@ static void pause_or_resume(struct call *c, bool pause) {
     if (live_pause(l, pause, &e) < 0)
         call_fail(c, &e);
     else
-        reply_with(c, l);
+        sandboxes_reply_with(c, l);
 }
 
 static void do_sandbox_pause(struct call *c) {

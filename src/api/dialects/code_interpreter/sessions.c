@@ -48,7 +48,7 @@ static const struct schema bash_schema = {"BashRequest", bash_fields, 2, true};
 
 /* ---- made ---- */
 
-static void reply_made(struct outlet *o, struct live *l) {
+static void bash_reply_made(struct outlet *o, struct live *l) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     char id[ID_MAX + sizeof PREFIX];
@@ -61,7 +61,7 @@ static void reply_made(struct outlet *o, struct live *l) {
 }
 
 /* Limits are those of /v1/execute. The first profile will do: bash starts what it wants itself. */
-static int read_request(struct call *c, struct live_request *q, struct problem *p) {
+static int bash_read_request(struct call *c, struct live_request *q, struct problem *p) {
     const struct engine *g = c->api->o.engine;
     uint32_t ttl = (uint32_t)field_int(c->body, "ttl_seconds", TTL_S);
     *q = live_request_of(c);
@@ -73,12 +73,12 @@ static int read_request(struct call *c, struct live_request *q, struct problem *
 }
 
 static void do_session_new(struct call *c) {
-    make_live(c, read_request, reply_made);
+    live_requests_make(c, bash_read_request, bash_reply_made);
 }
 
 /* ---- used and ended ---- */
 
-static struct live *find(struct call *c) {
+static struct live *bash_find(struct call *c) {
     const char *id = c->params[0];
     char own[ID_MAX], text[160];
     struct err e;
@@ -98,9 +98,9 @@ static struct live *find(struct call *c) {
 }
 
 static void do_session_delete(struct call *c) {
-    struct live *l = find(c);
+    struct live *l = bash_find(c);
     if (l)
-        end_live(c, l, NULL);
+        live_requests_end(c, l, NULL);
 }
 
 /* ---- bash ---- */
@@ -153,7 +153,7 @@ static void do_session_bash(struct call *c) {
         call_problem(c, &p);
         return;
     }
-    struct live *l = find(c);
+    struct live *l = bash_find(c);
     if (!l)
         return;
     const char *cmd = field_str(c->body, "cmd", "");
@@ -166,7 +166,7 @@ static void do_session_bash(struct call *c) {
                                 .shown = xstrdup(cmd),
                                 .cwd = xstrdup("/workspace"),
                                 .timeout_ms = (uint32_t)timeout};
-    run_command(c, l, &q, reply_over);
+    command_wait(c, l, &q, reply_over);
 }
 
 /* ---- routes ---- */

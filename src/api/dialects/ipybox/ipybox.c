@@ -19,7 +19,7 @@
 
 /* ---- which sandbox ---- */
 
-static void use(struct call *c, named_fn *then) {
+static void use(struct call *c, alias_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
     if (!other) {
@@ -186,7 +186,7 @@ static void bad_answer(struct call *c, int status, const char *code, const char 
                                       .remediation = "see what the modules do when imported"});
 }
 
-static void not_found(struct call *c, const char *name, const char *why) {
+static void ipybox_not_found(struct call *c, const char *name, const char *why) {
     char detail[ERR_TEXT_MAX];
     struct problem p = {.status = 404,
                         .code = "no_such_module",
@@ -204,7 +204,7 @@ static void answer(struct call *c, json_t *said) {
     json_t *found = json_object_get(said, "found"), *source;
     const char *name;
     if (missing) {
-        not_found(c, missing, why ? why : "");
+        ipybox_not_found(c, missing, why ? why : "");
         return;
     }
     bool good = json_is_object(found);
@@ -271,7 +271,7 @@ static void ask_modules(struct call *c, struct live *l) {
     q.stdin_data = buf_take(&question);
     q.argv[0] = xstrdup(p->python);
     q.argv[1] = xstrdup(MODULES_PY);
-    run_command(c, l, &q, on_modules);
+    command_wait(c, l, &q, on_modules);
 }
 
 static void lacks_names(struct call *c) {

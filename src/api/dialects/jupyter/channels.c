@@ -1,5 +1,5 @@
 /* GET /api/kernels/{id}/channels: all channels of a kernel over one WebSocket, in either framing
- * (jupyter_frame.h). A message that cannot be read is answered on iopub, and the connection stays.
+ * (frame.h). A message that cannot be read is answered on iopub, and the connection stays.
  */
 
 #include "api/dialects/jupyter/jupyter.h"
@@ -20,21 +20,21 @@ struct heard {
     struct err why; /* then */
 };
 
-static struct heard *read_as(const void *data, size_t len, bool binary, bool v1) {
+static struct heard *channels_read_as(const void *data, size_t len, bool binary, bool v1) {
     struct heard *h = xcalloc(1, sizeof *h);
     h->is_bad = jupyter_read(data, len, binary, v1, &h->m, &h->why) < 0;
     return h;
 }
 
 static void *read_v1(const void *data, size_t len, bool binary) {
-    return read_as(data, len, binary, true);
+    return channels_read_as(data, len, binary, true);
 }
 
 static void *read_old(const void *data, size_t len, bool binary) {
-    return read_as(data, len, binary, false);
+    return channels_read_as(data, len, binary, false);
 }
 
-static void take_heard(void *arg, void *message) {
+static void channels_take_heard(void *arg, void *message) {
     struct jupyter_client *c = arg;
     struct heard *h = message;
     if (!c->hub)
@@ -45,30 +45,30 @@ static void take_heard(void *arg, void *message) {
         jupyter_hear(c, &h->m);
 }
 
-static void drop_heard(void *message) {
+static void channels_drop_heard(void *message) {
     struct heard *h = message;
     if (!h->is_bad)
         jupyter_in_done(&h->m);
     free(h);
 }
 
-static void on_text(void *arg, const char *text, size_t len) {
+static void channels_on_text(void *arg, const char *text, size_t len) {
     struct jupyter_client *c = arg;
     inbox_add(&c->in, text, len, false);
 }
 
-static void on_binary(void *arg, const void *data, size_t len) {
+static void channels_on_binary(void *arg, const void *data, size_t len) {
     struct jupyter_client *c = arg;
     inbox_add(&c->in, data, len, true);
 }
 
-static void on_drain(void *arg) {
+static void channels_on_drain(void *arg) {
     const struct jupyter_client *c = arg;
     if (c->hub && c->hub->running && c->hub->running->client == c)
         jupyter_unhold(c->hub);
 }
 
-static void on_closed(void *arg) {
+static void channels_on_closed(void *arg) {
     jupyter_leave(arg);
 }
 
@@ -91,7 +91,7 @@ static bool offers_v1(const char *list) {
     return false;
 }
 
-static void set_session(struct jupyter_client *c) {
+static void channels_set_session(struct jupyter_client *c) {
     const char *given = http_query(c->call->req, "session_id");
     char own[ID_MAX];
     id_make("", own, sizeof own);
@@ -110,13 +110,13 @@ static void do_jupyter_channels(struct call *c) {
     struct jupyter_client *to = xcalloc(1, sizeof *to);
     const struct ws_options o = {.arg = to,
                                  .message_max = MESSAGE_MAX,
-                                 .on_text = on_text,
-                                 .on_binary = on_binary,
-                                 .on_drain = on_drain,
-                                 .on_closed = on_closed};
+                                 .on_text = channels_on_text,
+                                 .on_binary = channels_on_binary,
+                                 .on_drain = channels_on_drain,
+                                 .on_closed = channels_on_closed};
     to->call = c;
     to->v1 = offers_v1(http_header(c->req, "Sec-WebSocket-Protocol"));
-    set_session(to);
+    channels_set_session(to);
     if (to->v1)
         http_add_header(c->req, "Sec-WebSocket-Protocol", JUPYTER_V1);
     to->ws = ws_accept(c->req, &o);
@@ -129,8 +129,8 @@ static void do_jupyter_channels(struct call *c) {
                             .ws = to->ws,
                             .arg = to,
                             .read = to->v1 ? read_v1 : read_old,
-                            .take = take_heard,
-                            .drop = drop_heard};
+                            .take = channels_take_heard,
+                            .drop = channels_drop_heard};
     c->state = to;
     c->state_done = free_client;
     jupyter_join(h, to);

@@ -3,7 +3,7 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -57,7 +57,7 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) 
 
 /* ---- what it says ---- */
 
-static void on_start(struct jupyter_request *r, const char *json, size_t len) {
+static void notebook_on_start(struct jupyter_request *r, const char *json, size_t len) {
     struct kernel *k = jupyter_kernel(r->hub);
     const json_t *code = json_object_get(r->body, "code");
     (void)json, (void)len;
@@ -124,7 +124,7 @@ static void on_result(struct jupyter_request *r, const char *json, size_t len) {
     jupyter_say(r->hub, "execute_result", r->parent, json);
 }
 
-static void on_clear(struct jupyter_request *r, const char *json, size_t len) {
+static void notebook_on_clear(struct jupyter_request *r, const char *json, size_t len) {
     (void)len;
     jupyter_say(r->hub, "clear_output", r->parent, json);
 }
@@ -158,13 +158,13 @@ static void on_display(struct jupyter_request *r, const char *json, size_t len) 
     jupyter_publish(r->hub, m);
 }
 
-static void on_input(struct jupyter_request *r, const char *json, size_t len) {
+static void notebook_on_input(struct jupyter_request *r, const char *json, size_t len) {
     struct jupyter_out *m = jupyter_out(r->hub, "stdin", "input_request", r->parent);
     buf_add(&m->content, json, len);
     jupyter_answer(r, m);
 }
 
-static void on_error(struct jupyter_request *r, const char *json, size_t len) {
+static void notebook_on_error(struct jupyter_request *r, const char *json, size_t len) {
     json_auto_t *o = json_loadb(json, len, 0, NULL);
     const json_t *lines = json_object_get(o, "traceback"), *line;
     size_t i;
@@ -251,7 +251,7 @@ static bool is_true(const char *json, size_t len, const char *name) {
 }
 
 /* The error is among its members, and may be long. */
-static void on_end(struct jupyter_request *r, const char *json, size_t len) {
+static void notebook_on_end(struct jupyter_request *r, const char *json, size_t len) {
     struct json_span status = json_member(json, len, "status");
     struct json_span count = json_member(json, len, "execution_count");
     if (is_true(json, len, "stdout_truncated") || is_true(json, len, "stderr_truncated"))
@@ -276,35 +276,27 @@ static const struct {
     const char *type;
     void (*fn)(struct jupyter_request *r, const char *json, size_t len);
 } events[] = {
-    {"start", on_start},
-    {"stdout", on_stdout},
-    {"stderr", on_stderr},
-    {"result", on_result},
-    {"display", on_display},
-    {"clear", on_clear},
-    {"input", on_input},
-    {"error", on_error},
-    {"comm", on_comm},
-    {"payload", on_payload},
-    {"expressions", on_expressions},
-    {"end", on_end},
+    {"start", notebook_on_start}, {"stdout", on_stdout},           {"stderr", on_stderr},
+    {"result", on_result},        {"display", on_display},         {"clear", notebook_on_clear},
+    {"input", notebook_on_input}, {"error", notebook_on_error},    {"comm", on_comm},
+    {"payload", on_payload},      {"expressions", on_expressions}, {"end", notebook_on_end},
     {"failed", on_failed},
 };
 
 void jupyter_unhold(struct jupyter_hub *h) {
-    if (h->play)
-        play_hold(h->play, false);
+    if (h->job)
+        cell_job_hold(h->job, false);
 }
 
 /* The kernel waits for the one who started it, if that reads slowly. */
 static void hold_if_full(struct jupyter_hub *h) {
     const struct jupyter_client *c = h->running ? h->running->client : NULL;
-    if (c && h->play && ws_backlog(c->ws) > HTTP_HIGH_WATER)
-        play_hold(h->play, true);
+    if (c && h->job && ws_backlog(c->ws) > HTTP_HIGH_WATER)
+        cell_job_hold(h->job, true);
 }
 
-static void on_event(struct follower *f, uint64_t number, const char *type, const char *json,
-                     size_t len) {
+static void notebook_on_event(struct follower *f, uint64_t number, const char *type,
+                              const char *json, size_t len) {
     struct jupyter_hub *h = f->arg;
     (void)number;
     if (type && strncmp(type, "std", 3) != 0)
@@ -324,7 +316,7 @@ void jupyter_events_init(struct jupyter_hub *h) {
 }
 
 void jupyter_follow(struct jupyter_hub *h, struct record *rec) {
-    h->follower = (struct follower){.fn = on_event, .arg = h};
+    h->follower = (struct follower){.fn = notebook_on_event, .arg = h};
     record_follow(rec, &h->follower);
 }
 

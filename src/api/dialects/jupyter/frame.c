@@ -1,4 +1,4 @@
-/* See jupyter_frame.h. */
+/* See frame.h. */
 
 #include "api/dialects/jupyter/frame.h"
 
@@ -85,7 +85,7 @@ static int set_channel(struct jupyter_in *m, const char *name, size_t len, struc
     return bad(e, "the message's channel is none of shell, control, stdin");
 }
 
-static int finish(struct jupyter_in *m, struct err *e) {
+static int frame_finish(struct jupyter_in *m, struct err *e) {
     m->type = json_string_value(json_object_get(m->header, "msg_type"));
     m->id = json_string_value(json_object_get(m->header, "msg_id"));
     if (!m->type || !m->id)
@@ -106,7 +106,7 @@ static int read_text(const struct jupyter_part *text, struct jupyter_in *m, stru
         memcpy(m->channel, "shell", 6);
     else if (set_channel(m, json_string_value(channel), json_string_length(channel), e) < 0)
         return -1;
-    return finish(m, e);
+    return frame_finish(m, e);
 }
 
 static void take_buffers(struct jupyter_in *m, const struct jupyter_part *parts, unsigned n) {
@@ -129,7 +129,7 @@ static int read_v1(const void *data, size_t len, struct jupyter_in *m, struct er
     m->metadata = m->all[2];
     m->content = m->all[3];
     take_buffers(m, parts.at + 1 + OBJECTS, parts.n - 1 - OBJECTS);
-    return set_channel(m, parts.at[0].data, parts.at[0].len, e) < 0 ? -1 : finish(m, e);
+    return set_channel(m, parts.at[0].data, parts.at[0].len, e) < 0 ? -1 : frame_finish(m, e);
 }
 
 static int read_old(const void *data, size_t len, struct jupyter_in *m, struct err *e) {

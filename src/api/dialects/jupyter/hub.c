@@ -46,10 +46,10 @@ void jupyter_uuid(const char *kernel_id, char to[JUPYTER_UUID]) {
 /* ---- finding them ---- */
 
 static void on_news(struct kernel_watcher *w, enum kernel_news news);
-static void on_later(struct deferred *d);
+static void hub_on_later(struct deferred *d);
 static void on_cull(struct timer *t);
 
-static struct jupyter_hub *make(struct api *a, struct kernel *k) {
+static struct jupyter_hub *hub_make(struct api *a, struct kernel *k) {
     struct jupyter_hub *h = xcalloc(1, sizeof *h);
     struct jupyter *j = dialect_state(a, &jupyter_dialect);
     struct live *l = kernel_live(k);
@@ -64,7 +64,7 @@ static struct jupyter_hub *make(struct api *a, struct kernel *k) {
     jupyter_events_init(h);
     h->kept_end = &h->kept;
     h->watcher = (struct kernel_watcher){.on_news = on_news, .arg = h};
-    h->later = (struct deferred){.fn = on_later, .arg = h};
+    h->later = (struct deferred){.fn = hub_on_later, .arg = h};
     h->cull = (struct timer){.fn = on_cull, .arg = h};
     kernel_watch(k, &h->watcher);
     h->next = j->hubs;
@@ -79,7 +79,7 @@ struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k) {
         if (!h->gone && strcmp(h->kernel, kernel_id(k)) == 0)
             return h;
     }
-    return make(a, k);
+    return hub_make(a, k);
 }
 
 void jupyter_adopt(struct api *a) {
@@ -132,7 +132,7 @@ struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, cons
 }
 
 /* SECURITY: whoever does not read costs no more than a bound (reply_buffer_kb), and what several
- * have not read yet is there once. The one who runs something is waited for (see jupyter_run.c),
+ * have not read yet is there once. The one who runs something is waited for (see run.c),
  * the others are not. */
 static void send(struct jupyter_client *c, struct jupyter_out *m) {
     bool binary;
@@ -156,7 +156,7 @@ static void drop_oldest(struct jupyter_hub *h) {
 }
 
 /* Takes the message. */
-static void keep(struct jupyter_hub *h, struct jupyter_out *m) {
+static void hub_keep(struct jupyter_hub *h, struct jupyter_out *m) {
     *h->kept_end = m;
     h->kept_end = &m->next;
     h->kept_bytes += jupyter_out_size(m);
@@ -167,7 +167,7 @@ static void keep(struct jupyter_hub *h, struct jupyter_out *m) {
 void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
     h->last_activity = jupyter_now();
     if (!h->clients && h->keeps) {
-        keep(h, m);
+        hub_keep(h, m);
         return;
     }
     for (struct jupyter_client *c = h->clients, *next; c; c = next) {
@@ -183,7 +183,7 @@ void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
     for (struct jupyter_client *at = h->clients; !c && at; at = at->next)
         c = strcmp(at->session, r->session) == 0 ? at : NULL;
     if (!c && h->keeps && strcmp(h->kept_for, r->session) == 0) {
-        keep(h, m);
+        hub_keep(h, m);
         return;
     }
     if (c && c->hub) /* else it was cut off while it was answered */
@@ -214,7 +214,7 @@ void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state)
 /* ---- clients ---- */
 
 /* A kernel with clients is in use, and so is its sandbox. */
-static void hold(struct jupyter_hub *h, bool on) {
+static void hub_hold(struct jupyter_hub *h, bool on) {
     struct err e;
     struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
     if (l && on && !h->holds)
@@ -238,7 +238,7 @@ void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c) {
     for (struct jupyter_out *m = h->kept; comes_back && m; m = m->next)
         send(c, m);
     forget_kept(h);
-    hold(h, true);
+    hub_hold(h, true);
 }
 
 static void forget_client(struct jupyter_request *list, const struct jupyter_client *c) {
@@ -270,7 +270,7 @@ void jupyter_leave(struct jupyter_client *c) {
         return;
     h->keeps = true;
     memcpy(h->kept_for, c->session, sizeof h->kept_for);
-    hold(h, false);
+    hub_hold(h, false);
 }
 
 /* ---- its end ---- */
@@ -325,7 +325,7 @@ static void free_hub(struct jupyter_hub *h) {
     free(h);
 }
 
-static void on_later(struct deferred *d) {
+static void hub_on_later(struct deferred *d) {
     struct jupyter_hub *h = d->arg;
     if (h->gone)
         free_hub(h);
@@ -333,8 +333,8 @@ static void on_later(struct deferred *d) {
         jupyter_go_on(h);
 }
 
-static void on_gone(struct jupyter_hub *h) {
-    hold(h, false);
+static void hub_on_gone(struct jupyter_hub *h) {
+    hub_hold(h, false);
     h->gone = true;
     while (h->clients) {
         struct jupyter_client *c = h->clients;
@@ -359,6 +359,6 @@ static void on_news(struct kernel_watcher *w, enum kernel_news news) {
     } else if (news == KERNEL_DEAD) {
         jupyter_state(h, NULL, "dead");
     } else {
-        on_gone(h);
+        hub_on_gone(h);
     }
 }

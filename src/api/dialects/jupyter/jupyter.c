@@ -199,7 +199,7 @@ static void set_label(struct kernel *k, const char *spec, const json_t *session)
     kernel_set_label(k, text);
 }
 
-static void reply_made(struct call *c, struct kernel *k) {
+static void jupyter_reply_made(struct call *c, struct kernel *k) {
     set_label(k, field_str(c->body, SPEC, NULL), NULL);
     struct jupyter_hub *h = jupyter_hub(c->api, k);
     char location[80];
@@ -218,12 +218,12 @@ struct asking {
     bool made;         /* it is a new one: nobody knows it if the one who asked is gone */
 };
 
-static void leave(void *state) {
+static void asking_leave(void *state) {
     struct asking *w = state;
     w->call = NULL;
 }
 
-static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
+static void jupyter_on_kernel(void *arg, struct kernel *k, const struct err *why) {
     struct asking *w = arg;
     struct call *c = w->call;
     bool made = w->made;
@@ -239,7 +239,7 @@ static void on_kernel(void *arg, struct kernel *k, const struct err *why) {
     if (why)
         call_fail(c, why);
     else if (made)
-        reply_made(c, k);
+        jupyter_reply_made(c, k);
     else
         reply_kernel(c, jupyter_hub(c->api, k), 200);
 }
@@ -249,7 +249,7 @@ static struct asking *ask(struct call *c, bool made) {
     w->call = c;
     w->made = made;
     c->state = w;
-    c->state_done = leave;
+    c->state_done = asking_leave;
     return w;
 }
 
@@ -274,7 +274,7 @@ static void in_shared(struct call *c, struct live *l) {
     limit_own(c->api->config, l, &own);
     const struct kernel_request q = {.env = env,
                                      .limits = c->api->o.engine->no_groups ? NULL : &own};
-    if (kernel_new(l, &q, on_kernel, w, &e) == 0)
+    if (kernel_new(l, &q, jupyter_on_kernel, w, &e) == 0)
         return;
     c->state = NULL;
     c->state_done = NULL;
@@ -294,7 +294,7 @@ static void reply_isolated(struct outlet *o, struct live *l) {
     struct err e;
     struct kernel *k = kernel_find(l, NULL, &e);
     if (o->call && k)
-        reply_made(o->call, k);
+        jupyter_reply_made(o->call, k);
     else /* whoever asked is gone, and nobody knows its id */
         live_end(l, "nobody waited for its kernel", NULL, NULL);
 }
@@ -318,7 +318,7 @@ void jupyter_make(struct call *c, const char *name) {
     if (!chosen(c, name, &s))
         return;
     if (s.isolated)
-        make_live(c, fill_isolated, reply_isolated);
+        live_requests_make(c, fill_isolated, reply_isolated);
     else
         shared_use(c, strcmp(s.profile, "auto") == 0 ? NULL : s.profile, in_shared);
 }
@@ -390,7 +390,7 @@ static void do_jupyter_restart(struct call *c) {
     struct jupyter_hub *h = jupyter_named(c, c->params[0]);
     if (!h)
         return;
-    jupyter_restart(h, on_kernel, ask(c, false));
+    jupyter_restart(h, jupyter_on_kernel, ask(c, false));
 }
 
 /* ---- about the service ---- */

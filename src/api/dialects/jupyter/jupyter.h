@@ -15,7 +15,7 @@
 #define JUPYTER_DIALECT "jupyter"
 
 struct ws;
-struct play;
+struct cell_job;
 struct jupyter_hub;
 
 extern const struct dialect jupyter_dialect;
@@ -71,7 +71,7 @@ struct jupyter_hub {
     struct jupyter_request *running, *queue, **queue_end;
     unsigned nqueued;
     size_t queued_bytes;
-    struct play *play; /* borrowed while it runs */
+    struct cell_job *job; /* borrowed while it runs */
     struct follower follower;
     struct buf printed;     /* by it, the inside of a JSON string; not said yet */
     const char *printed_to; /* a constant: which stream */
@@ -86,7 +86,7 @@ struct jupyter_hub {
     struct deferred later;
 };
 
-/* ---- jupyter_hub.c ---- */
+/* ---- hub.c ---- */
 double jupyter_now(void);
 /* "2026-01-31T23:59:59.123456Z" */
 void jupyter_date(char *to, size_t cap, double when);
@@ -116,7 +116,7 @@ void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, co
 void jupyter_reply(struct jupyter_request *r, const char *content);
 void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state);
 
-/* ---- jupyter_run.c ---- */
+/* ---- run.c ---- */
 struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
                                         const char *reply);
 void jupyter_request_free(struct jupyter_request *r);
@@ -137,7 +137,7 @@ static inline bool jupyter_is_cell(const struct jupyter_request *r) {
 /* The end of what runs: its reply, and the next. */
 void jupyter_over(struct jupyter_hub *h, uint64_t count);
 
-/* ---- jupyter_events.c ---- */
+/* ---- events.c ---- */
 void jupyter_events_init(struct jupyter_hub *h);
 void jupyter_events_done(struct jupyter_hub *h); /* no more is told */
 /* What runs says what it does in that record. */
@@ -147,7 +147,7 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why);
 /* The one who runs something reads again, or is gone. */
 void jupyter_unhold(struct jupyter_hub *h);
 
-/* ---- jupyter_messages.c ---- */
+/* ---- messages.c ---- */
 void jupyter_hear(struct jupyter_client *c, const struct jupyter_in *m);
 void jupyter_complain(struct jupyter_client *c, const struct err *why);
 /* {"language_info":…} and its fellows. */
@@ -162,11 +162,11 @@ void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), 
 /* A new kernel of that kernelspec (NULL: the default one); replies as the route wants it. */
 void jupyter_make(struct call *c, const char *name);
 
-/* ---- jupyter_env.c ---- */
+/* ---- env.c ---- */
 /* Makes the body's `env` that of a kernel; -1: *p says why not. */
 int jupyter_set_env(struct call *c, struct problem *p);
 
-/* ---- jupyter_sessions.c ---- */
+/* ---- sessions.c ---- */
 /* There is a kernel for the call's session: replies. */
 void jupyter_session_made(struct call *c, struct jupyter_hub *h);
 /* Whether the call is about a session, and not about a kernel alone. */

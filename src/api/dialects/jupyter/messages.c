@@ -1,5 +1,5 @@
 /* See jupyter.h. What clients ask of a kernel, by the types of Jupyter's messages. Cells and comms
- * run in the kernel in their order (jupyter_run.c); questions are answered as soon as it can; what
+ * run in the kernel in their order (run.c); questions are answered as soon as it can; what
  * is about the kernel itself is answered here, also while it is busy.
  *
  * Every request is between a status busy and a status idle on iopub, and the reply is the last that
@@ -213,7 +213,7 @@ static void take_out(struct jupyter_request *r) {
     }
 }
 
-static void on_answer(void *arg, const char *json, size_t len, const struct err *why) {
+static void messages_on_answer(void *arg, const char *json, size_t len, const struct err *why) {
     struct jupyter_request *r = arg;
     const struct question *q = find_question(r->op);
     AUTO_BUF content = BUF_INIT;
@@ -247,8 +247,8 @@ static void do_question(struct jupyter_client *c, const struct jupyter_in *m) {
     jupyter_state(c->hub, r->parent, "busy");
     err_user(&e, "no_such_kernel", "the kernel is gone, or the question too long");
     if (!k || members.len > QUESTION_MAX ||
-        kernel_query(k, q->op, members.data + 1, on_answer, r, &e) < 0)
-        on_answer(r, NULL, 0, &e);
+        kernel_query(k, q->op, members.data + 1, messages_on_answer, r, &e) < 0)
+        messages_on_answer(r, NULL, 0, &e);
 }
 
 static void put_code(const json_t *content, struct jw *j) {

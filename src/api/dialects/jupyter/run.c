@@ -1,10 +1,10 @@
 /* See jupyter.h. What runs in a kernel for Jupyter's clients: cells, and messages of comms, one
  * after the other in the order in which they came. Each is an execution as those of the native API
- * are; its events become messages in jupyter_events.c, all of which leave before its reply does. */
+ * are; its events become messages in events.c, all of which leave before its reply does. */
 
 #include "api/dialects/jupyter/jupyter.h"
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 #include "base/fd.h"
 
 #include <stdio.h>
@@ -19,13 +19,13 @@
 /* ---- requests ---- */
 
 struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
-                                        const char *reply) {
+                                        const char *jupyter_run_reply) {
     struct jupyter_request *r = xcalloc(1, sizeof *r);
     r->hub = c->hub;
     r->client = c;
     memcpy(r->session, c->session, sizeof r->session);
     r->channel = strcmp(m->channel, "control") == 0 ? "control" : "shell";
-    r->reply = reply;
+    r->reply = jupyter_run_reply;
     r->parent = json_dumps(m->header, JSON_COMPACT);
     r->payloads = (struct buf)BUF_INIT;
     r->who = *c->call;
@@ -55,7 +55,7 @@ static size_t size_of(const struct jupyter_request *r) {
 
 /* ---- how one ends ---- */
 
-static void reply(struct jupyter_request *r, uint64_t count) {
+static void jupyter_run_reply(struct jupyter_request *r, uint64_t count) {
     AUTO_BUF content = BUF_INIT;
     buf_addf(&content, "{\"status\":\"%s\",", r->error ? "error" : "ok");
     if (r->error)
@@ -71,9 +71,9 @@ static void reply(struct jupyter_request *r, uint64_t count) {
 void jupyter_over(struct jupyter_hub *h, uint64_t count) {
     struct jupyter_request *r = h->running;
     jupyter_state(h, r->parent, "idle");
-    reply(r, count);
+    jupyter_run_reply(r, count);
     h->running = NULL;
-    h->play = NULL;
+    h->job = NULL;
     if (r->error && jupyter_is_cell(r) && !r->goes_on)
         jupyter_abort(h);
     jupyter_request_free(r);
@@ -119,7 +119,7 @@ static char *tag_of(const struct jupyter_request *r) {
     return buf_take(&all);
 }
 
-static int start(struct jupyter_hub *h, struct jupyter_request *r, struct problem *p) {
+static int jupyter_run_start(struct jupyter_hub *h, struct jupyter_request *r, struct problem *p) {
     struct err e;
     struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
     AUTO_FREE char *tag = tag_of(r);
@@ -127,13 +127,13 @@ static int start(struct jupyter_hub *h, struct jupyter_request *r, struct proble
     const struct config_limits limits = {.timeout_ms = seconds && seconds < most ? seconds * 1000
                                                                                  : UINT32_MAX,
                                          .cpu_seconds = NO_CPU_LIMIT_S};
-    const struct play_options o = {
+    const struct cell_job_options o = {
         .stream = true, .op = r->op, .extra = r->extra, .tag = tag, .limits = &limits};
     if (!l) {
         *p = problem_of(&e);
         return -1;
     }
-    return play_start(&r->who, l, r->body, &o, &h->play, p);
+    return cell_job_start(&r->who, l, r->body, &o, &h->job, p);
 }
 
 void jupyter_go_on(struct jupyter_hub *h) {
@@ -148,14 +148,14 @@ void jupyter_go_on(struct jupyter_hub *h) {
     h->queued_bytes -= size_of(r);
     r->next = NULL;
     h->running = r;
-    if (start(h, r, &p) < 0) {
+    if (jupyter_run_start(h, r, &p) < 0) {
         call_refused(&r->who, &p);
         jupyter_state(h, r->parent, "busy");
         jupyter_fail(r, p.code, p.message ? p.message : p.text);
         jupyter_over(h, 0);
         return;
     }
-    jupyter_follow(h, play_record(h->play));
+    jupyter_follow(h, cell_job_record(h->job));
 }
 
 void jupyter_run(struct jupyter_request *r) {
@@ -165,7 +165,7 @@ void jupyter_run(struct jupyter_request *r) {
         jupyter_state(h, r->parent, "busy");
         jupyter_fail(r, "queue_full", "too much waits in this kernel already; try again later");
         jupyter_state(h, r->parent, "idle");
-        reply(r, 0);
+        jupyter_run_reply(r, 0);
         jupyter_request_free(r);
         return;
     }

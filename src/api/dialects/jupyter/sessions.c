@@ -37,7 +37,7 @@ static json_t *session_of(struct jupyter_hub *h) {
     return json_incref(json_object_get(label, "session"));
 }
 
-static void set_session(struct jupyter_hub *h, json_t *session) {
+static void sessions_set_session(struct jupyter_hub *h, json_t *session) {
     struct kernel *k = jupyter_kernel(h);
     json_auto_t *label = json_loads(kernel_label(k), 0, NULL);
     if (session)
@@ -53,7 +53,7 @@ struct search {
     struct jupyter_hub *found;
 };
 
-static void look(void *arg, struct jupyter_hub *h) {
+static void sessions_look(void *arg, struct jupyter_hub *h) {
     struct search *s = arg;
     json_auto_t *session = session_of(h);
     const char *value = json_string_value(json_object_get(session, s->member));
@@ -61,10 +61,10 @@ static void look(void *arg, struct jupyter_hub *h) {
         s->found = h;
 }
 
-static struct jupyter_hub *find(struct call *c, const char *member, const char *value) {
+static struct jupyter_hub *sessions_find(struct call *c, const char *member, const char *value) {
     struct search s = {.member = member, .value = value};
     if (value && *value)
-        jupyter_each(c, look, &s);
+        jupyter_each(c, sessions_look, &s);
     return s.found;
 }
 
@@ -90,7 +90,7 @@ static void put_session(struct jupyter_hub *h, struct jw *j) {
     jw_object_end(j);
 }
 
-static void reply(struct call *c, struct jupyter_hub *h, int status) {
+static void sessions_reply(struct call *c, struct jupyter_hub *h, int status) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     json_auto_t *session = session_of(h);
@@ -144,8 +144,8 @@ static void copy_texts(const struct call *c, json_t *session) {
     }
 }
 
-static struct jupyter_hub *named(struct call *c) {
-    struct jupyter_hub *h = find(c, "id", c->params[0]);
+static struct jupyter_hub *sessions_named(struct call *c) {
+    struct jupyter_hub *h = sessions_find(c, "id", c->params[0]);
     struct problem p = {.status = 404,
                         .code = "no_such_session",
                         .remediation = "GET /api/sessions lists those there"};
@@ -168,7 +168,7 @@ bool jupyter_is_session(const struct call *c) {
 /* A kernel for the call's session: one that is there, or one that is to be made. */
 void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
     bool change = is_change(c);
-    struct jupyter_hub *old = change ? find(c, "id", c->params[0]) : NULL;
+    struct jupyter_hub *old = change ? sessions_find(c, "id", c->params[0]) : NULL;
     json_auto_t *session = old ? session_of(old) : NULL;
     char id[ID_MAX], uuid[JUPYTER_UUID];
     if (!session) {
@@ -178,12 +178,12 @@ void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
                             "notebook");
     }
     copy_texts(c, session);
-    set_session(h, session);
+    sessions_set_session(h, session);
     if (old && old != h) { /* as Jupyter does when a notebook gets another kernel */
-        set_session(old, NULL);
+        sessions_set_session(old, NULL);
         jupyter_end(old);
     }
-    reply(c, h, change ? 200 : 201);
+    sessions_reply(c, h, change ? 200 : 201);
 }
 
 static void choose_kernel(struct call *c) {
@@ -199,21 +199,21 @@ static void choose_kernel(struct call *c) {
 static void do_jupyter_session_new(struct call *c) {
     if (!texts_are_good(c))
         return;
-    struct jupyter_hub *h = find(c, "path", field_str(c->body, "path", NULL));
+    struct jupyter_hub *h = sessions_find(c, "path", field_str(c->body, "path", NULL));
     if (h)
-        reply(c, h, 201);
+        sessions_reply(c, h, 201);
     else
         choose_kernel(c);
 }
 
 static void do_jupyter_session(struct call *c) {
-    struct jupyter_hub *h = named(c);
+    struct jupyter_hub *h = sessions_named(c);
     if (h)
-        reply(c, h, 200);
+        sessions_reply(c, h, 200);
 }
 
 static void do_jupyter_session_change(struct call *c) {
-    struct jupyter_hub *h = named(c);
+    struct jupyter_hub *h = sessions_named(c);
     if (!h || !texts_are_good(c))
         return;
     if (json_object_size(json_object_get(c->body, "kernel")))
@@ -223,7 +223,7 @@ static void do_jupyter_session_change(struct call *c) {
 }
 
 static void do_jupyter_session_delete(struct call *c) {
-    struct jupyter_hub *h = named(c);
+    struct jupyter_hub *h = sessions_named(c);
     if (!h)
         return;
     jupyter_end(h);

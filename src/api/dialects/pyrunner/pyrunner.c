@@ -5,7 +5,7 @@
  * service cannot take (queue full, no key) is an error as everywhere, with PyRunner's `detail`. */
 
 #include "api/core/call.h"
-#include "api/jobs/oneshot.h"
+#include "api/jobs/oneshot_wait.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,8 +82,8 @@ static void add_line(struct rope *to, const struct blob *before, const char *tex
 }
 
 /* What happened, in the words of PyRunner; adds to stderr what it says there. */
-static const char *tell(const struct run *r, const struct receipt *t, const struct blob *before,
-                        struct rope *err) {
+static const char *pyrunner_tell(const struct run *r, const struct receipt *t,
+                                 const struct blob *before, struct rope *err) {
     char text[200];
     if (strcmp(t->status, "ok") == 0)
         return "success";
@@ -110,12 +110,12 @@ static double rounded(double v, double steps) {
     return round(v * steps) / steps;
 }
 
-static int put_reply(const struct call *c, const struct exec *x, struct rope *to) {
+static int pyrunner_put_reply(const struct call *c, const struct oneshot *x, struct rope *to) {
     AUTO_ROPE out = ROPE_INIT;
     AUTO_ROPE err = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    const struct run *r = exec_run(x);
+    const struct run *r = oneshot_run(x);
     struct receipt t = run_receipt(r);
     (void)c;
     double seconds = rounded(t.wall_ms / 1e3, 1e3);
@@ -127,7 +127,7 @@ static int put_reply(const struct call *c, const struct exec *x, struct rope *to
         rope_adds_text(&err, t.refused);
         seconds = 0;
     }
-    const char *status = tell(r, &t, t.refused ? NULL : run_text(r, 2), &err);
+    const char *status = pyrunner_tell(r, &t, t.refused ? NULL : run_text(r, 2), &err);
     if (strcmp(status, "timeout") == 0)
         seconds = t.timeout_ms / 1e3;
     jw_object(&j);
@@ -176,9 +176,10 @@ static void do_pyrunner_run(struct call *c) {
         "timeout_ms", (json_int_t)seconds * 1000, "last_line_interactive", 0, "policy",
         "restricted", "limits", "memory_mb", (json_int_t)megabytes, "cpu_seconds",
         (json_int_t)CPU_SECONDS, "output_bytes", (json_int_t)cfg->maxima.output_bytes);
-    execute_once(c, body,
-                 &(struct execute_way){
-                     .flags = print ? RUN_LAST_PRINT : 0, .own_bounds = true, .put = put_reply});
+    oneshot_wait(c, body,
+                 &(struct oneshot_way){.flags = print ? RUN_LAST_PRINT : 0,
+                                       .own_bounds = true,
+                                       .put = pyrunner_put_reply});
 }
 
 /* ---- GET / ---- */

@@ -1,12 +1,12 @@
 /* Sandbox Runtime: POST /v2/execute_code, a handler that is called once. It is a one-shot execution
- * from the warm pool like all others (exec.h), with its event and its context behind the code
+ * from the warm pool like all others (oneshot.h), with its event and its context behind the code
  * (RUN_HANDLER), and its result beside the output. What is wrong with the code is said in stderr,
  * in the contract's words: some of that here, most by the interpreter that sees it
  * (py/cell/handler.py). */
 
 #include "api/dialects/runtime/runtime.h"
 #include "api/jobs/inputs.h"
-#include "api/jobs/oneshot.h"
+#include "api/jobs/oneshot_wait.h"
 #include "base/fd.h"
 
 #include <math.h>
@@ -51,8 +51,9 @@ struct metrics_of {
     uint32_t timeout_s;
 };
 
-static void put_reply(const struct rope *out, const struct rope *err, const struct buf *result,
-                      const struct metrics_of *m, struct rope *to) {
+static void handler_put_reply(const struct rope *out, const struct rope *err,
+                              const struct buf *result, const struct metrics_of *m,
+                              struct rope *to) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
@@ -109,10 +110,10 @@ static int put_cut_off(const struct call *c, const struct run *r, const struct r
                      *text ? text : "its process ended before the handler returned", to);
 }
 
-static int put_result(const struct call *c, const struct exec *x, struct rope *to) {
+static int handler_put_result(const struct call *c, const struct oneshot *x, struct rope *to) {
     AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
     AUTO_BUF none = BUF_INIT;
-    const struct run *r = exec_run(x);
+    const struct run *r = oneshot_run(x);
     struct receipt t = run_receipt(r);
     const struct buf *result = run_returned(r);
     if (strcmp(t.status, "ok") != 0 && strcmp(t.status, "error") != 0)
@@ -126,18 +127,18 @@ static int put_result(const struct call *c, const struct exec *x, struct rope *t
     }
     const struct metrics_of m = {t.wall_ms, t.cpu_ms, (double)t.memory_peak / 1048576.0,
                                  t.timeout_ms / 1000};
-    put_reply(&out, &err, result, &m, &json);
+    handler_put_reply(&out, &err, result, &m, &json);
     runtime_wrap(c, &json, to);
     return 200;
 }
 
 /* Without running anything: what is wrong is in stderr. */
-static void refuse(struct call *c, uint32_t timeout_s, const char *why) {
+static void handler_refuse(struct call *c, uint32_t timeout_s, const char *why) {
     AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
     const struct metrics_of m = {.timeout_s = timeout_s};
     const struct buf none = BUF_INIT;
     rope_adds_text(&err, why);
-    put_reply(&out, &err, &none, &m, &json);
+    handler_put_reply(&out, &err, &none, &m, &json);
     runtime_reply_rope(c, &json);
 }
 
@@ -214,19 +215,20 @@ static void do_runtime_lambda(struct call *c) {
         return;
     const char *unknown = unknown_context(c->body);
     if (is_blank(field_str(c->body, "handler_code", ""))) {
-        refuse(c, timeout_s, NO_CODE);
+        handler_refuse(c, timeout_s, NO_CODE);
     } else if (unknown) {
         snprintf(
             text, sizeof text,
             "System error: LambdaContext.__init__() got an unexpected keyword argument '%.100s'",
             unknown);
-        refuse(c, timeout_s, text);
+        handler_refuse(c, timeout_s, text);
     } else {
         json_auto_t *body = program(c, timeout_s);
-        execute_once(
-            c, body,
-            &(struct execute_way){
-                .flags = RUN_HANDLER, .own_bounds = true, .no_files = true, .put = put_result});
+        oneshot_wait(c, body,
+                     &(struct oneshot_way){.flags = RUN_HANDLER,
+                                           .own_bounds = true,
+                                           .no_files = true,
+                                           .put = handler_put_result});
     }
 }
 

@@ -86,7 +86,7 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
                                 .timeout_ms = c->api->config->http.runtime_timeout_s * 1000};
     memcpy(q.argv, w->items, w->n * sizeof *q.argv);
     if (w->total <= MAX_STRINGS && !live_is_paused(l)) {
-        run_command(c, l, &q, then);
+        command_wait(c, l, &q, then);
         return;
     }
     command_request_done(&q);

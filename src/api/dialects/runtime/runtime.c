@@ -1,5 +1,5 @@
-/* The dialect Sandbox Runtime: its replies and its sessions. Files are in runtime_files.c and
- * runtime_read.c, what runs in sessions in runtime_exec.c, handlers in runtime_lambda.c.
+/* The dialect Sandbox Runtime: its replies and its sessions. Files are in files.c and
+ * read.c, what runs in sessions in run.c, handlers in handler.c.
  *
  * SECURITY: a session's id is a key in a table and nothing else; it is in no path and no command.
  */
@@ -260,23 +260,23 @@ static int fill_sized(struct call *c, struct live_request *q, struct problem *p)
 
 static bool id_is_good(struct call *c) {
     const char *id = c->params[0];
-    if (json_is_utf8(id, strlen(id)) && strlen(id) <= NAMED_MAX)
+    if (json_is_utf8(id, strlen(id)) && strlen(id) <= ALIAS_MAX)
         return true;
     runtime_error(c, 400, "bad_value",
-                  "the session's id must be UTF-8 of at most %d bytes; this one is not", NAMED_MAX);
+                  "the session's id must be UTF-8 of at most %d bytes; this one is not", ALIAS_MAX);
     return false;
 }
 
-void runtime_use(struct call *c, named_fn *then) {
+void runtime_use(struct call *c, alias_fn *then) {
     if (runtime_enter(c) && id_is_good(c))
-        named_use(c, RUNTIME, c->params[0], fill_usual, then);
+        alias_use(c, RUNTIME, c->params[0], fill_usual, then);
 }
 
 static void reply_session(struct call *c, struct live *l) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    jw_key_str(&j, "session_id", named_name(l, RUNTIME));
+    jw_key_str(&j, "session_id", alias_name(l, RUNTIME));
     jw_object_end(&j);
     runtime_reply(c, &json);
 }
@@ -284,22 +284,22 @@ static void reply_session(struct call *c, struct live *l) {
 static void do_runtime_session_new(struct call *c) {
     if (!runtime_enter(c) || !id_is_good(c))
         return;
-    if (named_is_taken(c, RUNTIME, c->params[0]))
+    if (alias_is_taken(c, RUNTIME, c->params[0]))
         runtime_error(c, 409, "session_exists", "Session '%s' already exists", c->params[0]);
     else
-        named_use(c, RUNTIME, c->params[0], fill_sized, reply_session);
+        alias_use(c, RUNTIME, c->params[0], fill_sized, reply_session);
 }
 
 static void end_it(struct call *c, struct live *l) {
     if (l)
-        end_live(c, l, runtime_status_reply);
+        live_requests_end(c, l, runtime_status_reply);
     else
         runtime_status_reply(c);
 }
 
 static void do_runtime_session_delete(struct call *c) {
     if (runtime_enter(c))
-        named_when(c, RUNTIME, c->params[0], end_it);
+        alias_when(c, RUNTIME, c->params[0], end_it);
 }
 
 static void do_runtime_healthy(struct call *c) {
@@ -330,7 +330,7 @@ static void put_status(struct call *c, struct live *l, const struct buf *items) 
     runtime_reply(c, &json);
 }
 
-static void look(struct call *c, struct live *l) {
+static void runtime_look(struct call *c, struct live *l) {
     AUTO_BUF none = BUF_INIT;
     if (l)
         runtime_list(
@@ -341,7 +341,7 @@ static void look(struct call *c, struct live *l) {
 
 static void do_runtime_status(struct call *c) {
     if (runtime_enter(c))
-        named_when(c, RUNTIME, c->params[0], look);
+        alias_when(c, RUNTIME, c->params[0], runtime_look);
 }
 
 static void do_runtime_workspaces(struct call *c) {
@@ -354,7 +354,7 @@ static void do_runtime_workspaces(struct call *c) {
     jw_key(&j, "workspaces");
     jw_object(&j);
     for (struct live *l = live_next(g, c->tenant, NULL); l; l = live_next(g, c->tenant, l)) {
-        const char *name = named_name(l, RUNTIME);
+        const char *name = alias_name(l, RUNTIME);
         if (!name)
             continue;
         jw_key(&j, name);
@@ -419,7 +419,7 @@ static void on_ended(void *arg) {
 static void clean_one(struct cleanup *u, struct live *l, bool force) {
     u->total++;
     if (live_is_held(l) && !force) {
-        jw_str(&u->skipped, named_name(l, RUNTIME));
+        jw_str(&u->skipped, alias_name(l, RUNTIME));
         return;
     }
     u->pending++;
@@ -441,7 +441,7 @@ static void do_runtime_cleanup(struct call *c) {
     jw_array(&u->skipped);
     for (struct live *next, *l = live_next(g, c->tenant, NULL); l; l = next) {
         next = live_next(g, c->tenant, l);
-        if (named_name(l, RUNTIME))
+        if (alias_name(l, RUNTIME))
             clean_one(u, l, force);
     }
     one_less(u);

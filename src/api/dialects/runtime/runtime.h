@@ -1,6 +1,7 @@
 #pragma once
 /* The dialect Sandbox Runtime (contract 3): what its files share. A session is a live sandbox that
- * is called by the session's id (named.h), made when it is first used. For this directory only. */
+ * is called by the session's id (aliases.h), made when it is first used. For this directory only.
+ */
 
 #include "api/files/init_call.h"
 #include "api/jobs/aliases.h"
@@ -36,7 +37,7 @@ uint32_t runtime_cpus(const struct config *cfg);
 
 /* `then` with the session that the path names, made if there is none; otherwise the client has its
  * reply. */
-void runtime_use(struct call *c, named_fn *then);
+void runtime_use(struct call *c, alias_fn *then);
 
 /* ---- files ---- */
 

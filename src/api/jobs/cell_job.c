@@ -1,9 +1,10 @@
-/* See play.h. */
+/* See cell_job.h. */
 
-#include "api/jobs/cell.h"
+#include "api/jobs/cell_job.h"
 
 #include "api/core/audit.h"
 #include "api/core/body.h"
+#include "api/core/quota.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "wire/run.h"
@@ -71,11 +72,11 @@ static const struct field cell_fields[] = {
 };
 const struct schema cell_schema = {"CellRequest", cell_fields, 12, false};
 
-struct play {
+struct cell_job {
     struct api *api;
     struct cell *cell; /* borrowed while it runs */
     struct record *record;
-    struct play_options o;
+    struct cell_job_options o;
     char id[ID_MAX];
     char tenant[65], key_id[24], request_id[40];
     struct audit_code code;
@@ -98,53 +99,53 @@ struct kernel *call_kernel(struct call *c, struct live *l, const char *id) {
     return k;
 }
 
-const char *play_id(const struct play *x) {
+const char *cell_job_id(const struct cell_job *x) {
     return x->id;
 }
 
-struct record *play_record(struct play *x) {
+struct record *cell_job_record(struct cell_job *x) {
     return x->record;
 }
 
-void play_hold(struct play *x, bool hold) {
+void cell_job_hold(struct cell_job *x, bool hold) {
     if (x->cell)
         cell_hold(x->cell, hold);
 }
 
-void play_leave(struct play *x) {
+void cell_job_leave(struct cell_job *x) {
     x->left = true;
     cell_hold(x->cell, false);
     if (!x->goes_on)
         cell_interrupt(x->cell);
 }
 
-static void hold(void *arg, bool on) {
-    play_hold(arg, on);
+static void cell_job_on_hold(void *arg, bool on) {
+    cell_job_hold(arg, on);
 }
 
-static void leave(void *arg) {
-    play_leave(arg);
+static void cell_job_on_leave(void *arg) {
+    cell_job_leave(arg);
 }
 
-struct events_source play_source(struct play *x) {
-    return (struct events_source){.arg = x, .hold = hold, .leave = leave};
+struct events_source cell_job_source(struct cell_job *x) {
+    return (struct events_source){.arg = x, .hold = cell_job_on_hold, .leave = cell_job_on_leave};
 }
 
 /* ---- from the engine ---- */
 
-static void on_event(void *arg, const char *type, const struct buf *json) {
-    struct play *x = arg;
+static void cell_job_on_event(void *arg, const char *type, const struct buf *json) {
+    struct cell_job *x = arg;
     record_event(x->record, type, json->data, json->len);
 }
 
 /* Counters, the key's CPU time, the audit log. */
-static void account(struct play *x, const struct cell *c, const struct err *why) {
+static void account(struct cell_job *x, const struct cell *c, const struct err *why) {
     struct api *a = x->api;
     struct receipt t = cell_receipt(c);
     if (why)
         t.status = *why->kind ? why->kind : "internal";
     metrics_end(&a->metrics, t.status, t.profile, t.wall_ms / 1e3, t.queue_ms / 1e3);
-    guard_used(a->guard, x->key_id, t.cpu_ms / 1e3);
+    quota_used(a->quota, x->key_id, t.cpu_ms / 1e3);
     audit_write(&a->audit, &(struct audit_line){.execution = x->id,
                                                 .request = x->request_id,
                                                 .tenant = x->tenant,
@@ -156,7 +157,7 @@ static void account(struct play *x, const struct cell *c, const struct err *why)
                                                 .denied = t.denied});
 }
 
-static void end_record(struct play *x, struct cell *c, const struct err *why) {
+static void end_record(struct cell_job *x, struct cell *c, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
         struct problem p = problem_of(why);
@@ -172,8 +173,8 @@ static void end_record(struct play *x, struct cell *c, const struct err *why) {
     }
 }
 
-static void on_done(void *arg, struct cell *c, const struct err *why) {
-    struct play *x = arg;
+static void cell_job_on_done(void *arg, struct cell *c, const struct err *why) {
+    struct cell_job *x = arg;
     account(x, c, why);
     x->cell = NULL;
     end_record(x, c, why);
@@ -185,7 +186,8 @@ static void on_done(void *arg, struct cell *c, const struct err *why) {
 
 /* ---- from the request ---- */
 
-static void read_request(const json_t *body, const struct play_options *o, struct cell_request *q) {
+static void cell_job_read_request(const json_t *body, const struct cell_job_options *o,
+                                  struct cell_request *q) {
     json_t *in = json_object_get(body, "stdin");
     *q = (struct cell_request){.code = json_incref(json_object_get(body, "code")),
                                .env = field_dump(body, "env"),
@@ -205,8 +207,9 @@ static void read_request(const json_t *body, const struct play_options *o, struc
         q->limits = *o->limits;
 }
 
-static struct play *play_new(struct call *c, const json_t *body, const struct play_options *o) {
-    struct play *x = xcalloc(1, sizeof *x);
+static struct cell_job *cell_job_new(struct call *c, const json_t *body,
+                                     const struct cell_job_options *o) {
+    struct cell_job *x = xcalloc(1, sizeof *x);
     x->api = c->api;
     x->o = *o;
     x->goes_on =
@@ -218,8 +221,8 @@ static struct play *play_new(struct call *c, const json_t *body, const struct pl
     return x;
 }
 
-int play_start(struct call *c, struct live *l, const json_t *body, const struct play_options *o,
-               struct play **ret, struct problem *p) {
+int cell_job_start(struct call *c, struct live *l, const json_t *body,
+                   const struct cell_job_options *o, struct cell_job **ret, struct problem *p) {
     struct cell_request q;
     struct err e;
     struct kernel *k = kernel_find(l, field_str(body, "kernel_id", NULL), &e);
@@ -233,11 +236,12 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
         return -1;
     if (json_string_length(json_object_get(body, "code")) > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
-    if (guard_may_run(c->api->guard, c, p) < 0)
+    if (quota_may_run(c->api->quota, c, p) < 0)
         return -1;
-    struct play *x = play_new(c, body, o);
-    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
-    read_request(body, o, &q);
+    struct cell_job *x = cell_job_new(c, body, o);
+    const struct cell_callbacks cb = {
+        .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
+    cell_job_read_request(body, o, &q);
     if (cell_new(k, &q, &cb, &x->cell, &e) < 0) {
         *p = problem_of(&e);
         cell_request_done(&q);
@@ -251,9 +255,10 @@ int play_start(struct call *c, struct live *l, const json_t *body, const struct 
     return 0;
 }
 
-void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
-    struct play *x = xcalloc(1, sizeof *x);
-    const struct cell_callbacks cb = {.arg = x, .on_event = on_event, .on_done = on_done};
+void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
+    struct cell_job *x = xcalloc(1, sizeof *x);
+    const struct cell_callbacks cb = {
+        .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
     x->api = arg;
     x->cell = c;
     x->left = true; /* its client is the one who comes for its events */

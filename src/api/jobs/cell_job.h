@@ -6,7 +6,7 @@
 #include "api/jobs/events.h"
 #include "engine/live/live.h"
 
-struct play;
+struct cell_job;
 struct record;
 
 extern const struct schema cell_schema;
@@ -16,8 +16,9 @@ struct live *call_live(struct call *c);
 /* The kernel that `id` names (NULL: the default one), or a reply. */
 struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
 /* `stream`: somebody sees the events, and can answer input(). -1 with a problem. `on_done` comes
- * once, unless play_leave came before; the result is in the record then, and the play is gone. */
-struct play_options {
+ * once, unless cell_job_leave came before; the result is in the record then, and the job is gone.
+ */
+struct cell_job_options {
     bool stream;
     bool goes_on;                       /* without its client, whatever the body says */
     const char *op, *extra, *tag;       /* see cell_request; or NULL */
@@ -25,13 +26,13 @@ struct play_options {
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
     void *arg;
 };
-int play_start(struct call *c, struct live *l, const json_t *body, const struct play_options *o,
-               struct play **ret, struct problem *p);
-const char *play_id(const struct play *x);
-struct record *play_record(struct play *x);
-void play_hold(struct play *x, bool hold);
-struct events_source play_source(struct play *x);
+int cell_job_start(struct call *c, struct live *l, const json_t *body,
+                   const struct cell_job_options *o, struct cell_job **ret, struct problem *p);
+const char *cell_job_id(const struct cell_job *x);
+struct record *cell_job_record(struct cell_job *x);
+void cell_job_hold(struct cell_job *x, bool hold);
+struct events_source cell_job_source(struct cell_job *x);
 /* From an earlier server: see live_heir. */
-void play_inherit(void *arg, struct live *l, struct cell *c, uint64_t number);
+void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number);
 /* The client is gone: the execution is interrupted, unless the request asked to go on. */
-void play_leave(struct play *x);
+void cell_job_leave(struct cell_job *x);

@@ -1,0 +1,131 @@
+/* See command_job.h. */
+
+#include "api/jobs/command_job.h"
+
+#include "api/core/audit.h"
+#include "api/core/quota.h"
+#include "api/jobs/records.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct command_job {
+    struct command_job_options o;
+    struct record *record;
+    struct command *command; /* borrowed while it runs */
+};
+
+/* ---- from the engine ---- */
+
+static void command_job_on_event(void *arg, const char *type, const struct buf *json) {
+    struct command_job *x = arg;
+    record_event(x->record, type, json->data, json->len);
+}
+
+static void command_job_on_done(void *arg, struct command *c) {
+    struct command_job *x = arg;
+    AUTO_BUF end = BUF_INIT;
+    AUTO_ROPE all = ROPE_INIT;
+    AUTO_ROPE kept = ROPE_INIT;
+    command_json(c, &end);
+    command_result(c, &all);
+    rope_add_rope(&kept, &all);
+    record_event(x->record, "end", end.data, end.len);
+    record_end_with(x->record, &kept);
+    if (x->o.on_done)
+        x->o.on_done(x->o.arg, &all);
+    free(x);
+}
+
+static struct command_callbacks callbacks_of(struct command_job *x) {
+    return (struct command_callbacks){
+        .arg = x, .on_event = command_job_on_event, .on_done = command_job_on_done};
+}
+
+void command_job_inherit(void *arg, struct live *l, struct command *c, uint64_t number) {
+    const struct api *a = arg;
+    struct command_job *x = xcalloc(1, sizeof *x);
+    const struct command_callbacks cb = callbacks_of(x);
+    x->command = c;
+    x->record = record_new(a->records, command_id(c), live_tenant(l));
+    record_skip(x->record, number);
+    command_call(c, &cb);
+}
+
+/* Of a command that an earlier server started, only part of its line may be known. */
+void command_job_audit(void *arg, const struct live *l, const struct command *c) {
+    struct api *a = arg;
+    const struct command_request *q = command_asked(c);
+    const char *line = q->request[0] ? q->shown : "";
+    struct audit_code code;
+    audit_code(&code, line, strlen(line), strcmp(a->config->http.audit_code, "on") == 0);
+    audit_write(&a->audit, &(struct audit_line){.execution = command_id(c),
+                                                .request = q->request,
+                                                .tenant = live_tenant(l),
+                                                .key = q->key,
+                                                .code = &code,
+                                                .status = command_status(c),
+                                                .profile = live_profile(l),
+                                                .denied = command_denied(c)});
+    audit_code_done(&code);
+}
+
+/* ---- from the request ---- */
+
+void command_asked_by(struct command_request *q, const struct call *c) {
+    memcpy(q->request, c->id, sizeof q->request);
+    memcpy(q->key, c->key_id, sizeof q->key);
+}
+
+int command_job_start(struct call *c, struct live *l, struct command_request *q,
+                      const struct command_job_options *o, struct command_job **ret,
+                      struct problem *p) {
+    struct err e;
+    if (quota_may_run(c->api->quota, c, p) < 0)
+        return -1;
+    struct command_job *x = xcalloc(1, sizeof *x);
+    const struct command_callbacks cb = callbacks_of(x);
+    x->o = *o;
+    command_asked_by(q, c);
+    if (command_new(l, q, &cb, &x->command, &e) < 0) {
+        *p = problem_of(&e);
+        free(x);
+        return -1;
+    }
+    log_info("command sandbox=%s command=%s request=%s", live_id(l), command_id(x->command), c->id);
+    x->record = record_new(c->api->records, command_id(x->command), c->tenant);
+    *ret = x;
+    return 0;
+}
+
+struct command *command_job_command(const struct command_job *x) {
+    return x->command;
+}
+
+struct record *command_job_record(const struct command_job *x) {
+    return x->record;
+}
+
+static void command_job_hold(void *arg, bool on) {
+    const struct command_job *x = arg;
+    command_hold(x->command, on);
+}
+
+void command_job_leave(struct command_job *x) {
+    struct err e;
+    x->o.on_done = NULL;
+    command_hold(x->command, false);
+    if (!x->o.goes_on)
+        command_signal(x->command, SIGKILL, &e);
+}
+
+static void command_job_on_leave(void *arg) {
+    command_job_leave(arg);
+}
+
+struct events_source command_job_source(struct command_job *x) {
+    return (struct events_source){
+        .arg = x, .hold = command_job_hold, .leave = command_job_on_leave};
+}

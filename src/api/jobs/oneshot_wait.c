@@ -1,0 +1,51 @@
+/* See oneshot_wait.h. */
+
+#include "api/jobs/oneshot_wait.h"
+
+#include "api/jobs/job_wait.h"
+#include "base/log.h"
+
+struct oneshot_wait {
+    struct job_wait wait;
+    int (*put)(const struct call *c, const struct oneshot *x, struct rope *to);
+};
+
+static void oneshot_wait_on_done(void *arg, struct oneshot *x, const struct err *why) {
+    struct oneshot_wait *w = arg;
+    struct outlet *out = &w->wait.out;
+    AUTO_ROPE json = ROPE_INIT;
+    if (why) {
+        struct problem p = problem_of(why);
+        if (p.status == 500)
+            log_error("request failed id=%s error=%s", out->who.id, log_text(why->text));
+        outlet_problem(out, &p);
+    } else {
+        int status = w->put(out->call ? out->call : &out->who, x, &json);
+        outlet_rope(out, status, &json, oneshot_id(x));
+    }
+    job_wait_over(&w->wait);
+}
+
+static void oneshot_wait_leave(void *job) {
+    oneshot_leave(job);
+}
+
+void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *way) {
+    struct problem p = {0};
+    struct oneshot *x;
+    struct oneshot_wait *w = job_wait_new(c, sizeof *w, oneshot_wait_leave);
+    if (!w)
+        return;
+    const struct oneshot_callbacks cb = {.arg = w,
+                                         .flags = way->flags,
+                                         .own_bounds = way->own_bounds,
+                                         .no_files = way->no_files,
+                                         .on_done = oneshot_wait_on_done};
+    w->put = way->put;
+    if (oneshot_start(c, body, &cb, &x, &p) < 0) {
+        outlet_problem(&w->wait.out, &p);
+        return;
+    }
+    w->wait.job = x;
+    http_add_header(c->req, "X-Execution-Id", oneshot_id(x));
+}

@@ -1,0 +1,13 @@
+#pragma once
+/* The whole way from a body that execute_schema would take to one reply, for those who say the
+ * result in words of their own. For api/ only. */
+
+#include "api/jobs/oneshot.h"
+
+struct oneshot_way {
+    uint32_t flags;
+    bool own_bounds, no_files; /* see oneshot_callbacks */
+    /* The reply, and its status. */
+    int (*put)(const struct call *c, const struct oneshot *x, struct rope *to);
+};
+void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *way);
