@@ -96,7 +96,7 @@ static void send_program(int fd, const struct program *p) {
     static struct run_msg m;
     struct err e;
     m = (struct run_msg){.profile = p->profile,
-                         .timeout_ms = TIMEOUT_MS,
+                         .limits = {.timeout_ms = TIMEOUT_MS},
                          .code = (const uint8_t *)p->code,
                          .code_len = strlen(p->code),
                          .code_fd = -1};

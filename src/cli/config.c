@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/options.h"
 #include "config/resolve.h"
 
 #include <inttypes.h>
@@ -86,15 +87,15 @@ static void print_json(const struct options *o, const struct config *c) {
     jw_key_str(&j, "file", options_file(o));
     jw_key(&j, "settings");
     jw_object(&j);
-    for (size_t i = 0; i < SETTINGS_; i++) {
-        enum origin origin = options_origin(o, settings[i].name);
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct option_value *v = options_at(o, i);
         jw_key(&j, settings[i].name);
         jw_object(&j);
         jw_key(&j, "value");
         write_value(&j, o, c, i);
-        jw_key_str(&j, "origin", origin_words[origin]);
-        jw_key_str(&j, "from", origin == ORIGIN_DEFAULT ? NULL : options_from(o, i));
-        jw_key_str(&j, "note", options_note(o, i));
+        jw_key_str(&j, "origin", origin_words[v->origin]);
+        jw_key_str(&j, "from", v->origin == ORIGIN_DEFAULT ? NULL : v->from);
+        jw_key_str(&j, "note", v->note);
         jw_object_end(&j);
     }
     jw_object_end(&j);
@@ -127,16 +128,16 @@ static void print_list(const char *what, const struct config_list *l) {
 static void print_text(const struct options *o, const struct config *c) {
     const char *file = options_file(o);
     printf("configuration file: %s\n\n", file ? file : "none");
-    for (size_t i = 0; i < SETTINGS_; i++) {
+    for (size_t i = 0; i < settings_count; i++) {
         AUTO_BUF value = BUF_INIT;
         struct jw j = JW_INIT(&value);
         write_value(&j, o, c, i);
-        enum origin origin = options_origin(o, settings[i].name);
-        printf("%-22s %-28s %s", settings[i].name, value.data, options_from(o, i));
-        if (origin == ORIGIN_ENV)
+        const struct option_value *v = options_at(o, i);
+        printf("%-22s %-28s %s", settings[i].name, value.data, v->from);
+        if (v->origin == ORIGIN_ENV)
             printf(" (environment)");
-        if (options_note(o, i))
-            printf(", %s", options_note(o, i));
+        if (v->note)
+            printf(", %s", v->note);
         putchar('\n');
     }
     for (unsigned i = 0; i < c->nprofiles && !c->profiles[i].live; i++) {

@@ -13,6 +13,7 @@
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "config/config.h"
+#include "config/options.h"
 #include "config/paths.h"
 #include "config/resolve.h"
 #include "sandbox/diagnose.h"

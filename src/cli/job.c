@@ -7,7 +7,7 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "cli/verbs.h"
-#include "config/resolve.h"
+#include "config/options.h"
 #include "loop/loop.h"
 
 #include <errno.h>

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
+#include "config/options.h"
 #include "config/paths.h"
-#include "config/resolve.h"
 #include "keys/keys.h"
 
 #include <errno.h>

@@ -10,7 +10,9 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/verbs.h"
+#include "wire/limits.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,18 +66,12 @@ void report_say(const char *text) {
 }
 
 static void add_with_flag(struct buf *to, const char *line, size_t len) {
-    static const struct {
-        const char *limit, *flag;
-    } names[] = {
-        {"(timeout_ms)", "(--timeout)"}, {"(memory_mb)", "(--memory)"},
-        {"(cpu_seconds)", "(--cpu)"},    {"(output_bytes)", "(--output)"},
-        {"(disk_mb)", "(--disk)"},       {"(pids)", "(--pids)"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = strlen(names[i].limit);
-        if (len >= n && memcmp(line + len - n, names[i].limit, n) == 0) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        char name[64];
+        size_t n = (size_t)snprintf(name, sizeof name, "(%s)", limits_info[i].name);
+        if (len >= n && memcmp(line + len - n, name, n) == 0) {
             buf_add(to, line, len - n);
-            buf_adds(to, names[i].flag);
+            buf_addf(to, "(%s)", limits_info[i].flag);
             return;
         }
     }

@@ -11,7 +11,7 @@
 #include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/verbs.h"
-#include "config/resolve.h"
+#include "config/options.h"
 #include "supervisor/listen.h"
 #include "supervisor/own_engine.h"
 

@@ -1,37 +1,18 @@
-/* See run_options.h. The limits are a table; the engine's own maxima are the engine's to tell. */
+/* See run_options.h. */
 
 #include "cli/run_options.h"
 
 #include "base/buf.h"
 #include "base/flags.h"
 #include "base/log.h"
-#include "base/num.h"
+#include "cli/limit_flags.h"
 #include "cli/remote.h"
-#include "config/resolve.h"
+#include "config/options.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum unit { UNIT_NUMBER, UNIT_LONG, UNIT_MILLI, UNIT_PERCENT };
-
-static const struct limit {
-    const char *flag;
-    enum unit unit; /* MILLI: "1.5" is 1500; PERCENT: "1.5" is 150 */
-    uint64_t min, max;
-    size_t offset; /* in struct run_msg */
-} limits[] = {
-    {"--timeout", UNIT_MILLI, 1, UINT32_MAX, offsetof(struct run_msg, timeout_ms)},
-    {"--memory", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, memory_mb)},
-    {"--cpu", UNIT_NUMBER, 1, UINT32_MAX, offsetof(struct run_msg, cpu_seconds)},
-    {"--cpus", UNIT_PERCENT, 10, 1024000, offsetof(struct run_msg, cpus_percent)},
-    {"--pids", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, pids)},
-    {"--disk", UNIT_NUMBER, 1, 1u << 22, offsetof(struct run_msg, disk_mb)},
-    {"--output", UNIT_LONG, 1, 1u << 30, offsetof(struct run_msg, output_bytes)},
-    {"--open-files", UNIT_NUMBER, 1, 1u << 20, offsetof(struct run_msg, open_files)},
-};
-#define LIMITS (sizeof limits / sizeof limits[0])
 
 /* getopt's codes; the limits follow LIMIT_BASE. */
 enum {
@@ -83,39 +64,15 @@ void run_options_help(void) {
          "  --stdin                   let it read our stdin (otherwise it reads nothing)\n"
          "  --interactive-last-line   print the value of a last expression\n"
          "  --json                    print the whole result as one line of JSON, nothing else\n"
-         "\n"
-         "  --timeout SECONDS         wall clock, fractions allowed\n"
-         "  --cpu SECONDS             processor time\n"
-         "  --memory MB   --disk MB   memory; what all files can take\n"
-         "  --cpus N      --pids N    processors (fractions allowed); processes and threads\n"
-         "  --output BYTES            kept of stdout, and as much of stderr\n"
-         "  --open-files N            per process\n"
-         "\n"
+         "");
+    limit_flags_help(LIMIT_OF_ANY, 28);
+    puts("\n"
          "  --socket PATH             the engine to use; it must be there\n"
          "  --config FILE             the configuration of a private engine\n"
          "  --server URL              a server instead: http://HOST:PORT, https://…, unix:PATH;\n"
          "                            or in CLOCHE_SERVER\n"
          "  --key-file FILE           the API key for it; or in CLOCHE_API_KEY\n"
          "  -v                        say what happens");
-}
-
-static int read_limit(const struct limit *l, const char *text, struct run_msg *m, struct err *e) {
-    struct num_rule rule = {l->flag, l->min, l->max};
-    void *to = (char *)m + l->offset;
-    uint64_t v = 0;
-    switch (l->unit) {
-    case UNIT_NUMBER:
-        return num_u32(text, &rule, to, e);
-    case UNIT_LONG:
-        return num_u64(text, &rule, to, e);
-    case UNIT_MILLI:
-    case UNIT_PERCENT:
-        if (num_milli(text, &rule, &v, e) < 0)
-            return -1;
-        *(uint32_t *)to = (uint32_t)(l->unit == UNIT_MILLI ? v : v / 10);
-        return 0;
-    }
-    return 0;
 }
 
 static int add_env(struct run_msg *m, const char *text, struct err *e) {
@@ -162,7 +119,7 @@ static int set_program(struct run_options *r, const char **slot, const char *tex
 
 static int handle(struct run_options *r, struct options *o, int code, struct err *e) {
     if (code >= LIMIT_BASE)
-        return read_limit(&limits[code - LIMIT_BASE], optarg, &r->msg, e);
+        return limit_flags_read((size_t)(code - LIMIT_BASE), optarg, &r->msg.limits, e);
     switch (code) {
     case 1: /* not an option */
         return set_program(r, &r->file, optarg, e);
@@ -247,11 +204,11 @@ int run_options_parse(int argc, char **argv, struct options *o, struct run_optio
                       struct err *e) {
     *ret = (struct run_options){.json = asks_for_json(argc, argv),
                                 .msg = {.profile = "auto", .code_fd = -1}};
-    struct option longs[FIXED + LIMITS + 1] = {0};
+    struct option longs[FIXED + LIMITS_ + 1] = {0};
     memcpy(longs, fixed_options, sizeof fixed_options);
-    for (size_t i = 0; i < LIMITS; i++)
-        longs[FIXED + i] =
-            (struct option){limits[i].flag + 2, required_argument, NULL, (int)(LIMIT_BASE + i)};
+    for (size_t i = 0; i < LIMITS_; i++)
+        longs[FIXED + i] = (struct option){limits_info[i].flag + 2, required_argument, NULL,
+                                           (int)(LIMIT_BASE + i)};
     optind = 0;
     opterr = 0;
     int code;

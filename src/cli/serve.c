@@ -12,6 +12,7 @@
 #include "cli/report.h"
 #include "cli/verbs.h"
 #include "config/config.h"
+#include "config/options.h"
 #include "config/resolve.h"
 #include "loop/loop.h"
 #include "supervisor/http_sockets.h"

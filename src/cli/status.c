@@ -8,7 +8,7 @@
 #include "cli/report.h"
 #include "cli/state.h"
 #include "cli/verbs.h"
-#include "config/resolve.h"
+#include "config/options.h"
 #include "supervisor/listen.h"
 #include "wire/wire.h"
 

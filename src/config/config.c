@@ -1,7 +1,7 @@
 /* See config.h. The packed form is a header and then every field of the two tables below, in their
  * order: a number as 8 bytes in the machine's byte order, a string as its length (NUL included) and
- * its bytes, a list as its count and its strings. The tables drive writing, reading and freeing
- * alike, so the three cannot differ.
+ * its bytes, a list as its count and its strings. The tables (the first is made from settings.def)
+ * drive writing, reading and freeing alike, so the three cannot differ.
  *
  * A process is given only what it needs: each field says who reads it, and is empty for the others.
  *
@@ -19,9 +19,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 4\n";
+static const char magic[] = "cloche configuration 5\n";
 
-enum kind { K_STR, K_LIST, K_U32, K_U64 };
+enum kind { K_STR, K_LIST, K_U32, K_U64, K_LIMITS };
+#define KIND_PATH            K_STR
+#define KIND_TEXT            K_STR
+#define KIND_SECRET          K_STR
+#define KIND_ENV             K_STR
+#define KIND_MODULES         K_STR
+#define KIND_CHOICE(words)   K_STR
+#define KIND_SOME(words)     K_STR
+#define KIND_LEVEL           K_U32
+#define KIND_NUM(min, max)   K_U32
+#define KIND_CORES(min, max) K_U32
+#define KIND_LONG(min, max)  K_U64
 
 struct field {
     enum kind kind;
@@ -29,98 +40,19 @@ struct field {
     enum config_reader least; /* who reads it, and those after it */
 };
 
-/* Of the three, each reads what the one before it reads, and more. */
-#define CONFIG_FIELD(kind, member)                                                                 \
-    { kind, offsetof(struct config, member), CONFIG_NURSERY }
-#define WARDEN_FIELD(kind, member)                                                                 \
-    { kind, offsetof(struct config, member), CONFIG_WARDEN }
-#define SERVER_FIELD(kind, member)                                                                 \
-    { kind, offsetof(struct config, member), CONFIG_SERVER }
+/* clang-format off */
+static const struct field config_fields[] = {
+#define AT(member)                               offsetof(struct config, member)
+#define SETTING(reader, member, name, type, ...) {KIND_##type, AT(IN member), CONFIG_##reader},
+#define FIELD(reader, type, member)              {KIND_##type, AT(IN member), CONFIG_##reader},
+#define LIMITS_OF(reader, member)                {K_LIMITS, AT(IN member), CONFIG_##reader},
+#include "config/settings.def"
+    {K_U32, AT(nprofiles), CONFIG_NURSERY},
+};
+/* clang-format on */
+
 #define PROFILE_FIELD(kind, member)                                                                \
     { kind, offsetof(struct config_profile, member), CONFIG_NURSERY }
-#define LIMITS(FIELD, which)                                                                       \
-    FIELD(K_U32, which.timeout_ms), FIELD(K_U32, which.memory_mb),                                 \
-        FIELD(K_U32, which.cpu_seconds), FIELD(K_U32, which.cpus_percent),                         \
-        FIELD(K_U32, which.pids), FIELD(K_U32, which.disk_mb), FIELD(K_U32, which.open_files),     \
-        FIELD(K_U64, which.output_bytes)
-
-static const struct field config_fields[] = {
-    SERVER_FIELD(K_STR, socket),
-    CONFIG_FIELD(K_STR, libexec),
-    CONFIG_FIELD(K_STR, pylib),
-    WARDEN_FIELD(K_STR, id_user),
-    WARDEN_FIELD(K_STR, minimum),
-    WARDEN_FIELD(K_STR, cgroup),
-    CONFIG_FIELD(K_STR, policy_allow),
-    CONFIG_FIELD(K_STR, policy_deny),
-    CONFIG_FIELD(K_U32, log_level),
-    CONFIG_FIELD(K_STR, log_format),
-    SERVER_FIELD(K_U32, warden_restarts),
-    CONFIG_FIELD(K_U32, max_sandboxes),
-    SERVER_FIELD(K_U32, queue_max),
-    SERVER_FIELD(K_U32, queue_ms),
-    SERVER_FIELD(K_U32, memory_budget_mb),
-    CONFIG_FIELD(K_U32, zygote_forks),
-    CONFIG_FIELD(K_U32, zygote_age_s),
-    CONFIG_FIELD(K_U32, terminals),
-    WARDEN_FIELD(K_U32, http.listeners),
-    SERVER_FIELD(K_STR, http.mode),
-    SERVER_FIELD(K_STR, http.host),
-    SERVER_FIELD(K_U32, http.port),
-    SERVER_FIELD(K_STR, http.unix_path),
-    SERVER_FIELD(K_STR, http.state_dir),
-    SERVER_FIELD(K_STR, http.file_dir),
-    SERVER_FIELD(K_STR, http.keys),
-    SERVER_FIELD(K_STR, http.audit_code),
-    SERVER_FIELD(K_STR, http.audit_dir),
-    SERVER_FIELD(K_STR, http.audit_full),
-    SERVER_FIELD(K_U32, http.audit_mb),
-    SERVER_FIELD(K_U32, http.audit_files),
-    SERVER_FIELD(K_STR, http.without_keys),
-    SERVER_FIELD(K_STR, http.hosts),
-    SERVER_FIELD(K_STR, http.dialects),
-    SERVER_FIELD(K_STR, http.cors_origins),
-    SERVER_FIELD(K_U32, http.pyrunner_timeout_s),
-    SERVER_FIELD(K_U32, http.pyrunner_memory_mb),
-    SERVER_FIELD(K_STR, http.also),
-    SERVER_FIELD(K_STR, http.runtime_replies),
-    SERVER_FIELD(K_U32, http.runtime_ttl_s),
-    SERVER_FIELD(K_U32, http.runtime_timeout_s),
-    SERVER_FIELD(K_U32, http.runtime_memory_kb),
-    SERVER_FIELD(K_U32, http.runtime_pids),
-    SERVER_FIELD(K_U32, http.runtime_cpus_percent),
-    SERVER_FIELD(K_STR, http.efast_url),
-    SERVER_FIELD(K_STR, http.efast_allow),
-    SERVER_FIELD(K_STR, http.efast_token),
-    SERVER_FIELD(K_U32, http.efast_timeout_s),
-    SERVER_FIELD(K_U32, http.jupyter_timeout_s),
-    SERVER_FIELD(K_U32, http.jupyter_idle_s),
-    SERVER_FIELD(K_U32, http.jupyter_cull_s),
-    SERVER_FIELD(K_STR, http.jupyter_env),
-    SERVER_FIELD(K_STR, http.jupyter_allow_env),
-    SERVER_FIELD(K_U32, http.max_connections),
-    SERVER_FIELD(K_U32, http.header_s),
-    SERVER_FIELD(K_U32, http.idle_s),
-    SERVER_FIELD(K_U32, http.drain_s),
-    SERVER_FIELD(K_U32, http.bodies_mb),
-    SERVER_FIELD(K_U32, http.reply_buffer_kb),
-    SERVER_FIELD(K_U32, http.replies_mb),
-    SERVER_FIELD(K_U32, http.idempotency_keys),
-    SERVER_FIELD(K_U32, http.file_mb),
-    SERVER_FIELD(K_U32, http.file_ttl_s),
-    SERVER_FIELD(K_U32, http.files_mb),
-    LIMITS(CONFIG_FIELD, defaults),
-    LIMITS(SERVER_FIELD, maxima),
-    LIMITS(CONFIG_FIELD, live),
-    SERVER_FIELD(K_U32, live_ttl_s),
-    SERVER_FIELD(K_U32, live_ttl_max_s),
-    SERVER_FIELD(K_U32, live_idle_s),
-    SERVER_FIELD(K_U32, live_per_tenant),
-    LIMITS(SERVER_FIELD, live_kernel),
-    SERVER_FIELD(K_U32, live_grace_ms),
-    CONFIG_FIELD(K_U32, nprofiles),
-};
-
 static const struct field profile_fields[] = {
     PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
     PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_LIST, mounts),
@@ -205,6 +137,10 @@ static void put_field(struct buf *b, const struct field *f, const void *object) 
     case K_U64:
         put_number(b, *(const uint64_t *)p);
         break;
+    case K_LIMITS:
+        for (size_t i = 0; i < LIMITS_; i++)
+            put_number(b, limits_value(p, i));
+        break;
     }
 }
 
@@ -224,7 +160,7 @@ static void encode(const struct config *c, const struct config_part *part, struc
 }
 
 void config_encode(const struct config *c, struct buf *to) {
-    encode(c, &(struct config_part){CONFIG_SERVER, 0}, to);
+    encode(c, &(struct config_part){CONFIG_CLI, 0}, to);
 }
 
 bool config_profile_same(const struct config_profile *a, const struct config_profile *b) {
@@ -305,6 +241,10 @@ static void get_field(struct reader *r, const struct field *f, void *object) {
         break;
     case K_U64:
         *(uint64_t *)p = get_number(r, UINT64_MAX);
+        break;
+    case K_LIMITS:
+        for (size_t i = 0; i < LIMITS_; i++)
+            limits_set(p, i, get_number(r, limits_most(i)));
         break;
     }
 }

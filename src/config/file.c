@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "config/resolve.h"
+#include "config/options.h"
 #include "config/settings.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static int read_key(const char *path, const char *key, json_t *v, struct options
         return 0;
     }
     size_t i = setting_find(key);
-    bool is_env = i < SETTINGS_ && settings[i].type == SETTING_ENV && json_is_object(v);
+    bool is_env = i < settings_count && settings[i].type == SETTING_ENV && json_is_object(v);
     AUTO_FREE char *text = is_env ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
     if (!options_set_file(o, key, text ? text : ""))
         return err_user(e, "bad_config", "%s: there is no setting %s", path, quoted);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "config/config.h"
-#include "config/resolve.h"
+#include "config/options.h"
 #include "wire/mounts.h"
 
 #include <ctype.h>

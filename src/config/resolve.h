@@ -1,62 +1,11 @@
 #pragma once
-/* The values of all settings (settings.h): four places one can come from.
- *
- * A setting NAME is --NAME on the command line (with dashes), CLOCHE_NAME in the environment,
- * "NAME" in the configuration file; some also have the variable that users of other services
- * already set. A flag beats the environment, that the file, that the default; each value remembers
- * its origin. Values are only text until options_resolve reads them all: whoever needs one path
- * (`run`, looking for an engine) does not stumble over another's bad number. */
+/* From the text of all settings to the configuration. */
 
 #include "base/err.h"
-#include "config/settings.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 
 struct config;
-struct json_t;
 struct options;
-
-enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENV, ORIGIN_FLAG };
-
-struct options *options_new(void);
-void options_free(struct options *o);
-#define AUTO_OPTIONS __attribute__((cleanup(options_cleanup))) struct options *
-static inline void options_cleanup(struct options **o) {
-    options_free(*o);
-}
-
-/* A flag that is no setting, for options_parse. A verb's list ends with a NULL name. */
-struct verb_flag {
-    const char *name;
-    bool *ret;
-};
-
-/* The command line of a verb that takes all settings as flags, --config FILE and `extra`; nothing
- * but flags may be there. */
-int options_parse(struct options *o, int argc, char **argv, const struct verb_flag *extra,
-                  struct err *e);
-/* One flag, for verbs that take only some. `name` must be in the table, or be "config". */
-int options_set_flag(struct options *o, const char *name, const char *text, struct err *e);
-/* A value from the configuration file, as text; false if there is no such setting. */
-bool options_set_file(struct options *o, const char *name, const char *text);
-/* Environment, file and defaults, wherever no flag stands. */
-int options_load(struct options *o, struct err *e);
-
-const char *options_text(const struct options *o, const char *name);
-enum origin options_origin(const struct options *o, const char *name);
-/* "--socket", "CLOCHE_SOCKET", "default", the file's path; with what was done to fit it. */
-const char *options_from(const struct options *o, size_t setting);
-const char *options_note(const struct options *o, size_t setting);
-/* The file that was read, or NULL. */
-const char *options_file(const struct options *o);
-/* What the file says on profiles, or NULL. The second takes over the reference. */
-struct json_t *options_profiles(const struct options *o);
-void options_set_profiles(struct options *o, struct json_t *profiles);
 
 /* Reads every value, checks it against its bounds, and fits maxima and defaults to each other.
  * After options_load; on failure *ret is empty. */
 int options_resolve(struct options *o, struct config *ret, struct err *e);
-
-/* The table as help text, on stdout. */
-void options_help(void);

@@ -1,5 +1,6 @@
 #pragma once
-/* The one table of settings of the engine. */
+/* The table of settings (settings.def) as data, for the command line: flags, variables, keys of the
+ * file, help. The processes need only their values (config.h). */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,14 +29,13 @@ struct setting {
     uint64_t min, max;    /* of numbers; of cores in thousandths */
     const char *fallback; /* the default; NULL when it depends on the machine */
     const char *words;
-    const char *dialect; /* another service's variable, or NULL */
-    size_t offset;       /* in struct config, or SETTING_NOWHERE */
+    const char *variable; /* another service's, or NULL */
+    size_t offset;        /* in struct config, or SETTING_NOWHERE */
     const char *help;
 };
 
-/* SETTINGS_ is how many there are; settings.c checks it. */
-enum { SETTINGS_ = 94 };
-extern const struct setting settings[SETTINGS_];
+extern const struct setting settings[];
+extern const size_t settings_count;
 
-/* SETTINGS_ when there is none of that name. */
+/* settings_count when there is none of that name. */
 size_t setting_find(const char *name);

@@ -103,7 +103,7 @@ static _Noreturn void become_init(const struct init_plan *plan, int hand) {
 static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
     *b->used = 0;
-    const struct config_limits *born = config_born(&n->config, n->profile);
+    const struct limits *born = config_born(&n->config, n->profile);
     /* SECURITY: a tmpfs of size 0 has no bound. */
     if (!born->disk_mb)
         return err_set(e, EINVAL, "profile %s: its sandboxes have no size of disk",

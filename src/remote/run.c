@@ -164,7 +164,7 @@ static int follow(struct job *j, struct remote *r, const struct buf *body, json_
 
 static int ask(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
                struct err *e) {
-    const uint64_t output = j->cmd.msg.output_bytes * RESULT_TIMES;
+    const uint64_t output = j->cmd.msg.limits.output_bytes * RESULT_TIMES;
     const struct remote_call c = {.method = "POST",
                                   .path = "/v1/execute",
                                   .json = body,

@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "config/options.h"
 #include "config/profiles.h"
 #include "config/resolve.h"
 #include "supervisor/listen.h"

@@ -200,7 +200,7 @@ static int set_up(struct warden *w, struct err *e) {
         loop_watch(w->loop, &w->signal_watch, w->signals, EPOLLIN, e) < 0 ||
         loop_watch(w->loop, &w->life_watch, w->life_fd, EPOLLIN, e) < 0)
         return -1;
-    const struct config_limits *d = &w->config.defaults;
+    const struct limits *d = &w->config.defaults;
     /* tmpfs is memory: a full disk is ENOSPC before it is out of memory. */
     w->limits = (struct cgroup_limits){
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};

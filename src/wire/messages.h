@@ -109,10 +109,9 @@
     X(K_SAY)    /* bytes JSON, empty when in fd: a regular file of at most LIVE_MAX bytes */        \
     /* S→K */                                                                                     \
     X(K_RUN)  /* see wire/run.h; fd: the code when it is not inline */                              \
-    X(K_LIVE) /* u32 open_files, u32 pids (0: not by rlimit), u32 cpus_percent                      \
-               * be a live kernel */                                                                \
+    X(K_LIVE) /* limits (limits.h; 0: not by rlimit)   be a live kernel */                          \
     X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
-    X(K_EXEC) /* u32 open_files, u32 pids, u32 rows, u32 columns (0: no terminal), str directory,   \
+    X(K_EXEC) /* limits, as K_LIVE; u32 rows, u32 columns (0: no terminal), str directory,          \
                  u32 nargs, str…, u32 nenv, str "K=V"…; fd: of I_TTY       be a command */      \
     /* C→S */                                                                                     \
     X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */    \

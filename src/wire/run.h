@@ -2,13 +2,13 @@
 /* A program to run, as it travels from the client to the server (C_RUN) and on to the kernel
  * (K_RUN), and what a kernel says when it is done (K_DONE). One encoding for both legs.
  *
- *   C_RUN, K_RUN: u32 flags, str profile, u32 timeout_ms, u32 memory_mb, u32 cpu_seconds,
- *                 u32 cpus_percent, u32 pids, u32 disk_mb, u32 open_files, u64 output_bytes,
- *                 u32 nargs, str…, u32 nenv, str "K=V"…, bytes code; fd: code, if RUN_CODE_FD
+ *   C_RUN, K_RUN: u32 flags, str profile, the limits (limits.h), u32 nargs, str…, u32 nenv,
+ *                 str "K=V"…, bytes code; fd: code, if RUN_CODE_FD
  *   K_DONE:       u32 how, u32 exit_code, u64 cpu_us, str name, str value, u32 nlines, str
  *                 traceback lines…, bytes what a handler returned, as JSON; fd: the same when it
  *                 does not fit: a sealed memfd */
 
+#include "wire/limits.h"
 #include "wire/wire.h"
 
 #define RUN_MAX_ARGS  256
@@ -39,9 +39,7 @@ enum run_flag {
 struct run_msg {
     uint32_t flags;
     const char *profile;
-    /* Limits: 0 means the default of the engine. */
-    uint32_t timeout_ms, memory_mb, cpu_seconds, cpus_percent, pids, disk_mb, open_files;
-    uint64_t output_bytes;
+    struct limits limits;
     uint32_t nargs, nenv;
     const char *args[RUN_MAX_ARGS]; /* borrowed from the message */
     const char *env[RUN_MAX_ENV];

@@ -26,7 +26,8 @@
 enum { EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
 
 struct command {
-    uint32_t open_files, pids, rows, columns;
+    struct limits limits;
+    uint32_t rows, columns;
     int terminal; /* -1: none */
     const char *directory;
     char **args, **env; /* NULL-terminated; the strings live as long as the message */
@@ -43,8 +44,7 @@ static char **get_strings(struct wire_in *in) {
 }
 
 static int read_command(struct wire_in *in, struct command *c, struct err *e) {
-    c->open_files = wire_get_u32(in);
-    c->pids = wire_get_u32(in);
+    c->limits = limits_get(in);
     c->rows = wire_get_u32(in);
     c->columns = wire_get_u32(in);
     c->directory = wire_get_str(in, WIRE_MAX);
@@ -104,7 +104,7 @@ static _Noreturn void broken(const struct err *why) {
 _Noreturn void command_main(struct wire_in *in) {
     struct command c;
     struct err e;
-    if (read_command(in, &c, &e) < 0 || kernel_limit(c.open_files, 0, c.pids, &e) < 0)
+    if (read_command(in, &c, &e) < 0 || kernel_limit(&c.limits, &e) < 0)
         broken(&e);
     if (c.rows && sit_down(&c, &e) < 0) {
         dprintf(2, "cloche: no terminal: %s\n", e.text);

@@ -168,11 +168,11 @@ static int limit(int what, uint64_t value, const char *name, struct err *e) {
     return 0;
 }
 
-int kernel_limit(uint32_t open_files, uint32_t cpu_seconds, uint32_t pids, struct err *e) {
-    if (open_files && limit(RLIMIT_NOFILE, open_files, "nofile", e) < 0)
+int kernel_limit(const struct limits *l, struct err *e) {
+    if (l->open_files && limit(RLIMIT_NOFILE, l->open_files, "nofile", e) < 0)
         return -1;
     /* A backstop, a second late: the server watches the whole group. */
-    if (cpu_seconds && limit(RLIMIT_CPU, (uint64_t)cpu_seconds + 1, "cpu", e) < 0)
+    if (l->cpu_seconds && limit(RLIMIT_CPU, (uint64_t)l->cpu_seconds + 1, "cpu", e) < 0)
         return -1;
-    return pids ? limit(RLIMIT_NPROC, pids, "nproc", e) : 0;
+    return l->pids ? limit(RLIMIT_NPROC, l->pids, "nproc", e) : 0;
 }

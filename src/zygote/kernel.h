@@ -2,6 +2,7 @@
 /* The way of a zygote's child into its sandbox. */
 
 #include "base/err.h"
+#include "wire/limits.h"
 #include "wire/wire.h"
 
 #include <stddef.h>
@@ -25,5 +26,6 @@ struct kernel_entry {
  * KERNEL_CTL_FD. On failure the caller says so on fds[KERNEL_CTL] and leaves. */
 int kernel_enter(struct kernel_entry *k, struct err *e);
 
-/* Per-run limits that a process can only set on itself; cgroups do the rest. */
-int kernel_limit(uint32_t open_files, uint32_t cpu_seconds, uint32_t pids, struct err *e);
+/* The limits that a process can only set on itself, where they are not 0; control groups do the
+ * rest. */
+int kernel_limit(const struct limits *l, struct err *e);

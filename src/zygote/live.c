@@ -221,15 +221,15 @@ static _Noreturn void refuse(const char *why) {
 
 _Noreturn void live_main(struct wire_in *in) {
     struct err e;
-    uint32_t open_files = wire_get_u32(in), pids = wire_get_u32(in), cpus = wire_get_u32(in);
+    const struct limits limits = limits_get(in);
     if (!main_function)
         refuse("this profile has no live kernels");
     /* Before the limits: its descriptors have high numbers. */
     if (open_loop() < 0)
         refuse("the event loop's descriptors cannot be opened");
-    if (wire_end(in, &e) < 0 || kernel_limit(open_files, 0, pids, &e) < 0)
+    if (wire_end(in, &e) < 0 || kernel_limit(&limits, &e) < 0)
         refuse(e.text);
-    program_use_cpus(cpus);
+    program_use_cpus(limits.cpus_percent);
     PyObject *get = PyCFunction_New(&ends[0], NULL), *put = PyCFunction_New(&ends[1], NULL);
     PyObject *streams = stdout_begin();
     if (!get || !put || !streams)

@@ -528,7 +528,7 @@ static void run(const struct run_msg *r, struct done_msg *ret) {
     PyObject *code = code_bytes(r);
     bool handles = r->flags & RUN_HANDLER;
     struct handler h = {0};
-    program_use_cpus(r->cpus_percent);
+    program_use_cpus(r->limits.cpus_percent);
     if (!code || (handles && cut_parts(&code, &h) < 0) || place(code) < 0 || set_arguments(r) < 0) {
         PyErr_Print();
         _exit(1);
@@ -566,8 +566,10 @@ _Noreturn void program_main(struct wire_in *in, bool cgroups) {
     struct wire_out o;
     pid_t self = getpid();
     uint64_t before_us = cpu_us();
-    if (run_get(in, &r, &e) < 0 ||
-        kernel_limit(r.open_files, r.cpu_seconds, cgroups ? 0 : r.pids, &e) < 0) {
+    int rc = run_get(in, &r, &e);
+    if (cgroups)
+        r.limits.pids = 0;
+    if (rc < 0 || kernel_limit(&r.limits, &e) < 0) {
         wire_begin(&o, WIRE_K_BROKEN);
         wire_put_str(&o, e.text);
         wire_send(KERNEL_CTL_FD, &o, &e);

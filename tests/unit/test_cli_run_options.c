@@ -2,7 +2,7 @@
 
 #include "cli/run_options.h"
 
-#include "config/resolve.h"
+#include "config/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,14 +66,14 @@ static void everything_at_once(void **state) {
     AUTO_OPTIONS o = options_new();
     assert_int_equal(parse(args, o, &r, &e), 0);
     assert_string_equal(r.msg.profile, "data");
-    assert_int_equal(r.msg.timeout_ms, 1500);
-    assert_int_equal(r.msg.memory_mb, 100);
-    assert_int_equal(r.msg.cpu_seconds, 3);
-    assert_int_equal(r.msg.cpus_percent, 50);
-    assert_int_equal(r.msg.pids, 9);
-    assert_int_equal(r.msg.disk_mb, 7);
-    assert_int_equal(r.msg.output_bytes, 1234);
-    assert_int_equal(r.msg.open_files, 33);
+    assert_int_equal(r.msg.limits.timeout_ms, 1500);
+    assert_int_equal(r.msg.limits.memory_mb, 100);
+    assert_int_equal(r.msg.limits.cpu_seconds, 3);
+    assert_int_equal(r.msg.limits.cpus_percent, 50);
+    assert_int_equal(r.msg.limits.pids, 9);
+    assert_int_equal(r.msg.limits.disk_mb, 7);
+    assert_int_equal(r.msg.limits.output_bytes, 1234);
+    assert_int_equal(r.msg.limits.open_files, 33);
     assert_int_equal(r.msg.flags, RUN_STDIN);
     assert_int_equal(r.ninputs, 2);
     assert_string_equal(r.inputs[1], "c");
@@ -96,7 +96,8 @@ static void limits_that_are_not_given_are_left_to_the_engine(void **state) {
     assert_int_equal(parse((const char *const[]){"-c", "", NULL}, o, &r, &e), 0);
     assert_string_equal(r.code, "");
     assert_string_equal(r.msg.profile, "auto");
-    assert_int_equal(r.msg.timeout_ms + r.msg.memory_mb + r.msg.cpus_percent, 0);
+    assert_int_equal(r.msg.limits.timeout_ms + r.msg.limits.memory_mb + r.msg.limits.cpus_percent,
+                     0);
     run_options_done(&r);
 }
 

@@ -1,4 +1,5 @@
-/* wire/config: a configuration survives its journey; anything else is refused and leaks nothing. */
+/* config/config: a configuration survives its journey; anything else is refused and leaks nothing.
+ */
 
 #include "config/config.h"
 
@@ -59,14 +60,14 @@ static void each_gets_only_its_part(void **state) {
     (void)state;
     struct config c = sample(), got;
     struct err e;
-    c.http.efast_token = (char *)"s3cret";
+    c.runtime.efast_token = (char *)"s3cret";
     for (int reader = CONFIG_NURSERY; reader <= CONFIG_SERVER; reader++) {
         AUTO_FD fd = -1;
         const struct config_part part = {(enum config_reader)reader, 1};
         assert_int_equal(config_pack(&c, &part, &fd, &e), 0);
         assert_int_equal(config_unpack(fd, &got, &e), 0);
         assert_int_equal(holds(fd, "s3cret"), reader == CONFIG_SERVER);
-        assert_int_equal(holds(fd, "engine.sock"), reader == CONFIG_SERVER);
+        assert_false(holds(fd, "engine.sock")); /* the command line's alone */
         assert_int_equal(holds(fd, "strict,cgroup"), reader != CONFIG_NURSERY);
         assert_int_equal(holds(fd, "/usr/bin/python3"), reader != CONFIG_NURSERY);
         assert_string_equal(got.profiles[0].name, "base");
@@ -80,6 +81,101 @@ static void each_gets_only_its_part(void **state) {
     }
 }
 
+/* ---- every member of the table ---- */
+
+enum kind { A_TEXT, A_U32, A_U64, A_LIMITS };
+/* clang-format off */
+#define KIND(member) _Generic(((struct config *)0)->member,                                        \
+                              char *: A_TEXT, uint32_t: A_U32, uint64_t: A_U64, struct limits: A_LIMITS)
+#define MEMBER(member, reader) {#member, KIND(member), offsetof(struct config, member), reader},
+static const struct member {
+    const char *name;
+    enum kind kind;
+    size_t offset;
+    enum config_reader least;
+} members[] = {
+#define SETTING(reader, member, ...) MEMBER(IN member, CONFIG_##reader)
+#define FIELD(reader, type, member)  MEMBER(IN member, CONFIG_##reader)
+#define LIMITS_OF(reader, member)    MEMBER(IN member, CONFIG_##reader)
+#include "config/settings.def"
+};
+/* clang-format on */
+#define MEMBERS (sizeof members / sizeof *members)
+
+/* Another value for each, never empty; small where a larger one makes no sense. */
+static uint64_t number_for(size_t i) {
+    bool small = members[i].offset == offsetof(struct config, log_level) ||
+                 members[i].offset == offsetof(struct config, http.listeners);
+    return small ? 1 : 1000 + i;
+}
+
+static void fill(struct config *c, size_t i) {
+    void *p = (char *)c + members[i].offset;
+    switch (members[i].kind) {
+    case A_TEXT:
+        *(const char **)p = members[i].name;
+        break;
+    case A_U32:
+        *(uint32_t *)p = (uint32_t)number_for(i);
+        break;
+    case A_U64:
+        *(uint64_t *)p = number_for(i);
+        break;
+    case A_LIMITS:
+        for (size_t k = 0; k < LIMITS_; k++)
+            limits_set(p, k, 100 * number_for(i) + k);
+        break;
+    }
+}
+
+static void check(const struct config *c, size_t i, bool is_there) {
+    const void *p = (const char *)c + members[i].offset;
+    bool good = true;
+    switch (members[i].kind) {
+    case A_TEXT:
+        good = strcmp(*(char *const *)p, is_there ? members[i].name : "") == 0;
+        break;
+    case A_U32:
+        good = *(const uint32_t *)p == (is_there ? number_for(i) : 0);
+        break;
+    case A_U64:
+        good = *(const uint64_t *)p == (is_there ? number_for(i) : 0);
+        break;
+    case A_LIMITS:
+        for (size_t k = 0; k < LIMITS_ && good; k++)
+            good = limits_value(p, k) == (is_there ? 100 * number_for(i) + k : 0);
+        break;
+    }
+    if (!good)
+        fail_msg("%s %s", members[i].name, is_there ? "did not arrive" : "is not for this reader");
+}
+
+static void every_member_reaches_those_who_read_it_and_nobody_else(void **state) {
+    (void)state;
+    struct config c = sample(), got;
+    struct err e;
+    AUTO_BUF all = BUF_INIT;
+    assert_true(MEMBERS > 60);
+    for (size_t i = 0; i < MEMBERS; i++)
+        fill(&c, i);
+    for (int reader = CONFIG_NURSERY; reader <= CONFIG_SERVER; reader++) {
+        AUTO_FD fd = -1;
+        const struct config_part part = {(enum config_reader)reader, 1};
+        assert_int_equal(config_pack(&c, &part, &fd, &e), 0);
+        assert_int_equal(config_unpack(fd, &got, &e), 0);
+        for (size_t i = 0; i < MEMBERS; i++)
+            check(&got, i, (int)members[i].least <= reader);
+        config_done(&got);
+    }
+    config_encode(&c, &all);
+    assert_int_equal(config_decode(all.data, all.len, &got, &e), 0);
+    for (size_t i = 0; i < MEMBERS; i++)
+        check(&got, i, true);
+    config_done(&got);
+    static const struct config nothing;
+    assert_memory_equal(&got, &nothing, sizeof got);
+}
+
 static void a_configuration_arrives_whole(void **state) {
     (void)state;
     struct config c = sample(), got;
@@ -90,7 +186,7 @@ static void a_configuration_arrives_whole(void **state) {
     for (int round = 0; round < 2; round++) {
         assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
         assert_int_equal(config_unpack(fd, &got, &e), 0);
-        assert_string_equal(got.socket, "/run/x/engine.sock");
+        assert_string_equal(got.libexec, "/usr/libexec/cloche");
         assert_string_equal(got.id_user, "");
         assert_string_equal(got.minimum, "strict,cgroup");
         assert_int_equal(got.log_level, LOG_DEBUG);
@@ -114,7 +210,7 @@ static void a_profile_and_its_twin_find_each_other(void **state) {
     struct config c = sample(), got;
     struct err e;
     AUTO_FD fd = -1;
-    c.live = (struct config_limits){21, 22, 23, 24, 25, 26, 27, 28};
+    c.live = (struct limits){21, 22, 23, 24, 25, 26, 27, 28};
     c.live_grace_ms = 29;
     c.profiles[c.nprofiles++] = (struct config_profile){
         .name = (char *)"base+live", .python = (char *)"/usr/bin/python3", .live = 1};
@@ -231,6 +327,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_arrives_whole),
         cmocka_unit_test(each_gets_only_its_part),
+        cmocka_unit_test(every_member_reaches_those_who_read_it_and_nobody_else),
         cmocka_unit_test(a_profile_and_its_twin_find_each_other),
         cmocka_unit_test(it_cannot_be_changed_on_the_way),
         cmocka_unit_test(every_cut_is_refused),

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "config/file.h"
+#include "config/options.h"
 #include "config/profiles.h"
 
 #include <setjmp.h>

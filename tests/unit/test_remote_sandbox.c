@@ -87,7 +87,7 @@ static void words_and_values_arrive(void **state) {
     struct err e;
     assert_int_equal(parse("sandbox exec box --timeout 1.5 --env A=1 -- ls -l --json", &o, &e), 0);
     assert_int_equal(o.verb, BOX_EXEC);
-    assert_int_equal(o.timeout_ms, 1500);
+    assert_int_equal(o.limits.timeout_ms, 1500);
     assert_int_equal(o.words.n, 1);
     assert_int_equal(o.command.n, 3);
     assert_string_equal(o.command.items[2], "--json");

@@ -41,14 +41,7 @@ static void a_program_arrives_whole(void **state) {
     run = (struct run_msg){
         .flags = RUN_LAST_LINE | RUN_FILES,
         .profile = "data",
-        .timeout_ms = 1,
-        .memory_mb = 2,
-        .cpu_seconds = 3,
-        .cpus_percent = 4,
-        .pids = 5,
-        .disk_mb = 6,
-        .open_files = 7,
-        .output_bytes = UINT64_MAX,
+        .limits = {1, 2, 3, 4, 5, 6, 7, UINT64_MAX},
         .nargs = 2,
         .args = {"", "b c"},
         .nenv = 1,
@@ -64,8 +57,7 @@ static void a_program_arrives_whole(void **state) {
     assert_int_equal(run_get(&in, &got_run, &e), 0);
     assert_int_equal(got_run.flags, run.flags);
     assert_string_equal(got_run.profile, "data");
-    assert_memory_equal(&got_run.timeout_ms, &run.timeout_ms, 7 * sizeof(uint32_t));
-    assert_true(got_run.output_bytes == UINT64_MAX);
+    assert_memory_equal(&got_run.limits, &run.limits, sizeof run.limits);
     assert_int_equal(got_run.nargs, 2);
     assert_string_equal(got_run.args[0], "");
     assert_string_equal(got_run.args[1], "b c");

@@ -20,9 +20,9 @@ struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
  */
 struct cell_job_options {
     bool stream;
-    bool goes_on;                       /* without its client, whatever the body says */
-    const char *op, *extra, *tag;       /* see cell_request; or NULL */
-    const struct config_limits *limits; /* within the caller's own bounds; NULL: the body's */
+    bool goes_on;                 /* without its client, whatever the body says */
+    const char *op, *extra, *tag; /* see cell_request; or NULL */
+    const struct limits *limits;  /* within the caller's own bounds; NULL: the body's */
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
     void *arg;
 };

@@ -163,8 +163,7 @@ static uint32_t limit_of(const json_t *limits, const char *name) {
     return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
-int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
-                struct problem *p) {
+int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, struct problem *p) {
     const json_t *l = json_object_get(body, "limits");
     double cpus = json_number_value(json_object_get(l, "cpus"));
     int64_t timeout = field_int(body, "timeout_ms", 0);
@@ -175,7 +174,7 @@ int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *
     }
     if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
         return problem_plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
-    *ret = (struct config_limits){
+    *ret = (struct limits){
         .timeout_ms = (uint32_t)timeout,
         .memory_mb = limit_of(l, "memory_mb"),
         .cpu_seconds = limit_of(l, "cpu_seconds"),

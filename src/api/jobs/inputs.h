@@ -16,8 +16,7 @@ int inputs_read(struct call *c, const json_t *body, bool live, struct run_input 
                 unsigned *ret_n, struct problem *p);
 bool inputs_is_base64(const json_t *file); /* the encoding of its content */
 /* The members `limits` and `timeout_ms`; what is not said is 0. */
-int limits_read(const json_t *body, uint32_t timeout_max, struct config_limits *ret,
-                struct problem *p);
+int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, struct problem *p);
 /* The names in the member `env`. */
 int env_check(const json_t *body, struct problem *p);
 /* The same of an environment that stays with a sandbox or kernel: it goes into a journal. */

@@ -17,7 +17,7 @@ void shared_fill_single(const struct call *c, const char *profile, struct live_r
     q->profile = xstrdup(profile);
     q->metadata = xstrdup("{}");
     q->ttl_s = g->live_ttl_max_s;
-    q->idle_s = g->http.jupyter_idle_s;
+    q->idle_s = g->jupyter.idle_s;
     q->limits = g->live;
     if (q->limits.pids < g->maxima.pids)
         q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */

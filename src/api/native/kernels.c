@@ -231,7 +231,7 @@ static void do_restart(struct call *c) {
 
 static void do_kernel_new(struct call *c) {
     struct live *l = running_live(c);
-    struct config_limits limits;
+    struct limits limits;
     struct problem p = {0};
     struct err e;
     if (!l)

@@ -255,7 +255,7 @@ static void do_sandbox(struct call *c) {
 
 static void do_sandbox_change(struct call *c) {
     struct live *l = call_live(c);
-    struct config_limits limits;
+    struct limits limits;
     struct problem p = {0};
     struct err e;
     if (!l)

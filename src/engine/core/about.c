@@ -91,7 +91,7 @@ void about_put_live(struct jw *j, const struct engine *g, unsigned profile) {
     jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
 }
 
-void about_put_limits(struct jw *j, const char *key, const struct config_limits *l) {
+void about_put_limits(struct jw *j, const char *key, const struct limits *l) {
     jw_key(j, key);
     jw_object(j);
     jw_key_uint(j, "timeout_ms", l->timeout_ms);

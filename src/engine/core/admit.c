@@ -14,21 +14,21 @@ struct bound {
     size_t offset;
 };
 static const struct bound bounds[] = {
-    {"timeout", "ms", offsetof(struct config_limits, timeout_ms)},
-    {"memory", "MB", offsetof(struct config_limits, memory_mb)},
-    {"cpu", "seconds", offsetof(struct config_limits, cpu_seconds)},
-    {"cpus", "percent of a core", offsetof(struct config_limits, cpus_percent)},
-    {"pids", "processes", offsetof(struct config_limits, pids)},
-    {"disk", "MB", offsetof(struct config_limits, disk_mb)},
-    {"open-files", "descriptors", offsetof(struct config_limits, open_files)},
+    {"timeout", "ms", offsetof(struct limits, timeout_ms)},
+    {"memory", "MB", offsetof(struct limits, memory_mb)},
+    {"cpu", "seconds", offsetof(struct limits, cpu_seconds)},
+    {"cpus", "percent of a core", offsetof(struct limits, cpus_percent)},
+    {"pids", "processes", offsetof(struct limits, pids)},
+    {"disk", "MB", offsetof(struct limits, disk_mb)},
+    {"open-files", "descriptors", offsetof(struct limits, open_files)},
 };
 
-static uint32_t *field(const struct config_limits *l, size_t offset) {
+static uint32_t *field(const struct limits *l, size_t offset) {
     return (uint32_t *)((uintptr_t)l + offset);
 }
 
-int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
-                  struct config_limits *l, struct err *e) {
+int limits_settle(const struct limits *defaults, const struct limits *maxima, struct limits *l,
+                  struct err *e) {
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         const struct bound *b = &bounds[i];
         uint32_t *v = field(l, b->offset), usual = *field(defaults, b->offset);
@@ -52,7 +52,7 @@ int limits_settle(const struct config_limits *defaults, const struct config_limi
     return 0;
 }
 
-int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
+int admit_place(struct profile_pool *p, const struct limits *l, uint64_t files_bytes,
                 const char *tenant, struct err *e) {
     struct engine *g = p->engine;
     bool memory = budget_lets(g, l, files_bytes);

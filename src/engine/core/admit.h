@@ -9,10 +9,10 @@
 struct profile_pool;
 
 /* What is 0 becomes the default, and nothing is above the maximum, unless the default is. */
-int limits_settle(const struct config_limits *defaults, const struct config_limits *maxima,
-                  struct config_limits *l, struct err *e);
+int limits_settle(const struct limits *defaults, const struct limits *maxima, struct limits *l,
+                  struct err *e);
 
 /* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
  * have to give way: queue.h says when. */
-int admit_place(struct profile_pool *p, const struct config_limits *l, uint64_t files_bytes,
+int admit_place(struct profile_pool *p, const struct limits *l, uint64_t files_bytes,
                 const char *tenant, struct err *e);

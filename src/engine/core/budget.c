@@ -44,7 +44,7 @@ static uint64_t bytes_of_files(const struct run_input *inputs, unsigned n) {
 }
 
 /* What a program counts that has used so much. */
-static uint64_t charge(const struct engine *g, const struct config_limits *l, uint64_t files_bytes,
+static uint64_t charge(const struct engine *g, const struct limits *l, uint64_t files_bytes,
                        uint64_t used) {
     uint64_t limit = (uint64_t)l->memory_mb << 20;
     uint64_t least = g->no_groups ? limit : smaller(RESERVE, limit);
@@ -92,8 +92,8 @@ static uint64_t budget_of(const struct engine *g) {
     return (uint64_t)g->config.memory_budget_mb << 20;
 }
 
-int budget_check(const struct engine *g, const struct config_limits *l,
-                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e) {
+int budget_check(const struct engine *g, const struct limits *l, const struct run_input *inputs,
+                 unsigned n, uint64_t *files, struct err *e) {
     *files += bytes_of_files(inputs, n);
     uint64_t least = charge(g, l, *files, 0);
     if (budget_of(g) && least > budget_of(g))
@@ -104,7 +104,7 @@ int budget_check(const struct engine *g, const struct config_limits *l,
     return 0;
 }
 
-bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes) {
+bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes) {
     if (budget_of(g) == 0)
         return true;
     measure(g);

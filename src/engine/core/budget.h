@@ -12,9 +12,9 @@ struct run_input;
 struct sandbox;
 
 /* Adds the inputs to `files`, and refuses what will never fit. */
-int budget_check(const struct engine *g, const struct config_limits *l,
-                 const struct run_input *inputs, unsigned n, uint64_t *files, struct err *e);
-bool budget_lets(struct engine *g, const struct config_limits *l, uint64_t files_bytes);
+int budget_check(const struct engine *g, const struct limits *l, const struct run_input *inputs,
+                 unsigned n, uint64_t *files, struct err *e);
+bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes);
 void budget_take(struct sandbox *s, const struct guest *who);
 /* Its files are there: from now on it counts with those that still are. For live sandboxes. */
 void budget_staged(struct sandbox *s);

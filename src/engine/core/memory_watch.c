@@ -31,7 +31,7 @@ static uint64_t own_bytes(const struct sandbox *s) {
 
 /* True: something changed. */
 static bool look(struct sandbox *s) {
-    const struct config_limits *l = s->guest->limits;
+    const struct limits *l = s->guest->limits;
     uint64_t used = cgroup_fds_memory(s->cgroup), limit = (uint64_t)l->memory_mb << 20;
     bool over = used > limit && own_bytes(s) > limit, changed = used != s->memory_seen;
     struct err e;

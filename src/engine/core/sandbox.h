@@ -23,9 +23,9 @@ enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_CHANGES, ASKED_FILE, ASKED_USAGE };
 struct guest {
     struct queue_item place; /* in the pool's queue; its owner is the guest */
     const struct guest_kind *kind;
-    void *owner;                        /* borrowed: the one that it is embedded in */
-    const struct config_limits *limits; /* borrowed from the owner */
-    uint64_t files_bytes;               /* of what is copied in for it, before it begins */
+    void *owner;                 /* borrowed: the one that it is embedded in */
+    const struct limits *limits; /* borrowed from the owner */
+    uint64_t files_bytes;        /* of what is copied in for it, before it begins */
 };
 
 struct guest_kind {

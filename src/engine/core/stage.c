@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int stage_cgroup(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e) {
-    const struct config_limits *d = &s->engine->config.defaults;
+int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e) {
+    const struct limits *d = &s->engine->config.defaults;
     const struct cgroup_fds *k = s->cgroup;
     if ((all || config_group_bytes(l) != config_group_bytes(d)) &&
         cgroup_fds_set_memory(k, config_group_bytes(l), e) < 0)
@@ -47,13 +47,12 @@ static int ask_input(struct stage *t, struct err *e) {
 
 /* The files come last, one after the other. */
 int stage_begin(struct stage *t, struct err *e) {
-    const struct config_limits *l = t->limits;
+    const struct limits *l = t->limits;
     struct wire_out o;
     t->to = -1;
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
-    const struct config_limits *born =
-        config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
+    const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
     if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
         wire_put_u32(&o, l->disk_mb);

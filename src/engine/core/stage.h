@@ -21,7 +21,7 @@ struct run_input {
 
 struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */
-    const struct config_limits *limits;
+    const struct limits *limits;
     struct run_input *inputs;
     unsigned ninputs, at;
     unsigned waiting;  /* answers that are still to come */
@@ -37,4 +37,4 @@ int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
 /* The control group's limits, where they are not the defaults. */
-int stage_cgroup(const struct sandbox *s, const struct config_limits *l, bool all, struct err *e);
+int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e);

@@ -20,7 +20,7 @@ static void add_bytes(struct buf *to, uint64_t n) {
 }
 
 static void add_limit(const struct limits_met *m, struct buf *to) {
-    const struct config_limits *l = &m->of;
+    const struct limits *l = &m->of;
     switch (m->limit) {
     case LIMIT_TIME:
         buf_addf(to, "stopped: it ran longer than %.10g s (timeout_ms)\n", l->timeout_ms / 1e3);

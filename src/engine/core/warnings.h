@@ -12,10 +12,10 @@ struct jw;
 
 struct limits_met {
     enum limit_kind limit;
-    struct config_limits of; /* what it was given */
-    bool ended;              /* the limit was its end; otherwise it met it and went on */
-    bool cut[2];             /* its stdout, its stderr */
-    bool lost;               /* what an earlier server had of them */
+    struct limits of; /* what it was given */
+    bool ended;       /* the limit was its end; otherwise it met it and went on */
+    bool cut[2];      /* its stdout, its stderr */
+    bool lost;        /* what an earlier server had of them */
     bool results_cut, files_cut;
 };
 

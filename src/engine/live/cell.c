@@ -161,8 +161,8 @@ static uint64_t bound(uint64_t most, uint64_t own) {
 }
 
 static int settle_limits(struct cell_request *q, const struct live *l, struct err *e) {
-    struct config_limits *v = &q->limits;
-    const struct config_limits *most = &l->engine->config.maxima, *own = &l->req.limits;
+    struct limits *v = &q->limits;
+    const struct limits *most = &l->engine->config.maxima, *own = &l->req.limits;
     settle(&v->timeout_ms, own->timeout_ms);
     settle(&v->cpu_seconds, own->cpu_seconds);
     if (v->output_bytes == 0)

@@ -140,7 +140,7 @@ static bool ended_by_others(const struct cell *c) {
 
 /* Why the process is dead, for the one who reads the result. */
 static void explain(struct cell *c, const char *why, char *out, size_t cap) {
-    const struct config_limits *own = &c->kernel->process.limits;
+    const struct limits *own = &c->kernel->process.limits;
     if (c->stop == STOP_TIMEOUT)
         snprintf(out, cap, "it ran longer than %u ms and ignored the interrupt",
                  c->req.limits.timeout_ms);

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "engine/core/memory_watch.h"
 #include "engine/live/command_io.h"
+#include "engine/live/group.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
 #include "engine/live/lives.h"
@@ -72,12 +73,11 @@ static void put_env(struct wire_out *o, const struct command *c) {
 }
 
 static void command_begin(struct command *c) {
-    const struct config_limits *l = &c->live->req.limits;
+    const struct limits limits = group_self_limits(&c->process);
     struct wire_out o;
     uint32_t n = 0;
     wire_begin(&o, WIRE_K_EXEC);
-    wire_put_u32(&o, l->open_files);
-    wire_put_u32(&o, cgroup_fds_there(c->live->sandbox->cgroup) ? 0 : l->pids);
+    limits_put(&o, &limits);
     wire_put_u32(&o, c->req.rows);
     wire_put_u32(&o, c->req.columns);
     wire_put_str(&o, c->req.cwd);

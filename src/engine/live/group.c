@@ -11,61 +11,62 @@
 #include "engine/live/pace.h"
 #include "engine/live/process.h"
 
-#include <stddef.h>
+#include <inttypes.h>
 
 /* ---- limits ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} own_limits[] = {
-    {"memory_mb", offsetof(struct config_limits, memory_mb)},
-    {"cpus (percent)", offsetof(struct config_limits, cpus_percent)},
-    {"pids", offsetof(struct config_limits, pids)},
-};
-
 /* The operator's, for a kernel that asks for nothing. */
-static struct config_limits usual_limits(const struct live *l) {
-    struct config_limits usual = l->engine->config.live_kernel;
-    const struct config_limits *most = &l->req.limits;
+static struct limits usual_limits(const struct live *l) {
+    struct limits usual = l->engine->config.live_kernel;
+    const struct limits *most = &l->req.limits;
     if (!cgroup_fds_there(l->sandbox->cgroup))
-        return (struct config_limits){0};
-    if (usual.memory_mb > most->memory_mb)
-        usual.memory_mb = most->memory_mb;
-    if (usual.cpus_percent > most->cpus_percent)
-        usual.cpus_percent = most->cpus_percent;
+        return (struct limits){0};
+    for (size_t i = 0; i < LIMITS_; i++)
+        if (limits_value(&usual, i) > limits_value(most, i))
+            limits_set(&usual, i, limits_value(most, i));
     return usual;
 }
 
-static bool wants_any(const struct config_limits *l) {
-    return l && (l->memory_mb || l->cpus_percent || l->pids);
+static bool wants_any(const struct limits *l) {
+    return l && limits_any(l, LIMIT_OF_KERNEL);
 }
 
 /* Limits of its own: those that are not given are the sandbox's. */
-int group_settle(const struct live *l, const struct config_limits *want, struct config_limits *ret,
+int group_settle(const struct live *l, const struct limits *want, struct limits *ret,
                  struct err *e) {
-    struct config_limits usual = usual_limits(l);
+    struct limits usual = usual_limits(l);
     if (!wants_any(want))
         want = &usual;
     bool any = wants_any(want);
     *ret = l->req.limits;
-    for (size_t i = 0; i < sizeof own_limits / sizeof *own_limits; i++) {
-        uint32_t v = *(const uint32_t *)((const char *)want + own_limits[i].offset);
-        uint32_t *own = (uint32_t *)((char *)ret + own_limits[i].offset);
-        if (v > *own)
+    for (size_t i = 0; i < LIMITS_; i++) {
+        const struct limit_info *info = &limits_info[i];
+        uint64_t v = info->scope == LIMIT_OF_KERNEL ? limits_value(want, i) : 0;
+        uint64_t own = limits_value(ret, i);
+        if (v > own)
             return err_user(e, "limit_too_high",
-                            "%s of %u is above the sandbox's %u; ask for less, or give the "
-                            "sandbox more",
-                            own_limits[i].name, v, *own);
-        *own = v ? v : *own;
+                            "%s%s of %" PRIu64 " is above the sandbox's %" PRIu64
+                            "; ask for less, or give the sandbox more",
+                            info->name, info->type == LIMIT_CORES ? " (percent)" : "", v, own);
+        limits_set(ret, i, v ? v : own);
     }
     if (!any)
-        *ret = (struct config_limits){0};
+        *ret = (struct limits){0};
     if (any && !cgroup_fds_there(l->sandbox->cgroup))
         return err_user(e, "cannot_limit",
                         "limits of a kernel need control groups, which this machine does not "
                         "give; the sandbox's hold");
     return 0;
+}
+
+struct limits group_self_limits(const struct process *p) {
+    struct limits l = p->live->req.limits;
+    l.cpu_seconds = 0; /* of each execution; the server watches */
+    if (cgroup_fds_there(p->live->sandbox->cgroup))
+        l.pids = 0;
+    if (p->limits.cpus_percent)
+        l.cpus_percent = p->limits.cpus_percent;
+    return l;
 }
 
 /* ---- use ---- */
@@ -132,10 +133,10 @@ static uint32_t lower(uint32_t own, uint32_t most) {
     return own < most ? own : most;
 }
 
-int group_lower(struct process *p, const struct config_limits *most, struct err *e) {
+int group_lower(struct process *p, const struct limits *most, struct err *e) {
     if (!p->limits.memory_mb)
         return 0;
-    struct config_limits next = p->limits;
+    struct limits next = p->limits;
     next.memory_mb = lower(next.memory_mb, most->memory_mb);
     next.cpus_percent = lower(next.cpus_percent, most->cpus_percent);
     next.pids = lower(next.pids, most->pids);

@@ -10,10 +10,12 @@ struct process;
 
 /* What a kernel gets that asks for this (or NULL); memory_mb is 0 when it is no group of its own.
  */
-int group_settle(const struct live *l, const struct config_limits *want, struct config_limits *ret,
+int group_settle(const struct live *l, const struct limits *want, struct limits *ret,
                  struct err *e);
+/* What the process is told to hold itself to: without what its control group does better. */
+struct limits group_self_limits(const struct process *p);
 /* The limits are no higher than these. */
-int group_lower(struct process *p, const struct config_limits *most, struct err *e);
+int group_lower(struct process *p, const struct limits *most, struct err *e);
 /* Of the process's own group, also when it has just ended, or of the sandbox's. */
 struct cgroup_usage group_usage(struct process *p); /* events: since the last call */
 uint64_t group_cpu_us(const struct process *p);

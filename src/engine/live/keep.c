@@ -35,17 +35,17 @@ static const struct {
     const char *name;
     size_t offset;
 } limit_fields[] = {
-    {"timeout_ms", offsetof(struct config_limits, timeout_ms)},
-    {"memory_mb", offsetof(struct config_limits, memory_mb)},
-    {"cpu_seconds", offsetof(struct config_limits, cpu_seconds)},
-    {"cpus_percent", offsetof(struct config_limits, cpus_percent)},
-    {"pids", offsetof(struct config_limits, pids)},
-    {"disk_mb", offsetof(struct config_limits, disk_mb)},
-    {"open_files", offsetof(struct config_limits, open_files)},
+    {"timeout_ms", offsetof(struct limits, timeout_ms)},
+    {"memory_mb", offsetof(struct limits, memory_mb)},
+    {"cpu_seconds", offsetof(struct limits, cpu_seconds)},
+    {"cpus_percent", offsetof(struct limits, cpus_percent)},
+    {"pids", offsetof(struct limits, pids)},
+    {"disk_mb", offsetof(struct limits, disk_mb)},
+    {"open_files", offsetof(struct limits, open_files)},
 };
 #define LIMIT_FIELDS (sizeof limit_fields / sizeof *limit_fields)
 
-static void put_limits(struct jw *j, const struct config_limits *l) {
+static void put_limits(struct jw *j, const struct limits *l) {
     jw_key(j, "limits");
     jw_object(j);
     for (size_t i = 0; i < LIMIT_FIELDS; i++)
@@ -228,7 +228,7 @@ static void take_id(char to[ID_MAX], const json_t *o) {
     snprintf(to, ID_MAX, "%s", s ? s : "");
 }
 
-static void take_limits(struct config_limits *l, const json_t *o) {
+static void take_limits(struct limits *l, const json_t *o) {
     const json_t *from = json_object_get(o, "limits");
     for (size_t i = 0; i < LIMIT_FIELDS; i++)
         *(uint32_t *)((char *)l + limit_fields[i].offset) =

@@ -12,6 +12,7 @@
 #include "engine/live/cell.h"
 #include "engine/live/cell_end.h"
 #include "engine/live/cell_shown.h"
+#include "engine/live/group.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
 #include "engine/live/kernel_query.h"
@@ -140,16 +141,14 @@ static void kernel_on_set_up(void *arg, const char *json, size_t len, const stru
 static void kernel_begin(struct kernel *k) {
     struct wire_out o;
     struct err e;
-    const struct config_limits *l = &k->live->req.limits, *own = &k->process.limits;
+    const struct limits limits = group_self_limits(&k->process);
     if (watch_outputs(k, &e) < 0) {
         log_error("kernel error=%s", log_text(e.text));
         kernel_kill(k);
         return;
     }
     wire_begin(&o, WIRE_K_LIVE);
-    wire_put_u32(&o, l->open_files);
-    wire_put_u32(&o, cgroup_fds_there(k->live->sandbox->cgroup) ? 0 : l->pids);
-    wire_put_u32(&o, own->cpus_percent ? own->cpus_percent : l->cpus_percent);
+    limits_put(&o, &limits);
     chan_send(k->process.ctl, &o);
     k->begun = true;
     if (pace_rests(k->live))

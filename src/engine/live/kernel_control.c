@@ -27,7 +27,7 @@ static void kill_for_client(struct kernel *k) {
 
 int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e) {
-    struct config_limits limits;
+    struct limits limits;
     unsigned n = 0;
     if (group_settle(l, q->limits, &limits, e) < 0)
         return -1;

@@ -27,7 +27,7 @@ struct live_request {
     char *alias;                   /* owned: what a dialect finds it by, for its life; or NULL */
     char *payer;                   /* owned: see on_cpu_account of struct lives; or NULL */
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
-    struct config_limits limits;   /* 0: the default of live sandboxes */
+    struct limits limits;          /* 0: the default of live sandboxes */
     struct run_input *inputs;      /* owned: put into the workspace before it is ready */
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
@@ -83,12 +83,12 @@ int live_pause(struct live *l, bool pause, struct err *e);
 bool live_is_paused(const struct live *l);
 
 struct live_change {
-    const char *metadata, *name;        /* NULL: as it is */
-    const struct config_limits *limits; /* fields that are 0 stay; or NULL */
-    uint32_t ttl_s, idle_s;             /* 0: as it is; else it counts from now */
+    const char *metadata, *name; /* NULL: as it is */
+    const struct limits *limits; /* fields that are 0 stay; or NULL */
+    uint32_t ttl_s, idle_s;      /* 0: as it is; else it counts from now */
 };
 int live_change(struct live *l, const struct live_change *c, struct err *e);
-const struct config_limits *live_limits(const struct live *l);
+const struct limits *live_limits(const struct live *l);
 uint64_t live_room(const struct live *l);       /* bytes that its disk has left */
 uint64_t live_room_files(const struct live *l); /* the same in files */
 /* Whether the machine has memory for so many bytes of files more; kind "memory_budget". */
@@ -119,7 +119,7 @@ struct kernel_request {
     /* Its own memory_mb, cpus_percent and pids, no higher than the sandbox's: it and all that comes
      * of it are in a control group of theirs. 0 is the sandbox's; NULL, or all 0: what the operator
      * wants for such kernels, or none. */
-    const struct config_limits *limits;
+    const struct limits *limits;
 };
 /* One more. Kinds "limit_too_high", "cannot_limit". */
 int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
@@ -175,8 +175,8 @@ struct cell_request {
     char *extra;    /* owned: more members of the kernel's request, as JSON; or NULL */
     char *tag;      /* owned: what its owner knows it by, also in the next server; or NULL */
     bool allow_stdin, silent, no_history;
-    struct config_limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
-    bool own_bounds;             /* these were held against other maxima than the engine's */
+    struct limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
+    bool own_bounds;      /* these were held against other maxima than the engine's */
 };
 void cell_request_done(struct cell_request *q);
 

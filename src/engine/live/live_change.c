@@ -39,7 +39,7 @@ static void nobody(void *arg, struct wire_in *in) {
 }
 
 /* The kernel would refuse it, or kill for it, after it has tried for long to find some to spare. */
-static int check_memory(const struct live *l, const struct config_limits *next, struct err *e) {
+static int check_memory(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = cgroup_fds_memory(l->sandbox->cgroup);
     if (next->memory_mb >= l->req.limits.memory_mb || used <= config_group_bytes(next))
         return 0;
@@ -50,7 +50,7 @@ static int check_memory(const struct live *l, const struct config_limits *next, 
 }
 
 /* Of a disk that is fuller than that the kernel leaves the size as it is. */
-static int check_disk(const struct live *l, const struct config_limits *next, struct err *e) {
+static int check_disk(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = sandbox_disk_bytes(l->sandbox);
     if (next->disk_mb >= l->req.limits.disk_mb || used <= (uint64_t)next->disk_mb << 20)
         return 0;
@@ -60,7 +60,7 @@ static int check_disk(const struct live *l, const struct config_limits *next, st
 }
 
 /* v1 refuses a group less than one below it has. */
-static int lower_kernels(struct live *l, const struct config_limits *next, struct err *e) {
+static int lower_kernels(struct live *l, const struct limits *next, struct err *e) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (group_lower(&k->process, next, e) < 0)
             return err_wrap(e, "kernel %s", k->id);
@@ -68,13 +68,13 @@ static int lower_kernels(struct live *l, const struct config_limits *next, struc
     return 0;
 }
 
-static int change_limits(struct live *l, const struct config_limits *want, struct err *e) {
-    struct config_limits next = *want;
+static int change_limits(struct live *l, const struct limits *want, struct err *e) {
+    struct limits next = *want;
     if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
         lower_kernels(l, &next, e) < 0 || stage_cgroup(l->sandbox, &next, true, e) < 0)
         return -1;
-    const struct config_limits *old = &l->req.limits;
+    const struct limits *old = &l->req.limits;
     if (next.disk_mb != old->disk_mb || next.memory_mb != old->memory_mb ||
         next.pids != old->pids) {
         struct wire_out o;

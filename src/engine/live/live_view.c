@@ -27,7 +27,7 @@ const char *live_python(const struct live *l) {
     return l->pool && l->pool->state == PROFILE_READY ? l->pool->what : "";
 }
 
-const struct config_limits *live_limits(const struct live *l) {
+const struct limits *live_limits(const struct live *l) {
     return &l->req.limits;
 }
 

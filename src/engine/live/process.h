@@ -38,13 +38,13 @@ struct process {
     bool doomed;   /* to be killed as soon as that is possible */
     char why[200]; /* it said why it cannot be */
     uint32_t number;
-    struct config_limits limits; /* its own; memory_mb 0: it has none */
-    struct cgroup_fds cgroup;    /* owned: of its own control group, if it has one */
-    struct cgroup_usage last;    /* what that told in the end */
-    bool was_own;                /* `last` holds it */
-    uint64_t heard_ns;           /* see pace.c */
-    struct chan *ctl, own;       /* the sandbox's for number 0, else our own */
-    int fds[3];                  /* owned: its stdin, stdout, stderr */
+    struct limits limits;     /* its own; memory_mb 0: it has none */
+    struct cgroup_fds cgroup; /* owned: of its own control group, if it has one */
+    struct cgroup_usage last; /* what that told in the end */
+    bool was_own;             /* `last` holds it */
+    uint64_t heard_ns;        /* see pace.c */
+    struct chan *ctl, own;    /* the sandbox's for number 0, else our own */
+    int fds[3];               /* owned: its stdin, stdout, stderr */
     struct timer deadline;
 };
 

@@ -113,7 +113,7 @@ const char *run_tenant(const struct run_request *q) {
 }
 
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
-    struct config_limits most = g->config.maxima;
+    struct limits most = g->config.maxima;
     if (q->own_bounds)
         most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
     if (choose_profile(g, q, ret, e) < 0 ||

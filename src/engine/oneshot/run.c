@@ -204,17 +204,9 @@ static void run_on_cpu_timer(struct timer *t) {
 }
 
 static void send_run(struct run *r) {
-    const struct config_limits *l = &r->req.limits;
     struct run_msg m = {.flags = r->req.flags & (uint32_t)~RUN_CODE_FD,
                         .profile = r->pool->config->name,
-                        .timeout_ms = l->timeout_ms,
-                        .memory_mb = l->memory_mb,
-                        .cpu_seconds = l->cpu_seconds,
-                        .cpus_percent = l->cpus_percent,
-                        .pids = l->pids,
-                        .disk_mb = l->disk_mb,
-                        .open_files = l->open_files,
-                        .output_bytes = l->output_bytes,
+                        .limits = r->req.limits,
                         .nargs = r->req.nargs,
                         .nenv = r->req.nenv,
                         .code = r->req.code,

@@ -17,11 +17,11 @@ struct json_t;
 struct run;
 
 struct run_request {
-    uint32_t flags;              /* enum run_flag */
-    char *tenant;                /* owned: who takes turns with others; NULL is a tenant, too */
-    char *profile;               /* owned: a name, or auto */
-    struct config_limits limits; /* 0: the default; run_new fills them in */
-    char **args, **env;          /* owned */
+    uint32_t flags;       /* enum run_flag */
+    char *tenant;         /* owned: who takes turns with others; NULL is a tenant, too */
+    char *profile;        /* owned: a name, or auto */
+    struct limits limits; /* 0: the default; run_new fills them in */
+    char **args, **env;   /* owned */
     unsigned nargs, nenv;
     int code_fd; /* owned: -1 when the code is in `code` */
     uint8_t *code;

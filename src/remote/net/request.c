@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/job.h"
 #include "remote/net/call.h"
+#include "remote/net/limits_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -182,24 +183,10 @@ static int add_strings(const struct run_msg *m, json_t *to, struct err *e) {
 }
 
 static void add_limits(const struct run_msg *m, json_t *to) {
-    const struct {
-        const char *name;
-        uint64_t value;
-    } limits[] = {{"memory_mb", m->memory_mb},
-                  {"cpu_seconds", m->cpu_seconds},
-                  {"pids", m->pids},
-                  {"disk_mb", m->disk_mb},
-                  {"open_files", m->open_files},
-                  {"output_bytes", m->output_bytes}};
-    json_t *l = json_object();
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (limits[i].value)
-            json_object_set_new(l, limits[i].name, json_integer((json_int_t)limits[i].value));
-    if (m->cpus_percent)
-        json_object_set_new(l, "cpus", json_real(m->cpus_percent / 100.0));
-    json_object_set_new(to, "limits", l);
-    if (m->timeout_ms)
-        json_object_set_new(to, "timeout_ms", json_integer(m->timeout_ms));
+    json_t *limits = json_object();
+    limits_json(&m->limits, LIMIT_OF_WHOLE | LIMIT_OF_CELL, limits);
+    limits_json(&m->limits, LIMIT_OF_CALL, to);
+    json_object_set_new(to, "limits", limits);
 }
 
 static int dump(const json_t *root, struct buf *to, struct err *e) {

@@ -7,6 +7,7 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "remote/cell.h"
+#include "remote/net/limits_json.h"
 #include "remote/notes.h"
 #include "remote/table.h"
 
@@ -92,10 +93,8 @@ static int make_body(const struct box_options *o, bool is_command, struct buf *t
     if (box_add_pairs(&o->env, env, e) < 0 ||
         (is_command ? make_command : make_cell)(o, body, e) < 0)
         return -1;
-    box_add_cell_limits(o, body);
-    if (o->timeout_ms)
-        json_object_set_new(body, "timeout_ms", json_integer((json_int_t)o->timeout_ms));
-    else if (o->background)
+    limits_json(&o->limits, LIMIT_OF_EXECUTION, body);
+    if (o->background && !o->limits.timeout_ms)
         json_object_set_new(body, "timeout_ms", json_integer(0));
     return box_dump(body, to, e);
 }

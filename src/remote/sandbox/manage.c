@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/input.h"
 #include "cli/report.h"
+#include "remote/net/limits_json.h"
 #include "remote/net/pages.h"
 #include "remote/people.h"
 #include "remote/sandbox/sandbox_cmd.h"
@@ -135,33 +136,14 @@ static int add_file(const char *spec, json_t *list, size_t *total, struct err *e
     return rc;
 }
 
-static void set_number(json_t *to, const char *key, uint64_t v) {
-    if (v)
-        json_object_set_new(to, key, json_integer((json_int_t)v));
-}
-
-static void add_limits(const struct box_options *o, json_t *to) {
-    set_number(to, "memory_mb", o->memory_mb);
-    set_number(to, "disk_mb", o->disk_mb);
-    set_number(to, "pids", o->pids);
-    set_number(to, "open_files", o->open_files);
-    if (o->cpus_milli)
-        json_object_set_new(to, "cpus", json_real((double)o->cpus_milli / 1e3));
-}
-
-void box_add_cell_limits(const struct box_options *o, json_t *to) {
-    set_number(to, "cpu_seconds", o->cpu_seconds);
-    set_number(to, "output_bytes", o->output_bytes);
-}
-
 int box_change_limits(struct box *b, const char *path, struct err *e) {
     json_auto_t *answer = NULL;
-    if (!box_changes_limits(&b->o))
+    if (!limits_any(&b->o.limits, LIMIT_OF_WHOLE))
         return 0;
     json_auto_t *body = json_object();
     json_t *limits = json_object();
     json_object_set_new(body, "limits", limits);
-    add_limits(&b->o, limits);
+    limits_json(&b->o.limits, LIMIT_OF_WHOLE, limits);
     return box_ask(b, "PATCH", path, body, &answer, e);
 }
 
@@ -176,8 +158,7 @@ static int add_members(const struct box_options *o, json_t *body, struct err *e)
         json_object_set_new(body, "idle_seconds", json_integer(o->idle_s));
     json_t *limits = json_object();
     json_object_set_new(body, "limits", limits);
-    add_limits(o, limits);
-    box_add_cell_limits(o, limits);
+    limits_json(&o->limits, LIMIT_OF_WHOLE | LIMIT_OF_CELL, limits);
     json_t *metadata = json_object(), *env = json_object();
     json_object_set_new(body, "metadata", metadata);
     json_object_set_new(body, "env", env);

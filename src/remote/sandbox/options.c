@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/num.h"
+#include "cli/limit_flags.h"
 #include "cli/report.h"
 
 #include <getopt.h>
@@ -22,9 +23,18 @@
 #define ALL       (BIT(BOX_VERBS_) - 1)
 #define WORDS_MAX 100000
 
-enum kind { KIND_FLAG, KIND_TEXT, KIND_PAIRS, KIND_LIST, KIND_NUMBER, KIND_MILLI };
+enum kind { KIND_FLAG, KIND_TEXT, KIND_PAIRS, KIND_LIST, KIND_NUMBER, KIND_LIMIT };
 
 #define AT(member) offsetof(struct box_options, member)
+
+/* The limits: which verbs take those of which scope. */
+#define TAKES_CALL              RUNS
+#define TAKES_CELL              MAKES | BIT(BOX_EXEC)
+#define TAKES_SANDBOX           MAKES | BIT(BOX_EXEC)
+#define TAKES_KERNEL            MAKES | BIT(BOX_EXEC)
+#define NAMED(name, flag, unit) "--" flag
+#define LIMIT_FLAG(member, type, scope, named, ...)                                                \
+    {named, 0, KIND_LIMIT, TAKES_##scope, AT(limits)},
 
 static const struct flag {
     const char *name;
@@ -44,18 +54,10 @@ static const struct flag {
     {"--name", 0, KIND_TEXT, MAKES, AT(name)},
     {"--ttl", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
     {"--idle", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
-    {"--memory", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(memory_mb), 1, 1u << 22},
-    {"--disk", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(disk_mb), 1, 1u << 22},
-    {"--cpus", 0, KIND_MILLI, MAKES | BIT(BOX_EXEC), AT(cpus_milli), 10, 10240000},
-    {"--pids", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(pids), 1, 1u << 22},
-    {"--open-files", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(open_files), 1, 1u << 20},
-    {"--cpu", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(cpu_seconds), 1, UINT32_MAX},
-    {"--output", 0, KIND_NUMBER, MAKES | BIT(BOX_EXEC), AT(output_bytes), 1, 1u << 30},
     {"--metadata", 0, KIND_PAIRS, MAKES | BIT(BOX_LIST), AT(metadata)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
     {"--env", 0, KIND_PAIRS, MAKES | BIT(BOX_EXEC), AT(env)},
     {"--kernel", 0, KIND_TEXT, RUNS | BIT(BOX_INTERRUPT) | BIT(BOX_RESTART), AT(kernel)},
-    {"--timeout", 0, KIND_MILLI, RUNS, AT(timeout_ms), 1, UINT32_MAX},
     {"--code", 'c', KIND_TEXT, BIT(BOX_EXEC), AT(code)},
     {"--shell", 0, KIND_TEXT, BIT(BOX_EXEC), AT(shell)},
     {"--cwd", 0, KIND_TEXT, BIT(BOX_EXEC) | BIT(BOX_TERMINAL), AT(cwd)},
@@ -67,14 +69,17 @@ static const struct flag {
     {"--long", 'l', KIND_FLAG, BIT(BOX_LS), AT(details)},
     {"--recursive", 'R', KIND_FLAG, BIT(BOX_LS), AT(recursive)},
     {"--follow", 'f', KIND_FLAG, BIT(BOX_LOGS), AT(follow)},
+    LIMITS(LIMIT_FLAG) /* last: their order is that of limits_info */
 };
-#define FLAGS (sizeof flags / sizeof flags[0])
+#define FLAGS       (sizeof flags / sizeof flags[0])
+#define FIRST_LIMIT (FLAGS - LIMITS_)
 
 static const struct verb {
     const char *name;
     unsigned min, max; /* words */
     const char *missing;
     const char *about, *help;
+    const char *of_sandbox, *of_execution; /* what the help calls the limits; NULL: it has none */
 } verbs[BOX_VERBS_] = {
     [BOX_CREATE] = {"create", 0, 0, NULL, "make one and print its id",
                     "cloche sandbox create [OPTIONS]\n"
@@ -86,18 +91,11 @@ static const struct verb {
                     "  --name NAME             to find it by, instead of its id\n"
                     "  --ttl SECONDS           how long it lives\n"
                     "  --idle SECONDS          how long it lives when nobody uses it\n"
-                    "  --memory MB --disk MB   memory; what all files can take\n"
-                    "  --cpus N --pids N       processors (fractions allowed); processes and "
-                    "threads\n"
-                    "  --open-files N          per process\n"
-                    "  --cpu SECONDS           processor time of each cell (as much as its time "
-                    "allows)\n"
-                    "  --output BYTES          kept of each cell's stdout, and as much of its "
-                    "stderr\n"
                     "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
                     "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
                     "  --env NAME=VALUE        set a variable; may be repeated\n"
-                    "  --json                  print the whole answer"},
+                    "  --json                  print the whole answer",
+                    "Limits of the sandbox:", "Limits of each cell:"},
     [BOX_LIST] = {"list", 0, 0, NULL, "list them",
                   "cloche sandbox list [--metadata KEY=VALUE]… [--json]\n"
                   "\n"
@@ -122,19 +120,15 @@ static const struct verb {
          "interrupts what runs, a second one leaves.\n"
          "\n"
          "  --kernel ID         another kernel than the first\n"
-         "  --timeout SECONDS   wall clock, fractions allowed\n"
-         "  --cpu SECONDS       processor time (as much as the wall clock allows); not for "
-         "commands\n"
-         "  --output BYTES      kept of stdout, and as much of stderr\n"
-         "  --memory MB --disk MB --cpus N --pids N --open-files N\n"
-         "                      changes the sandbox's limits, from now on\n"
          "  --env NAME=VALUE    for this call; may be repeated\n"
          "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
          "  --image-dir DIR     where the files go (.)\n"
          "  --stdin             a command: give it our stdin, read to its end before\n"
          "  --cwd DIR           a command: where it starts\n"
          "  --background        a command: print its id and leave it running; see logs\n"
-         "  --json              print the whole result as one line of JSON, nothing else"},
+         "  --json              print the whole result as one line of JSON, nothing else",
+         "Limits of the sandbox, from now on:",
+         "Limits of this execution (--cpu is not for commands):"},
     [BOX_TERMINAL] = {"shell", 1, 1, "the sandbox's ID", "sit at a terminal in one",
                       "cloche sandbox shell ID [--cwd DIR]\n"
                       "\n"
@@ -204,14 +198,13 @@ static const struct verb {
          "leaves. Figures are shown where the terminal can, or saved.\n"
          "\n"
          "  --keep              leave the fresh sandbox alive, and print its id at the end\n"
-         "  --profile NAME --name NAME --ttl SECONDS --idle SECONDS --memory MB --disk MB\n"
-         "  --cpus N --pids N --open-files N --metadata KEY=VALUE --file HOST[:SANDBOX]\n"
-         "  --env NAME=VALUE    for the fresh one, as in `cloche sandbox create`\n"
+         "  --profile NAME --name NAME --ttl SECONDS --idle SECONDS --metadata KEY=VALUE\n"
+         "  --file HOST[:SANDBOX] --env NAME=VALUE\n"
+         "                      for the fresh one, as in `cloche sandbox create`\n"
          "  --kernel ID         another kernel of ID than the first\n"
-         "  --timeout SECONDS --cpu SECONDS --output BYTES\n"
-         "                      of each cell\n"
          "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
-         "  --image-dir DIR     where the files go (a temporary directory)"},
+         "  --image-dir DIR     where the files go (a temporary directory)",
+         "Limits of the fresh sandbox:", "Limits of each cell:"},
 };
 
 static const char server_help[] =
@@ -222,9 +215,19 @@ static const char server_help[] =
     "\n"
     "ID is an id, the beginning of one, or a name.";
 
+static void help_limits(const char *title, unsigned scopes) {
+    if (!title)
+        return;
+    printf("\n%s\n", title);
+    limit_flags_help(scopes, 22);
+}
+
 void box_options_help(enum box_verb verb) {
     if (verb != BOX_VERBS_) {
         puts(verbs[verb].help);
+        help_limits(verbs[verb].of_sandbox, LIMIT_OF_WHOLE);
+        help_limits(verbs[verb].of_execution,
+                    RUNS & BIT(verb) ? LIMIT_OF_EXECUTION : LIMIT_OF_CELL);
         puts(server_help);
         return;
     }
@@ -274,8 +277,8 @@ static int set_flag(struct box_options *o, const struct flag *f, const char *tex
         return 0;
     case KIND_NUMBER:
         return num_u32(text, &rule, to, e);
-    case KIND_MILLI:
-        return num_milli(text, &rule, to, e);
+    case KIND_LIMIT:
+        return limit_flags_read((size_t)(f - flags) - FIRST_LIMIT, text, to, e);
     }
     return 0;
 }
@@ -311,10 +314,6 @@ static const struct flag *find_flag(int code) {
     return NULL;
 }
 
-bool box_changes_limits(const struct box_options *o) {
-    return o->memory_mb || o->disk_mb || o->cpus_milli || o->pids || o->open_files;
-}
-
 static int check_exec(const struct box_options *o, struct err *e) {
     bool is_command = o->shell || o->command.n;
     unsigned programs = (o->words.n > 1) + !!o->code + !!o->shell + (o->command.n > 0);
@@ -326,7 +325,7 @@ static int check_exec(const struct box_options *o, struct err *e) {
                                    "--shell LINE or -- COMMAND");
     if (is_command && o->kernel)
         return err_user(e, "bad_option", "sandbox exec: --kernel is for Python, not for commands");
-    if (is_command && o->cpu_seconds)
+    if (is_command && o->limits.cpu_seconds)
         return err_user(e, "bad_option", "sandbox exec: --cpu is for Python, not for commands");
     if (!is_command && (o->cwd || o->background || o->uses_stdin))
         return err_user(e, "bad_option", "sandbox exec: %s is for commands (--shell LINE or --)",
@@ -340,8 +339,8 @@ static int check_exec(const struct box_options *o, struct err *e) {
 static int check_prompt(const struct box_options *o, struct err *e) {
     if (!o->words.n)
         return o->kernel ? err_user(e, "bad_option", "shell: --kernel needs the sandbox's ID") : 0;
-    if (o->profile || o->name || o->ttl_s || o->idle_s || box_changes_limits(o) || o->metadata.n ||
-        o->files.n || o->env.n || o->keep)
+    if (o->profile || o->name || o->ttl_s || o->idle_s || limits_any(&o->limits, LIMIT_OF_WHOLE) ||
+        o->metadata.n || o->files.n || o->env.n || o->keep)
         return err_user(e, "bad_option",
                         "shell: an ID names a sandbox that is there; options for a fresh one "
                         "(--profile, --keep, …) have no meaning for it");

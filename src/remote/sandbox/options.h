@@ -2,6 +2,7 @@
 /* The command lines of `cloche sandbox VERB` and `cloche shell`, parsed. */
 
 #include "base/err.h"
+#include "wire/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,10 +38,7 @@ struct box_options {
     const char *server, *key_file, *profile, *name, *kernel, *code, *shell, *cwd, *images,
         *image_dir; /* each borrowed, or NULL */
     uint32_t ttl_s, idle_s;
-    uint32_t memory_mb, disk_mb, pids, open_files; /* of a sandbox; 0: not said */
-    uint64_t cpus_milli;
-    uint32_t cpu_seconds, output_bytes; /* of a cell */
-    uint64_t timeout_ms;
+    struct limits limits;                  /* 0: not said */
     struct box_words metadata, env, files; /* repeated options */
     struct box_words words;                /* what is no option */
     struct box_words command;              /* exec: what stands behind -- */
@@ -50,6 +48,4 @@ struct box_options {
  * fails. */
 int box_options_parse(int argc, char **argv, struct box_options *ret, struct err *e);
 void box_options_done(struct box_options *o);
-/* Whether one of the sandbox's own limits was said. */
-bool box_changes_limits(const struct box_options *o);
 void box_options_help(enum box_verb verb);

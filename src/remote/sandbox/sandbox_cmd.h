@@ -65,9 +65,7 @@ int box_find_word(struct box *b, const char *word, struct buf *ret_path, struct 
 /* A sandbox as the options want it; *ret is the answer, owned. */
 int box_make(struct box *b, struct json_t **ret, struct err *e);
 
-/* What the options say on a cell's own limits. */
-void box_add_cell_limits(const struct box_options *o, struct json_t *to);
-/* On the sandbox's: gives them to the sandbox at `path`. */
+/* Gives the limits of a sandbox that the options name to the one at `path`. */
 int box_change_limits(struct box *b, const char *path, struct err *e);
 
 /* A pair of --env or --metadata into an object. */

@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "remote/cell.h"
+#include "remote/net/limits_json.h"
 #include "remote/shell/block.h"
 #include "remote/shell/editor.h"
 
@@ -202,9 +203,7 @@ static int make_body(struct prompt *p, struct buf *to, struct err *e) {
         box_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
         return -1;
     json_object_set_new(body, "allow_stdin", json_true());
-    box_add_cell_limits(o, body);
-    if (o->timeout_ms)
-        json_object_set_new(body, "timeout_ms", json_integer((json_int_t)o->timeout_ms));
+    limits_json(&o->limits, LIMIT_OF_EXECUTION, body);
     return box_dump(body, to, e);
 }
 

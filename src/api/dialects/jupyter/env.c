@@ -23,14 +23,14 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-static bool is_allowed(const struct config_http *http, const char *name) {
-    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || is_listed(http->jupyter_allow_env, "*") ||
-           is_listed(http->jupyter_allow_env, name);
+static bool is_allowed(const struct config_jupyter *own, const char *name) {
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || is_listed(own->allow_env, "*") ||
+           is_listed(own->allow_env, name);
 }
 
 int jupyter_set_env(struct call *c, struct problem *p) {
-    const struct config_http *http = &c->api->config->http;
-    json_t *env = json_loads(http->jupyter_env, 0, NULL); /* options.c has checked it */
+    const struct config_jupyter *own = &c->api->config->jupyter;
+    json_t *env = json_loads(own->env, 0, NULL); /* resolve.c has checked it */
     const char *name;
     json_t *value;
     if (env_check(c->body, p) < 0) {
@@ -38,7 +38,7 @@ int jupyter_set_env(struct call *c, struct problem *p) {
         return -1;
     }
     json_object_foreach(json_object_get(c->body, "env"), name, value) {
-        if (is_allowed(http, name))
+        if (is_allowed(own, name))
             json_object_set(env, name, value);
     }
     json_object_set_new(env, MARK, json_string("1"));

@@ -300,7 +300,7 @@ static bool is_idle(const struct jupyter_hub *h) {
 
 static void on_cull(struct timer *t) {
     struct jupyter_hub *h = t->arg;
-    double limit = h->api->config->http.jupyter_cull_s, idle = jupyter_now() - h->last_activity;
+    double limit = h->api->config->jupyter.cull_s, idle = jupyter_now() - h->last_activity;
     if (limit == 0 || h->gone)
         return;
     if (is_idle(h) && idle >= limit) {

@@ -258,16 +258,16 @@ static uint32_t less(uint32_t a, uint32_t b) {
 }
 
 /* One kernel of many has what a live sandbox usually has. */
-static void limit_own(const struct config *g, const struct live *l, struct config_limits *ret) {
-    const struct config_limits *most = live_limits(l), *own = &g->live_kernel;
+static void limit_own(const struct config *g, const struct live *l, struct limits *ret) {
+    const struct limits *most = live_limits(l), *own = &g->live_kernel;
     uint32_t memory = own->memory_mb ? own->memory_mb : g->live.memory_mb;
     uint32_t cpus = own->cpus_percent ? own->cpus_percent : g->live.cpus_percent;
-    *ret = (struct config_limits){.memory_mb = less(memory, most->memory_mb),
-                                  .cpus_percent = less(cpus, most->cpus_percent)};
+    *ret = (struct limits){.memory_mb = less(memory, most->memory_mb),
+                           .cpus_percent = less(cpus, most->cpus_percent)};
 }
 
 static void in_shared(struct call *c, struct live *l) {
-    struct config_limits own;
+    struct limits own;
     struct err e;
     AUTO_FREE char *env = field_dump(c->body, "env");
     struct asking *w = ask(c, true);

@@ -123,10 +123,10 @@ static int jupyter_run_start(struct jupyter_hub *h, struct jupyter_request *r, s
     struct err e;
     struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
     AUTO_FREE char *tag = tag_of(r);
-    uint32_t seconds = h->api->config->http.jupyter_timeout_s, most = UINT32_MAX / 1000;
-    const struct config_limits limits = {.timeout_ms = seconds && seconds < most ? seconds * 1000
-                                                                                 : UINT32_MAX,
-                                         .cpu_seconds = NO_CPU_LIMIT_S};
+    uint32_t seconds = h->api->config->jupyter.timeout_s, most = UINT32_MAX / 1000;
+    const struct limits limits = {.timeout_ms =
+                                      seconds && seconds < most ? seconds * 1000 : UINT32_MAX,
+                                  .cpu_seconds = NO_CPU_LIMIT_S};
     const struct cell_job_options o = {
         .stream = true, .op = r->op, .extra = r->extra, .tag = tag, .limits = &limits};
     if (!l) {

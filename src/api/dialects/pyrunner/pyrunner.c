@@ -167,8 +167,8 @@ static bool read_limit(struct call *c, const char *name, uint32_t usual, uint32_
 static void do_pyrunner_run(struct call *c) {
     const struct config *cfg = c->api->config;
     uint32_t seconds, megabytes;
-    if (!read_limit(c, "timeout", 30, cfg->http.pyrunner_timeout_s, &seconds) ||
-        !read_limit(c, "memory_limit", 512, cfg->http.pyrunner_memory_mb, &megabytes))
+    if (!read_limit(c, "timeout", 30, cfg->pyrunner.timeout_s, &seconds) ||
+        !read_limit(c, "memory_limit", 512, cfg->pyrunner.memory_mb, &megabytes))
         return;
     bool print = field_bool(c->body, "auto_print", !json_object_get(c->body, "auto_print"));
     json_auto_t *body = json_pack(
@@ -204,8 +204,8 @@ static void put_about(const struct call *c, bool up, struct jw *j) {
     jw_key_str(j, "status", up ? "healthy" : "unhealthy");
     jw_key(j, "capabilities");
     jw_object(j);
-    jw_key_uint(j, "max_timeout", cfg->http.pyrunner_timeout_s);
-    jw_key_uint(j, "max_memory_mb", cfg->http.pyrunner_memory_mb);
+    jw_key_uint(j, "max_timeout", cfg->pyrunner.timeout_s);
+    jw_key_uint(j, "max_memory_mb", cfg->pyrunner.memory_mb);
     jw_key(j, "libraries");
     jw_array(j);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {

@@ -229,7 +229,7 @@ static bool on_file_data(void *arg, const void *data, size_t len) {
 }
 
 static uint32_t timeout_of(const struct efast *x) {
-    uint32_t usual = x->box.call->api->config->http.efast_timeout_s;
+    uint32_t usual = x->box.call->api->config->runtime.efast_timeout_s;
     int64_t asked = field_int_lax(x->box.call->body, "timeout", usual);
     return asked < usual ? (uint32_t)asked : usual;
 }
@@ -280,7 +280,7 @@ static void on_temp(struct box *b, struct wire_in *in) {
 /* ---- where it is ---- */
 
 static void allowed_urls(const struct api *a, struct buf *to) {
-    const struct config_http *h = &a->config->http;
+    const struct config_runtime *h = &a->config->runtime;
     buf_addf(to, "%s,%s", h->efast_url, h->efast_allow);
 }
 
@@ -338,13 +338,13 @@ static void on_answer_done(void *arg, const char *why) {
 
 static const char *url_of(const struct call *c) {
     const char *asked = field_str(c->body, "efast_url", "");
-    return *asked ? asked : c->api->config->http.efast_url;
+    return *asked ? asked : c->api->config->runtime.efast_url;
 }
 
 /* The operator's own is for the operator's own server. */
 static const char *token_of(const struct call *c) {
     bool elsewhere = *field_str(c->body, "efast_url", "");
-    return field_str(c->body, "token", elsewhere ? "" : c->api->config->http.efast_token);
+    return field_str(c->body, "token", elsewhere ? "" : c->api->config->runtime.efast_token);
 }
 
 static void put_question(const struct efast *x, struct buf *to) {

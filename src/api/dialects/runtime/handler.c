@@ -147,7 +147,7 @@ static void handler_refuse(struct call *c, uint32_t timeout_s, const char *why) 
 /* False when it is no number; then the client has its reply. */
 static bool read_timeout(struct call *c, uint32_t *ret) {
     const json_t *v = json_object_get(json_object_get(c->body, "event"), "__timeout");
-    *ret = c->api->config->http.runtime_timeout_s;
+    *ret = c->api->config->runtime.timeout_s;
     if (!v || json_is_null(v))
         return true;
     if (!json_is_number(v)) {
@@ -194,18 +194,17 @@ static json_t *program(const struct call *c, uint32_t timeout_s) {
     add_json(&code, c->body, "event");
     add_json(&code, c->body, "context");
     uint32_t cpus = runtime_cpus(cfg) ? runtime_cpus(cfg) : cfg->defaults.cpus_percent;
-    return json_pack("{s:o, s:I, s:b, s:{s:I, s:I, s:I, s:I, s:f}}", "code",
-                     json_stringn_nocheck(code.data, code.len), "timeout_ms",
-                     (json_int_t)timeout_s * 1000, "last_line_interactive", 0, "limits",
-                     "memory_mb", (json_int_t)(cfg->http.runtime_memory_kb / 1024), "cpu_seconds",
-                     (json_int_t)cfg->maxima.cpu_seconds, "pids",
-                     (json_int_t)(cfg->http.runtime_pids < cfg->maxima.pids ? cfg->http.runtime_pids
-                                                                            : cfg->maxima.pids),
-                     "output_bytes",
-                     (json_int_t)(cfg->live.output_bytes < cfg->maxima.output_bytes
-                                      ? cfg->live.output_bytes
-                                      : cfg->maxima.output_bytes),
-                     "cpus", cpus / 100.0);
+    return json_pack(
+        "{s:o, s:I, s:b, s:{s:I, s:I, s:I, s:I, s:f}}", "code",
+        json_stringn_nocheck(code.data, code.len), "timeout_ms", (json_int_t)timeout_s * 1000,
+        "last_line_interactive", 0, "limits", "memory_mb",
+        (json_int_t)(cfg->runtime.memory_kb / 1024), "cpu_seconds",
+        (json_int_t)cfg->maxima.cpu_seconds, "pids",
+        (json_int_t)(cfg->runtime.pids < cfg->maxima.pids ? cfg->runtime.pids : cfg->maxima.pids),
+        "output_bytes",
+        (json_int_t)(cfg->live.output_bytes < cfg->maxima.output_bytes ? cfg->live.output_bytes
+                                                                       : cfg->maxima.output_bytes),
+        "cpus", cpus / 100.0);
 }
 
 static void do_runtime_lambda(struct call *c) {

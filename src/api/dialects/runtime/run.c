@@ -83,7 +83,7 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
                                 .shown = xstrdup(shown),
                                 .cwd = xstrdup("/workspace"),
                                 .env = xstrdup(ENV),
-                                .timeout_ms = c->api->config->http.runtime_timeout_s * 1000};
+                                .timeout_ms = c->api->config->runtime.timeout_s * 1000};
     memcpy(q.argv, w->items, w->n * sizeof *q.argv);
     if (w->total <= MAX_STRINGS && !live_is_paused(l)) {
         command_wait(c, l, &q, then);
@@ -126,7 +126,7 @@ static void put_stderr(struct rope *to, struct jw *j, const struct call *c,
     if (end->timed_out) {
         char late[80];
         snprintf(late, sizeof late, "%sExecution timed out after %u seconds", text.n ? "\n" : "",
-                 c->api->config->http.runtime_timeout_s);
+                 c->api->config->runtime.timeout_s);
         rope_adds_text(&text, late);
     }
     rope_adds_text(&text, "\n");

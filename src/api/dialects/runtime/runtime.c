@@ -42,7 +42,7 @@ static const struct schema runtime_cleanup_schema = {"RuntimeCleanup", cleanup_f
 
 static bool is_legacy(const struct call *c) {
     const char *asked = c->req ? http_header(c->req, HEADER) : NULL; /* its client may be gone */
-    return strcmp(asked ? asked : c->api->config->http.runtime_replies, dialects[1]) == 0;
+    return strcmp(asked ? asked : c->api->config->runtime.replies, dialects[1]) == 0;
 }
 
 bool runtime_enter(struct call *c) {
@@ -220,7 +220,7 @@ static uint32_t read_size(const char *text) {
 }
 
 uint32_t runtime_cpus(const struct config *cfg) {
-    uint32_t own = cfg->http.runtime_cpus_percent, most = cfg->maxima.cpus_percent;
+    uint32_t own = cfg->runtime.cpus_percent, most = cfg->maxima.cpus_percent;
     return own < most ? own : most;
 }
 
@@ -228,7 +228,7 @@ static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
     const struct config *cfg = c->api->config;
     q->name = xstrdup(c->params[0]);
     q->profile = xstrdup(cfg->profiles[0].name); /* as for sessions.c */
-    q->ttl_s = q->idle_s = cfg->http.runtime_ttl_s;
+    q->ttl_s = q->idle_s = cfg->runtime.ttl_s;
     q->own_bounds = true;
     q->limits.disk_mb = disk_mb < cfg->maxima.disk_mb ? disk_mb : cfg->maxima.disk_mb;
     q->limits.pids = MAX_PIDS < cfg->maxima.pids ? MAX_PIDS : cfg->maxima.pids;

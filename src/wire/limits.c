@@ -1,0 +1,63 @@
+/* See limits.h. */
+
+#include "wire/limits.h"
+
+#include "wire/wire.h"
+
+#include <stddef.h>
+
+#define TYPE_NUM(min_, max_)       .type = LIMIT_NUM, .min = min_, .max = max_
+#define TYPE_MILLI(min_, max_)     .type = LIMIT_MILLI, .min = min_, .max = max_
+#define TYPE_CORES(min_, max_)     .type = LIMIT_CORES, .min = min_, .max = max_
+#define TYPE_LONG(min_, max_)      .type = LIMIT_LONG, .min = min_, .max = max_
+#define NAMED(name_, flag_, unit_) .name = name_, .flag = "--" flag_, .unit = unit_
+#define HELP(takes_, help_)        .takes = takes_, .help = help_
+#define INFO(member_, type_, scope_, named, helped, ...)                                           \
+    {.member = #member_,                                                                           \
+     .offset = offsetof(struct limits, member_),                                                   \
+     .scope = LIMIT_OF_##scope_,                                                                   \
+     TYPE_##type_,                                                                                 \
+     named,                                                                                        \
+     helped},
+
+const struct limit_info limits_info[] = {LIMITS(INFO)};
+
+uint64_t limits_most(size_t i) {
+    return limits_info[i].type == LIMIT_LONG ? UINT64_MAX : UINT32_MAX;
+}
+
+uint64_t limits_value(const struct limits *l, size_t i) {
+    const void *p = (const char *)l + limits_info[i].offset;
+    return limits_info[i].type == LIMIT_LONG ? *(const uint64_t *)p : *(const uint32_t *)p;
+}
+
+bool limits_any(const struct limits *l, unsigned scopes) {
+    bool any = false;
+    for (size_t i = 0; i < LIMITS_; i++)
+        any = any || (limits_info[i].scope & scopes && limits_value(l, i));
+    return any;
+}
+
+void limits_set(struct limits *l, size_t i, uint64_t v) {
+    void *p = (char *)l + limits_info[i].offset;
+    if (limits_info[i].type == LIMIT_LONG)
+        *(uint64_t *)p = v;
+    else
+        *(uint32_t *)p = (uint32_t)(v < UINT32_MAX ? v : UINT32_MAX);
+}
+
+void limits_put(struct wire_out *o, const struct limits *l) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        if (limits_info[i].type == LIMIT_LONG)
+            wire_put_u64(o, limits_value(l, i));
+        else
+            wire_put_u32(o, (uint32_t)limits_value(l, i));
+    }
+}
+
+struct limits limits_get(struct wire_in *in) {
+    struct limits l = {0};
+    for (size_t i = 0; i < LIMITS_; i++)
+        limits_set(&l, i, limits_info[i].type == LIMIT_LONG ? wire_get_u64(in) : wire_get_u32(in));
+    return l;
+}
