@@ -346,11 +346,13 @@ static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int
 
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
-    b->plan.disk_mb = wire_get_u32(in);
-    uint32_t memory_mb = wire_get_u32(in), pids = wire_get_u32(in);
-    struct root_private places = {.disk_mb = b->plan.disk_mb, .disk_files = DISK_FILES};
-    struct err e;
-    done(o, in->bad ? EINVAL : root_resize(&places, &e) < 0 ? e.code : 0, "resize");
+    uint32_t disk_mb = wire_get_u32(in), memory_mb = wire_get_u32(in), pids = wire_get_u32(in);
+    struct root_private places = {.disk_mb = disk_mb, .disk_files = DISK_FILES};
+    struct err e = {0};
+    int r = in->bad || disk_mb == b->plan.disk_mb ? 0 : root_resize(&places, &e);
+    done(o, in->bad ? EINVAL : r < 0 ? e.code : 0, "resize");
+    if (!in->bad && r == 0)
+        b->plan.disk_mb = disk_mb;
     if (!in->bad)
         watch_change(&b->watcher, memory_mb, pids);
     if (!in->bad && memory_mb != b->plan.memory_mb) {
