@@ -225,13 +225,13 @@ static void serve_call(struct box *b, struct proc *from, struct caller *c) {
         answers_sysinfo(c, b->plan.memory_mb);
         return;
     case SECCOMP_MEMFD:
-        if (b->watcher.timer < 0)
+        if (!b->watcher.is_on)
             caller_go_on(c); /* its memory is its control group's */
         else
             answers_memfd(c, b->plan.uid);
         return;
     case SECCOMP_SPLICE: /* the errno of files that cannot be spliced: programs copy instead */
-        if (b->watcher.timer < 0)
+        if (!b->watcher.is_on)
             caller_go_on(c);
         else
             caller_answer(c, EINVAL);
@@ -368,6 +368,7 @@ static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int 
     p.pids = wire_get_u32(in);
     p.kernel = procs_pid(&b->procs, 0);
     p.procs = &b->procs;
+    p.is_live = b->plan.live;
     watch_limits(&b->watcher, &p);
     done(o, in->bad ? EINVAL : 0, "watch");
 }

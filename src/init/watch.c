@@ -42,6 +42,8 @@
 #define LAST_NS  200000000u  /* for the round at the end */
 #define LEAP     (64u << 20) /* more than a program can write to between two looks */
 #define RISE     (1u << 20)  /* so much more resident is worth a look at the peak */
+#define MORE     64          /* processes that a look goes on for beyond twice the limit */
+#define NO_LIMIT 4096        /* likewise, where there is none */
 
 /* The places that can be written to are one file system. */
 static uint64_t tmpfs_bytes(void) {
@@ -59,10 +61,17 @@ static void set_timer(const struct watcher *w) {
     timerfd_settime(w->timer, 0, &spec, NULL);
 }
 
+/* SECURITY: processes that come and go as fast as they are looked at would make a look endless. It
+ * goes by pid, so whoever was there when it began is seen before them. */
+static unsigned most_processes(const struct watch_plan *p) {
+    return p->pids ? 2 * p->pids + MORE : NO_LIMIT;
+}
+
 void watch_limits(struct watcher *w, const struct watch_plan *p) {
     fd_close(&w->timer);
     round_drop(&w->round);
-    (void)watch_look(p->kernel, cpu_begin(&w->cpu));
+    w->round.most = most_processes(p);
+    (void)watch_look(p->kernel, w->round.most, cpu_begin(&w->cpu));
     cpu_start(&w->cpu);
     round_go_on(&w->round, p->kernel, UINT64_MAX, UINT64_MAX);
     struct watch_look now = w->round.least;
@@ -77,6 +86,7 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
     w->tasks = now.tasks;
     w->memory_peak = w->anon = 0;
     w->grown = 0;
+    w->is_on = true;
     w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     set_timer(w);
 }
@@ -84,6 +94,7 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
 void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids) {
     w->memory_max = (uint64_t)memory_mb << 20;
     w->plan.pids = pids;
+    w->round.most = most_processes(&w->plan);
 }
 
 static void forgive_leap(struct watcher *w, const struct watch_look *now) {
@@ -120,7 +131,7 @@ static uint64_t sure_bytes(const struct watcher *w, const struct watch_look *now
 }
 
 static struct watch_look look(struct watcher *w) {
-    struct watch_look now = watch_look(w->plan.kernel, cpu_begin(&w->cpu));
+    struct watch_look now = watch_look(w->plan.kernel, w->round.most, cpu_begin(&w->cpu));
     cpu_count(&w->cpu);
     w->grown += cpu_growth(&w->cpu);
     w->held = watch_kernel(*w->plan.network);
@@ -176,14 +187,26 @@ static bool trim_processes(struct watcher *w) {
     return true;
 }
 
+/* All of them are killed. Those that come after them in a live sandbox are watched as they were. */
+static void end_processes(struct watcher *w) {
+    round_drop(&w->round);
+    w->anon = 0;
+    w->grown = 0;
+    w->resident_seen = w->start.resident;
+    if (w->plan.is_live)
+        set_timer(w);
+    else
+        fd_close(&w->timer);
+}
+
 enum limit_kind watch_tick(struct watcher *w) {
     uint64_t fired;
     (void)!read(w->timer, &fired, sizeof fired);
     uint64_t bytes = measure(w);
     if (w->memory_max && bytes > w->memory_max)
-        return fd_close(&w->timer), LIMIT_MEMORY;
+        return end_processes(w), LIMIT_MEMORY;
     if (w->plan.cpu_seconds && w->cpu.used_us > (uint64_t)w->plan.cpu_seconds * 1000000u)
-        return fd_close(&w->timer), LIMIT_CPU;
+        return end_processes(w), LIMIT_CPU;
     set_timer(w);
     return trim_processes(w) ? LIMIT_PIDS : LIMIT_NONE;
 }

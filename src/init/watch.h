@@ -18,6 +18,7 @@
 /* 0 is no limit. */
 struct watch_plan {
     pid_t kernel;
+    bool is_live; /* the sandbox goes on after a limit, with other processes */
     uint32_t memory_mb, cpu_seconds, pids;
     const uint8_t *network;    /* borrowed: whether there may be sockets of TCP and UDP */
     const struct procs *procs; /* borrowed */
@@ -26,7 +27,8 @@ struct watch_plan {
 /* Nothing of it counts before watch_limits; it is large, and only what is needed of it is touched.
  */
 struct watcher {
-    int timer; /* timerfd, -1 while nothing is watched */
+    int timer;  /* timerfd, -1 while nothing is watched */
+    bool is_on; /* limits are watched here: nothing else holds them */
     struct watch_plan plan;
     struct watch_look start, last; /* when the program began; the last round */
     struct watch_round round;
@@ -52,7 +54,7 @@ struct watch_usage {
 void watch_limits(struct watcher *w, const struct watch_plan *p);
 /* Other limits, if it watches. */
 void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids);
-/* The timer fired: which limit is exceeded, if any. The watch ends with it, and all processes are
- * to be killed; but for LIMIT_PIDS: those that were too many are killed already. */
+/* The timer fired: which limit is exceeded, if any. All processes are to be killed then, and with a
+ * one-shot the watch ends; but for LIMIT_PIDS: those that were too many are killed already. */
 enum limit_kind watch_tick(struct watcher *w);
 struct watch_usage watch_usage(struct watcher *w);

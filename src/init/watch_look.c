@@ -103,10 +103,10 @@ static const char *next_process(DIR *d) {
     return NULL;
 }
 
-struct watch_look watch_look(pid_t kernel, struct cpu_look *cpu) {
+struct watch_look watch_look(pid_t kernel, unsigned most, struct cpu_look *cpu) {
     struct watch_look to = {0};
     DIR *d = opendir("/proc");
-    for (const char *pid; d && (pid = next_process(d));) {
+    for (const char *pid; d && most-- > 0 && (pid = next_process(d));) {
         struct one p = add_resident(pid, kernel, &to);
         cpu_add(cpu, pid, p.anon, p.tasks);
     }
@@ -117,11 +117,13 @@ struct watch_look watch_look(pid_t kernel, struct cpu_look *cpu) {
 
 /* True: the pass is over. */
 static bool pass_go_on(struct watch_round *r, pid_t kernel, uint64_t until_ns) {
-    if (!r->dir)
+    if (!r->dir) {
         r->sum = (struct watch_look){0};
+        r->seen = 0;
+    }
     if (!r->dir && !(r->dir = opendir("/proc")))
         return true;
-    for (const char *pid; (pid = next_process(r->dir));) {
+    for (const char *pid; r->seen++ < r->most && (pid = next_process(r->dir));) {
         struct one p = add_resident(pid, kernel, &r->sum);
         add_details(&p, &r->sum);
         if (now_ns() >= until_ns)
@@ -159,5 +161,5 @@ bool round_is_on(const struct watch_round *r) {
 void round_drop(struct watch_round *r) {
     if (r->dir)
         closedir(r->dir);
-    *r = (struct watch_round){0};
+    *r = (struct watch_round){.most = r->most};
 }

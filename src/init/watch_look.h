@@ -27,6 +27,7 @@ struct watch_round {
     DIR *dir; /* owned: how far it is; NULL: between two passes */
     struct watch_look sum, least;
     unsigned passes;
+    unsigned most, seen; /* processes of one pass: at most; so far */
 };
 
 static inline uint64_t less(uint64_t a, uint64_t b) {
@@ -37,10 +38,11 @@ static inline uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-/* Cheap, whatever the processes have mapped. */
-struct watch_look watch_look(pid_t kernel, struct cpu_look *cpu);
+/* Cheap, whatever the processes have mapped. Of `most` processes, the lowest pids first. */
+struct watch_look watch_look(pid_t kernel, unsigned most, struct cpu_look *cpu);
 /* Goes on until `until_ns`, by one process at least. True: it is over, and `least` is what it
  * found. What is more than `enough` is looked at again. */
 bool round_go_on(struct watch_round *r, pid_t kernel, uint64_t enough, uint64_t until_ns);
 bool round_is_on(const struct watch_round *r);
+/* Gives up the one that is on; `most` stays. */
 void round_drop(struct watch_round *r);

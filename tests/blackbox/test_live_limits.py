@@ -52,6 +52,16 @@ def subs(service: LiveService) -> list[str]:
     ]
 
 
+def groups(service: LiveService) -> set[int]:
+    """The memory limits of all sandboxes."""
+    found = set()
+    for top in service.own_cgroups():
+        for name in ("memory.limit_in_bytes", "memory.max"):
+            texts = [path.read_text() for path in Path(top).glob(f"*/{name}")]
+            found |= {int(text) for text in texts if text.strip().isdigit()}
+    return found
+
+
 def killed(result: dict[str, Any], memory_mb: int) -> None:
     assert result["status"] == "memory_exceeded", result
     assert result["limit_hit"] == "memory"
@@ -240,10 +250,17 @@ def test_the_disk_is_no_memory(roomy: LiveService) -> None:
 
 
 def test_a_limit_is_as_before_when_memory_is_given_back(roomy: LiveService) -> None:
+    """While too much is held the group gets no more; then the whole disk is there again."""
     with Client(roomy.port).box(limits={"memory_mb": 64, "disk_mb": 512}) as box:
+        first = groups(roomy)
+        wide = max(first)
         for _ in range(2):
-            box.run("held = bytearray(100 << 20)\nimport time; time.sleep(0.3)\ndel held")
-            done = box.run("open('f', 'wb').write(b'x' * (30 << 20)); open('f', 'wb').write(b'')")
+            box.run("held = bytearray(100 << 20)")
+            assert eventually(lambda: wide not in groups(roomy)), groups(roomy)
+            box.run("del held")
+            done = box.run("open('f', 'wb').write(bytes(400 << 20)); open('f', 'wb').write(b'')")
+            assert eventually(lambda: wide in groups(roomy)), groups(roomy)
+            done = box.run("open('f', 'wb').write(bytes(400 << 20)); open('f', 'wb').write(b'')")
             assert done["status"] == "ok", done
 
 
@@ -336,3 +353,27 @@ def test_without_control_groups_pids_is_for_all_of_a_sandbox(start_live: Any) ->
         assert box.ask("PATCH", "", {"limits": {"pids": 64}}).status == 200
         box.ask("POST", "/commands", argv)
         assert eventually(lambda: running_with(word) > 16 + 7)
+
+
+def test_without_control_groups_a_sandbox_is_watched_after_its_first_limit(start_live: Any) -> None:
+    service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
+    with Client(service.port).box(limits={"memory_mb": 128}) as box:
+        for _ in range(3):
+            hog = box.run(HOG + "\nwhile True: pass", timeout_ms=60000)
+            killed(hog, 128)
+
+
+def test_without_control_groups_a_live_sandbox_has_no_cpu_time_for_life(start_live: Any) -> None:
+    service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
+    with Client(service.port).box(limits={"cpu_seconds": 1}) as box:
+        burn = "import time\nend = time.process_time() + 0.6\nwhile time.process_time() < end: pass"
+        for _ in range(4):
+            assert box.run(burn, timeout_ms=60000)["status"] == "ok"
+
+
+def test_without_control_groups_a_kernel_says_large_things(start_live: Any) -> None:
+    """Its memory file is one of the sandbox's disk there."""
+    service = start_live("--profiles", "base", "--cgroup", "none", "--minimum", "none")
+    with Client(service.port).box() as box:
+        result = box.run("display({'text/plain': 'y' * 1_000_000}, raw=True)")
+        assert result["status"] == "ok" and len(str(result["results"])) > 1_000_000

@@ -64,7 +64,8 @@ int stage_begin(struct stage *t, struct err *e) {
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
         wire_begin(&o, WIRE_I_WATCH);
         wire_put_u32(&o, l->memory_mb);
-        wire_put_u32(&o, l->cpu_seconds);
+        /* Of a live sandbox each cell has its own; init would add up its whole life. */
+        wire_put_u32(&o, t->sandbox->pool->config->live ? 0 : l->cpu_seconds);
         wire_put_u32(&o, l->pids);
         if (ask(t, &o, e) < 0)
             return -1;
