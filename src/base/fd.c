@@ -108,13 +108,19 @@ int memfd_seal(int fd, struct err *e) {
     return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "rewind memfd") : 0;
 }
 
-int memfd_of(const char *name, const void *data, size_t len, int *ret_fd, struct err *e) {
+int memfd_open(const char *name, const void *data, size_t len, int *ret_fd, struct err *e) {
     AUTO_FD fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return err_sys(e, "memfd_create");
     if (fd_write_all(fd, data, len, e) < 0)
         return err_wrap(e, "memfd %s", name);
-    if (memfd_seal(fd, e) < 0)
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+int memfd_of(const char *name, const void *data, size_t len, int *ret_fd, struct err *e) {
+    AUTO_FD fd = -1;
+    if (memfd_open(name, data, len, &fd, e) < 0 || memfd_seal(fd, e) < 0)
         return -1;
     *ret_fd = fd_take(&fd);
     return 0;

@@ -33,6 +33,8 @@ int fd_read_all(int fd, char *buf, size_t cap, size_t *ret_len, struct err *e);
 int file_write_at(int dirfd, const char *name, const char *text, struct err *e);
 int file_read_at(int dirfd, const char *name, char *buf, size_t cap, struct err *e);
 
+/* A memfd that holds the given bytes; positioned behind them. */
+int memfd_open(const char *name, const void *data, size_t len, int *ret_fd, struct err *e);
 /* A sealed memfd that holds the given bytes; positioned at 0. */
 int memfd_of(const char *name, const void *data, size_t len, int *ret_fd, struct err *e);
 /* One that was written: it changes no more, and is read from its beginning. */

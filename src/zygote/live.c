@@ -198,7 +198,7 @@ static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
     wire_put_bytes(o, data, fits ? (size_t)len : 0);
     /* A cell may have used up its descriptors or its memory: that is no end of the kernel, as a
      * broken socket is (OSError, see channel.py). */
-    if (!fits && memfd_of("say", data, (size_t)len, &fd, &e) < 0)
+    if (!fits && memfd_open("say", data, (size_t)len, &fd, &e) < 0)
         return PyErr_Format(PyExc_RuntimeError, "%zd bytes cannot be shown: %s", len, e.text);
     if (!fits)
         wire_put_fd(o, fd);

@@ -580,7 +580,7 @@ _Noreturn void program_main(struct wire_in *in, bool cgroups) {
     if (getpid() == self) { /* a fork of the program that came back here is not the program */
         d.cpu_us = cpu_us() - before_us;
         if (d.result_len > DONE_INLINE &&
-            memfd_of("result", d.result, d.result_len, &d.result_fd, &e) < 0)
+            memfd_open("result", d.result, d.result_len, &d.result_fd, &e) < 0)
             d.result_len = 0; /* it has used up its descriptors or its memory */
         done_put(&o, &d);
         wire_send(KERNEL_CTL_FD, &o, &e);

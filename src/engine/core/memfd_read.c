@@ -2,16 +2,19 @@
 
 #include "engine/core/memfd_read.h"
 
-#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 int memfd_read(int fd, size_t max, struct buf *ret) {
     struct stat st;
-    /* SECURITY: a memfd only, sealed: a file of another kind might block, or change. */
-    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || !(seals & F_SEAL_WRITE) || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0 ||
+    struct statfs fs;
+    /* SECURITY: a file of memory only: of another kind it might block. It may change as it is read:
+     * what counts is our copy. (Where init watches memory, a kernel's memfd is a file on its tmpfs
+     * and cannot be sealed, so seals are not asked for.) */
+    if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC ||
         !S_ISREG(st.st_mode) || st.st_size <= 0 || (uint64_t)st.st_size > max)
         return -1;
     char *to = buf_reserve(ret, (size_t)st.st_size);

@@ -3,5 +3,5 @@
 
 #include "base/buf.h"
 
-/* All of a sealed memfd of 1 to `max` bytes; -1 for anything else. Borrows the descriptor. */
+/* All of a file of memory with 1 to `max` bytes; -1 for anything else. Borrows the descriptor. */
 int memfd_read(int fd, size_t max, struct buf *ret);
