@@ -18,9 +18,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define NICE 5
+#define NICE         5
+#define SMALL_BLOCKS 8192 /* of 512 bytes: a file that is freed in a moment */
 
 struct work_queue {
     struct work *first, **end;
@@ -204,8 +206,14 @@ static void free_closing(struct work *w) {
 }
 
 void crew_close(struct crew *c, int *fd) {
+    struct stat st;
+    if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_blocks <= SMALL_BLOCKS) {
+        fd_close(fd);
+        return;
+    }
     struct closing *it = xmalloc(sizeof *it);
-    *it = (struct closing){.work = {.slice = close_it, .done = free_closing, .arg = it}, .fd = *fd};
+    *it = (struct closing){
+        .work = {.slice = close_it, .done = free_closing, .arg = it, .is_long = true}, .fd = *fd};
     *fd = -1;
     crew_add(c, &it->work);
 }

@@ -35,5 +35,6 @@ int crew_new(struct loop *l, unsigned threads, struct crew **ret, struct err *e)
 void crew_free(struct crew *c);
 /* `w` stays with the crew until `done`; there is no taking it back. */
 void crew_add(struct crew *c, struct work *w);
-/* Closes it there: whoever closes a large file last frees all of it. Takes the descriptor. */
+/* Closes a large file there, and others at once: whoever closes a file last frees all of it. Takes
+ * the descriptor. */
 void crew_close(struct crew *c, int *fd);

@@ -6,6 +6,7 @@
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
 #include "loop/copy.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,13 @@ int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, stru
         return -1;
     return !all && l->cpus_percent == d->cpus_percent ? 0
                                                       : cgroup_fds_set_cpus(k, l->cpus_percent, e);
+}
+
+void inputs_close(struct crew *crew, struct run_input *inputs, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (inputs[i].fd >= 0)
+            crew_close(crew, &inputs[i].fd);
+    }
 }
 
 static void stage_on_answer(void *arg, struct wire_in *in);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct copy;
+struct crew;
 struct sandbox;
 
 /* A file that is put into the workspace. */
@@ -36,5 +37,7 @@ struct stage {
 int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
+/* Whoever gave the files may have deleted them meanwhile: large ones are freed beside the loop. */
+void inputs_close(struct crew *crew, struct run_input *inputs, unsigned n);
 /* The control group's limits, where they are not the defaults. */
 int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e);

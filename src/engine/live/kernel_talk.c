@@ -196,6 +196,7 @@ static void heard(struct kernel *k, struct said *s) {
 struct hearing {
     struct hearing *next; /* of its sandbox's */
     struct work work;
+    struct crew *crew;     /* borrowed */
     struct live *live;     /* borrowed: who pays; NULL when that is over */
     struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
     int fd;                /* owned */
@@ -255,7 +256,8 @@ static void hearing_done(struct work *w) {
         pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
         pace_go_on(h->live);
     }
-    fd_close(&h->fd);
+    if (h->fd >= 0) /* SECURITY: of any size, and perhaps nobody else has it */
+        crew_close(h->crew, &h->fd);
     said_done(&h->said);
     free(h);
 }
@@ -275,8 +277,12 @@ static void hear_large(struct kernel *k, int fd) {
     struct live *l = k->live;
     struct hearing *h = xcalloc(1, sizeof *h);
     struct stat st;
-    *h = (struct hearing){
-        .next = l->hearings, .live = l, .kernel = k, .fd = fd, .said = {.text = BUF_INIT}};
+    *h = (struct hearing){.next = l->hearings,
+                          .crew = l->engine->crew,
+                          .live = l,
+                          .kernel = k,
+                          .fd = fd,
+                          .said = {.text = BUF_INIT}};
     h->work = (struct work){.slice = hearing_slice,
                             .done = hearing_done,
                             .arg = h,

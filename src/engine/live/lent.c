@@ -1,5 +1,5 @@
-/* See lent.h. SECURITY: a memory file that allows no seals, so that the kernel cannot keep it from
- * shrinking. What the kernel writes to it is charged to the kernel. */
+/* See lent.h. SECURITY: a memory file that cannot grow, for whoever empties it frees what is in it,
+ * and that nobody can keep from shrinking. */
 
 #include "engine/live/lent.h"
 
@@ -8,6 +8,7 @@
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,11 +38,13 @@ void lent_back(struct kernel *k) {
 }
 
 int lent_file(const void *data, size_t len, int *ret_fd, struct err *e) {
-    AUTO_FD fd = memfd_create("do", MFD_CLOEXEC);
+    AUTO_FD fd = memfd_create("do", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return err_sys(e, "memfd_create");
     if (fd_write_all(fd, data, len, e) < 0)
         return -1;
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return err_sys(e, "seal memfd");
     *ret_fd = fd_take(&fd);
     return 0;
 }

@@ -37,6 +37,7 @@
 
 static void live_free(struct deferred *d) {
     struct live *l = d->arg;
+    inputs_close(l->engine->crew, l->req.inputs, l->req.ninputs);
     live_request_done(&l->req);
     free(l->profile);
     journal_free(l->journal);
@@ -218,8 +219,7 @@ static void live_begin(struct live *l) {
     kernel_init(k, l);
     kernel_begin_first(k);
     live_keep(l);
-    for (unsigned i = 0; i < l->req.ninputs; i++)
-        fd_close(&l->req.inputs[i].fd);
+    inputs_close(l->engine->crew, l->req.inputs, l->req.ninputs);
     live_ready_fn *ready = l->ready;
     l->ready = NULL;
     if (ready)

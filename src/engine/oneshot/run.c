@@ -55,6 +55,7 @@ const char *run_id(const struct run *r) {
 
 static void run_free(struct deferred *d) {
     struct run *r = d->arg;
+    inputs_close(r->engine->crew, r->req.inputs, r->req.ninputs);
     run_request_done(&r->req);
     output_free(&r->out[0]);
     output_free(&r->out[1]);
