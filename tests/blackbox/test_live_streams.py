@@ -194,7 +194,8 @@ def test_a_client_that_does_not_read_holds_the_program(
     before = resident_mb(live_service)
 
     def written() -> int:
-        return int(box.run("print(open('count').read())", kernel_id=other)["stdout"] or 0)
+        text = box.run("print(open('count').read())", kernel_id=other)["stdout"]
+        return int(text.strip() or 0)
 
     with box.stream("print('runs', flush=True)\n" + count, output_bytes=1 << 24) as stream:
         stream.printed("runs")
@@ -212,6 +213,46 @@ def test_a_client_that_does_not_read_holds_the_program(
         box.do("/interrupt")
         assert stream.until("end").data["status"] == "interrupted"
     assert box.text("2 + 2") == "4"
+
+
+def test_who_obeys_an_interrupt_is_heard_though_its_reader_is_slow(box: Box) -> None:
+    """A large message makes the server listen to no kernel for a while, and then to all again."""
+    code = """
+print('runs', flush=True)
+try:
+    while True: print('x' * 100_000)
+except KeyboardInterrupt:
+    display('y' * 200_000)
+"""
+    other = box.kernel()
+    box.run("mine = 1")
+    with box.stream(code, output_bytes=1 << 24) as stream:
+        stream.printed("runs")
+        seen: list[int] = []
+
+        def stands() -> bool:
+            seen.append(int(box.get("")["usage"]["cpu_ms"]))
+            return len(seen) > 1 and seen[-1] - seen[-2] < 20
+
+        assert eventually(stands, step_s=0.5), seen
+        box.run("display('z' * 200_000)", kernel_id=other)
+        box.do("/interrupt")
+        assert eventually(lambda: box.get("/kernels")["kernels"][0]["state"] == "idle")
+        assert stream.until("end").data["status"] in ("ok", "interrupted")
+    result = box.run("mine")
+    assert result["status"] == "ok" and not result["kernel_restarted"], result
+
+
+def test_what_was_cleared_is_not_missing(box: Box) -> None:
+    code = """
+from IPython.display import clear_output
+for i in range(100):
+    clear_output(wait=True)
+    print('x' * 1000)
+"""
+    result = box.run(code, output_bytes=10_000)
+    assert not result["stdout_truncated"] and result["limit_hit"] is None, result
+    assert result["stdout"] == "x" * 1000 + "\n"
 
 
 def test_a_slow_reader_gets_everything(box: Box) -> None:

@@ -16,6 +16,7 @@
 #include "engine/live/kernel.h"
 #include "engine/live/kernel_queue.h"
 #include "engine/live/kernel_talk.h"
+#include "engine/live/pace.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -24,6 +25,8 @@
 #include <string.h>
 
 #define CPU_CHECK_NS 20000000u
+#define MAX_WAITS    2            /* times that its clock is put off, */
+#define WAIT_NS      10000000000u /* for so long at the most */
 
 void cell_request_done(struct cell_request *q) {
     json_decref(q->code);
@@ -99,8 +102,24 @@ void cell_interrupt(struct cell *c) {
     }
 }
 
+/* While the sandbox is not heard, its kernel may have said long ago that the cell is over. It is
+ * waited for, but not for ever: a kernel that talks all the time is never rested. */
+static bool waits_to_be_heard(struct cell *c, struct timer *t) {
+    const struct live *l = c->kernel->live;
+    uint64_t now = now_ns(), heard_ns = l->rest.place ? l->rest.at_ns : now;
+    if (heard_ns > now + WAIT_NS)
+        heard_ns = now + WAIT_NS;
+    if (!pace_rests(l) || c->waits == MAX_WAITS)
+        return false;
+    c->waits++;
+    loop_timer(l->engine->loop, t, heard_ns + grace_ns(c) / 10);
+    return true;
+}
+
 static void cell_on_timer(struct timer *t) {
     struct cell *c = t->arg;
+    if (waits_to_be_heard(c, t))
+        return;
     if (c->stop == STOP_NONE) {
         cell_stop(c, STOP_TIMEOUT);
     } else if (!c->asked_twice) { /* Python may sleep over a signal that comes as it falls asleep */

@@ -27,6 +27,7 @@ struct cell {
     enum cell_state state;
     enum cell_stop stop;
     bool asked_twice;     /* to stop */
+    uint8_t waits;        /* that its clock was put off since the sandbox is not heard */
     bool was_interrupted; /* and went on */
     uint64_t ends_ns;     /* when its time is up */
     enum cell_status status;

@@ -27,7 +27,7 @@ static void hold_all(struct live *l, bool hold) {
             continue;
         if (hold)
             chan_pause(k->process.ctl);
-        else if (!k->running || !k->running->held)
+        else if (!k->running || !k->running->held || k->running->stop != STOP_NONE)
             kernel_hold(k, false);
     }
 }
