@@ -77,8 +77,13 @@ static void let_go(struct output *o) {
 void output_reset(struct output *o, uint64_t cap) {
     let_go(o);
     buf_clear(&o->kept);
-    o->total = 0;
+    o->total = o->cleared = 0;
     o->cap = cap;
+}
+
+void output_clear(struct output *o) {
+    buf_clear(&o->kept);
+    o->cleared = o->total;
 }
 
 void output_drain(struct output *o) {
@@ -171,5 +176,5 @@ void output_whole(struct output *o) {
 }
 
 bool output_truncated(const struct output *o) {
-    return o->total > o->cap;
+    return o->total - o->cleared > o->cap;
 }

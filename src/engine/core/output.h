@@ -15,6 +15,7 @@ struct output {
     struct buf kept;    /* the rest of it, or all */
     struct blob *whole; /* owned: all, when there will be no more; or NULL */
     uint64_t total, cap;
+    uint64_t cleared; /* of the total: nobody misses it any more */
     bool held;
     bool is_terminal; /* the cap is for what is kept, the end of it; all of it is passed on */
     void (*on_data)(struct output *o, const void *data, size_t len); /* within the cap */
@@ -24,6 +25,8 @@ struct output {
 int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e);
 /* From here on it is another one's output. */
 void output_reset(struct output *o, uint64_t cap);
+/* What was written so far is to be forgotten. */
+void output_clear(struct output *o);
 /* Takes what the pipe holds at this moment and no more: a writer that goes on for ever cannot hold
  * the caller up. */
 void output_drain(struct output *o);

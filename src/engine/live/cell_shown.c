@@ -58,15 +58,17 @@ static void emit_text(struct cell *c, int stream, const struct buf *text) {
 void cell_clear_shown(struct cell *c) {
     c->clear_next = false;
     cell_free_outputs(c);
-    buf_clear(&c->kernel->out[0].kept);
-    buf_clear(&c->kernel->out[1].kept);
+    output_clear(&c->kernel->out[0]);
+    output_clear(&c->kernel->out[1]);
 }
 
 void cell_print(struct cell *c, int stream, const void *data, size_t len) {
     AUTO_BUF text = BUF_INIT;
     if (c->clear_next) {
+        struct output *o = &c->kernel->out[stream - 1];
         cell_clear_shown(c);
-        buf_add(&c->kernel->out[stream - 1].kept, data, len);
+        buf_add(&o->kept, data, len);
+        o->cleared -= len;
     }
     utf8_stream_add(&c->utf8[stream - 1], data, len, &text);
     emit_text(c, stream, &text);
