@@ -269,7 +269,8 @@ static bool v2_restart_peak(const struct cgroup_slot *s) {
 const struct cgroup_ops cgroup_v2_ops = {
     .knobs =
         {
-            [KNOB_MEMORY_MAX] = {ROLE_MEMORY, "memory.max", O_RDWR},
+            /* New kernels reclaim and kill for whoever lowers it, unless that one must not wait. */
+            [KNOB_MEMORY_MAX] = {ROLE_MEMORY, "memory.max", O_RDWR | O_NONBLOCK},
             [KNOB_MEMORY_PEAK] = {ROLE_MEMORY, "memory.peak", O_RDWR},
             [KNOB_MEMORY_USAGE] = {ROLE_MEMORY, "memory.current", O_RDONLY},
             [KNOB_MEMORY_STAT] = {ROLE_MEMORY, "memory.stat", O_RDONLY},

@@ -5,7 +5,12 @@
  * becomes what it holds at the moment: whoever goes on growing meets the kernel. When the memory is
  * given back, the limit is as before.
  *
- * What can be had between two looks is what a program touches in LOOK_NS. */
+ * What can be had between two looks is what a program touches in LOOK_NS, and in REST_NS after
+ * nothing has changed for a while; never more than memory_mb and disk_mb together.
+ *
+ * A limit below what the group holds would have the kernel kill while we wait (control groups v2
+ * of kernels that do not know O_NONBLOCK there), or be refused (v1). So the new limit is what the
+ * group holds at that very moment, and more than a program can touch until it is written. */
 
 #include "engine/core/memory_watch.h"
 
@@ -16,7 +21,7 @@
 #define LOOSE_MB 64 /* of disk: as much is not looked at */
 #define LOOK_NS  50000000u
 #define REST_NS  500000000u /* while nothing changes */
-#define SLACK    (1u << 20)
+#define SLACK    (8u << 20)
 
 static bool is_loose(const struct sandbox *s) {
     return s->guest && s->guest->limits->disk_mb > LOOSE_MB && cgroup_fds_there(s->cgroup);
@@ -36,8 +41,10 @@ static bool look(struct sandbox *s) {
     bool over = used > limit && own_bytes(s) > limit, changed = used != s->memory_seen;
     struct err e;
     s->memory_seen = used;
-    if (over != s->is_tight &&
-        cgroup_fds_set_memory(s->cgroup, over ? used + SLACK : config_group_bytes(l), &e) == 0)
+    if (over == s->is_tight)
+        return changed;
+    uint64_t most = config_group_bytes(l), now = over ? cgroup_fds_memory(s->cgroup) + SLACK : most;
+    if (cgroup_fds_set_memory(s->cgroup, now < most ? now : most, &e) == 0)
         s->is_tight = over;
     return changed;
 }
