@@ -28,7 +28,6 @@ void answers_sysinfo(struct caller *c, uint32_t memory_mb) {
     clock_gettime(CLOCK_BOOTTIME, &up);
     told.uptime = up.tv_sec;
     told.totalram = told.freeram = (unsigned long)memory_mb << 20;
-    c->process = c->thread; /* its memory is that of all its threads */
     caller_answer(c, caller_write(c, c->args[0], &told, sizeof told) ? 0 : EFAULT);
 }
 

@@ -20,6 +20,10 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1) /* kernel 5.14 */
 #endif
 
+#ifndef PIDFD_THREAD
+#define PIDFD_THREAD O_EXCL /* kernel 6.9 */
+#endif
+
 #define STATUS_MAX 4096
 
 bool caller_waits(const struct caller *c) {
@@ -38,7 +42,8 @@ static uint64_t status_field(const char *text, const char *key, int base) {
     return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
-/* A pidfd is of a whole process, which most often has the number of the thread that calls. */
+/* A pidfd is of a whole process, which most often has the number of the thread that calls. Of one
+ * whose first thread has ended, only the others have descriptors. */
 static int open_process(struct caller *c) {
     char text[STATUS_MAX];
     c->process = c->thread;
@@ -46,7 +51,8 @@ static int open_process(struct caller *c) {
     if (fd >= 0 || !read_status(c->thread, text))
         return fd;
     c->process = (pid_t)status_field(text, "\nTgid:", 10);
-    return (int)syscall(SYS_pidfd_open, c->process, 0);
+    fd = (int)syscall(SYS_pidfd_open, c->thread, PIDFD_THREAD);
+    return fd >= 0 ? fd : (int)syscall(SYS_pidfd_open, c->process, 0);
 }
 
 int caller_descriptor(struct caller *c) {
@@ -62,12 +68,12 @@ int caller_descriptor(struct caller *c) {
 
 bool caller_read(const struct caller *c, uint64_t at, void *to, size_t len) {
     struct iovec here = {to, len}, there = {(void *)(uintptr_t)at, len};
-    return process_vm_readv(c->process, &here, 1, &there, 1, 0) == (ssize_t)len && caller_waits(c);
+    return process_vm_readv(c->thread, &here, 1, &there, 1, 0) == (ssize_t)len && caller_waits(c);
 }
 
 bool caller_write(const struct caller *c, uint64_t at, const void *from, size_t len) {
     struct iovec here = {(void *)(uintptr_t)from, len}, there = {(void *)(uintptr_t)at, len};
-    return caller_waits(c) && process_vm_writev(c->process, &here, 1, &there, 1, 0) == (ssize_t)len;
+    return caller_waits(c) && process_vm_writev(c->thread, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
 
 bool caller_signalled(const struct caller *c) {

@@ -23,7 +23,7 @@ struct caller {
 bool caller_waits(const struct caller *c);
 /* The descriptor in its first argument as one of ours, to be closed; -1 with errno set. */
 int caller_descriptor(struct caller *c);
-/* Its memory at `at`; false: EFAULT. After caller_descriptor. */
+/* Its memory at `at`; false: EFAULT. */
 bool caller_read(const struct caller *c, uint64_t at, void *to, size_t len);
 bool caller_write(const struct caller *c, uint64_t at, const void *from, size_t len);
 /* Whether a signal waits for which it has a handler: it sleeps too deeply to see that itself. */
