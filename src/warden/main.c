@@ -237,6 +237,7 @@ static int set_up(struct warden *w, struct err *e) {
  */
 static void tear_down(struct warden *w) {
     w->stopping = true;
+    fd_close(&w->ready_fd); /* that an interpreter became ready meanwhile is no news */
     if (w->server > 0)
         kill(w->server, SIGKILL);
     if (w->shrinker > 0)

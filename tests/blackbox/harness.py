@@ -158,7 +158,7 @@ def failed(done: subprocess.CompletedProcess[bytes], *words: str) -> str:
     """cloche's own failure: 125, one line that says what, nothing ran."""
     message = done.stderr.decode()
     assert done.returncode == 125, (done.returncode, message)
-    assert done.stdout == b""
+    assert done.stdout == b"", done.stdout
     assert message.startswith("cloche: ") and message.count("\n") == 1 and message.endswith("\n")
     for word in words:
         assert word.lower() in message.lower(), message
