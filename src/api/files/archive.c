@@ -1,21 +1,19 @@
-/* GET /v1/sandboxes/{id}/archive/{path}: a directory as tar.gz. The tree is walked by pages of
- * init's listing, each file is opened by init when its turn comes, and what a turn of the loop does
- * is bounded, so that others are served meanwhile; a slow client holds it up through the stream's
- * backlog. The tree may change all the time: a file that is gone is left out, one that has become
- * shorter is filled up with zeros, as tar wants as many bytes as were announced. */
+/* See archive.h. The tree is walked by pages of init's listing, each file is opened by init when
+ * its turn comes, and what a turn of the loop does is bounded, so that others are served meanwhile;
+ * a slow client holds it up through the stream's backlog. The tree may change all the time: a file
+ * that is gone is left out, one that has become shorter is filled up with zeros, as tar wants as
+ * many bytes as were announced. */
 
-#include "api/files/init_call.h"
+#include "api/files/archive.h"
+
+#include "api/files/file_call.h"
 #include "api/files/paths.h"
-#include "api/files/sandbox_files.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "pack/pack.h"
-#include "wire/entry.h"
-#include "wire/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,13 +26,11 @@
 #define LEFT_OUT_MAX (64u << 10)
 
 struct outgoing {
-    struct box box;
+    struct file_call fc;
     struct archive_form form;
     struct packer *packer; /* owned; NULL until the reply has begun */
     struct timer turn;
-    struct buf page;     /* records */
-    size_t at;           /* of the next one */
-    bool cut;            /* there is another page */
+    struct file_page page;
     char *last;          /* owned: the last path of this page */
     struct buf left_out; /* directories that lie too deep, a line each */
     struct entry entry;  /* borrowed from the page: whose content is sent */
@@ -42,39 +38,37 @@ struct outgoing {
     uint64_t left, pos;
 };
 
-static void free_outgoing(struct box *b) {
-    struct outgoing *g = (struct outgoing *)b;
-    loop_timer_stop(b->call->api->o.loop, &g->turn);
+static void free_outgoing(struct file_call *fc) {
+    struct outgoing *g = (struct outgoing *)fc;
+    loop_timer_stop(fc->call->api->o.loop, &g->turn);
     packer_free(g->packer);
     fd_close(&g->fd);
-    buf_done(&g->page);
+    file_page_done(&g->page);
     free(g->last);
     buf_done(&g->left_out);
 }
 
 static void next_turn(struct outgoing *g) {
-    if (!g->box.waiting)
-        loop_timer(g->box.call->api->o.loop, &g->turn, now_ns());
+    if (!file_call_waits(&g->fc))
+        loop_timer(g->fc.call->api->o.loop, &g->turn, now_ns());
 }
 
 /* The client has a part already. */
 static void give_up(struct outgoing *g, const char *why) {
-    log_warn("archive cut id=%s why=%s", g->box.call->id, log_text(why));
-    http_abort(g->box.call->req);
+    log_warn("archive cut id=%s why=%s", g->fc.call->id, log_text(why));
+    http_abort(g->fc.call->req);
 }
 
 static void to_client(void *arg, const void *data, size_t len) {
     struct outgoing *g = arg;
-    http_write(g->box.call->req, data, len);
+    http_write(g->fc.call->req, data, len);
 }
 
 /* Paths in the archive begin below what was asked for. */
 static const char *name_in_archive(const struct outgoing *g, const char *path) {
-    size_t len = strlen(g->box.path);
-    if (len && strcmp(path, g->box.path) == 0) {
-        const char *slash = strrchr(path, '/');
-        return slash ? slash + 1 : path;
-    }
+    size_t len = strlen(g->fc.path);
+    if (len && strcmp(path, g->fc.path) == 0)
+        return paths_name(path);
     return path + len + (len > 0);
 }
 
@@ -96,12 +90,11 @@ static bool add_entry(struct outgoing *g, enum pack_type type, uint64_t size) {
 
 /* ---- content ---- */
 
-static void on_opened(struct box *b, struct wire_in *in) {
-    struct outgoing *g = (struct outgoing *)b;
+static void archive_on_open(struct file_call *fc, struct file_answer *a) {
+    struct outgoing *g = (struct outgoing *)fc;
     struct stat st;
-    AUTO_FD fd = wire_take_fd(in);
-    if (fd >= 0 && fstat(fd, &st) == 0 && add_entry(g, PACK_FILE, (uint64_t)st.st_size)) {
-        g->fd = fd_take(&fd);
+    if (fstat(a->fd, &st) == 0 && add_entry(g, PACK_FILE, (uint64_t)st.st_size)) {
+        g->fd = fd_take(&a->fd);
         g->left = (uint64_t)st.st_size;
         g->pos = 0;
     }
@@ -109,20 +102,17 @@ static void on_opened(struct box *b, struct wire_in *in) {
 }
 
 /* What cannot be opened is not there any more, or was never a file. */
-static bool leave_out(struct box *b, int errnum) {
-    (void)errnum;
-    next_turn((struct outgoing *)b);
+static bool leave_out(struct file_call *fc, int errnum) {
+    if (errnum == EPROTO)
+        return false;
+    next_turn((struct outgoing *)fc);
     return true;
 }
 
 static void ask_open(struct outgoing *g) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_OPEN);
-    wire_put_u32(&o, O_RDONLY);
-    wire_put_u32(&o, 0);
-    wire_put_str(&o, g->entry.path);
-    g->box.on_error = leave_out;
-    box_ask(&g->box, &o, on_opened);
+    g->fc.on_error = leave_out;
+    file_call_ask(&g->fc, &(struct file_question){.op = FILE_READ, .path = g->entry.path},
+                  archive_on_open);
 }
 
 static void send_content(struct outgoing *g) {
@@ -147,28 +137,21 @@ static void send_content(struct outgoing *g) {
 
 /* ---- the walk ---- */
 
-static void on_page(struct box *b, struct wire_in *in) {
-    struct outgoing *g = (struct outgoing *)b;
-    (void)wire_get_u32(in);
-    g->cut = wire_get_u32(in);
-    g->at = 0;
-    buf_clear(&g->page);
-    if (box_records(in, &g->page) < 0)
-        give_up(g, "the list is malformed");
-    else
-        next_turn(g);
+static void archive_on_page(struct file_call *fc, struct file_answer *a) {
+    struct outgoing *g = (struct outgoing *)fc;
+    file_page_move(&g->page, &a->page);
+    next_turn(g);
 }
 
 static void ask_page(struct outgoing *g) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_LIST);
-    wire_put_str(&o, g->box.path);
-    wire_put_u32(&o, true);
-    wire_put_u32(&o, PAGE_MOST);
-    wire_put_str(&o, g->last ? g->last : "");
-    g->cut = false; /* if it is gone, there is nothing more of it */
-    g->box.on_error = leave_out;
-    box_ask(&g->box, &o, on_page);
+    const struct file_question q = {.op = FILE_LIST,
+                                    .path = g->fc.path,
+                                    .recursive = true,
+                                    .most = PAGE_MOST,
+                                    .after = g->last};
+    g->page.cut = false; /* if it is gone, there is nothing more of it */
+    g->fc.on_error = leave_out;
+    file_call_ask(&g->fc, &q, archive_on_page);
 }
 
 /* What is in this directory is not in the archive; whoever unpacks it is told. */
@@ -193,11 +176,11 @@ static void send_end(struct outgoing *g) {
     if (!tell_left_out(g, &e) || packer_end(g->packer, &e) < 0)
         give_up(g, e.text);
     else
-        http_end(g->box.call->req);
+        http_end(g->fc.call->req);
 }
 
 static void end_of_page(struct outgoing *g) {
-    if (g->cut)
+    if (g->page.cut)
         ask_page(g);
     else
         send_end(g);
@@ -205,17 +188,14 @@ static void end_of_page(struct outgoing *g) {
 
 /* True when there is more to do in this turn. */
 static bool take_record(struct outgoing *g) {
-    const uint8_t *start = (const uint8_t *)g->page.data, *at = start + g->at;
-    if (g->at == g->page.len) {
+    int r = file_page_next(&g->page, &g->entry);
+    if (r == 0)
         end_of_page(g);
-        return false;
-    }
-    if (!entry_get(&at, start + g->page.len, &g->entry)) {
+    if (r < 0)
         give_up(g, "the list is malformed");
+    if (r <= 0)
         return false;
-    }
-    g->at = (size_t)(at - start);
-    if (g->at == g->page.len) {
+    if (file_page_is_read(&g->page)) {
         free(g->last);
         g->last = xstrdup(g->entry.path);
     }
@@ -229,10 +209,10 @@ static bool take_record(struct outgoing *g) {
            add_entry(g, g->entry.type == ENTRY_SYMLINK ? PACK_SYMLINK : PACK_DIRECTORY, 0);
 }
 
-static void on_turn(struct timer *t) {
+static void archive_on_turn(struct timer *t) {
     struct outgoing *g = t->arg;
-    if (http_backlog(g->box.call->req) > HTTP_HIGH_WATER)
-        return; /* on_drain goes on */
+    if (http_backlog(g->fc.call->req) > HTTP_HIGH_WATER)
+        return; /* archive_on_drain goes on */
     if (g->fd >= 0) {
         send_content(g);
         next_turn(g);
@@ -245,7 +225,7 @@ static void on_turn(struct timer *t) {
     next_turn(g);
 }
 
-static void on_drain(struct http_req *r) {
+static void archive_on_drain(struct http_req *r) {
     struct call *c = http_user(r);
     next_turn(c->state);
 }
@@ -254,75 +234,52 @@ static void on_drain(struct http_req *r) {
 
 static void name_it(struct outgoing *g) {
     AUTO_BUF name = BUF_INIT, text = BUF_INIT;
-    const char *slash = strrchr(g->box.path, '/');
-    const char *last = slash ? slash + 1 : *g->box.path ? g->box.path : g->form.whole;
+    const char *last = *g->fc.path ? paths_name(g->fc.path) : g->form.whole;
     buf_addf(&name, "%s.tar.gz", last);
     paths_disposition(name.data, &text);
-    http_add_header(g->box.call->req, "Content-Disposition", text.data);
+    http_add_header(g->fc.call->req, "Content-Disposition", text.data);
 }
 
 static void begin(struct outgoing *g) {
-    struct http_req *r = g->box.call->req;
+    struct http_req *r = g->fc.call->req;
     struct err e;
     if (packer_new(to_client, g, &g->packer, &e) < 0) {
-        call_fail(g->box.call, &e);
+        call_fail(g->fc.call, &e);
         return;
     }
     if (g->form.whole)
         name_it(g);
-    http_on_drain(r, on_drain);
+    http_on_drain(r, archive_on_drain);
     http_stream(r, 200, g->form.type);
-    g->box.begun = true;
+    g->fc.begun = true;
     if (strcmp(http_method(r), "HEAD") != 0)
         next_turn(g);
 }
 
 /* A file is an archive of its own; the record becomes the only page. */
-static void on_stat(struct box *b, struct wire_in *in) {
-    struct outgoing *g = (struct outgoing *)b;
-    size_t len;
-    const uint8_t *data = wire_get_bytes(in, &len), *at = data;
-    struct entry f;
-    if (!data || !entry_get(&at, data + len, &f)) {
-        box_fail(b, EPROTO, "the record is malformed");
+static void archive_on_stat(struct file_call *fc, struct file_answer *a) {
+    struct outgoing *g = (struct outgoing *)fc;
+    bool is_directory = a->entry.type == ENTRY_DIRECTORY;
+    if (!is_directory && g->form.only_directory) {
+        file_call_fail(fc, ENOENT, "this is no directory");
         return;
     }
-    if (f.type != ENTRY_DIRECTORY && g->form.only_directory) {
-        box_fail(b, ENOENT, "this is no directory");
-        return;
-    }
-    if (f.type == ENTRY_DIRECTORY)
-        g->cut = true;
+    if (is_directory)
+        g->page.cut = true;
     else
-        buf_add(&g->page, data, len);
+        file_page_of(&g->page, &a->entry);
     begin(g);
 }
 
 void files_archive(struct call *c, const char *id, const char *path, const struct archive_form *f) {
-    struct outgoing *g = box_new_in(c, id, path, sizeof *g, free_outgoing);
-    struct wire_out o;
+    struct outgoing *g = file_call_new_in(c, id, path, sizeof *g, free_outgoing);
     if (!g)
         return;
     g->form = *f;
     g->fd = -1;
-    g->page = g->left_out = (struct buf)BUF_INIT;
-    g->turn = (struct timer){.fn = on_turn, .arg = g};
-    wire_begin(&o, WIRE_I_STAT);
-    wire_put_str(&o, g->box.path);
-    box_ask(&g->box, &o, on_stat);
+    g->page = (struct file_page)FILE_PAGE_INIT;
+    g->left_out = (struct buf)BUF_INIT;
+    g->turn = (struct timer){.fn = archive_on_turn, .arg = g};
+    file_call_ask(&g->fc, &(struct file_question){.op = FILE_STAT, .path = g->fc.path},
+                  archive_on_stat);
 }
-
-static void do_sandbox_archive(struct call *c) {
-    files_archive(c, c->params[0], c->params[1],
-                  &(struct archive_form){.type = "application/gzip"});
-}
-
-/* ---- routes ---- */
-
-/* clang-format off */
-static const struct route routes[] = {
-    {{"GET", "/v1/sandboxes/{id}/archive/{path...}", "Download a directory of a sandbox as tar.gz",
-      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip"}, do_sandbox_archive},
-};
-/* clang-format on */
-const struct route_table archive_routes = ROUTE_TABLE(routes);

@@ -2,7 +2,7 @@
 
 #include "api/files/paths.h"
 
-#include "wire/entry.h"
+#include "engine/core/files.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +48,11 @@ const char *paths_clean(char *path, bool entry_is_free) {
     if (!entry_is_free && strcmp(path, "__main__.py") == 0)
         return "File path '__main__.py' is reserved for the execution entrypoint.";
     return NULL;
+}
+
+const char *paths_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 static void encode(const char *text, const char *more, struct buf *to) {

@@ -13,6 +13,8 @@ const char *paths_clean(char *path, bool entry_is_free);
 const char *paths_normal(char *path);
 extern const char paths_deep[];
 void paths_wrong(const char *wrong, const char *path, char *out, size_t cap);
+/* Its last part. */
+const char *paths_name(const char *path);
 /* The path as a URL has it: what is not letter, digit, mark or slash becomes %XX. */
 void paths_encode(const char *path, struct buf *to);
 /* A Content-Disposition for any name: RFC 6266 with the RFC 5987 form beside it. */

@@ -1,16 +1,13 @@
-/* PUT /v1/sandboxes/{id}/archive/{path}: a tar.gz into a directory. libarchive pulls its bytes, so
- * the body is kept in a file without a name among the server's state until all of it is here. Then
- * it is read twice, a bounded piece in each turn of the loop: first to see that nothing of it is
- * refused and that it fits, so that a bad archive changes nothing; then each entry is made by the
- * sandbox's init, files as uploads are. */
+/* See unpack.h. libarchive pulls its bytes, so the body is kept in a file without a name among the
+ * server's state until all of it is here. Then it is read twice, a bounded piece in each turn of
+ * the loop: first to see that nothing of it is refused and that it fits, so that a bad archive
+ * changes nothing; then each entry is made by the sandbox's init, files as uploads are. */
 
-#include "api/files/init_call.h"
-#include "api/files/sandbox_files.h"
+#include "api/files/unpack.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "pack/pack.h"
-#include "wire/entry.h"
-#include "wire/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +21,8 @@
 #define PAGE    4096u        /* a file that is not empty takes so much of a disk at least */
 
 struct incoming {
-    struct box box;
-    files_done_fn *done;
+    struct file_call fc;
+    files_made_fn *done;
     int spool; /* owned: the archive */
     uint64_t spooled, most, most_files;
     struct unpacker *unpacker; /* owned */
@@ -38,22 +35,22 @@ struct incoming {
     uint64_t files, bytes;
 };
 
-static void free_incoming(struct box *b) {
-    struct incoming *g = (struct incoming *)b;
-    loop_timer_stop(b->call->api->o.loop, &g->turn);
+static void free_incoming(struct file_call *fc) {
+    struct incoming *g = (struct incoming *)fc;
+    loop_timer_stop(fc->call->api->o.loop, &g->turn);
     unpacker_free(g->unpacker);
     fd_close(&g->spool);
     fd_close(&g->fd);
 }
 
 static void next_turn(struct incoming *g) {
-    if (!g->box.waiting)
-        loop_timer(g->box.call->api->o.loop, &g->turn, now_ns());
+    if (!file_call_waits(&g->fc))
+        loop_timer(g->fc.call->api->o.loop, &g->turn, now_ns());
 }
 
 static void refuse(struct incoming *g, const struct err *e) {
     if (strcmp(e->kind, "bad_archive") != 0) {
-        box_fail(&g->box, e->code, e->text);
+        file_call_fail(&g->fc, e->code, e->text);
         return;
     }
     struct problem p = {.status = 422,
@@ -61,64 +58,54 @@ static void refuse(struct incoming *g, const struct err *e) {
                         .remediation = "send a tar.gz of files, directories and symlinks with "
                                        "relative paths; nothing was unpacked"};
     snprintf(p.text, sizeof p.text, "%s", e->text);
-    call_problem(g->box.call, &p);
+    call_problem(g->fc.call, &p);
 }
 
 static void too_much(struct incoming *g) {
-    box_disk_full(&g->box, "the archive holds more than the sandbox's disk has left");
+    file_call_disk_full(&g->fc, "the archive holds more than the sandbox's disk has left");
 }
 
 /* ---- the second reading: entries are made ---- */
 
-static void on_made(struct box *b, struct wire_in *in) {
-    (void)in;
-    next_turn((struct incoming *)b);
+static void unpack_on_made(struct file_call *fc, struct file_answer *a) {
+    (void)a;
+    next_turn((struct incoming *)fc);
 }
 
-static bool is_there(struct box *b, int errnum) {
+static bool is_there(struct file_call *fc, int errnum) {
     if (errnum != EEXIST)
         return false;
-    next_turn((struct incoming *)b);
+    next_turn((struct incoming *)fc);
     return true;
 }
 
 static void make_directory(struct incoming *g) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_MKDIR);
-    wire_put_str(&o, g->path);
-    wire_put_u32(&o, g->entry.mode);
-    wire_put_u32(&o, true);
-    g->box.on_error = is_there; /* if it is no directory, the first file in it fails */
-    box_ask(&g->box, &o, on_made);
+    g->fc.on_error = is_there; /* if it is no directory, the first file in it fails */
+    file_call_ask(&g->fc,
+                  &(struct file_question){.op = FILE_MKDIR, .path = g->path, .mode = g->entry.mode},
+                  unpack_on_made);
 }
 
 static void make_link(struct incoming *g) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_LINK);
-    wire_put_str(&o, g->entry.target);
-    wire_put_str(&o, g->path);
     g->files++;
-    box_ask(&g->box, &o, on_made);
+    file_call_ask(&g->fc,
+                  &(struct file_question){.op = FILE_LINK, .path = g->path, .to = g->entry.target},
+                  unpack_on_made);
 }
 
-static void on_temp(struct box *b, struct wire_in *in) {
-    struct incoming *g = (struct incoming *)b;
-    g->fd = wire_take_fd(in);
-    if (g->fd < 0)
-        box_fail(b, EPROTO, "init made no file");
-    else
-        next_turn(g);
+static void unpack_on_temp(struct file_call *fc, struct file_answer *a) {
+    struct incoming *g = (struct incoming *)fc;
+    g->fd = fd_take(&a->fd);
+    next_turn(g);
 }
 
 static void make_file(struct incoming *g) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_TEMP);
-    box_ask(&g->box, &o, on_temp);
+    file_call_ask(&g->fc, &(struct file_question){.op = FILE_TEMP}, unpack_on_temp);
 }
 
 /* The whole path of the entry at hand; false when it is too long. */
 static bool set_path(struct incoming *g) {
-    const char *top = g->box.path, *path = g->entry.path;
+    const char *top = g->fc.path, *path = g->entry.path;
     int n = snprintf(g->path, sizeof g->path, "%s%s%s", top, *top && *path ? "/" : "", path);
     return n >= 0 && (size_t)n < sizeof g->path;
 }
@@ -126,9 +113,10 @@ static bool set_path(struct incoming *g) {
 static void make_entry(struct incoming *g) {
     static void (*const make[])(struct incoming *) = {
         [PACK_FILE] = make_file, [PACK_DIRECTORY] = make_directory, [PACK_SYMLINK] = make_link};
-    g->box.on_error = NULL;
+    g->fc.on_error = NULL;
     if (!set_path(g))
-        box_fail(&g->box, ENAMETOOLONG, "a path in the archive is too long below this directory");
+        file_call_fail(&g->fc, ENAMETOOLONG,
+                       "a path in the archive is too long below this directory");
     else if (*g->path)
         make[g->entry.type](g);
     else
@@ -136,19 +124,19 @@ static void make_entry(struct incoming *g) {
 }
 
 static void place_file(struct incoming *g) {
-    struct wire_out o;
     if (ftruncate(g->fd, (off_t)g->entry.size) < 0) { /* a hole may be its end */
-        box_fail(&g->box, errno, g->path);
+        file_call_fail(&g->fc, errno, g->path);
         return;
     }
-    wire_begin(&o, WIRE_I_PLACE);
-    wire_put_str(&o, g->path);
-    wire_put_u32(&o, g->entry.mode);
-    wire_put_u64(&o, g->entry.mtime_ns);
-    wire_put_fd(&o, g->fd);
     g->files++;
     g->bytes += g->entry.size;
-    box_ask(&g->box, &o, on_made);
+    file_call_ask(&g->fc,
+                  &(struct file_question){.op = FILE_PLACE,
+                                          .path = g->path,
+                                          .mode = g->entry.mode,
+                                          .mtime_ns = g->entry.mtime_ns,
+                                          .fd = g->fd},
+                  unpack_on_made);
     fd_close(&g->fd);
 }
 
@@ -167,25 +155,16 @@ static void write_content(struct incoming *g) {
             place_file(g);
             return;
         }
-        if (!box_write(&g->box, g->fd, &(struct live_piece){data, len, at},
-                       "the sandbox's disk has no room for all of the archive"))
+        if (!file_call_write(&g->fc, g->fd, &(struct file_piece){data, len, at},
+                             "the sandbox's disk has no room for all of the archive"))
             return;
     }
     next_turn(g);
 }
 
 static void finish(struct incoming *g) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    if (g->done) {
-        g->done(g->box.call, g->box.path);
-        return;
-    }
-    jw_object(&j);
-    jw_key_uint(&j, "files", g->files);
-    jw_key_uint(&j, "bytes", g->bytes);
-    jw_object_end(&j);
-    call_json(g->box.call, 200, &json);
+    g->done(g->fc.call,
+            &(struct files_made){.path = g->fc.path, .files = g->files, .bytes = g->bytes});
 }
 
 /* ---- both ---- */
@@ -204,7 +183,7 @@ static bool reopen(struct incoming *g) {
 static int next_entry(struct incoming *g) {
     struct err e;
     int r = unpacker_next(g->unpacker, &g->entry, &e);
-    if (r > 0 && entry_depth(g->box.path) + entry_depth(g->entry.path) > ENTRY_DEPTH_MAX)
+    if (r > 0 && entry_depth(g->fc.path) + entry_depth(g->entry.path) > ENTRY_DEPTH_MAX)
         r = err_user(&e, "bad_archive",
                      "a path in the archive has more than %d components below the workspace: "
                      "%.60s...",
@@ -247,7 +226,7 @@ static void end_check(struct incoming *g) {
     g->checked = true;
     if (g->sum > g->most || g->entries > g->most_files)
         too_much(g);
-    else if (box_fits(&g->box, g->sum) && reopen(g))
+    else if (file_call_fits(&g->fc, g->sum) && reopen(g))
         next_turn(g);
 }
 
@@ -268,7 +247,7 @@ static void check_on(struct incoming *g) {
     next_turn(g);
 }
 
-static void on_turn(struct timer *t) {
+static void unpack_on_turn(struct timer *t) {
     struct incoming *g = t->arg;
     if (!g->checked) {
         check_on(g);
@@ -293,7 +272,7 @@ static void upload_piece(struct http_req *r, const char *data, size_t len) {
     if (g->spooled > g->most)
         too_much(g);
     else if (fd_write_all(g->spool, data, len, &e) < 0)
-        box_fail(&g->box, e.code, "the server has no room to keep the archive");
+        file_call_fail(&g->fc, e.code, "the server has no room to keep the archive");
 }
 
 static void upload_whole(struct http_req *r) {
@@ -322,42 +301,27 @@ static int open_spool(int dir) {
     return fd;
 }
 
-void files_unpack(struct call *c, const char *id, const char *path, files_done_fn *done) {
+void files_unpack(struct call *c, const char *id, const char *path, files_made_fn *done) {
     http_take_stream(c->req, upload_piece, upload_whole);
-    struct incoming *g = box_new_in(c, id, path, sizeof *g, free_incoming);
+    struct incoming *g = file_call_new_in(c, id, path, sizeof *g, free_incoming);
     if (!g)
         return;
     g->done = done;
     g->fd = g->spool = -1;
-    g->box.writes = true;
-    g->turn = (struct timer){.fn = on_turn, .arg = g};
-    struct live *l = box_live(&g->box);
+    g->fc.writes = true;
+    g->turn = (struct timer){.fn = unpack_on_turn, .arg = g};
+    const struct live *l = file_call_live(&g->fc);
     if (!l)
         return;
-    g->most = live_room(l);
-    g->most_files = live_room_files(l);
+    g->most = files_room(live_sandbox(l));
+    g->most_files = files_room_names(live_sandbox(l));
     if (http_body_length(c->req) > g->most) {
         too_much(g);
         return;
     }
     g->spool = open_spool(c->api->o.state_dir);
     if (g->spool < 0)
-        box_fail(&g->box, errno, "the server cannot keep the archive");
+        file_call_fail(&g->fc, errno, "the server cannot keep the archive");
     else
         http_proceed(c->req);
 }
-
-static void do_sandbox_archive_put(struct call *c) {
-    files_unpack(c, c->params[0], c->params[1], NULL);
-}
-
-/* ---- routes ---- */
-
-/* clang-format off */
-static const struct route routes[] = {
-    {{"PUT", "/v1/sandboxes/{id}/archive/{path...}", "Unpack a tar.gz into a directory of a sandbox",
-      "sandboxes", NULL, "application/gzip", 200, "how much it was", JSON_TYPE},
-     do_sandbox_archive_put},
-};
-/* clang-format on */
-const struct route_table unpack_routes = ROUTE_TABLE(routes);

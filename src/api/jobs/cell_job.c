@@ -7,7 +7,7 @@
 #include "api/core/quota.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <jansson.h>
 #include <stdio.h>

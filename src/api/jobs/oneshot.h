@@ -10,7 +10,7 @@ struct oneshot;
 
 extern const struct schema execute_schema, batch_schema;
 
-/* Bytes of code; more goes into a memfd: the kernel's message has WIRE_MAX bytes. */
+/* Bytes of code; more goes into a memfd: the message to the kernel has no more room. */
 #define ONESHOT_INLINE_CODE 32768u
 
 struct oneshot_callbacks {

@@ -12,7 +12,7 @@
 #include "api/native/native.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <jansson.h>
 #include <limits.h>

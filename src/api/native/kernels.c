@@ -11,7 +11,7 @@
 #include "api/jobs/records.h"
 #include "base/fd.h"
 #include "base/num.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <jansson.h>
 #include <stdio.h>

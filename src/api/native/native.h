@@ -7,7 +7,8 @@
 extern const struct route_table execute_routes, execute_ws_routes, batch_routes, executions_routes;
 extern const struct route_table sandboxes_routes, kernels_routes, sandbox_ws_routes;
 extern const struct route_table command_pty_routes, commands_routes;
-extern const struct route_table files_routes, files_list_routes, info_routes;
+extern const struct route_table files_routes, files_list_routes, sandbox_file_routes;
+extern const struct route_table info_routes;
 
 /* All of them; ends with NULL. */
 extern const struct route_table *const native_tables[];

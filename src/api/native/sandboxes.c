@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -14,7 +14,8 @@ struct engine;
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
 
-#define SANDBOX_MAX_ASKED 128
+#define SANDBOX_MAX_ASKED  128
+#define SANDBOX_MOST_ASKED (SANDBOX_MAX_ASKED - 32) /* but for signals, which always find room */
 
 /* What an answer of init is the answer to. */
 enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_CHANGES, ASKED_FILE, ASKED_USAGE };

@@ -34,23 +34,26 @@ void inputs_close(struct crew *crew, struct run_input *inputs, unsigned n) {
     }
 }
 
-static void stage_on_answer(void *arg, struct wire_in *in);
+static void stage_on_limited(void *arg, struct wire_in *in);
+static void stage_on_open(void *arg, struct file_answer *a);
+
+static int too_busy(struct err *e) {
+    return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
+}
 
 static int ask(struct stage *t, const struct wire_out *o, struct err *e) {
-    if (!sandbox_ask_for(t->sandbox, o, stage_on_answer, t))
-        return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
+    if (!sandbox_ask_for(t->sandbox, o, stage_on_limited, t))
+        return too_busy(e);
     t->waiting++;
     return 0;
 }
 
 static int ask_input(struct stage *t, struct err *e) {
     const struct run_input *in = &t->inputs[t->at];
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_OPEN);
-    wire_put_u32(&o, O_WRONLY | O_CREAT | O_TRUNC);
-    wire_put_u32(&o, in->mode);
-    wire_put_str(&o, in->path);
-    return ask(t, &o, e);
+    const struct file_question q = {.op = FILE_CREATE, .path = in->path, .mode = in->mode};
+    t->ask.fn = stage_on_open;
+    t->ask.arg = t;
+    return files_ask(t->sandbox, &q, &t->ask) ? 0 : too_busy(e);
 }
 
 /* The files come last, one after the other. */
@@ -80,7 +83,7 @@ int stage_begin(struct stage *t, struct err *e) {
     }
     if (t->ninputs && ask_input(t, e) < 0)
         return -1;
-    return t->waiting > 0;
+    return t->waiting > 0 || t->ninputs > 0;
 }
 
 static const struct run_input *at_hand(const struct stage *t) {
@@ -107,8 +110,9 @@ static int copy_failed(const struct stage *t, struct err *e) {
 static void stage_go_on(struct stage *t, int r, const struct err *why) {
     if (r < 0) {
         sandbox_unask(t->sandbox, t);
+        files_unask(&t->ask);
         t->done(t->arg, why);
-    } else if (t->waiting == 0 && !t->copy) {
+    } else if (t->waiting == 0 && !t->copy && !files_is_asked(&t->ask)) {
         t->done(t->arg, NULL);
     }
 }
@@ -146,39 +150,39 @@ static int copy_input(struct stage *t, struct err *e) {
     return 0;
 }
 
-static int take_input(struct stage *t, struct wire_in *in, struct err *e) {
-    if (in->type != WIRE_I_REPLY) {
-        int code = (int)wire_get_u32(in);
-        const char *why = wire_get_str(in, 300);
-        return err_user(e, code == ENOSPC ? "disk_full" : "bad_path", "file for %.150s: %s",
-                        at_hand(t)->path, why);
-    }
-    t->to = wire_take_fd(in);
-    if (t->to < 0)
-        return err_set(e, EPROTO, "init opened no file");
+static int take_input(struct stage *t, struct file_answer *a, struct err *e) {
+    if (a->why)
+        return err_user(e, a->why->code == ENOSPC ? "disk_full" : "bad_path", "file for %.150s: %s",
+                        at_hand(t)->path, a->why->text);
+    t->to = fd_take(&a->fd);
     return copy_input(t, e);
 }
 
-static int take(struct stage *t, struct wire_in *in, struct err *e) {
-    bool is_input = t->ninputs > t->at && t->waiting == 0; /* the last to be asked, and answered */
-    if (is_input)
-        return take_input(t, in, e);
+static void stage_on_open(void *arg, struct file_answer *a) {
+    struct stage *t = arg;
+    struct err e;
+    if (!a->gone) /* otherwise the guest knows */
+        stage_go_on(t, take_input(t, a, &e), &e);
+}
+
+static int take_limited(struct wire_in *in, struct err *e) {
     if (in->type == WIRE_I_REPLY)
         return 0;
     (void)wire_get_u32(in);
     return err_set(e, EIO, "init: %s", wire_get_str(in, 300));
 }
 
-static void stage_on_answer(void *arg, struct wire_in *in) {
+static void stage_on_limited(void *arg, struct wire_in *in) {
     struct stage *t = arg;
     struct err e;
     if (!in)
         return; /* the sandbox ends, and its guest knows */
     t->waiting--;
-    stage_go_on(t, take(t, in, &e), &e);
+    stage_go_on(t, take_limited(in, &e), &e);
 }
 
 void stage_done(struct stage *t) {
+    files_unask(&t->ask);
     copy_leave(t->copy);
     t->copy = NULL;
     if (t->sandbox)

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "config/config.h"
+#include "engine/core/files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,9 +26,10 @@ struct stage {
     const struct limits *limits;
     struct run_input *inputs;
     unsigned ninputs, at;
-    unsigned waiting;  /* answers that are still to come */
-    struct copy *copy; /* of the file at hand, beside the loop; or NULL */
-    int to;            /* owned: where it goes */
+    unsigned waiting;    /* answers about limits that are still to come */
+    struct file_ask ask; /* for the file at hand */
+    struct copy *copy;   /* of it, beside the loop; or NULL */
+    int to;              /* owned: where it goes */
     /* Once, and not from within stage_begin. */
     void (*done)(void *arg, const struct err *why);
     void *arg;

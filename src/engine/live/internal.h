@@ -62,6 +62,12 @@ struct live {
 /* Its end comes when its time is up, or it was idle for too long. */
 void live_set_timer(struct live *l);
 
+/* A question to init (see the I_… messages; about files: files.h); the answer is NULL when the
+ * sandbox ends before it. False when too much is asked at once. */
+bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
+              void *arg);
+void live_unask(struct live *l, const void *arg);
+
 /* One from an earlier server; keep.c fills it in between these. */
 struct live *live_inherit(struct engine *g, struct sandbox *s);
 void live_inherited(struct live *l, uint32_t processes);

@@ -32,7 +32,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_ASKED (SANDBOX_MAX_ASKED - 32) /* of others: signals must always find room */
 #define MADE_WITH "+live"
 
 static void live_free(struct deferred *d) {
@@ -392,45 +391,16 @@ void live_disown(struct live *l) {
 
 bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
               void *arg) {
-    if (!l->sandbox || l->sandbox->nasked >= MAX_ASKED)
+    if (!l->sandbox || l->sandbox->nasked >= SANDBOX_MOST_ASKED)
         return false;
     return sandbox_ask_for(l->sandbox, o, fn, arg);
+}
+
+struct sandbox *live_sandbox(const struct live *l) {
+    return l->sandbox;
 }
 
 void live_unask(struct live *l, const void *arg) {
     if (l->sandbox)
         sandbox_unask(l->sandbox, arg);
-}
-
-uint64_t live_room(const struct live *l) {
-    struct statfs f;
-    if (!l->sandbox || fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
-        return 0;
-    return (uint64_t)f.f_bfree * (uint64_t)f.f_bsize;
-}
-
-uint64_t live_room_files(const struct live *l) {
-    struct statfs f;
-    if (!l->sandbox || fstatfs(l->sandbox->fds[SANDBOX_WORKSPACE], &f) < 0)
-        return 0;
-    return f.f_ffree;
-}
-
-int live_fits(const struct live *l, uint64_t bytes, struct err *e) {
-    return budget_fits(l->engine, bytes, e);
-}
-
-int live_write(struct live *l, int fd, const struct live_piece *p, struct err *e) {
-    const char *data = p->data;
-    if (budget_write(l->sandbox, p->len, e) < 0)
-        return -1;
-    for (size_t done = 0; done < p->len;) {
-        ssize_t n = pwrite(fd, data + done, p->len - done, (off_t)(p->at + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_sys(e, "write a file of the sandbox");
-        done += (size_t)n;
-    }
-    return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "config/config.h"
 #include "engine/core/denials.h"
+#include "engine/core/files.h"
 #include "engine/core/outcome.h"
 #include "engine/core/stage.h"
 
@@ -16,8 +17,7 @@ struct cell;
 struct engine;
 struct kernel;
 struct live;
-struct wire_in;
-struct wire_out;
+struct sandbox;
 
 /* ---- a live sandbox ---- */
 
@@ -89,26 +89,10 @@ struct live_change {
 };
 int live_change(struct live *l, const struct live_change *c, struct err *e);
 const struct limits *live_limits(const struct live *l);
-uint64_t live_room(const struct live *l);       /* bytes that its disk has left */
-uint64_t live_room_files(const struct live *l); /* the same in files */
-/* Whether the machine has memory for so many bytes of files more; kind "memory_budget". */
-int live_fits(const struct live *l, uint64_t bytes, struct err *e);
-/* A piece of a file on its disk. All that the server writes there goes through this: tmpfs is
- * memory, and whoever writes is who the kernel charges, so the sandbox is charged here. It never
- * blocks. Kind "memory_budget", or the errno, ENOSPC when the disk is full. */
-struct live_piece {
-    const void *data;
-    size_t len;
-    uint64_t at;
-};
-int live_write(struct live *l, int fd, const struct live_piece *p, struct err *e);
 void live_json(struct live *l, struct buf *to);
 
-/* A question to init (see the I_… messages); the answer is NULL when the sandbox ends before it.
- * False when too much is asked at once. */
-bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
-              void *arg);
-void live_unask(struct live *l, const void *arg);
+/* For its files: see engine/core/files.h. */
+struct sandbox *live_sandbox(const struct live *l);
 
 /* ---- kernels ---- */
 

@@ -3,7 +3,8 @@
  * used; a header names another one. Paths are relative to the workspace, which is /app in there as
  * well. /mcp is not ours yet. */
 
-#include "api/files/sandbox_files.h"
+#include "api/files/archive.h"
+#include "api/files/unpack.h"
 #include "api/jobs/command_wait.h"
 #include "api/jobs/shared_sandbox.h"
 #include "base/fd.h"
@@ -82,12 +83,12 @@ static void say_uploaded(struct call *c, const char *what, const char *path) {
     call_json(c, 200, &json);
 }
 
-static void file_uploaded(struct call *c, const char *path) {
-    say_uploaded(c, "File", path);
+static void file_uploaded(struct call *c, const struct files_made *m) {
+    say_uploaded(c, "File", m->path);
 }
 
 static void put_file(struct call *c, struct live *l) {
-    files_put(c, live_id(l), c->params[0], file_uploaded);
+    files_put(c, live_id(l), c->params[0], NULL, file_uploaded);
 }
 
 static void do_ipybox_upload(struct call *c) {
@@ -154,8 +155,8 @@ static void do_ipybox_delete(struct call *c) {
 
 /* ---- directories ---- */
 
-static void directory_uploaded(struct call *c, const char *path) {
-    say_uploaded(c, "Directory", path);
+static void directory_uploaded(struct call *c, const struct files_made *m) {
+    say_uploaded(c, "Directory", m->path);
 }
 
 static void unpack(struct call *c, struct live *l) {

@@ -4,7 +4,7 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 #include "api/jobs/inputs.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <stdlib.h>
 #include <string.h>

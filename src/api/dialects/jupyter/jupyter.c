@@ -10,7 +10,7 @@
 #include "api/jobs/shared_sandbox.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

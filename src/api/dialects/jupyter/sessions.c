@@ -4,7 +4,7 @@
 #include "api/dialects/jupyter/jupyter.h"
 
 #include "base/fd.h"
-#include "wire/run.h"
+#include "engine/core/bounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

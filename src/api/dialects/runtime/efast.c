@@ -12,8 +12,6 @@
 #include "api/jobs/inputs.h"
 #include "base/fd.h"
 #include "fetch/fetch.h"
-#include "wire/entry.h"
-#include "wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,8 +63,8 @@ static const struct field efast_fields[] = {
 static const struct schema runtime_efast_schema = {"RuntimeEfast", efast_fields, 5, true};
 
 struct efast {
-    struct box box; /* its path is the directory */
-    size_t at;      /* the file at hand */
+    struct file_call fc; /* its path is the directory */
+    size_t at;           /* the file at hand */
     unsigned good;
     struct fetch *fetch; /* borrowed while it is under way */
     struct buf answer;   /* of e-fast */
@@ -92,8 +90,8 @@ static void forget_file(struct efast *x) {
     x->write_error[0] = '\0';
 }
 
-static void free_efast(struct box *b) {
-    struct efast *x = (struct efast *)b;
+static void free_efast(struct file_call *fc) {
+    struct efast *x = (struct efast *)fc;
     if (x->fetch)
         fetch_cancel(x->fetch);
     forget_file(x);
@@ -102,7 +100,7 @@ static void free_efast(struct box *b) {
 }
 
 static const json_t *param(const struct efast *x) {
-    return json_array_get(json_object_get(x->box.call->body, "file_params"), x->at);
+    return json_array_get(json_object_get(x->fc.call->body, "file_params"), x->at);
 }
 
 /* ---- what became of it ---- */
@@ -115,7 +113,7 @@ static void put_params(struct efast *x) {
 
 static void put_path(struct efast *x, const char *key, const char *name) {
     AUTO_BUF path = BUF_INIT;
-    buf_addf(&path, "/workspace%s%s%s%s", *x->box.path ? "/" : "", x->box.path, name ? "/" : "",
+    buf_addf(&path, "/workspace%s%s%s%s", *x->fc.path ? "/" : "", x->fc.path, name ? "/" : "",
              name ? name : "");
     jw_key_str(&x->j, key, path.data);
 }
@@ -152,15 +150,15 @@ static void finish(struct efast *x) {
     jw_array(&j);
     jw_raw(&j, x->results.data, x->results.len);
     jw_array_end(&j);
-    jw_key_str(&j, "save_path", *x->box.path ? x->box.path : "/workspace");
+    jw_key_str(&j, "save_path", *x->fc.path ? x->fc.path : "/workspace");
     jw_object_end(&j);
-    runtime_reply(x->box.call, &json);
+    runtime_reply(x->fc.call, &json);
 }
 
 static void go_on(struct efast *x) {
     forget_file(x);
     x->at++;
-    if (x->at < json_array_size(json_object_get(x->box.call->body, "file_params")))
+    if (x->at < json_array_size(json_object_get(x->fc.call->body, "file_params")))
         next_file(x);
     else
         finish(x);
@@ -179,16 +177,16 @@ static void failed(struct efast *x, const char *why) {
 
 /* ---- the file ---- */
 
-static bool on_place_error(struct box *b, int errnum) {
+static bool efast_on_error(struct file_call *fc, int errnum) {
     char why[200];
     snprintf(why, sizeof why, "it cannot be saved: %s", strerror(errnum));
-    failed((struct efast *)b, why);
+    failed((struct efast *)fc, why);
     return true;
 }
 
-static void on_placed(struct box *b, struct wire_in *in) {
-    struct efast *x = (struct efast *)b;
-    (void)in;
+static void efast_on_place(struct file_call *fc, struct file_answer *a) {
+    struct efast *x = (struct efast *)fc;
+    (void)a;
     put_good(x);
     go_on(x);
 }
@@ -196,32 +194,29 @@ static void on_placed(struct box *b, struct wire_in *in) {
 static void on_file_done(void *arg, const char *why) {
     struct efast *x = arg;
     AUTO_BUF path = BUF_INIT;
-    struct wire_out o;
     x->fetch = NULL;
     if (*x->write_error || why) {
         failed(x, *x->write_error ? x->write_error : why);
         return;
     }
-    buf_addf(&path, "%s%s%s", x->box.path, *x->box.path ? "/" : "", x->name);
+    buf_addf(&path, "%s%s%s", x->fc.path, *x->fc.path ? "/" : "", x->name);
     if (path.len > ENTRY_PATH_MAX) {
         failed(x, "its path has more than 4095 bytes");
         return;
     }
-    wire_begin(&o, WIRE_I_PLACE);
-    wire_put_str(&o, path.data);
-    wire_put_u32(&o, 0644);
-    wire_put_u64(&o, 0);
-    wire_put_fd(&o, x->fd);
-    x->box.on_error = on_place_error;
-    box_ask(&x->box, &o, on_placed);
+    x->fc.on_error = efast_on_error;
+    file_call_ask(
+        &x->fc,
+        &(struct file_question){.op = FILE_PLACE, .path = path.data, .mode = 0644, .fd = x->fd},
+        efast_on_place);
 }
 
 static bool on_file_data(void *arg, const void *data, size_t len) {
     struct efast *x = arg;
-    const struct call *c = x->box.call;
+    const struct call *c = x->fc.call;
     struct err e;
-    struct live *l = live_find(c->api->o.engine, c->tenant, x->box.id, &e);
-    if (!l || live_write(l, x->fd, &(struct live_piece){data, len, x->size}, &e) < 0)
+    struct live *l = live_find(c->api->o.engine, c->tenant, x->fc.id, &e);
+    if (!l || files_write(live_sandbox(l), x->fd, &(struct file_piece){data, len, x->size}, &e) < 0)
         snprintf(x->write_error, sizeof x->write_error, "%s",
                  *e.kind ? e.text : "the session's disk has no room for all of it");
     x->size += len;
@@ -229,13 +224,13 @@ static bool on_file_data(void *arg, const void *data, size_t len) {
 }
 
 static uint32_t timeout_of(const struct efast *x) {
-    uint32_t usual = x->box.call->api->config->runtime.efast_timeout_s;
-    int64_t asked = field_int_lax(x->box.call->body, "timeout", usual);
+    uint32_t usual = x->fc.call->api->config->runtime.efast_timeout_s;
+    int64_t asked = field_int_lax(x->fc.call->body, "timeout", usual);
     return asked < usual ? (uint32_t)asked : usual;
 }
 
 static void start(struct efast *x, const struct fetch_request *q) {
-    struct api *a = x->box.call->api;
+    struct api *a = x->fc.call->api;
     struct err e;
     if ((!a->fetcher && fetcher_new(a->o.loop, &a->fetcher, &e) < 0) ||
         fetch_start(a->fetcher, q, &x->fetch, &e) < 0)
@@ -253,16 +248,12 @@ static bool is_good_header(const char *line) {
     return good;
 }
 
-static void on_temp(struct box *b, struct wire_in *in) {
-    struct efast *x = (struct efast *)b;
+static void efast_on_temp(struct file_call *fc, struct file_answer *a) {
+    struct efast *x = (struct efast *)fc;
     const json_t *request = json_object_get(x->told, "authrequest");
     const char *headers[HEADERS_MAX + 1];
     unsigned n = 0;
-    x->fd = wire_take_fd(in);
-    if (x->fd < 0) {
-        box_fail(b, EPROTO, "init made no file");
-        return;
-    }
+    x->fd = fd_take(&a->fd);
     for (size_t i = 2; i < json_array_size(request) && n < HEADERS_MAX; i++) {
         const char *line = json_string_value(json_array_get(request, i));
         if (line && is_good_header(line))
@@ -301,8 +292,7 @@ static void ask_for_file(struct efast *x) {
     const json_t *request = json_object_get(x->told, "authrequest");
     const char *url = json_string_value(json_array_get(request, 1));
     char why[600];
-    struct wire_out o;
-    allowed_urls(x->box.call->api, &allowed);
+    allowed_urls(x->fc.call->api, &allowed);
     if (!url) {
         failed(x, "e-fast answered without an authrequest");
     } else if (!fetch_is_allowed(url, allowed.data)) {
@@ -310,9 +300,8 @@ static void ask_for_file(struct efast *x) {
         failed(x, why);
     } else {
         x->name = name_of(x);
-        x->box.on_error = on_place_error;
-        wire_begin(&o, WIRE_I_TEMP);
-        box_ask(&x->box, &o, on_temp);
+        x->fc.on_error = efast_on_error;
+        file_call_ask(&x->fc, &(struct file_question){.op = FILE_TEMP}, efast_on_temp);
     }
 }
 
@@ -360,7 +349,7 @@ static void put_question(const struct efast *x, struct buf *to) {
 }
 
 static void next_file(struct efast *x) {
-    const struct call *c = x->box.call;
+    const struct call *c = x->fc.call;
     const char *token = token_of(c);
     AUTO_BUF url = BUF_INIT, body = BUF_INIT, bearer = BUF_INIT;
     const char *headers[2] = {NULL, NULL};
@@ -387,7 +376,8 @@ static void next_file(struct efast *x) {
 /* ---- the request ---- */
 
 static void download_all(struct call *c, struct live *l) {
-    struct efast *x = runtime_box(c, l, field_str(c->body, "save_path", ""), sizeof *x, free_efast);
+    struct efast *x =
+        runtime_file_call(c, l, field_str(c->body, "save_path", ""), sizeof *x, free_efast);
     if (!x)
         return;
     x->fd = -1;

@@ -6,8 +6,6 @@
 #include "api/files/form_file.h"
 #include "api/files/paths.h"
 #include "base/fd.h"
-#include "wire/entry.h"
-#include "wire/wire.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,84 +65,73 @@ bool runtime_path_is_good(struct call *c, const char *path) {
     return true;
 }
 
-static bool on_error(struct box *b, int errnum) {
-    struct call *c = b->call;
+static bool session_on_error(struct file_call *fc, int errnum) {
+    struct call *c = fc->call;
     if (errnum == EXDEV)
         bad_path(c, "child path would escape parent directory");
     else if (errnum == ELOOP)
         bad_path(c, "it is a symbolic link");
-    else if ((errnum == ENOENT || errnum == ENOTDIR) && !b->writes)
+    else if ((errnum == ENOENT || errnum == ENOTDIR) && !fc->writes)
         runtime_error(c, 404, "no_such_path", "File not found");
-    else if ((errnum == EISDIR || errnum == ENXIO) && !b->writes)
+    else if ((errnum == EISDIR || errnum == ENXIO) && !fc->writes)
         runtime_error(c, 400, "not_a_file", "Not a file");
     else
         return false;
     return true;
 }
 
-void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
-                  void (*on_done)(struct box *b)) {
+void *runtime_file_call(struct call *c, const struct live *l, const char *path, size_t size,
+                        void (*on_done)(struct file_call *fc)) {
     path = runtime_relative(path);
     if (!runtime_path_is_good(c, path))
         return NULL;
-    struct box *b = box_new_in(c, live_id(l), path, size, on_done);
-    if (b)
-        b->on_error = on_error;
-    return b;
+    struct file_call *fc = file_call_new_in(c, live_id(l), path, size, on_done);
+    if (fc)
+        fc->on_error = session_on_error;
+    return fc;
 }
 
 /* ---- a file that is there as a whole ---- */
 
 struct writing {
-    struct box box;
+    struct file_call fc;
     struct runtime_file file;
 };
 
-static void on_written(struct box *b, struct wire_in *in) {
-    const struct writing *w = (const struct writing *)b;
-    struct call *c = b->call;
-    AUTO_FREE char *path = xstrdup(b->path);
+static void write_on_place(struct file_call *fc, struct file_answer *a) {
+    const struct writing *w = (const struct writing *)fc;
+    struct call *c = fc->call;
+    AUTO_FREE char *path = xstrdup(fc->path);
     void (*then)(struct call *, struct live *, const char *) = w->file.then;
-    struct live *l = box_live(b);
-    (void)in;
+    struct live *l = file_call_live(fc);
+    (void)a;
     if (!l)
         return;
-    box_leave(b);
+    file_call_leave(fc);
     then(c, l, path);
 }
 
-static void on_write_temp(struct box *b, struct wire_in *in) {
-    const struct writing *w = (const struct writing *)b;
-    AUTO_FD fd = wire_take_fd(in);
-    const struct live_piece all = {w->file.data, w->file.len, 0};
-    struct wire_out o;
-    if (fd < 0) {
-        box_fail(b, EPROTO, "init made no file");
-    } else if (box_write(b, fd, &all, NO_ROOM)) {
-        wire_begin(&o, WIRE_I_PLACE);
-        wire_put_str(&o, b->path);
-        wire_put_u32(&o, w->file.mode);
-        wire_put_u64(&o, 0);
-        wire_put_fd(&o, fd);
-        box_ask(b, &o, on_written);
-    }
+static void write_on_temp(struct file_call *fc, struct file_answer *a) {
+    const struct writing *w = (const struct writing *)fc;
+    const struct file_piece all = {w->file.data, w->file.len, 0};
+    const struct file_question q = {
+        .op = FILE_PLACE, .path = fc->path, .mode = w->file.mode, .fd = a->fd};
+    if (file_call_write(fc, a->fd, &all, NO_ROOM))
+        file_call_ask(fc, &q, write_on_place);
 }
 
 void runtime_write(struct call *c, const struct live *l, const struct runtime_file *f) {
-    struct writing *w = runtime_box(c, l, f->path, sizeof *w, NULL);
-    struct wire_out o;
+    struct writing *w = runtime_file_call(c, l, f->path, sizeof *w, NULL);
     if (!w)
         return;
     w->file = *f;
-    w->box.writes = true;
-    if (!*w->box.path) {
+    w->fc.writes = true;
+    if (!*w->fc.path)
         bad_path(c, "there is no name");
-    } else if (f->len > live_room(l)) {
-        box_disk_full(&w->box, NO_ROOM);
-    } else if (box_fits(&w->box, f->len)) {
-        wire_begin(&o, WIRE_I_TEMP);
-        box_ask(&w->box, &o, on_write_temp);
-    }
+    else if (f->len > files_room(live_sandbox(l)))
+        file_call_disk_full(&w->fc, NO_ROOM);
+    else if (file_call_fits(&w->fc, f->len))
+        file_call_ask(&w->fc, &(struct file_question){.op = FILE_TEMP}, write_on_temp);
 }
 
 static void put_made(struct call *c, const char *path, uint64_t size) {
@@ -181,15 +168,15 @@ static void do_runtime_create(struct call *c) {
 /* ---- an upload ---- */
 
 struct upload {
-    struct box box;
+    struct file_call fc;
     int fd;      /* owned: without a name yet */
     char *asked; /* owned: its name, as the client has it */
     uint64_t size;
     struct form_file file;
 };
 
-static void free_upload(struct box *b) {
-    struct upload *u = (struct upload *)b;
+static void free_upload(struct file_call *fc) {
+    struct upload *u = (struct upload *)fc;
     fd_close(&u->fd);
     free(u->asked);
     u->asked = NULL;
@@ -197,7 +184,7 @@ static void free_upload(struct box *b) {
 
 /* What it is called: by the query, or by the form. False when the client has its reply. */
 static bool name_it(struct upload *u, const char *form_name) {
-    struct call *c = u->box.call;
+    struct call *c = u->fc.call;
     const char *asked = http_query(c->req, "filename");
     const char *name = asked && *asked ? asked : form_name;
     free(u->asked);
@@ -209,11 +196,11 @@ static bool name_it(struct upload *u, const char *form_name) {
     }
     if (!runtime_path_is_good(c, name))
         return false;
-    free(u->box.path);
-    u->box.path = xstrdup(name);
-    if (paths_normal(u->box.path))
+    free(u->fc.path);
+    u->fc.path = xstrdup(name);
+    if (paths_normal(u->fc.path))
         return bad_path(c, "it has more than 64 components");
-    if (strlen(u->box.path) > ENTRY_PATH_MAX)
+    if (strlen(u->fc.path) > ENTRY_PATH_MAX)
         return bad_path(c, "it has more than 4095 bytes");
     return true;
 }
@@ -225,21 +212,20 @@ static bool upload_piece(struct http_req *r, const struct form_part *p) {
         return true;
     if (p->first && !name_it(u, p->filename))
         return false;
-    const struct live_piece piece = {p->data, p->len, u->size};
+    const struct file_piece piece = {p->data, p->len, u->size};
     u->size += p->len;
-    return box_write(&u->box, u->fd, &piece, NO_ROOM);
+    return file_call_write(&u->fc, u->fd, &piece, NO_ROOM);
 }
 
-static void on_placed(struct box *b, struct wire_in *in) {
-    const struct upload *u = (const struct upload *)b;
-    (void)in;
-    put_made(b->call, u->asked, u->size);
+static void upload_on_place(struct file_call *fc, struct file_answer *a) {
+    const struct upload *u = (const struct upload *)fc;
+    (void)a;
+    put_made(fc->call, u->asked, u->size);
 }
 
 static void upload_whole(struct http_req *r) {
     struct call *c = http_user(r);
     struct upload *u = c->state;
-    struct wire_out o;
     if (!u->file.there) {
         form_file_missing(c, &u->file);
         return;
@@ -249,40 +235,30 @@ static void upload_whole(struct http_req *r) {
                       "the form ends without its last boundary; send all of it");
         return;
     }
-    wire_begin(&o, WIRE_I_PLACE);
-    wire_put_str(&o, u->box.path);
-    wire_put_u32(&o, 0644);
-    wire_put_u64(&o, 0);
-    wire_put_fd(&o, u->fd);
-    box_ask(&u->box, &o, on_placed);
+    file_call_ask(
+        &u->fc,
+        &(struct file_question){.op = FILE_PLACE, .path = u->fc.path, .mode = 0644, .fd = u->fd},
+        upload_on_place);
     fd_close(&u->fd);
 }
 
-static void on_upload_temp(struct box *b, struct wire_in *in) {
-    struct upload *u = (struct upload *)b;
-    u->fd = wire_take_fd(in);
-    if (u->fd < 0)
-        box_fail(b, EPROTO, "init made no file");
-    else
-        http_proceed(b->call->req);
+static void upload_on_temp(struct file_call *fc, struct file_answer *a) {
+    struct upload *u = (struct upload *)fc;
+    u->fd = fd_take(&a->fd);
+    http_proceed(fc->call->req);
 }
 
 static void upload(struct call *c, struct live *l) {
-    struct upload *u = runtime_box(c, l, "", sizeof *u, free_upload);
-    struct wire_out o;
+    struct upload *u = runtime_file_call(c, l, "", sizeof *u, free_upload);
     if (!u)
         return;
     u->fd = -1;
-    u->box.writes = true;
-    u->box.on_gone = free_upload;
-    if (http_body_length(c->req) > live_room(l) + FORM_ROOM) {
-        box_disk_full(&u->box, NO_ROOM);
-        return;
-    }
-    if (!box_fits(&u->box, http_body_length(c->req)))
-        return;
-    wire_begin(&o, WIRE_I_TEMP);
-    box_ask(&u->box, &o, on_upload_temp);
+    u->fc.writes = true;
+    u->fc.on_gone = free_upload;
+    if (http_body_length(c->req) > files_room(live_sandbox(l)) + FORM_ROOM)
+        file_call_disk_full(&u->fc, NO_ROOM);
+    else if (file_call_fits(&u->fc, http_body_length(c->req)))
+        file_call_ask(&u->fc, &(struct file_question){.op = FILE_TEMP}, upload_on_temp);
 }
 
 static void do_runtime_upload(struct call *c) {
@@ -297,24 +273,19 @@ static void do_runtime_upload(struct call *c) {
 /* ---- lists ---- */
 
 struct listing {
-    struct box box;
+    struct file_call fc;
     struct runtime_listing how;
     struct buf items;
     struct jw j; /* into that */
 };
 
-static void free_listing(struct box *b) {
-    struct listing *l = (struct listing *)b;
+static void free_listing(struct file_call *fc) {
+    struct listing *l = (struct listing *)fc;
     buf_done(&l->items);
 }
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void put_item(struct listing *l, const struct entry *f) {
-    const char *name = name_of(f->path), *dot = strrchr(name, '.');
+    const char *name = paths_name(f->path), *dot = strrchr(name, '.');
     bool is_log = strcmp(name, "stdout.log") == 0 || strcmp(name, "stderr.log") == 0;
     if (f->type != ENTRY_FILE || (is_log && !l->how.for_status))
         return;
@@ -327,63 +298,55 @@ static void put_item(struct listing *l, const struct entry *f) {
     jw_object_end(&l->j);
 }
 
-static void on_page(struct box *b, struct wire_in *in);
+static void list_on_page(struct file_call *fc, struct file_answer *a);
 
 static void ask_page(struct listing *l, const char *after) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_I_LIST);
-    wire_put_str(&o, l->box.path);
-    wire_put_u32(&o, l->how.recursive);
-    wire_put_u32(&o, LIST_PAGE);
-    wire_put_str(&o, after);
-    box_ask(&l->box, &o, on_page);
+    const struct file_question q = {.op = FILE_LIST,
+                                    .path = l->fc.path,
+                                    .recursive = l->how.recursive,
+                                    .most = LIST_PAGE,
+                                    .after = after};
+    file_call_ask(&l->fc, &q, list_on_page);
 }
 
 static void finish_list(struct listing *l) {
-    struct live *live = box_live(&l->box);
+    struct live *live = file_call_live(&l->fc);
     if (live)
-        l->how.reply(l->box.call, live, &l->items);
+        l->how.reply(l->fc.call, live, &l->items);
 }
 
-static void on_page(struct box *b, struct wire_in *in) {
-    struct listing *l = (struct listing *)b;
-    AUTO_BUF records = BUF_INIT;
+static void list_on_page(struct file_call *fc, struct file_answer *a) {
+    struct listing *l = (struct listing *)fc;
     struct entry f = {.path = ""};
-    (void)wire_get_u32(in);
-    bool cut = wire_get_u32(in);
-    int bad = box_records(in, &records);
-    const uint8_t *at = (const uint8_t *)records.data, *end = at + records.len;
-    while (bad == 0 && at < end) {
-        bad = entry_get(&at, end, &f) ? 0 : -1;
-        if (bad == 0)
-            put_item(l, &f);
-    }
-    if (bad < 0)
-        box_fail(b, EPROTO, "the list is malformed");
+    int r;
+    while ((r = file_page_next(&a->page, &f)) > 0)
+        put_item(l, &f);
+    if (r < 0)
+        file_call_fail(fc, EPROTO, "the list is malformed");
     else if (l->items.len > LIST_MAX)
-        runtime_error(b->call, 400, "list_too_long",
+        runtime_error(fc->call, 400, "list_too_long",
                       "there are too many files for one list: list directories one by one");
-    else if (cut)
+    else if (a->page.cut)
         ask_page(l, f.path);
     else
         finish_list(l);
 }
 
-static bool no_directory(struct box *b, int errnum) {
+static bool no_directory(struct file_call *fc, int errnum) {
     if (errnum != ENOENT && errnum != ENOTDIR)
-        return on_error(b, errnum);
-    runtime_error(b->call, 404, "no_such_path", "Directory not found: %s", b->path);
+        return session_on_error(fc, errnum);
+    runtime_error(fc->call, 404, "no_such_path", "Directory not found: %s", fc->path);
     return true;
 }
 
 void runtime_list(struct call *c, const struct live *live, const struct runtime_listing *how) {
-    struct listing *l = runtime_box(c, live, how->path, sizeof *l, free_listing);
+    struct listing *l = runtime_file_call(c, live, how->path, sizeof *l, free_listing);
     if (!l)
         return;
     l->how = *how;
     l->items = (struct buf)BUF_INIT;
     l->j = (struct jw)JW_INIT(&l->items);
-    l->box.on_error = no_directory;
+    l->fc.on_error = no_directory;
     ask_page(l, "");
 }
 

@@ -2,14 +2,12 @@
  * (readfile). A piece of text ends between two characters; what is cut off comes with the next. */
 
 #include "api/dialects/runtime/runtime.h"
+#include "api/files/paths.h"
 #include "api/files/sandbox_files.h"
 #include "base/base64.h"
-#include "base/fd.h"
 #include "base/num.h"
-#include "wire/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <iconv.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,37 +22,26 @@
 
 /* ---- whole ---- */
 
-static const char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static const char *extension(const char *path) {
-    const char *dot = strrchr(name_of(path), '.');
+    const char *dot = strrchr(paths_name(path), '.');
     return dot ? dot + 1 : "";
 }
 
-static void open_file(struct box *b, box_fn *then) {
-    struct wire_out o;
-    if (!*b->path) {
-        runtime_error(b->call, 400, "not_a_file", "Not a file");
-        return;
-    }
-    wire_begin(&o, WIRE_I_OPEN);
-    wire_put_u32(&o, O_RDONLY);
-    wire_put_u32(&o, 0);
-    wire_put_str(&o, b->path);
-    box_ask(b, &o, then);
+static void open_file(struct file_call *fc, file_call_fn *then) {
+    if (*fc->path)
+        file_call_ask(fc, &(struct file_question){.op = FILE_READ, .path = fc->path}, then);
+    else
+        runtime_error(fc->call, 400, "not_a_file", "Not a file");
 }
 
-static void on_download(struct box *b, struct wire_in *in) {
-    box_send_file(b, in, NULL);
+static void download_on_open(struct file_call *fc, struct file_answer *a) {
+    files_send(fc, a, NULL);
 }
 
 static void download(struct call *c, struct live *l) {
-    struct box *b = runtime_box(c, l, c->params[1], sizeof *b, NULL);
-    if (b)
-        open_file(b, on_download);
+    struct file_call *fc = runtime_file_call(c, l, c->params[1], sizeof *fc, NULL);
+    if (fc)
+        open_file(fc, download_on_open);
 }
 
 static void do_runtime_download(struct call *c) {
@@ -80,19 +67,19 @@ static const struct {
     {"ico", "image/x-icon"},
 };
 
-static void on_preview(struct box *b, struct wire_in *in) {
+static void preview_on_open(struct file_call *fc, struct file_answer *a) {
     const char *type = NULL;
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-        if (strcasecmp(shown[i].extension, extension(b->path)) == 0)
+        if (strcasecmp(shown[i].extension, extension(fc->path)) == 0)
             type = shown[i].type;
     }
-    box_send_file(b, in, type);
+    files_send(fc, a, type);
 }
 
 static void preview(struct call *c, struct live *l) {
-    struct box *b = runtime_box(c, l, c->params[1], sizeof *b, NULL);
-    if (b)
-        open_file(b, on_preview);
+    struct file_call *fc = runtime_file_call(c, l, c->params[1], sizeof *fc, NULL);
+    if (fc)
+        open_file(fc, preview_on_open);
 }
 
 static void do_runtime_preview(struct call *c) {
@@ -102,14 +89,14 @@ static void do_runtime_preview(struct call *c) {
 /* ---- in pieces ---- */
 
 struct reading {
-    struct box box;
+    struct file_call fc;
     uint64_t offset;
     uint32_t most;
     struct buf piece, before; /* from the offset on, and a few bytes up to it */
 };
 
-static void free_reading(struct box *b) {
-    struct reading *r = (struct reading *)b;
+static void free_reading(struct file_call *fc) {
+    struct reading *r = (struct reading *)fc;
     buf_done(&r->piece);
     buf_done(&r->before);
 }
@@ -214,7 +201,7 @@ static void put_piece(struct reading *r, uint64_t size) {
     jw_object(&j);
     if (r->offset >= size) {
         jw_key_str(&j, "content", "");
-    } else if (is_text(r->box.path)) {
+    } else if (is_text(r->fc.path)) {
         put_text(&j, r, eof, &taken);
         jw_key_bool(&j, "is_binary", false);
     } else {
@@ -225,7 +212,7 @@ static void put_piece(struct reading *r, uint64_t size) {
     jw_key_uint(&j, "size", size);
     jw_key_bool(&j, "is_eof", r->offset + taken >= size);
     jw_object_end(&j);
-    runtime_reply(r->box.call, &json);
+    runtime_reply(r->fc.call, &json);
 }
 
 static void read_at(int fd, uint64_t from, size_t len, struct buf *to) {
@@ -244,23 +231,22 @@ static void shorten(struct buf *piece, size_t most) {
         piece->len = most;
 }
 
-static void on_readfile(struct box *b, struct wire_in *in) {
-    struct reading *r = (struct reading *)b;
-    AUTO_FD fd = wire_take_fd(in);
+static void readfile_on_open(struct file_call *fc, struct file_answer *a) {
+    struct reading *r = (struct reading *)fc;
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        box_fail(b, EIO, "init opened no file");
+    if (fstat(a->fd, &st) < 0) {
+        file_call_fail(fc, EIO, "init opened no file");
         return;
     }
     uint64_t size = (uint64_t)st.st_size;
     size_t want = r->most;
-    if (want < LONGEST && is_text(b->path))
+    if (want < LONGEST && is_text(fc->path))
         want = LONGEST; /* at least one character: otherwise a reader does not get on */
     if (r->offset < size) {
         size_t back = r->offset < LONGEST - 1 ? (size_t)r->offset : LONGEST - 1;
-        read_at(fd, r->offset, want, &r->piece);
+        read_at(a->fd, r->offset, want, &r->piece);
         shorten(&r->piece, r->most);
-        read_at(fd, r->offset - back, back, &r->before);
+        read_at(a->fd, r->offset - back, back, &r->before);
     }
     put_piece(r, size);
 }
@@ -291,13 +277,13 @@ static void readfile(struct call *c, struct live *l) {
     if (!read_number(c, "offset", 0, INT64_MAX, &offset) ||
         !read_number(c, "buffer_size", 1, PIECE_MAX, &most))
         return;
-    struct reading *r = runtime_box(c, l, c->params[1], sizeof *r, free_reading);
+    struct reading *r = runtime_file_call(c, l, c->params[1], sizeof *r, free_reading);
     if (!r)
         return;
     r->piece = r->before = (struct buf)BUF_INIT;
     r->offset = offset;
     r->most = (uint32_t)most;
-    open_file(&r->box, on_readfile);
+    open_file(&r->fc, readfile_on_open);
 }
 
 static void do_runtime_readfile(struct call *c) {

@@ -3,7 +3,7 @@
  * is called by the session's id (aliases.h), made when it is first used. For this directory only.
  */
 
-#include "api/files/init_call.h"
+#include "api/files/file_call.h"
 #include "api/jobs/aliases.h"
 
 #define RUNTIME "sandbox-runtime"
@@ -44,9 +44,9 @@ void runtime_use(struct call *c, alias_fn *then);
 /* The rule of the contract for paths, of which an absolute one is from the session. False when the
  * client has its reply. */
 bool runtime_path_is_good(struct call *c, const char *path);
-/* A box in a session, with the contract's rules and errors for paths. */
-void *runtime_box(struct call *c, const struct live *l, const char *path, size_t size,
-                  void (*on_done)(struct box *b));
+/* A call about files of a session, with the contract's rules and errors for paths. */
+void *runtime_file_call(struct call *c, const struct live *l, const char *path, size_t size,
+                        void (*on_done)(struct file_call *fc));
 
 /* Makes a file of these bytes (borrowed from the call's body), then calls `then`; the call's state
  * is free by then, and `path` is the clean one. */

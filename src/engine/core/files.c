@@ -1,0 +1,290 @@
+/* See files.h. What there is to ask is a table: the message, how its payload is written, and how
+ * the answer is read. An answer that makes no sense is an error like any other, EPROTO. */
+
+#include "engine/core/files.h"
+
+#include "base/fd.h"
+#include "engine/core/budget.h"
+#include "engine/core/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define RECORDS_MAX (8u << 20) /* more than init ever tells at once */
+#define WHY_MAX     300
+
+/* ---- what is asked ---- */
+
+static void put_str(struct wire_out *o, const char *text) {
+    wire_put_str(o, text ? text : "");
+}
+
+static void put_path(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+}
+
+static void put_read(struct wire_out *o, const struct file_question *q) {
+    wire_put_u32(o, O_RDONLY);
+    wire_put_u32(o, 0);
+    put_str(o, q->path);
+}
+
+static void put_create(struct wire_out *o, const struct file_question *q) {
+    wire_put_u32(o, O_WRONLY | O_CREAT | O_TRUNC);
+    wire_put_u32(o, q->mode);
+    put_str(o, q->path);
+}
+
+static void put_list(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    wire_put_u32(o, q->recursive);
+    wire_put_u32(o, q->most);
+    put_str(o, q->after);
+}
+
+static void put_mkdir(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    wire_put_u32(o, q->mode);
+    wire_put_u32(o, true);
+}
+
+static void put_move(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    put_str(o, q->to);
+}
+
+static void put_chmod(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    wire_put_u32(o, q->mode);
+}
+
+static void put_remove(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    wire_put_u32(o, q->recursive);
+}
+
+static void put_nothing(struct wire_out *o, const struct file_question *q) {
+    (void)o, (void)q;
+}
+
+static void put_place(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->path);
+    wire_put_u32(o, q->mode);
+    wire_put_u64(o, q->mtime_ns);
+    wire_put_fd(o, q->fd);
+}
+
+static void put_link(struct wire_out *o, const struct file_question *q) {
+    put_str(o, q->to);
+    put_str(o, q->path);
+}
+
+static void put_changes(struct wire_out *o, const struct file_question *q) {
+    wire_put_u32(o, q->most);
+    wire_put_u32(o, q->depth);
+    wire_put_u64(o, q->since_ns);
+}
+
+/* ---- what is answered ---- */
+
+static int take_fd(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                   struct err *e) {
+    (void)who;
+    a->fd = wire_take_fd(in);
+    return a->fd < 0 ? err_set(e, EPROTO, "init opened no file") : 0;
+}
+
+static int take_entry(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                      struct err *e) {
+    (void)who;
+    size_t len;
+    const uint8_t *at = wire_get_bytes(in, &len);
+    return at && entry_get(&at, at + len, &a->entry)
+               ? 0
+               : err_set(e, EPROTO, "the record is malformed");
+}
+
+/* A count, whether there is more, and records in a descriptor. */
+static int take_records(struct wire_in *in, struct buf *ret, bool *ret_cut, struct err *e) {
+    struct stat st;
+    (void)wire_get_u32(in);
+    *ret_cut = wire_get_u32(in) != 0;
+    AUTO_FD fd = wire_take_fd(in);
+    if (fd < 0 || wire_end(in, e) < 0 || fstat(fd, &st) < 0 || st.st_size > RECORDS_MAX)
+        return err_set(e, EPROTO, "the list is malformed");
+    size_t len = (size_t)st.st_size;
+    if (pread(fd, buf_reserve(ret, len), len, 0) != (ssize_t)len)
+        return err_set(e, EPROTO, "the list is not whole");
+    buf_commit(ret, len);
+    return 0;
+}
+
+static int take_page(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                     struct err *e) {
+    (void)who;
+    return take_records(in, &a->page.records, &a->page.cut, e);
+}
+
+static int take_changes(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                        struct err *e) {
+    AUTO_BUF records = BUF_INIT;
+    if (take_records(in, &records, &a->cut, e) < 0)
+        return -1;
+    return changes_parse((const uint8_t *)records.data, records.len, who->most, &a->changes, e);
+}
+
+static int take_replaced(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                         struct err *e) {
+    (void)who, (void)e;
+    a->replaced = wire_get_u32(in) != 0;
+    return 0;
+}
+
+static int take_nothing(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                        struct err *e) {
+    (void)who, (void)in, (void)a, (void)e;
+    return 0;
+}
+
+static const struct {
+    enum wire_type type;
+    void (*put)(struct wire_out *o, const struct file_question *q);
+    int (*take)(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                struct err *e);
+} ops[] = {
+    [FILE_READ] = {WIRE_I_OPEN, put_read, take_fd},
+    [FILE_CREATE] = {WIRE_I_OPEN, put_create, take_fd},
+    [FILE_STAT] = {WIRE_I_STAT, put_path, take_entry},
+    [FILE_LIST] = {WIRE_I_LIST, put_list, take_page},
+    [FILE_MKDIR] = {WIRE_I_MKDIR, put_mkdir, take_nothing},
+    [FILE_MOVE] = {WIRE_I_MOVE, put_move, take_nothing},
+    [FILE_CHMOD] = {WIRE_I_CHMOD, put_chmod, take_nothing},
+    [FILE_REMOVE] = {WIRE_I_REMOVE, put_remove, take_nothing},
+    [FILE_TEMP] = {WIRE_I_TEMP, put_nothing, take_fd},
+    [FILE_PLACE] = {WIRE_I_PLACE, put_place, take_replaced},
+    [FILE_LINK] = {WIRE_I_LINK, put_link, take_nothing},
+    [FILE_CHANGES] = {WIRE_I_CHANGES, put_changes, take_changes},
+};
+
+static int take(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
+                struct err *e) {
+    if (!in) {
+        a->gone = true;
+        return err_user(e, "sandbox_gone", "the sandbox is ending");
+    }
+    if (in->type == WIRE_I_REPLY)
+        return ops[who->op].take(who, in, a, e);
+    int errnum = (int)wire_get_u32(in);
+    return err_set(e, errnum ? errnum : EPROTO, "%s", wire_get_str(in, WHY_MAX));
+}
+
+static void on_answer(void *arg, struct wire_in *in) {
+    struct file_ask *who = arg;
+    struct file_answer a = {.fd = -1, .page = FILE_PAGE_INIT};
+    struct err e;
+    who->sandbox = NULL;
+    if (take(who, in, &a, &e) < 0)
+        a.why = &e;
+    who->fn(who->arg, &a); /* `who` may be gone after it */
+    fd_close(&a.fd);
+    file_page_done(&a.page);
+    changes_done(&a.changes);
+}
+
+/* ---- asking ---- */
+
+bool files_ask(struct sandbox *s, const struct file_question *q, struct file_ask *who) {
+    struct wire_out o;
+    if (!s || s->nasked >= SANDBOX_MOST_ASKED)
+        return false;
+    wire_begin(&o, ops[q->op].type);
+    ops[q->op].put(&o, q);
+    who->sandbox = s;
+    who->op = q->op;
+    who->most = q->most;
+    if (sandbox_ask_for(s, &o, on_answer, who))
+        return true;
+    who->sandbox = NULL;
+    return false;
+}
+
+void files_unask(struct file_ask *who) {
+    if (who->sandbox)
+        sandbox_unask(who->sandbox, who);
+    who->sandbox = NULL;
+}
+
+bool files_is_asked(const struct file_ask *who) {
+    return who->sandbox != NULL;
+}
+
+/* ---- pages ---- */
+
+int file_page_next(struct file_page *p, struct entry *ret) {
+    const uint8_t *start = (const uint8_t *)p->records.data, *at = start + p->at;
+    if (file_page_is_read(p))
+        return 0;
+    if (!entry_get(&at, start + p->records.len, ret))
+        return -1;
+    p->at = (size_t)(at - start);
+    return 1;
+}
+
+bool file_page_is_read(const struct file_page *p) {
+    return p->at == p->records.len;
+}
+
+void file_page_move(struct file_page *to, struct file_page *from) {
+    buf_done(&to->records);
+    *to = *from;
+    *from = (struct file_page)FILE_PAGE_INIT;
+}
+
+void file_page_of(struct file_page *to, const struct entry *only) {
+    struct file_page page = FILE_PAGE_INIT;
+    entry_put(&page.records, only);
+    file_page_move(to, &page);
+}
+
+void file_page_done(struct file_page *p) {
+    buf_done(&p->records);
+}
+
+/* ---- content ---- */
+
+static bool look_at_disk(const struct sandbox *s, struct statfs *ret) {
+    return s && fstatfs(s->fds[SANDBOX_WORKSPACE], ret) == 0;
+}
+
+uint64_t files_room(const struct sandbox *s) {
+    struct statfs f;
+    return look_at_disk(s, &f) ? (uint64_t)f.f_bfree * (uint64_t)f.f_bsize : 0;
+}
+
+uint64_t files_room_names(const struct sandbox *s) {
+    struct statfs f;
+    return look_at_disk(s, &f) ? f.f_ffree : 0;
+}
+
+int files_fit(const struct sandbox *s, uint64_t bytes, struct err *e) {
+    return budget_fits(s->engine, bytes, e);
+}
+
+int files_write(struct sandbox *s, int fd, const struct file_piece *p, struct err *e) {
+    const char *data = p->data;
+    if (budget_write(s, p->len, e) < 0)
+        return -1;
+    for (size_t done = 0; done < p->len;) {
+        ssize_t n = pwrite(fd, data + done, p->len - done, (off_t)(p->at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, "write a file of the sandbox");
+        done += (size_t)n;
+    }
+    return 0;
+}
