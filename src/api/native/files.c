@@ -7,6 +7,7 @@
 #include "api/jobs/replays.h"
 #include "api/native/native.h"
 #include "base/fd.h"
+#include "engine/store/upload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,6 @@
 struct loop;
 struct node;
 struct store;
-struct store_upload;
 
 #define STORE_ID_LEN     36
 #define STORE_NAME_MAX   1024 /* bytes; longer names are cut between characters */
@@ -46,21 +45,6 @@ int store_open(int dir_fd, const struct store_options *o, struct loop *l, struct
                struct err *e);
 /* The files stay. Every upload must have been finished or aborted. */
 void store_close(struct store *s);
-
-/* A new file, written piece by piece. After a failed append only store_abort makes sense:
- * store_finish fails with the same error. */
-int store_begin(struct store *s, const char *tenant, struct store_upload **ret, struct err *e);
-int store_append(struct store_upload *u, const void *data, size_t len, struct err *e);
-/* Takes u whether it succeeds or not. Ill-formed UTF-8 in the name becomes U+FFFD; an empty name is
- * "unnamed". ret may be NULL. */
-int store_finish(struct store_upload *u, const char *name, struct store_entry *ret, struct err *e);
-void store_abort(struct store_upload *u);
-
-/* Makes room for `size` bytes, which somebody else writes to this descriptor before store_finish.
- */
-int store_give(struct store_upload *u, uint64_t size, int *ret_fd, struct err *e);
-/* A write that failed, in the words above; -1. */
-int store_error(struct err *e);
 
 /* A file and a read-only descriptor of it; either may be NULL. "no_file" when the id is unknown or
  * malformed, or the file is another tenant's or too old. */

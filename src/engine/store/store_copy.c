@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "engine/store/disk.h"
 #include "loop/copy.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ int store_copy(struct store *s, const struct store_copy_request *q, struct store
         return -1;
     if (copy_now(from, to, q->size, e) < 0) {
         store_abort(u);
-        store_error(e);
+        disk_error(e);
         return err_wrap(e, "copy");
     }
     return store_finish(u, q->name, ret, e);
@@ -66,7 +67,7 @@ static void on_copied(void *arg, const struct err *why) {
     int r = -1;
     if (why) {
         e = *why;
-        store_error(&e);
+        disk_error(&e);
         store_abort(c->upload);
     } else {
         r = store_finish(c->upload, c->name, &entry, &e);

@@ -2,7 +2,7 @@
 /* Stored files that are copies of others: what a program made. Holes stay holes, on the disk; they
  * count as bytes for the bounds. */
 
-#include "engine/store/store.h"
+#include "engine/store/upload.h"
 
 struct crew;
 struct store_copy;
