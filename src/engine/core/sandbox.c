@@ -18,7 +18,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define MAX_LIST (8u << 20)   /* bytes of a list of files */
 #define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
 
 uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
@@ -68,21 +67,6 @@ uint64_t sandbox_no_route(const struct sandbox *s) {
     if (!s->net_used)
         return 0;
     return no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
-}
-
-int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut) {
-    struct err e;
-    if (in->type != WIRE_I_REPLY)
-        return -1;
-    (void)wire_get_u32(in);
-    *ret_cut = wire_get_u32(in) != 0;
-    AUTO_FD fd = wire_take_fd(in);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MAX_LIST)
-        return -1;
-    AUTO_FREE uint8_t *list = xmalloc((size_t)st.st_size);
-    ssize_t n = pread(fd, list, (size_t)st.st_size, 0);
-    return n < 0 ? -1 : changes_parse(list, (size_t)n, most, ret, &e);
 }
 
 struct sandbox *sandbox_find(struct engine *g, uint64_t id) {

@@ -2,7 +2,6 @@
 /* A sandbox as the server holds it. */
 
 #include "engine/core/cgroup_fds.h"
-#include "engine/core/changes.h"
 #include "engine/core/denials.h"
 #include "engine/core/pool.h"
 #include "wire/chan.h"
@@ -18,7 +17,7 @@ enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDI
 #define SANDBOX_MOST_ASKED (SANDBOX_MAX_ASKED - 32) /* but for signals, which always find room */
 
 /* What an answer of init is the answer to. */
-enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_CHANGES, ASKED_FILE, ASKED_USAGE };
+enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_USAGE };
 
 /* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
 struct guest {
@@ -110,5 +109,3 @@ bool sandbox_is_full(const struct sandbox *s);
 uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
 /* Packets that had no way out, so far. */
 uint64_t sandbox_no_route(const struct sandbox *s);
-/* The answer to I_CHANGES. */
-int sandbox_changes(struct wire_in *in, unsigned most, struct changes *ret, bool *ret_cut);

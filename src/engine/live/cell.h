@@ -55,6 +55,7 @@ struct cell {
     int exit_code, signal; /* -1 when there is none */
     enum limit_kind limit;
     struct denials denied;
+    struct file_ask ask; /* for the files that it made */
     struct network_attempts network;
     struct deferred free_later;
 };

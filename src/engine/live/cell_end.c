@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "engine/core/changes.h"
+#include "engine/core/files.h"
 #include "engine/live/cell.h"
 #include "engine/live/cell_shown.h"
 #include "engine/live/group.h"
@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 
 #define MAX_FILES 1000
-
 #define MAX_DEPTH 32
 
 /* From here on what is printed is the next one's. */
@@ -40,7 +39,7 @@ static void cell_close(struct cell *c, const struct err *why) {
     struct live *l = k->live;
     bool ran = k->running == c;
     cell_stop_clocks(c);
-    live_unask(l, c);
+    files_unask(&c->ask);
     if (ran && !c->finishing)
         take_text(c);
     c->state = CELL_DONE;
@@ -93,27 +92,26 @@ static void put_file(struct jw *j, const struct change *f) {
     jw_object_end(j);
 }
 
-static void take_files(struct cell *c, struct wire_in *in) {
-    struct changes list = {0};
+static void take_files(struct cell *c, const struct file_answer *a) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    if (!in || sandbox_changes(in, MAX_FILES, &list, &c->files_cut) < 0)
-        return;
-    for (unsigned i = 0; i < list.n; i++)
-        put_file(&j, &list.items[i]);
-    changes_done(&list);
+    for (unsigned i = 0; i < a->changes.n; i++)
+        put_file(&j, &a->changes.items[i]);
     c->files = buf_take(&json);
+    c->files_cut = a->cut;
 }
 
-static void cell_on_changes(void *arg, struct wire_in *in) {
+static void cell_on_changes(void *arg, struct file_answer *a) {
     struct cell *c = arg;
-    take_files(c, in);
+    if (!a->why)
+        take_files(c, a);
     cell_close(c, NULL);
 }
 
 /* All is known but the files that it made. */
 void cell_finish(struct cell *c) {
-    struct wire_out o;
+    const struct file_question q = {
+        .op = FILE_CHANGES, .most = MAX_FILES, .depth = MAX_DEPTH, .since_ns = c->changed_since_ns};
     c->ended_ns = now_ns();
     c->finishing = true;
     c->waits_for_input = false;
@@ -121,13 +119,10 @@ void cell_finish(struct cell *c) {
     cell_flush_tails(c);
     take_text(c);
     take_usage(c);
-    wire_begin(&o, WIRE_I_CHANGES);
-    wire_put_u32(&o, MAX_FILES);
-    wire_put_u32(&o, MAX_DEPTH);
-    wire_put_u64(&o, c->changed_since_ns);
+    c->ask = (struct file_ask){.fn = cell_on_changes, .arg = c};
     bool ask = !c->req.silent || c->stop != STOP_NONE ||
                c->was_interrupted; /* a signal is answered before that */
-    if (!ask || !live_ask(c->kernel->live, &o, cell_on_changes, c))
+    if (!ask || !files_ask(c->kernel->live->sandbox, &q, &c->ask))
         cell_close(c, NULL);
 }
 

@@ -51,17 +51,18 @@ static void set_deadline(struct run *r) {
                now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
 }
 
+static void run_on_changes(void *arg, struct file_answer *a);
+
 static void ask_changes(struct run *r) {
     struct wire_out o;
     if (r->end == END_DONE || r->end == END_EXIT) { /* whoever is left must not go on writing */
         wire_begin(&o, WIRE_I_KILL);
         sandbox_ask(r->sandbox, ASKED_KILL, &o);
     }
-    wire_begin(&o, WIRE_I_CHANGES);
-    wire_put_u32(&o, MAX_FILES);
-    wire_put_u32(&o, MAX_DEPTH);
-    wire_put_u64(&o, 0);
-    sandbox_ask(r->sandbox, ASKED_CHANGES, &o);
+    r->ask = (struct file_ask){.fn = run_on_changes, .arg = r};
+    files_ask(r->sandbox,
+              &(struct file_question){.op = FILE_CHANGES, .most = MAX_FILES, .depth = MAX_DEPTH},
+              &r->ask);
     set_deadline(r);
 }
 
@@ -123,18 +124,16 @@ static bool counts(const struct change *c) {
     return strcmp(base ? base + 1 : c->path, "__main__.py") != 0;
 }
 
+static void run_on_file(void *arg, struct file_answer *a);
+
 static void ask_next_file(struct run *r) {
     for (; r->collected < r->changes.n; r->collected++) {
         const struct change *c = &r->changes.items[r->collected];
         bool look = r->req.flags & RUN_FILES || find_input(r, c->path);
         if (!r->is_change[r->collected] || !look)
             continue;
-        struct wire_out o;
-        wire_begin(&o, WIRE_I_OPEN);
-        wire_put_u32(&o, O_RDONLY);
-        wire_put_u32(&o, 0);
-        wire_put_str(&o, c->path);
-        sandbox_ask(r->sandbox, ASKED_FILE, &o);
+        r->ask = (struct file_ask){.fn = run_on_file, .arg = r};
+        files_ask(r->sandbox, &(struct file_question){.op = FILE_READ, .path = c->path}, &r->ask);
         set_deadline(r);
         return;
     }
@@ -190,25 +189,29 @@ static bool compare(struct run *r, const struct run_input *given, int *fd) {
     return true;
 }
 
-static void take_file(struct run *r, struct wire_in *in) {
+/* One that cannot be opened is not there any more. */
+static void run_on_file(void *arg, struct file_answer *a) {
+    struct run *r = arg;
     const struct change *c = &r->changes.items[r->collected++];
-    AUTO_FD fd = in->type == WIRE_I_REPLY ? wire_take_fd(in) : -1;
-    if (fd >= 0 && !compare(r, find_input(r, c->path), &fd))
-        hand_out(r, &fd);
+    if (!a->why && !compare(r, find_input(r, c->path), &a->fd))
+        hand_out(r, &a->fd);
     if (!r->comparing && !r->keeping)
         ask_next_file(r);
+    finish_if_through(r);
 }
 
 void run_collect_done(struct run *r) {
+    files_unask(&r->ask);
     if (r->comparing)
         fd_close(&r->file);
     copy_leave(r->comparing);
     r->comparing = NULL;
 }
 
-static void take_changes(struct run *r, struct wire_in *in) {
-    if (sandbox_changes(in, MAX_FILES, &r->changes, &r->files_cut) < 0)
-        return;
+static void take_changes(struct run *r, struct file_answer *a) {
+    r->changes = a->changes;
+    a->changes = (struct changes){0};
+    r->files_cut = a->cut;
     r->is_change = xcalloc(r->changes.n, 1);
     /* SECURITY: holes cost the program nothing, and whoever gets its files may have to pay for
      * them: together they are no larger than its disk. */
@@ -222,6 +225,14 @@ static void take_changes(struct run *r, struct wire_in *in) {
     }
 }
 
+static void run_on_changes(void *arg, struct file_answer *a) {
+    struct run *r = arg;
+    if (!a->why)
+        take_changes(r, a);
+    ask_next_file(r);
+    finish_if_through(r);
+}
+
 void run_take_usage(struct run *r, struct wire_in *in) {
     if (in->type != WIRE_I_REPLY)
         return;
@@ -231,13 +242,7 @@ void run_take_usage(struct run *r, struct wire_in *in) {
 }
 
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
-    if (what == ASKED_USAGE) {
+    if (what == ASKED_USAGE)
         run_take_usage(r, in);
-    } else if (what == ASKED_CHANGES) {
-        take_changes(r, in);
-        ask_next_file(r);
-    } else if (what == ASKED_FILE) {
-        take_file(r, in);
-    }
     finish_if_through(r);
 }

@@ -2,7 +2,7 @@
 /* The inside of a run; for oneshot/ only. */
 
 #include "base/id.h"
-#include "engine/core/changes.h"
+#include "engine/core/files.h"
 #include "engine/core/output.h"
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
@@ -49,7 +49,8 @@ struct run {
     struct json_t *stdin_text; /* owned: comes before stdin_data; or NULL */
     bool stdin_closed;
     struct stage stage;
-    unsigned collected; /* changed files opened */
+    struct file_ask ask; /* which files it changed, and then for each of them */
+    unsigned collected;  /* changed files opened */
     struct changes changes;
     unsigned char *is_change; /* owned: which of them count */
     bool files_cut;
