@@ -1,18 +1,16 @@
-/* See dialects.h. One more is one line here. */
+/* See dialects.h. The list is config/dialects.def, from which the setting `dialects` comes too. */
 
 #include "api/dialects.h"
 
 #include <stddef.h>
 
-#define DIALECTS(X)                                                                                \
-    X(code_interpreter)                                                                            \
-    X(pyrunner)                                                                                    \
-    X(ipybox)                                                                                      \
-    X(jupyter)                                                                                     \
-    X(runtime)
+#define DIALECT(name, directory) extern const struct dialect directory##_dialect;
+#include "config/settings.def"
 
-#define DECLARE(name) extern const struct dialect name##_dialect;
-DIALECTS(DECLARE)
-
-#define LIST(name) &name##_dialect,
-const struct dialect *const dialects[] = {DIALECTS(LIST) NULL};
+/* clang-format off */
+const struct dialect *const dialects[] = {
+#define DIALECT(name, directory) &directory##_dialect,
+#include "config/settings.def"
+    NULL,
+};
+/* clang-format on */

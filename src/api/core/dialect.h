@@ -1,7 +1,7 @@
 #pragma once
 /* A dialect: the API of another service, spoken beside the native one. It is a directory below
- * api/dialects with one `struct dialect`, which api/dialects.c lists; nothing else knows of it.
- * What a dialect does not need is NULL. For api/ only. */
+ * api/dialects with one `struct dialect`, which config/dialects.def lists; nothing else knows of
+ * it. What a dialect does not need is NULL. For api/ only. */
 
 #include "api/core/route.h"
 
