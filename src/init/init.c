@@ -346,29 +346,29 @@ static void do_signal(struct box *b, struct wire_in *in, struct wire_out *o, int
 
 static void do_limits(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
-    uint32_t disk_mb = wire_get_u32(in), memory_mb = wire_get_u32(in), pids = wire_get_u32(in);
-    struct root_private places = {.disk_mb = disk_mb, .disk_files = DISK_FILES};
+    const struct limits next = limits_get(in);
+    struct root_private places = {.disk_mb = next.disk_mb, .disk_files = DISK_FILES};
     struct err e = {0};
-    int r = in->bad || disk_mb == b->plan.disk_mb ? 0 : root_resize(&places, &e);
+    int r = in->bad || next.disk_mb == b->plan.disk_mb ? 0 : root_resize(&places, &e);
     done(o, in->bad ? EINVAL : r < 0 ? e.code : 0, "resize");
-    if (!in->bad && r == 0)
-        b->plan.disk_mb = disk_mb;
-    if (!in->bad)
-        watch_change(&b->watcher, memory_mb, pids);
-    if (!in->bad && memory_mb != b->plan.memory_mb) {
-        b->plan.memory_mb = memory_mb;
-        proc_memory(&b->meminfo, memory_mb, &e); /* a full tmpfs has no room for it: no matter */
+    if (in->bad)
+        return;
+    if (r == 0)
+        b->plan.disk_mb = next.disk_mb;
+    watch_change(&b->watcher, next.memory_mb, next.pids);
+    if (next.memory_mb != b->plan.memory_mb) {
+        b->plan.memory_mb = next.memory_mb;
+        proc_memory(&b->meminfo, next.memory_mb, &e); /* a full tmpfs has no room: no matter */
     }
 }
 
 static void do_watch(struct box *b, struct wire_in *in, struct wire_out *o, int *fd) {
     (void)fd;
-    struct watch_plan p = {.memory_mb = wire_get_u32(in), .network = b->plan.used};
-    p.cpu_seconds = wire_get_u32(in);
-    p.pids = wire_get_u32(in);
-    p.kernel = procs_pid(&b->procs, 0);
-    p.procs = &b->procs;
-    p.is_live = b->plan.live;
+    const struct watch_plan p = {.limits = limits_get(in),
+                                 .is_live = b->plan.live,
+                                 .network = b->plan.used,
+                                 .kernel = procs_pid(&b->procs, 0),
+                                 .procs = &b->procs};
     watch_limits(&b->watcher, &p);
     done(o, in->bad ? EINVAL : 0, "watch");
 }

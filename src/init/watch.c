@@ -64,7 +64,7 @@ static void set_timer(const struct watcher *w) {
 /* SECURITY: processes that come and go as fast as they are looked at would make a look endless. It
  * goes by pid, so whoever was there when it began is seen before them. */
 static unsigned most_processes(const struct watch_plan *p) {
-    return p->pids ? 2 * p->pids + MORE : NO_LIMIT;
+    return p->limits.pids ? 2 * p->limits.pids + MORE : NO_LIMIT;
 }
 
 void watch_limits(struct watcher *w, const struct watch_plan *p) {
@@ -82,7 +82,7 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
     w->baseline = now.own;
     w->forgivable = less(now.resident, now.own);
     w->resident_seen = now.resident;
-    w->memory_max = (uint64_t)p->memory_mb << 20;
+    w->memory_max = (uint64_t)p->limits.memory_mb << 20;
     w->tasks = now.tasks;
     w->memory_peak = w->anon = 0;
     w->grown = 0;
@@ -93,7 +93,7 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
 
 void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids) {
     w->memory_max = (uint64_t)memory_mb << 20;
-    w->plan.pids = pids;
+    w->plan.limits.pids = pids;
     w->round.most = most_processes(&w->plan);
 }
 
@@ -179,10 +179,10 @@ static bool trim_processes(struct watcher *w) {
     unsigned entered = procs_alive(w->plan.procs);
     unsigned counted = w->tasks - (entered < w->tasks ? entered : w->tasks);
     bool again = w->crowded;
-    w->crowded = w->plan.pids && counted > w->plan.pids;
+    w->crowded = w->plan.limits.pids && counted > w->plan.limits.pids;
     if (!w->crowded || !again)
         return false;
-    unsigned left = kill_newest(w, false, counted - w->plan.pids);
+    unsigned left = kill_newest(w, false, counted - w->plan.limits.pids);
     kill_newest(w, true, left);
     return true;
 }
@@ -205,7 +205,8 @@ enum limit_kind watch_tick(struct watcher *w) {
     uint64_t bytes = measure(w);
     if (w->memory_max && bytes > w->memory_max)
         return end_processes(w), LIMIT_MEMORY;
-    if (w->plan.cpu_seconds && w->cpu.used_us > (uint64_t)w->plan.cpu_seconds * 1000000u)
+    if (w->plan.limits.cpu_seconds &&
+        w->cpu.used_us > (uint64_t)w->plan.limits.cpu_seconds * 1000000u)
         return end_processes(w), LIMIT_CPU;
     set_timer(w);
     return trim_processes(w) ? LIMIT_PIDS : LIMIT_NONE;

@@ -10,6 +10,7 @@
 #include "init/watch_cpu.h"
 #include "init/watch_kernel.h"
 #include "init/watch_look.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 #include <stdint.h>
@@ -19,7 +20,7 @@
 struct watch_plan {
     pid_t kernel;
     bool is_live; /* the sandbox goes on after a limit, with other processes */
-    uint32_t memory_mb, cpu_seconds, pids;
+    struct limits limits;
     const uint8_t *network;    /* borrowed: whether there may be sockets of TCP and UDP */
     const struct procs *procs; /* borrowed */
 };

@@ -80,10 +80,9 @@
     X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
     X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
     X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
-    X(I_LIMITS)  /* u32 disk_mb, u32 memory_mb, u32 pids   new ones: of the tmpfs, in meminfo,      \
-                    of the watch, if there is one */                                                \
-    X(I_WATCH)   /* u32 memory_mb, u32 cpu_seconds, u32 pids  no cgroups here: watch these limits   \
-                  */                                                                                \
+    X(I_LIMITS)  /* limits (limits.h)             new ones: of the tmpfs, in meminfo, of the        \
+                    watch, if there is one */                                                       \
+    X(I_WATCH)   /* limits                        no cgroups here: watch these */                   \
     X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
     X(I_ECHO)    /* u64                           sent back: what came before is of others */       \
     X(I_LEFT) /* fds, or none                  of a program, unwanted: to be closed when the next   \

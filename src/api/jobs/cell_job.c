@@ -17,6 +17,18 @@
 static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NULL};
 static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
+/* The limits of an execution, from the list (wire/limits.h). */
+#define AS_NUM(lo, hi)           .flags = FIELD_MIN | FIELD_MAX, .min = lo, .max = INT32_MAX
+#define AS_LONG(lo, hi)          .flags = FIELD_MIN, .min = lo
+#define NAMED(name_, flag, unit) .name = name_
+#define HELP(takes, help_)       .help = help_
+/* clang-format off */
+#define CELL_LIMIT(member, type_, scope, named, helped, ...) CELL_LIMIT_##scope(type_, named, helped)
+#define CELL_LIMIT_CELL(type_, named, helped)                {named, .type = FIELD_INT, AS_##type_, helped},
+/* clang-format on */
+#define CELL_LIMIT_CALL(...)
+#define CELL_LIMIT_SANDBOX(...)
+#define CELL_LIMIT_KERNEL(...)
 static const struct field cell_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a cell"},
     {.name = "kernel_id",
@@ -54,23 +66,15 @@ static const struct field cell_fields[] = {
      .words = formats,
      .fallback = "[\"png\"]",
      .help = "of figures"},
-    {.name = "cpu_seconds",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = INT32_MAX},
-    {.name = "output_bytes",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "kept of each stream"},
+    LIMITS(CELL_LIMIT) /* cpu_seconds, … */
     {.name = "on_disconnect",
      .type = FIELD_STRING,
      .words = on_disconnect,
      .fallback = "\"interrupt\"",
      .help = "what happens when the client goes away"},
 };
-const struct schema cell_schema = {"CellRequest", cell_fields, 12, false};
+const struct schema cell_schema = {"CellRequest", cell_fields,
+                                   sizeof cell_fields / sizeof *cell_fields, false};
 
 struct cell_job {
     struct api *api;
@@ -199,9 +203,7 @@ static void cell_job_read_request(const json_t *body, const struct cell_job_opti
                                .allow_stdin = field_bool(body, "allow_stdin", o->stream),
                                .silent = field_bool(body, "silent", false),
                                .no_history = !field_bool(body, "store_history", true)};
-    q->limits.timeout_ms = (uint32_t)field_int(body, "timeout_ms", 0);
-    q->limits.cpu_seconds = (uint32_t)field_int(body, "cpu_seconds", 0);
-    q->limits.output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
+    limits_read_execution(body, &q->limits);
     q->own_bounds = o->limits != NULL;
     if (o->limits)
         q->limits = *o->limits;

@@ -32,36 +32,6 @@ static const struct field file_fields[] = {
 };
 const struct schema inputs_schema = {"ExecuteFile", file_fields, 4, true};
 
-static const struct field limit_fields[] = {
-    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "cpu_seconds", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
-    {.name = "pids",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "processes and threads"},
-    {.name = "disk_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "output_bytes",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "kept of each stream"},
-    {.name = "open_files", .type = FIELD_INT, .flags = FIELD_MIN, .min = 16},
-};
-const struct schema limits_schema = {"Limits", limit_fields, 7, false};
-
-static const struct field kernel_limit_fields[] = {
-    {.name = "memory_mb", .type = FIELD_INT, .flags = FIELD_MIN, .min = 1},
-    {.name = "cpus", .type = FIELD_REAL, .help = "processors at once"},
-    {.name = "pids",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .help = "processes and threads"},
-};
-const struct schema kernel_limits_schema = {"KernelLimits", kernel_limit_fields, 3, false};
-
 struct inputs {
     struct run_input **items;
     unsigned *n;
@@ -155,35 +125,6 @@ int inputs_read(struct call *c, const json_t *body, bool live, struct run_input 
         paths_wrong(wrong, path, text, sizeof text);
         return problem_plain(p, 422, "bad_path", text);
     }
-    return 0;
-}
-
-static uint32_t limit_of(const json_t *limits, const char *name) {
-    int64_t v = field_int(limits, name, 0);
-    return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
-}
-
-int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, struct problem *p) {
-    const json_t *l = json_object_get(body, "limits");
-    double cpus = json_number_value(json_object_get(l, "cpus"));
-    int64_t timeout = field_int(body, "timeout_ms", 0);
-    if (timeout > timeout_max) {
-        char text[100];
-        snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", timeout_max);
-        return problem_plain(p, 422, "limit_too_high", text);
-    }
-    if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
-        return problem_plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
-    *ret = (struct limits){
-        .timeout_ms = (uint32_t)timeout,
-        .memory_mb = limit_of(l, "memory_mb"),
-        .cpu_seconds = limit_of(l, "cpu_seconds"),
-        .cpus_percent = (uint32_t)(cpus * 100 + 0.5),
-        .pids = limit_of(l, "pids"),
-        .disk_mb = limit_of(l, "disk_mb"),
-        .open_files = limit_of(l, "open_files"),
-        .output_bytes = (uint64_t)field_int(l, "output_bytes", 0),
-    };
     return 0;
 }
 

@@ -1,13 +1,14 @@
 #pragma once
-/* The parts that the bodies of several requests have: files for a sandbox, and its limits. For api/
- * only. */
+/* The parts that the bodies of several requests have: files for a sandbox, its environment. For
+ * api/ only. */
 
 #include "api/core/call.h"
+#include "api/jobs/limit_fields.h"
 #include "engine/core/stage.h"
 
 #define INPUTS_MAX 1000
 
-extern const struct schema inputs_schema, limits_schema, kernel_limits_schema;
+extern const struct schema inputs_schema;
 
 /* -1, for `return problem_plain(…)`. */
 int problem_plain(struct problem *p, int status, const char *code, const char *text);
@@ -15,8 +16,6 @@ int problem_plain(struct problem *p, int status, const char *code, const char *t
 int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
                 unsigned *ret_n, struct problem *p);
 bool inputs_is_base64(const json_t *file); /* the encoding of its content */
-/* The members `limits` and `timeout_ms`; what is not said is 0. */
-int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, struct problem *p);
 /* The names in the member `env`. */
 int env_check(const json_t *body, struct problem *p);
 /* The same of an environment that stays with a sandbox or kernel: it goes into a journal. */

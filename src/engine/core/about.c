@@ -94,17 +94,16 @@ void about_put_live(struct jw *j, const struct engine *g, unsigned profile) {
 void about_put_limits(struct jw *j, const char *key, const struct limits *l) {
     jw_key(j, key);
     jw_object(j);
-    jw_key_uint(j, "timeout_ms", l->timeout_ms);
-    jw_key_uint(j, "memory_mb", l->memory_mb);
-    if (l->cpu_seconds)
-        jw_key_uint(j, "cpu_seconds", l->cpu_seconds);
-    else
-        jw_key_null(j, "cpu_seconds"); /* as much as the time allows */
-    jw_key_real(j, "cpus", l->cpus_percent / 100.0);
-    jw_key_uint(j, "pids", l->pids);
-    jw_key_uint(j, "disk_mb", l->disk_mb);
-    jw_key_uint(j, "open_files", l->open_files);
-    jw_key_uint(j, "output_bytes", l->output_bytes);
+    for (size_t i = 0; i < LIMITS_; i++) {
+        uint64_t v = limits_value(l, i);
+        jw_key(j, limits_info[i].name);
+        if (v == 0) /* as much as the others allow */
+            jw_null(j);
+        else if (limits_info[i].type == LIMIT_CORES)
+            jw_real(j, (double)v / 100);
+        else
+            jw_uint(j, v);
+    }
     jw_object_end(j);
 }
 

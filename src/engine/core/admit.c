@@ -6,49 +6,24 @@
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
 
-#include <stddef.h>
+#include <inttypes.h>
 #include <string.h>
 
-struct bound {
-    const char *name, *unit;
-    size_t offset;
-};
-static const struct bound bounds[] = {
-    {"timeout", "ms", offsetof(struct limits, timeout_ms)},
-    {"memory", "MB", offsetof(struct limits, memory_mb)},
-    {"cpu", "seconds", offsetof(struct limits, cpu_seconds)},
-    {"cpus", "percent of a core", offsetof(struct limits, cpus_percent)},
-    {"pids", "processes", offsetof(struct limits, pids)},
-    {"disk", "MB", offsetof(struct limits, disk_mb)},
-    {"open-files", "descriptors", offsetof(struct limits, open_files)},
-};
-
-static uint32_t *field(const struct limits *l, size_t offset) {
-    return (uint32_t *)((uintptr_t)l + offset);
-}
-
-int limits_settle(const struct limits *defaults, const struct limits *maxima, struct limits *l,
-                  struct err *e) {
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const struct bound *b = &bounds[i];
-        uint32_t *v = field(l, b->offset), usual = *field(defaults, b->offset);
-        uint32_t most = *field(maxima, b->offset);
-        if (*v == 0)
-            *v = usual;
-        if (most && *v > most && *v > usual)
+int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
+                  struct limits *l, struct err *e) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        const struct limit_info *info = &limits_info[i];
+        if (!(info->scope & scopes))
+            continue;
+        uint64_t usual = limits_value(defaults, i), most = limits_value(maxima, i);
+        uint64_t asked = limits_value(l, i), v = asked ? asked : usual;
+        if (most && v > most && v > usual)
             return err_user(e, "limit_too_high",
-                            "%s of %u %s is above this engine's maximum of %u %s", b->name, *v,
-                            b->unit, most > usual ? most : usual, b->unit);
+                            "%s of %" PRIu64 " %s is above this engine's maximum of %" PRIu64 " %s",
+                            info->flag + strlen("--"), v, info->unit, most > usual ? most : usual,
+                            info->unit);
+        limits_set(l, i, v);
     }
-    uint64_t most = maxima->output_bytes;
-    if (most < defaults->output_bytes)
-        most = defaults->output_bytes;
-    if (l->output_bytes == 0)
-        l->output_bytes = defaults->output_bytes;
-    if (l->output_bytes > most)
-        return err_user(e, "limit_too_high",
-                        "output of %llu bytes is above this engine's maximum of %llu bytes",
-                        (unsigned long long)l->output_bytes, (unsigned long long)most);
     return 0;
 }
 

@@ -8,9 +8,10 @@
 
 struct profile_pool;
 
-/* What is 0 becomes the default, and nothing is above the maximum, unless the default is. */
-int limits_settle(const struct limits *defaults, const struct limits *maxima, struct limits *l,
-                  struct err *e);
+/* What is 0 becomes the default, and nothing is above the maximum, unless the default is; a maximum
+ * of 0 is none. Limits of other scopes are left alone. */
+int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
+                  struct limits *l, struct err *e);
 
 /* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
  * have to give way: queue.h says when. */

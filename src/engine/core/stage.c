@@ -66,18 +66,16 @@ int stage_begin(struct stage *t, struct err *e) {
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
     if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
-        wire_put_u32(&o, l->disk_mb);
-        wire_put_u32(&o, l->memory_mb);
-        wire_put_u32(&o, l->pids);
+        limits_put(&o, l);
         if (ask(t, &o, e) < 0)
             return -1;
     }
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
         wire_begin(&o, WIRE_I_WATCH);
-        wire_put_u32(&o, l->memory_mb);
-        /* Of a live sandbox each cell has its own; init would add up its whole life. */
-        wire_put_u32(&o, t->sandbox->pool->config->live ? 0 : l->cpu_seconds);
-        wire_put_u32(&o, l->pids);
+        struct limits watched = *l;
+        if (t->sandbox->pool->config->live) /* each cell has its own; init would add up all */
+            watched.cpu_seconds = 0;
+        limits_put(&o, &watched);
         if (ask(t, &o, e) < 0)
             return -1;
     }

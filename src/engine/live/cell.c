@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/core/admit.h"
 #include "engine/live/cell_end.h"
 #include "engine/live/cell_shown.h"
 #include "engine/live/group.h"
@@ -169,41 +170,11 @@ void cell_hold(struct cell *c, bool hold) {
 
 /* ---- the beginning ---- */
 
-static void settle(uint32_t *v, uint32_t fallback) {
-    if (*v == 0)
-        *v = fallback;
-}
-
 /* What a cell may ask for: the maximum, or what its sandbox got of more than that. */
-static uint64_t bound(uint64_t most, uint64_t own) {
-    return most > own ? most : own;
-}
-
 static int settle_limits(struct cell_request *q, const struct live *l, struct err *e) {
-    struct limits *v = &q->limits;
-    const struct limits *most = &l->engine->config.maxima, *own = &l->req.limits;
-    settle(&v->timeout_ms, own->timeout_ms);
-    settle(&v->cpu_seconds, own->cpu_seconds);
-    if (v->output_bytes == 0)
-        v->output_bytes = own->output_bytes;
-    if (q->own_bounds)
-        return 0;
-    uint64_t timeout_ms = bound(most->timeout_ms, own->timeout_ms);
-    uint64_t cpu_seconds = bound(most->cpu_seconds, own->cpu_seconds);
-    uint64_t output_bytes = bound(most->output_bytes, own->output_bytes);
-    if (most->timeout_ms && v->timeout_ms > timeout_ms)
-        return err_user(e, "limit_too_high",
-                        "timeout of %u ms is above this engine's maximum of %" PRIu64 " ms",
-                        v->timeout_ms, timeout_ms);
-    if (most->cpu_seconds && v->cpu_seconds > cpu_seconds)
-        return err_user(e, "limit_too_high",
-                        "cpu of %u seconds is above this engine's maximum of %" PRIu64 " seconds",
-                        v->cpu_seconds, cpu_seconds);
-    if (v->output_bytes > output_bytes)
-        return err_user(e, "limit_too_high",
-                        "output of %" PRIu64 " bytes is above the maximum of %" PRIu64,
-                        v->output_bytes, output_bytes);
-    return 0;
+    static const struct limits none;
+    const struct limits *most = q->own_bounds ? &none : &l->engine->config.maxima;
+    return limits_settle(&l->req.limits, most, LIMIT_OF_EXECUTION, &q->limits, e);
 }
 
 static struct cell *cell_alloc(struct kernel *k, struct cell_request *q) {

@@ -31,27 +31,11 @@
 
 /* ---- out ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} limit_fields[] = {
-    {"timeout_ms", offsetof(struct limits, timeout_ms)},
-    {"memory_mb", offsetof(struct limits, memory_mb)},
-    {"cpu_seconds", offsetof(struct limits, cpu_seconds)},
-    {"cpus_percent", offsetof(struct limits, cpus_percent)},
-    {"pids", offsetof(struct limits, pids)},
-    {"disk_mb", offsetof(struct limits, disk_mb)},
-    {"open_files", offsetof(struct limits, open_files)},
-};
-#define LIMIT_FIELDS (sizeof limit_fields / sizeof *limit_fields)
-
 static void put_limits(struct jw *j, const struct limits *l) {
     jw_key(j, "limits");
     jw_object(j);
-    for (size_t i = 0; i < LIMIT_FIELDS; i++)
-        jw_key_uint(j, limit_fields[i].name,
-                    *(const uint32_t *)((const char *)l + limit_fields[i].offset));
-    jw_key_uint(j, "output_bytes", l->output_bytes);
+    for (size_t i = 0; i < LIMITS_; i++)
+        jw_key_uint(j, limits_info[i].member, limits_value(l, i));
     jw_object_end(j);
 }
 
@@ -230,10 +214,8 @@ static void take_id(char to[ID_MAX], const json_t *o) {
 
 static void take_limits(struct limits *l, const json_t *o) {
     const json_t *from = json_object_get(o, "limits");
-    for (size_t i = 0; i < LIMIT_FIELDS; i++)
-        *(uint32_t *)((char *)l + limit_fields[i].offset) =
-            (uint32_t)number_of(from, limit_fields[i].name);
-    l->output_bytes = number_of(from, "output_bytes");
+    for (size_t i = 0; i < LIMITS_; i++)
+        limits_set(l, i, number_of(from, limits_info[i].member));
 }
 
 static void take_cell(struct kernel *k, const json_t *o) {

@@ -70,7 +70,7 @@ static int lower_kernels(struct live *l, const struct limits *next, struct err *
 
 static int change_limits(struct live *l, const struct limits *want, struct err *e) {
     struct limits next = *want;
-    if (limits_settle(&l->req.limits, &l->engine->config.maxima, &next, e) < 0 ||
+    if (limits_settle(&l->req.limits, &l->engine->config.maxima, LIMIT_OF_ANY, &next, e) < 0 ||
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
         lower_kernels(l, &next, e) < 0 || stage_cgroup(l->sandbox, &next, true, e) < 0)
         return -1;
@@ -79,9 +79,7 @@ static int change_limits(struct live *l, const struct limits *want, struct err *
         next.pids != old->pids) {
         struct wire_out o;
         wire_begin(&o, WIRE_I_LIMITS);
-        wire_put_u32(&o, next.disk_mb);
-        wire_put_u32(&o, next.memory_mb);
-        wire_put_u32(&o, next.pids);
+        limits_put(&o, &next);
         live_ask(l, &o, nobody, l);
     }
     l->req.limits = next;

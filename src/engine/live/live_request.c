@@ -105,7 +105,7 @@ int live_admit(struct engine *g, struct live_request *q, struct profile_pool **r
                uint64_t *ret_files, struct err *e) {
     if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 ||
         live_settle_time(g, q, e) < 0 ||
-        limits_settle(&g->config.live, &g->config.maxima, &q->limits, e) < 0)
+        limits_settle(&g->config.live, &g->config.maxima, LIMIT_OF_ANY, &q->limits, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
         return -1;

@@ -117,8 +117,8 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
     if (q->own_bounds)
         most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
     if (choose_profile(g, q, ret, e) < 0 ||
-        limits_settle(&g->config.defaults, &most, &q->limits, e) < 0 || check_inputs(q, e) < 0 ||
-        check_program(q, e) < 0)
+        limits_settle(&g->config.defaults, &most, LIMIT_OF_ANY, &q->limits, e) < 0 ||
+        check_inputs(q, e) < 0 || check_program(q, e) < 0)
         return -1;
     if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
         return -1;
