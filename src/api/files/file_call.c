@@ -41,7 +41,7 @@ struct live *file_call_live(struct file_call *fc) {
     return l;
 }
 
-static void done(void *state) {
+static void file_call_free(void *state) {
     struct file_call *fc = state;
     struct err e;
     live_unwatch(&fc->watcher);
@@ -59,12 +59,12 @@ static void done(void *state) {
 void file_call_leave(struct file_call *fc) {
     fc->call->state = NULL;
     fc->call->state_done = NULL;
-    done(fc);
+    file_call_free(fc);
 }
 
 /* A file of a sandbox that has ended takes memory for as long as somebody reads or writes it, and
  * who deletes the sandbox waits for that. Who waits for an answer, or still sends, gets one. */
-static void on_end(struct live_watcher *w, const struct err *why) {
+static void file_call_on_end(struct live_watcher *w, const struct err *why) {
     struct file_call *fc = w->arg;
     if (file_call_waits(fc))
         return;
@@ -87,21 +87,21 @@ bool file_call_set_path(struct file_call *fc, const char *path) {
     return !wrong;
 }
 
-static void on_answer(void *arg, struct file_answer *a);
+static void file_call_on_answer(void *arg, struct file_answer *a);
 
 void *file_call_new_in(struct call *c, const char *id, const char *path, size_t size,
                        void (*on_done)(struct file_call *fc)) {
     struct file_call *fc = xcalloc(1, size);
     fc->call = c;
     fc->id = xstrdup(id);
-    fc->ask = (struct file_ask){.fn = on_answer, .arg = fc};
+    fc->ask = (struct file_ask){.fn = file_call_on_answer, .arg = fc};
     fc->writes = strcmp(http_method(c->req), "PUT") == 0;
     c->state = fc;
-    c->state_done = done;
+    c->state_done = file_call_free;
     struct live *l = file_call_live(fc);
     if (!l)
         return NULL;
-    fc->watcher = (struct live_watcher){.on_end = on_end, .arg = fc};
+    fc->watcher = (struct live_watcher){.on_end = file_call_on_end, .arg = fc};
     live_watch(l, &fc->watcher);
     if (!file_call_set_path(fc, path))
         return NULL;
@@ -117,7 +117,7 @@ void *file_call_new(struct call *c, size_t size, void (*on_done)(struct file_cal
 
 /* ---- questions ---- */
 
-static void on_answer(void *arg, struct file_answer *a) {
+static void file_call_on_answer(void *arg, struct file_answer *a) {
     struct file_call *fc = arg;
     if (a->gone) {
         fc->held = false;

@@ -25,8 +25,8 @@ struct file_call {
     file_call_fn *then;
     file_call_error_fn *on_error; /* or NULL; set before each question */
     void (*on_done)(struct file_call *fc);
-    void (*on_gone)(
-        struct file_call *fc); /* or NULL: it ended under an upload, whose file is let go */
+    /* Or NULL: the sandbox ended under an upload, whose file is let go. */
+    void (*on_gone)(struct file_call *fc);
 };
 
 /* Makes `size` bytes of state, which begin with a struct file_call, for the sandbox and the path

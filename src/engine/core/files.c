@@ -182,7 +182,7 @@ static int take(const struct file_ask *who, struct wire_in *in, struct file_answ
     return err_set(e, errnum ? errnum : EPROTO, "%s", wire_get_str(in, WHY_MAX));
 }
 
-static void on_answer(void *arg, struct wire_in *in) {
+static void files_on_answer(void *arg, struct wire_in *in) {
     struct file_ask *who = arg;
     struct file_answer a = {.fd = -1, .page = FILE_PAGE_INIT};
     struct err e;
@@ -206,7 +206,7 @@ bool files_ask(struct sandbox *s, const struct file_question *q, struct file_ask
     who->sandbox = s;
     who->op = q->op;
     who->most = q->most;
-    if (sandbox_ask_for(s, &o, on_answer, who))
+    if (sandbox_ask_for(s, &o, files_on_answer, who))
         return true;
     who->sandbox = NULL;
     return false;

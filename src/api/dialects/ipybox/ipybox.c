@@ -4,6 +4,7 @@
  * well. /mcp is not ours yet. */
 
 #include "api/files/archive.h"
+#include "api/files/paths.h"
 #include "api/files/unpack.h"
 #include "api/jobs/command_wait.h"
 #include "api/jobs/shared_sandbox.h"
@@ -129,7 +130,7 @@ static const char *type_of(const char *path) {
         {"mp4", "video/mp4"},
         {"mpeg", "video/mpeg"},
     };
-    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+    const char *dot = strrchr(paths_name(path), '.');
     for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++) {
         if (strcasecmp(dot + 1, types[i][0]) == 0)
             return types[i][1];

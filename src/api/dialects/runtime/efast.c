@@ -191,7 +191,7 @@ static void efast_on_place(struct file_call *fc, struct file_answer *a) {
     go_on(x);
 }
 
-static void on_file_done(void *arg, const char *why) {
+static void efast_on_file_done(void *arg, const char *why) {
     struct efast *x = arg;
     AUTO_BUF path = BUF_INIT;
     x->fetch = NULL;
@@ -211,7 +211,7 @@ static void on_file_done(void *arg, const char *why) {
         efast_on_place);
 }
 
-static bool on_file_data(void *arg, const void *data, size_t len) {
+static bool efast_on_file_data(void *arg, const void *data, size_t len) {
     struct efast *x = arg;
     const struct call *c = x->fc.call;
     struct err e;
@@ -264,8 +264,8 @@ static void efast_on_temp(struct file_call *fc, struct file_answer *a) {
                                      .headers = headers,
                                      .timeout_s = timeout_of(x),
                                      .arg = x,
-                                     .on_data = on_file_data,
-                                     .on_done = on_file_done});
+                                     .on_data = efast_on_file_data,
+                                     .on_done = efast_on_file_done});
 }
 
 /* ---- where it is ---- */
@@ -278,11 +278,9 @@ static void allowed_urls(const struct api *a, struct buf *to) {
 /* Its own name, or what e-fast calls it: without directories. */
 static char *name_of(const struct efast *x) {
     const char *asked = field_str(param(x), "savename", "");
-    const char *told = field_str(x->told, "name", "");
-    const char *slash = strrchr(told, '/');
+    const char *told = paths_name(field_str(x->told, "name", ""));
     if (*asked)
         return xstrdup(asked);
-    told = slash ? slash + 1 : told;
     bool bad = !*told || strcmp(told, ".") == 0 || strcmp(told, "..") == 0;
     return xstrdup(bad ? DEFAULT_NAME : told);
 }
@@ -305,13 +303,13 @@ static void ask_for_file(struct efast *x) {
     }
 }
 
-static bool on_answer_data(void *arg, const void *data, size_t len) {
+static bool efast_on_answer_data(void *arg, const void *data, size_t len) {
     struct efast *x = arg;
     buf_add(&x->answer, data, len);
     return x->answer.len <= ANSWER_MAX;
 }
 
-static void on_answer_done(void *arg, const char *why) {
+static void efast_on_answer_done(void *arg, const char *why) {
     struct efast *x = arg;
     struct err e;
     x->fetch = NULL;
@@ -369,8 +367,8 @@ static void next_file(struct efast *x) {
                                      .headers = headers,
                                      .timeout_s = timeout_of(x),
                                      .arg = x,
-                                     .on_data = on_answer_data,
-                                     .on_done = on_answer_done});
+                                     .on_data = efast_on_answer_data,
+                                     .on_done = efast_on_answer_done});
 }
 
 /* ---- the request ---- */
