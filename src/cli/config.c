@@ -1,12 +1,13 @@
 /* `cloche config`: every setting, its value and where it came from; the profiles as they would
  * start. It takes the flags of `serve`, so that what they would do can be seen. */
 
-#include "config/config.h"
+#include "cli/config.h"
+
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
+#include "config/config.h"
 #include "config/options.h"
 #include "config/resolve.h"
 

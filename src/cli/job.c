@@ -6,7 +6,6 @@
 #include "cli/input.h"
 #include "cli/report.h"
 #include "cli/screen.h"
-#include "cli/verbs.h"
 #include "config/options.h"
 #include "loop/loop.h"
 

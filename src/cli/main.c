@@ -1,9 +1,16 @@
-/* cloche, the command line: finds the verb and hands over. Each verb parses its own options. */
+/* cloche, the command line: finds the verb and hands over. Each verb is a file and parses its own
+ * options. */
 
 #include "base/buf.h"
 #include "base/nearest.h"
+#include "cli/config.h"
+#include "cli/doctor.h"
+#include "cli/key.h"
+#include "cli/remote.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
+#include "cli/run.h"
+#include "cli/serve.h"
+#include "cli/status.h"
 
 #include <fcntl.h>
 #include <signal.h>

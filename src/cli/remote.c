@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
 #include "config/paths.h"
 
 #include <errno.h>
@@ -30,7 +29,7 @@ int remote_exec(char **argv, bool json) {
     return report(&e, json);
 }
 
-/* All of it is HTTP; its options are read where they are used. */
+/* Its options are read where they are used. */
 int verb_sandbox(int argc, char **argv) {
     bool json = false;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)

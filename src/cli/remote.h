@@ -10,3 +10,6 @@ const char *remote_named(const char *flag);
 /* Becomes cloche-remote with the same arguments (argv[0] is the verb). Returns only when that
  * fails: the exit status, after a line that says why. */
 int remote_exec(char **argv, bool json);
+
+/* `cloche sandbox` and `cloche shell`, which are all HTTP. */
+int verb_sandbox(int argc, char **argv);

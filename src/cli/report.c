@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "cli/verbs.h"
 #include "wire/limits.h"
 
 #include <stdio.h>

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+/* cloche's own failures, whatever the verb; a program's status passes through `run` as it is. */
+#define EXIT_CLOCHE 125
+
 struct failure {
     const char *kind, *message, *remediation; /* borrowed */
     bool retryable;

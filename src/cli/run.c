@@ -5,12 +5,13 @@
  * run (client.c); the result; the private engine's end. With --server another program of ours takes
  * over: libcurl and all that it brings would more than double the time that a run takes. */
 
+#include "cli/run.h"
+
 #include "base/fd.h"
 #include "cli/input.h"
 #include "cli/job.h"
 #include "cli/remote.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
 #include "config/options.h"
 #include "supervisor/listen.h"
 #include "supervisor/own_engine.h"
@@ -23,12 +24,12 @@ struct run {
     struct job job;
     int code_fd;
     int sock;
-    struct private_engine private;
+    struct own_engine engine;
 };
 
 static void run_done(struct run *r) {
     fd_close(&r->sock);
-    private_end(&r->private);
+    own_engine_end(&r->engine);
     fd_close(&r->code_fd);
     job_done(&r->job);
 }
@@ -53,8 +54,8 @@ static int reach_engine(struct run *r, struct err *e) {
     if (named || strcmp(e->kind, "no_engine") != 0)
         return -1;
     say(r, "no engine at ", path, "; starting a private one");
-    struct private_program program = {r->job.cmd.msg.profile, r->job.code.data, r->job.code.len};
-    return private_start(o, &program, &r->private, &r->sock, e);
+    struct own_program program = {r->job.cmd.msg.profile, r->job.code.data, r->job.code.len};
+    return own_engine_start(o, &program, &r->engine, &r->sock, e);
 }
 
 static int pack_code(struct run *r, struct err *e) {
@@ -100,15 +101,15 @@ static int execute(struct run *r, struct err *e) {
 
 static int finish(struct run *r) {
     const struct client_outcome *o = &r->job.outcome;
-    if (o->end != CLIENT_LOST || r->private.warden.pid <= 0)
+    if (o->end != CLIENT_LOST || r->engine.warden.pid <= 0)
         return job_finish(&r->job);
     struct err e;
-    private_explain(&r->private, o->why.data, &e);
+    own_engine_explain(&r->engine, o->why.data, &e);
     return report(&e, r->job.cmd.json);
 }
 
 int verb_run(int argc, char **argv) {
-    struct run r = {.job = JOB_INIT, .code_fd = -1, .sock = -1, .private = PRIVATE_ENGINE_INIT};
+    struct run r = {.job = JOB_INIT, .code_fd = -1, .sock = -1, .engine = OWN_ENGINE_INIT};
     struct err e;
     int status;
     int rc = job_parse(&r.job, argc, argv, &e);

@@ -6,11 +6,12 @@
  * the warden takes everything down; if this process is killed outright, the same happens by itself.
  */
 
+#include "cli/serve.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
 #include "config/config.h"
 #include "config/options.h"
 #include "config/resolve.h"

@@ -1,13 +1,14 @@
 /* `cloche status`: how a running engine is doing, asked on its socket; with --server URL another
  * program of ours asks over HTTP (remote.h). */
 
+#include "cli/status.h"
+
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/state.h"
-#include "cli/verbs.h"
 #include "config/options.h"
 #include "supervisor/listen.h"
 #include "wire/wire.h"

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/report.h"
 #include "remote/notes.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,8 +37,8 @@ static void say(struct cell *c, const char *what, json_t *body) {
         json_object_set_new(body, "kernel_id", json_string(c->kernel));
     const struct remote_call call = {
         .method = "POST", .path = path.data, .json = &text, .upload = -1, .gives_signs = true};
-    if (box_dump(body, &text, &ignored) == 0 && remote_do(c->side, &call, &reply, &ignored) == 0 &&
-        reply.signal)
+    if (value_dump(body, &text, &ignored) == 0 &&
+        remote_do(c->side, &call, &reply, &ignored) == 0 && reply.signal)
         c->signals++;
     json_decref(body);
 }
@@ -169,7 +170,7 @@ static void on_value(struct cell *c, const json_t *event) {
 
 static void on_error(struct cell *c, const json_t *event) {
     bool coloured = isatty(STDERR_FILENO);
-    const char *name = box_text(event, "name");
+    const char *name = value_text(event, "name");
     const json_t *line;
     size_t i;
     print(c, STDERR_FILENO, "", 0);
@@ -184,7 +185,7 @@ static void on_error(struct cell *c, const json_t *event) {
     }
     if (i == 0) {
         AUTO_BUF text = BUF_INIT;
-        buf_addf(&text, "%s: %s\n", name, box_text(event, "value"));
+        buf_addf(&text, "%s: %s\n", name, value_text(event, "value"));
         add_text(c, text.data, text.len);
     }
 }
@@ -200,7 +201,7 @@ static void on_question(struct cell *c, const json_t *event) {
 }
 
 static void on_start(struct cell *c, const json_t *event) {
-    const char *id = box_text(event, "id");
+    const char *id = value_text(event, "id");
     if (*id && strlen(id) < sizeof c->id && !strpbrk(id, "/?#% "))
         memcpy(c->id, id, strlen(id) + 1);
 }
@@ -224,7 +225,7 @@ static int on_named(struct cell *c, const char *name, json_t *event, struct err 
         c->end = json_incref(event);
         c->over = true;
     } else if (strcmp(name, "failed") == 0) {
-        remote_error(json_object_get(event, "error"), &c->box->refused);
+        remote_error(json_object_get(event, "error"), &c->cmd->refused);
         c->failed = c->over = true;
     }
     return 0;
@@ -310,7 +311,7 @@ static int follow(struct cell *c, const char *method, const char *path, const st
                                      .upload = -1,
                                      .sink = &sink,
                                      .gives_signs = true};
-    return remote_do(c->box->r, &call, reply, e);
+    return remote_do(c->cmd->r, &call, reply, e);
 }
 
 /* From the next server, which is there within a second, and from the one after it: we wait at its
@@ -351,7 +352,7 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
     if (c->failed)
         return err_user(e, "refused", "the server failed");
     if (reply.signal || (reply.status && reply.status / 100 != 2))
-        return box_refused(c->box, &reply, e);
+        return sandbox_cmd_refused(c->cmd, &reply, e);
     if (!c->over)
         return err_user(e, "engine_gone", "the server went away while the program ran");
     return 0;
@@ -361,7 +362,7 @@ int cell_run(struct cell *c, const char *method, const char *path, const struct 
 
 static void say_why(const struct cell *c, const char *status) {
     AUTO_BUF lines = BUF_INIT;
-    const char *problem = box_text(c->end, "problem"); /* of commands */
+    const char *problem = value_text(c->end, "problem"); /* of commands */
     if (*problem)
         buf_addf(&lines, "%s\n", problem);
     else if (!c->is_command && strcmp(status, "killed") == 0 &&
@@ -374,7 +375,7 @@ static void say_why(const struct cell *c, const char *status) {
 }
 
 int cell_status(const struct cell *c) {
-    const char *status = box_text(c->end, "status");
+    const char *status = value_text(c->end, "status");
     const json_t *code = json_object_get(c->end, "exit_code");
     int signal = (int)json_integer_value(json_object_get(c->end, "signal"));
     if (c->unread)

@@ -10,11 +10,11 @@
 #include <termios.h>
 
 struct cell {
-    struct box *box;       /* borrowed */
-    struct remote *side;   /* borrowed: a second connection, for what is said meanwhile */
-    const char *sandbox;   /* borrowed: its URL's path */
-    const char *kernel;    /* borrowed, or NULL for the first one */
-    struct images *images; /* borrowed */
+    struct sandbox_cmd *cmd; /* borrowed */
+    struct remote *side;     /* borrowed: a second connection, for what is said meanwhile */
+    const char *sandbox;     /* borrowed: its URL's path */
+    const char *kernel;      /* borrowed, or NULL for the first one */
+    struct images *images;   /* borrowed */
     bool is_command;
     bool only_looks; /* at what others started: Ctrl-C leaves */
 
@@ -28,7 +28,7 @@ struct cell {
     struct screen screens[2];
     struct json_t *end; /* owned: the result, or NULL */
     bool over, broken;  /* broken: `why` says more */
-    bool failed;        /* the service did: box->refused says how */
+    bool failed;        /* the service did: cmd->refused says how */
     bool unread;        /* nobody reads our output */
     struct err why;
     bool waits; /* for a line of stdin */
@@ -42,7 +42,7 @@ struct cell {
 #define CELL_INIT                                                                                  \
     { .events = SSE_INIT, .output = BUF_INIT, .line = BUF_INIT }
 
-/* Sends the request and follows the stream to its end. Refusals are in box->refused. */
+/* Sends the request and follows the stream to its end. Refusals are in cmd->refused. */
 int cell_run(struct cell *c, const char *method, const char *path, const struct buf *body,
              struct err *e);
 /* The exit status that the result means, and a line on stderr when it needs one. */

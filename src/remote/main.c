@@ -2,8 +2,10 @@
  * shell`, started by cloche with the same arguments. A program of its own, because libcurl brings
  * some twenty libraries along whose loading takes longer than a run does. */
 
-#include "cli/verbs.h"
-#include "remote/verbs.h"
+#include "cli/report.h"
+#include "remote/run.h"
+#include "remote/sandbox/sandbox_cmd.h"
+#include "remote/status.h"
 
 #include <signal.h>
 #include <stdio.h>

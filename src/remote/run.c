@@ -5,7 +5,7 @@
  * reader slows the program down. With --json it is POST /v1/execute, whose answer is printed as it
  * is. A signal closes the connection, and the server kills the program then. */
 
-#include "remote/verbs.h"
+#include "remote/run.h"
 
 #include "base/fd.h"
 #include "base/json.h"

@@ -1,5 +1,7 @@
 /* `cloche status --server URL`: what GET /v1/info says of the engine. */
 
+#include "remote/status.h"
+
 #include "base/fd.h"
 #include "base/json.h"
 #include "cli/client.h"
@@ -7,7 +9,6 @@
 #include "cli/state.h"
 #include "remote/net/call.h"
 #include "remote/table.h"
-#include "remote/verbs.h"
 
 #include <jansson.h>
 #include <stdlib.h>

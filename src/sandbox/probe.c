@@ -79,7 +79,7 @@ int probe_minimum(const char *minimum, uint32_t *ret_layers, struct err *e) {
 
 /* ------------------------------------------------------------------ telling */
 
-static void tell_failure(struct probe_result *r, const struct trial *t) {
+static void tell_failure(struct probe_result *r, const struct probe_trial *t) {
     struct diagnosis d;
     r->state = PROBE_MISSING;
     if (diagnose_find(t->step, t->errnum, &d)) {
@@ -117,17 +117,17 @@ static void tell_untried(struct probe *p, enum probe_layer l) {
     }
 }
 
-static void tell_user_ns(struct probe *p, const struct trials *t, const struct idmap *ids,
+static void tell_user_ns(struct probe *p, const struct probe_trials *t, const struct idmap *ids,
                          const struct err *map_err) {
     struct probe_result *r = &p->layers[PROBE_user_ns];
-    if (!trial_works(t, PROBE_user_ns))
+    if (!probe_trial_works(t, PROBE_user_ns))
         return;
-    if (trial_works(t, PROBE_ids)) {
+    if (probe_trial_works(t, PROBE_ids)) {
         snprintf(r->how, sizeof r->how, "root inside is uid %u outside", ids->uid);
         return;
     }
     struct diagnosis d = {.fix = "see /etc/subuid and /etc/subgid"};
-    const struct trial *ids_trial = &t->layers[PROBE_ids];
+    const struct probe_trial *ids_trial = &t->layers[PROBE_ids];
     snprintf(d.cause, sizeof d.cause, "%.150s",
              map_err->code ? map_err->text : strerror(ids_trial->errnum));
     diagnose_find(DIAGNOSE_WRITE_UID_MAP, map_err->code ? map_err->code : ids_trial->errnum, &d);
@@ -136,9 +136,9 @@ static void tell_user_ns(struct probe *p, const struct trials *t, const struct i
     memcpy(r->fix, d.fix, sizeof r->fix);
 }
 
-static void tell_ids(struct probe *p, const struct trials *t, const struct idmap *ids) {
+static void tell_ids(struct probe *p, const struct probe_trials *t, const struct idmap *ids) {
     struct probe_result *r = &p->layers[PROBE_ids];
-    if (!trial_works(t, PROBE_ids)) {
+    if (!probe_trial_works(t, PROBE_ids)) {
         *r = p->layers[PROBE_user_ns];
     } else if (ids->single) {
         r->state = PROBE_WEAK;
@@ -193,7 +193,7 @@ static void tell_cores(struct probe_result *r) {
     }
 }
 
-static void tell_all(struct probe *p, const struct trials *t, const struct idmap *ids,
+static void tell_all(struct probe *p, const struct probe_trials *t, const struct idmap *ids,
                      const struct err *map_err) {
     static const char *const words[PROBE_LAYERS_] = {
         [PROBE_proc] = "mounted",
@@ -203,7 +203,7 @@ static void tell_all(struct probe *p, const struct trials *t, const struct idmap
     };
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++) {
         struct probe_result *r = &p->layers[l];
-        if (trial_works(t, l))
+        if (probe_trial_works(t, l))
             snprintf(r->how, sizeof r->how, "%s", words[l] ? words[l] : "made");
         else if (t->layers[l].tried)
             tell_failure(r, &t->layers[l]);
@@ -228,12 +228,12 @@ static void run(const struct idmap *ids, enum cgroup_kind want, const struct cgr
                 struct probe *ret) {
     struct probe p = {0};
     struct err map_err = {0};
-    struct trials none = {0};
-    const struct trial_request q = {.ids = ids, .want = want, .have = have};
-    struct trials *t =
+    struct probe_trials none = {0};
+    const struct probe_request q = {.ids = ids, .want = want, .have = have};
+    struct probe_trials *t =
         mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t != MAP_FAILED)
-        trials_run(t, &q, &map_err);
+        probe_trials_run(t, &q, &map_err);
     tell_all(&p, t != MAP_FAILED ? t : &none, ids, &map_err);
     if (t != MAP_FAILED)
         munmap(t, sizeof *t);

@@ -38,8 +38,9 @@ enum { DEADLINE_MS = 10000 }; /* for a child that hangs; making a network namesp
 
 /* ------------------------------------------------------------------ in the children */
 
-static void note(struct trials *t, enum probe_layer l, enum diagnose_step step, int result) {
-    t->layers[l] = (struct trial){.tried = true, .errnum = result < 0 ? errno : 0, .step = step};
+static void note(struct probe_trials *t, enum probe_layer l, enum diagnose_step step, int result) {
+    t->layers[l] =
+        (struct probe_trial){.tried = true, .errnum = result < 0 ? errno : 0, .step = step};
 }
 
 static void die_with_parent(void) {
@@ -65,7 +66,7 @@ static int become_root_inside(const struct idmap *ids) {
 
 /* Mount namespace: private, so that what PID 1 mounts below stays in it, and the calls that ours
  * are made with. mount_setattr without arguments is EINVAL where it exists. */
-static void try_mount_ns(struct trials *t) {
+static void try_mount_ns(struct probe_trials *t) {
     if (unshare(CLONE_NEWNS) < 0) {
         note(t, PROBE_mount_ns, DIAGNOSE_CLONE_MOUNT, -1);
         return;
@@ -78,22 +79,22 @@ static void try_mount_ns(struct trials *t) {
     note(t, PROBE_mount_ns, DIAGNOSE_MOUNT_BIND, r);
 }
 
-bool trial_works(const struct trials *t, enum probe_layer l) {
+bool probe_trial_works(const struct probe_trials *t, enum probe_layer l) {
     return t->layers[l].tried && t->layers[l].errnum == 0;
 }
 
 /* PID 1 of the new pid namespace; mounts only when the mount namespace is surely our own. */
-static void try_proc(struct trials *t) {
+static void try_proc(struct probe_trials *t) {
     die_with_parent();
     note(t, PROBE_pid_ns, DIAGNOSE_CLONE_PID, 0);
-    if (trial_works(t, PROBE_mount_ns))
+    if (probe_trial_works(t, PROBE_mount_ns))
         note(t, PROBE_proc, DIAGNOSE_MOUNT_PROC,
              mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
                    "hidepid=2"));
     _exit(0);
 }
 
-static pid_t try_pid_ns(struct trials *t) {
+static pid_t try_pid_ns(struct probe_trials *t) {
     if (unshare(CLONE_NEWPID) < 0) {
         note(t, PROBE_pid_ns, DIAGNOSE_CLONE_PID, -1);
         return -1;
@@ -106,7 +107,7 @@ static pid_t try_pid_ns(struct trials *t) {
     return pid;
 }
 
-static void try_filter(struct trials *t) {
+static void try_filter(struct probe_trials *t) {
     struct sock_filter allow[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {.len = 1, .filter = allow};
     note(t, PROBE_no_new_privs, DIAGNOSE_SECCOMP_LOAD, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
@@ -117,7 +118,7 @@ static void try_filter(struct trials *t) {
                       &program));
 }
 
-static void walls_main(struct trials *t, const struct idmap *ids, int sock) {
+static void walls_main(struct probe_trials *t, const struct idmap *ids, int sock) {
     static const struct {
         enum probe_layer layer;
         int flag;
@@ -147,7 +148,7 @@ static void walls_main(struct trials *t, const struct idmap *ids, int sock) {
     _exit(0);
 }
 
-static void tell_groups(struct trials *t, const struct cgroup_root *root) {
+static void tell_groups(struct probe_trials *t, const struct cgroup_root *root) {
     struct probe_result r = {.state = root->kind == CGROUP_NONE ? PROBE_WEAK : PROBE_OK};
     if (root->kind == CGROUP_NONE) {
         snprintf(r.how, sizeof r.how, "none usable: limits are watched, not enforced");
@@ -160,7 +161,7 @@ static void tell_groups(struct trials *t, const struct cgroup_root *root) {
     t->layers[PROBE_cgroup].tried = true;
 }
 
-static void groups_main(struct trials *t, enum cgroup_kind want) {
+static void groups_main(struct probe_trials *t, enum cgroup_kind want) {
     die_with_parent();
     struct cgroup_root root;
     struct err e;
@@ -209,7 +210,7 @@ static void serve_walls(pid_t pid, int sock, const struct idmap *ids, struct err
     reap(pid, quiet);
 }
 
-void trials_run(struct trials *t, const struct trial_request *q, struct err *map_err) {
+void probe_trials_run(struct probe_trials *t, const struct probe_request *q, struct err *map_err) {
     int walls[2], groups[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, walls) < 0)
         return;

@@ -1,4 +1,4 @@
-/* See private.h. The socket has no name by the time the engine starts, and the only copy of the
+/* See own_engine.h. The socket has no name by the time the engine starts, and the only copy of the
  * listening end is the warden's: when that dies, our connection ends even if nobody accepted it. */
 
 #include "supervisor/own_engine.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
-int private_start(struct options *o, const struct private_program *p, struct private_engine *ret,
-                  int *ret_sock, struct err *e) {
+int own_engine_start(struct options *o, const struct own_program *p, struct own_engine *ret,
+                     int *ret_sock, struct err *e) {
     struct config *c = &ret->config;
     if (options_resolve(o, c, e) < 0)
         return -1;
@@ -47,7 +47,7 @@ static const char *find_problem(char *lines) {
     return found;
 }
 
-void private_explain(struct private_engine *p, const char *lost, struct err *e) {
+void own_engine_explain(struct own_engine *p, const char *lost, struct err *e) {
     AUTO_BUF lines = BUF_INIT;
     int status = warden_stop(&p->warden, &p->config, &lines);
     const char *problem = find_problem(lines.data);
@@ -61,7 +61,7 @@ void private_explain(struct private_engine *p, const char *lost, struct err *e) 
         err_user(e, "engine_failed", "the private engine left with status %d", WEXITSTATUS(status));
 }
 
-void private_end(struct private_engine *p) {
+void own_engine_end(struct own_engine *p) {
     warden_stop(&p->warden, &p->config, NULL);
     config_done(&p->config);
 }

@@ -1,5 +1,6 @@
-/* remote/box: command lines, paths, URLs, tables' text and the bar. */
+/* remote/sandbox: command lines, paths, URLs, tables' text and the bar. */
 
+#include "base/url.h"
 #include "remote/sandbox/options.h"
 #include "remote/sandbox/place.h"
 #include "remote/sandbox/progress.h"
@@ -18,14 +19,14 @@
 #include <cmocka.h>
 
 /* The words of a line, split at blanks. */
-static int parse(const char *line, struct box_options *o, struct err *e) {
+static int parse(const char *line, struct sandbox_options *o, struct err *e) {
     static char copy[512], *argv[32];
     int argc = 0;
     strncpy(copy, line, sizeof copy - 1);
     for (char *rest = copy, *word; (word = strsep(&rest, " ")) && argc < 31;)
         argv[argc++] = word;
     argv[argc] = NULL;
-    return box_options_parse(argc, argv, o, e);
+    return sandbox_options_parse(argc, argv, o, e);
 }
 
 static void command_lines_are_refused_with_a_reason(void **state) {
@@ -72,30 +73,30 @@ static void command_lines_are_refused_with_a_reason(void **state) {
         {"shell a b", "\"b\" is one word too many"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct box_options o;
+        struct sandbox_options o;
         struct err e;
         int rc = parse(cases[i].line, &o, &e);
         if (rc == 0 ? cases[i].want != NULL : !cases[i].want || !strstr(e.text, cases[i].want))
             fail_msg("%s: %s", cases[i].line, rc ? e.text : "is taken");
-        box_options_done(&o);
+        sandbox_options_done(&o);
     }
 }
 
 static void words_and_values_arrive(void **state) {
     (void)state;
-    struct box_options o;
+    struct sandbox_options o;
     struct err e;
     assert_int_equal(parse("sandbox exec box --timeout 1.5 --env A=1 -- ls -l --json", &o, &e), 0);
-    assert_int_equal(o.verb, BOX_EXEC);
+    assert_int_equal(o.verb, SANDBOX_EXEC);
     assert_int_equal(o.limits.timeout_ms, 1500);
     assert_int_equal(o.words.n, 1);
     assert_int_equal(o.command.n, 3);
     assert_string_equal(o.command.items[2], "--json");
     assert_false(o.json);
-    box_options_done(&o);
+    sandbox_options_done(&o);
     assert_int_equal(parse("sandbox list --json --ttl", &o, &e), -1);
     assert_true(o.json);
-    box_options_done(&o);
+    sandbox_options_done(&o);
 }
 
 static void paths_in_a_sandbox_stay_in_its_workspace(void **state) {
@@ -123,7 +124,7 @@ static void paths_in_a_sandbox_stay_in_its_workspace(void **state) {
         AUTO_FREE char *path = NULL;
         bool is_dir = false;
         struct err e;
-        int rc = box_place_path(cases[i].word, &path, &is_dir, &e);
+        int rc = place_path(cases[i].word, &path, &is_dir, &e);
         if (!cases[i].want
                 ? rc == 0
                 : rc < 0 || strcmp(path, cases[i].want) != 0 || is_dir != cases[i].is_dir)
@@ -135,10 +136,10 @@ static void paths_in_a_sandbox_stay_in_its_workspace(void **state) {
 static void urls_have_only_what_may_be_in_one(void **state) {
     (void)state;
     AUTO_BUF url = BUF_INIT;
-    box_place_url(&url, "/v1/sandboxes/sbx_1", "files", "a b/ä?#%.txt");
+    place_url(&url, "/v1/sandboxes/sbx_1", "files", "a b/ä?#%.txt");
     assert_string_equal(url.data, "/v1/sandboxes/sbx_1/files/a%20b/%C3%A4%3F%23%25.txt");
     buf_clear(&url);
-    box_add_url(&url, "a/b&c=d", false);
+    url_encode(&url, "a/b&c=d", "");
     assert_string_equal(url.data, "a%2Fb%26c%3Dd");
 }
 
@@ -179,5 +180,5 @@ int main(void) {
         cmocka_unit_test(no_control_character_reaches_a_terminal),
         cmocka_unit_test(the_bar_says_how_far_it_is),
     };
-    return cmocka_run_group_tests_name("remote/box", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("remote/sandbox", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "api/files/paths.h"
 
+#include "base/url.h"
 #include "engine/core/files.h"
 
 #include <stdio.h>
@@ -55,19 +56,8 @@ const char *paths_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-static void encode(const char *text, const char *more, struct buf *to) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    for (const char *c = text; *c; c++) {
-        if (strchr(plain, *c) || strchr(more, *c))
-            buf_addc(to, *c);
-        else
-            buf_addf(to, "%%%02X", (unsigned char)*c);
-    }
-}
-
 void paths_encode(const char *path, struct buf *to) {
-    encode(path, "/", to);
+    url_encode(to, path, "/");
 }
 
 void paths_disposition(const char *name, struct buf *to) {
@@ -83,5 +73,5 @@ void paths_disposition(const char *name, struct buf *to) {
     if (ascii)
         return;
     buf_adds(to, "; filename*=UTF-8''");
-    encode(name, "", to);
+    url_encode(to, name, "");
 }

@@ -3,9 +3,10 @@
 
 #include "remote/net/pages.h"
 
-#include "remote/sandbox/place.h"
+#include "base/url.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define PAGES_MOST 2000u /* of a hundred entries or more each, but for the last */
@@ -14,7 +15,7 @@ void pages_add(const struct pages *p, struct buf *path) {
     if (!p->after.len)
         return;
     buf_adds(path, "&after=");
-    box_add_url(path, p->after.data, false);
+    url_encode(path, p->after.data, "");
 }
 
 static int endless(struct err *e) {

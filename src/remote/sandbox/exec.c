@@ -1,15 +1,20 @@
 /* `cloche sandbox exec` and `logs`: code in a kernel, commands, and what commands printed. */
 
+#include "remote/sandbox/exec.h"
+
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/url.h"
 #include "cli/input.h"
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "remote/cell.h"
 #include "remote/net/limits_json.h"
 #include "remote/notes.h"
+#include "remote/sandbox/manage.h"
 #include "remote/table.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -25,7 +30,7 @@
 /* ---- the request ---- */
 
 /* A word is a file if one of that name is there or it ends like one; otherwise it is code. */
-static int read_code(const struct box_options *o, struct buf *to, struct err *e) {
+static int read_code(const struct sandbox_options *o, struct buf *to, struct err *e) {
     const char *word = o->code ? o->code : o->words.items[1];
     size_t len = strlen(word);
     bool is_file = !o->code && (strcmp(word, "-") == 0 || access(word, F_OK) == 0 ||
@@ -36,13 +41,13 @@ static int read_code(const struct box_options *o, struct buf *to, struct err *e)
     return 0;
 }
 
-static int make_cell(const struct box_options *o, json_t *body, struct err *e) {
+static int make_cell(const struct sandbox_options *o, json_t *body, struct err *e) {
     AUTO_BUF code = BUF_INIT;
     if (read_code(o, &code, e) < 0 ||
-        box_set_text(body, "code", "the code", code.data, code.len, e) < 0)
+        value_set_text(body, "code", "the code", code.data, code.len, e) < 0)
         return -1;
     if (o->kernel &&
-        box_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
+        value_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
         return -1;
     /* Whoever waits for the whole result answers no questions. */
     json_object_set_new(body, "allow_stdin", json_boolean(!o->json));
@@ -61,11 +66,11 @@ static int add_stdin(json_t *body, struct err *e) {
         if (all.len > STDIN_MAX)
             return err_user(e, "too_large", "--stdin: more than %u bytes", STDIN_MAX);
     }
-    return box_set_text(body, "stdin", "--stdin", all.data, all.len, e);
+    return value_set_text(body, "stdin", "--stdin", all.data, all.len, e);
 }
 
-static int make_command(const struct box_options *o, json_t *body, struct err *e) {
-    if (o->shell && box_set_text(body, "cmd", "--shell", o->shell, strlen(o->shell), e) < 0)
+static int make_command(const struct sandbox_options *o, json_t *body, struct err *e) {
+    if (o->shell && value_set_text(body, "cmd", "--shell", o->shell, strlen(o->shell), e) < 0)
         return -1;
     json_t *argv = json_array();
     for (unsigned i = 0; i < o->command.n; i++) {
@@ -79,42 +84,43 @@ static int make_command(const struct box_options *o, json_t *body, struct err *e
     if (o->command.n)
         json_object_set(body, "argv", argv);
     json_decref(argv);
-    if (o->cwd && box_set_text(body, "cwd", "--cwd", o->cwd, strlen(o->cwd), e) < 0)
+    if (o->cwd && value_set_text(body, "cwd", "--cwd", o->cwd, strlen(o->cwd), e) < 0)
         return -1;
     if (o->background)
         json_object_set_new(body, "background", json_true());
     return o->uses_stdin ? add_stdin(body, e) : 0;
 }
 
-static int make_body(const struct box_options *o, bool is_command, struct buf *to, struct err *e) {
+static int make_body(const struct sandbox_options *o, bool is_command, struct buf *to,
+                     struct err *e) {
     json_auto_t *body = json_object();
     json_t *env = json_object();
     json_object_set_new(body, "env", env);
-    if (box_add_pairs(&o->env, env, e) < 0 ||
+    if (sandbox_cmd_add_pairs(&o->env, env, e) < 0 ||
         (is_command ? make_command : make_cell)(o, body, e) < 0)
         return -1;
     limits_json(&o->limits, LIMIT_OF_EXECUTION, body);
     if (o->background && !o->limits.timeout_ms)
         json_object_set_new(body, "timeout_ms", json_integer(0));
-    return box_dump(body, to, e);
+    return value_dump(body, to, e);
 }
 
 /* ---- exec ---- */
 
 /* The whole answer: --json, or a command in the background. */
-static int ask(struct box *b, struct cell *c, const char *path, const struct buf *body,
+static int ask(struct sandbox_cmd *b, struct cell *c, const char *path, const struct buf *body,
                struct err *e) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     const struct remote_call call = {
         .method = "POST", .path = path, .json = body, .upload = -1, .most = REMOTE_RESULT_MAX};
     json_error_t ignored;
-    if (box_call(b, &call, &reply, e) < 0)
+    if (sandbox_cmd_call(b, &call, &reply, e) < 0)
         return -1;
     c->end = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &ignored);
     if (!json_is_object(c->end))
         return err_user(e, "bad_reply", "the server answered with what is no result");
     if (!b->o.json)
-        table_line(box_text(c->end, "id"));
+        table_line(value_text(c->end, "id"));
     else if (isatty(STDOUT_FILENO))
         table_json(c->end);
     else if (fd_write_all(STDOUT_FILENO, reply.body.data, reply.body.len, e) < 0 ||
@@ -124,11 +130,11 @@ static int ask(struct box *b, struct cell *c, const char *path, const struct buf
     return 0;
 }
 
-static int follow(struct box *b, struct cell *c, const char *path, const struct buf *body,
+static int follow(struct sandbox_cmd *b, struct cell *c, const char *path, const struct buf *body,
                   struct err *e) {
     AUTO_REMOTE side = NULL;
     struct images images;
-    if (box_connect(b, &side, e) < 0)
+    if (sandbox_cmd_connect(b, &side, e) < 0)
         return -1;
     images_init(&images, b->o.images, b->o.image_dir ? b->o.image_dir : ".");
     c->side = side;
@@ -142,19 +148,19 @@ static int follow(struct box *b, struct cell *c, const char *path, const struct 
     return rc;
 }
 
-int box_exec(struct box *b, struct err *e) {
+int sandbox_exec(struct sandbox_cmd *b, struct err *e) {
     bool is_command = b->o.shell || b->o.command.n;
     AUTO_BUF body = BUF_INIT;
     AUTO_BUF sandbox = BUF_INIT;
     AUTO_BUF path = BUF_INIT;
-    box_allow_signals(b, true); /* it may read stdin */
+    sandbox_cmd_allow_signals(b, true); /* it may read stdin */
     int rc = make_body(&b->o, is_command, &body, e);
-    box_allow_signals(b, false);
-    if (rc < 0 || box_find(b, &sandbox, e) < 0 || box_change_limits(b, sandbox.data, e) < 0)
+    sandbox_cmd_allow_signals(b, false);
+    if (rc < 0 || sandbox_find(b, &sandbox, e) < 0 || sandbox_change_limits(b, sandbox.data, e) < 0)
         return -1;
     buf_addf(&path, "%s/%s", sandbox.data, is_command ? "commands" : "execute");
     struct cell c = CELL_INIT;
-    c.box = b;
+    c.cmd = b;
     c.sandbox = sandbox.data;
     c.kernel = b->o.kernel;
     c.is_command = is_command;
@@ -180,17 +186,17 @@ static void add_command(struct table *t, const json_t *command) {
         buf_addf(&line, "%s%s", i ? " " : "", json_string_value(json_array_get(cmd, i)));
     if (json_is_integer(exit))
         buf_addf(&code, "%" JSON_INTEGER_FORMAT, json_integer_value(exit));
-    const char *row[] = {box_text(command, "id"), box_text(command, "status"), code.data, when,
+    const char *row[] = {value_text(command, "id"), value_text(command, "status"), code.data, when,
                          line.data};
     table_add(t, row);
 }
 
-static int list_commands(struct box *b, const char *path, struct err *e) {
+static int list_commands(struct sandbox_cmd *b, const char *path, struct err *e) {
     static const char *const head[] = {"id", "status", "exit", "started", "command"};
     json_auto_t *answer = NULL;
     const json_t *one;
     size_t i;
-    if (box_ask(b, "GET", path, NULL, &answer, e) < 0)
+    if (sandbox_cmd_ask(b, "GET", path, NULL, &answer, e) < 0)
         return -1;
     if (b->o.json) {
         table_json(answer);
@@ -205,17 +211,17 @@ static int list_commands(struct box *b, const char *path, struct err *e) {
 }
 
 /* The id that begins with `word`, added to the path. */
-static int find_command(struct box *b, struct buf *path, const char *word, struct err *e) {
+static int find_command(struct sandbox_cmd *b, struct buf *path, const char *word, struct err *e) {
     json_auto_t *answer = NULL;
     const json_t *one;
     const char *found = NULL;
     unsigned n = 0;
     size_t i;
     char quoted[80];
-    if (box_ask(b, "GET", path->data, NULL, &answer, e) < 0)
+    if (sandbox_cmd_ask(b, "GET", path->data, NULL, &answer, e) < 0)
         return -1;
     json_array_foreach(json_object_get(answer, "commands"), i, one) {
-        const char *id = box_text(one, "id");
+        const char *id = value_text(one, "id");
         if (*word && strncmp(id, word, strlen(word)) == 0) {
             found = id;
             n++;
@@ -227,7 +233,7 @@ static int find_command(struct box *b, struct buf *path, const char *word, struc
     if (n > 1)
         return err_user(e, "ambiguous_id", "%u commands have an id that begins with %s", n, quoted);
     buf_addc(path, '/');
-    box_add_url(path, found, false);
+    url_encode(path, found, "");
     return 0;
 }
 
@@ -251,11 +257,11 @@ static int print_output(const json_t *command, struct err *e) {
     return 0;
 }
 
-int box_logs(struct box *b, struct err *e) {
+int sandbox_logs(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF sandbox = BUF_INIT;
     AUTO_BUF path = BUF_INIT;
     json_auto_t *command = NULL;
-    if (box_find(b, &sandbox, e) < 0)
+    if (sandbox_find(b, &sandbox, e) < 0)
         return -1;
     buf_addf(&path, "%s/commands", sandbox.data);
     if (b->o.words.n < 2)
@@ -264,7 +270,7 @@ int box_logs(struct box *b, struct err *e) {
         return -1;
     if (b->o.follow) {
         struct cell c = CELL_INIT;
-        c.box = b;
+        c.cmd = b;
         c.sandbox = sandbox.data;
         c.is_command = true;
         c.only_looks = true;
@@ -275,7 +281,7 @@ int box_logs(struct box *b, struct err *e) {
         return rc;
     }
     b->most = REMOTE_RESULT_MAX;
-    if (box_ask(b, "GET", path.data, NULL, &command, e) < 0)
+    if (sandbox_cmd_ask(b, "GET", path.data, NULL, &command, e) < 0)
         return -1;
     if (!b->o.json)
         return print_output(command, e);

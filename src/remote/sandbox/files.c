@@ -1,10 +1,13 @@
 /* `cloche sandbox put` and `get`. A file goes as it is; a directory is packed here, into a file
  * without a name, and unpacked there, or the other way round. */
 
+#include "remote/sandbox/files.h"
+
 #include "base/fd.h"
 #include "base/id.h"
 #include "cli/outdir.h"
 #include "cli/report.h"
+#include "remote/sandbox/manage.h"
 #include "remote/sandbox/place.h"
 #include "remote/sandbox/progress.h"
 #include "remote/sandbox/tarball.h"
@@ -19,10 +22,10 @@
 
 /* Where all sources of one call go. */
 struct target {
-    struct box *box;     /* borrowed */
-    const char *sandbox; /* borrowed: its URL's path */
-    const char *dest;    /* borrowed */
-    bool into;           /* it is a directory: each keeps its name */
+    struct sandbox_cmd *cmd; /* borrowed */
+    const char *sandbox;     /* borrowed: its URL's path */
+    const char *dest;        /* borrowed */
+    bool into;               /* it is a directory: each keeps its name */
 };
 
 static bool is_dash(const char *word) {
@@ -61,7 +64,7 @@ static int find_name(const char *path, char **ret, struct err *e) {
     AUTO_FREE char *whole = realpath(path, NULL);
     if (!whole)
         return local_error(path, e);
-    *ret = xstrdup(box_place_name(whole));
+    *ret = xstrdup(place_name(whole));
     return 0;
 }
 
@@ -121,7 +124,7 @@ static int send_source(const struct target *t, const struct source *s, const cha
     AUTO_BUF url = BUF_INIT;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     struct progress p;
-    box_place_url(&url, t->sandbox, s->is_dir ? "archive" : "files", path);
+    place_url(&url, t->sandbox, s->is_dir ? "archive" : "files", path);
     if (!s->is_dir)
         buf_addf(&url, "?mode=%04o", (unsigned)s->mode);
     progress_init(&p, s->name ? s->name : path);
@@ -132,36 +135,36 @@ static int send_source(const struct target *t, const struct source *s, const cha
                                                      ? "Content-Type: application/gzip"
                                                      : "Content-Type: application/octet-stream",
                                   .watch = &p.watch};
-    int rc = box_call(t->box, &c, &reply, e);
+    int rc = sandbox_cmd_call(t->cmd, &c, &reply, e);
     progress_done(&p);
     return rc;
 }
 
 static int put_one(const struct target *t, const char *word, struct err *e) {
     struct source s = {.fd = -1};
-    box_allow_signals(t->box, true);
+    sandbox_cmd_allow_signals(t->cmd, true);
     int rc = source_open(word, &s, e);
-    box_allow_signals(t->box, false);
+    sandbox_cmd_allow_signals(t->cmd, false);
     if (rc == 0 && t->into && !s.name)
         rc = err_user(e, "bad_value", "stdin has no name: DESTINATION must be that of a file");
-    AUTO_FREE char *path = box_place_join(t->dest, rc == 0 && t->into ? s.name : "");
+    AUTO_FREE char *path = place_join(t->dest, rc == 0 && t->into ? s.name : "");
     if (rc == 0)
         rc = send_source(t, &s, path, e);
     source_done(&s);
     return rc;
 }
 
-int box_put(struct box *b, struct err *e) {
-    const struct box_words *w = &b->o.words;
+int sandbox_put(struct sandbox_cmd *b, struct err *e) {
+    const struct sandbox_words *w = &b->o.words;
     AUTO_BUF sandbox = BUF_INIT;
     AUTO_FREE char *dest = NULL;
     bool into;
-    if (box_place_path(w->items[w->n - 1], &dest, &into, e) < 0 || box_find(b, &sandbox, e) < 0)
+    if (place_path(w->items[w->n - 1], &dest, &into, e) < 0 || sandbox_find(b, &sandbox, e) < 0)
         return -1;
     into = into || w->n > 3;
     if (!into) {
-        enum box_place there = PLACE_NONE;
-        if (box_place_look(b, sandbox.data, dest, &there, e) < 0)
+        enum place there = PLACE_NONE;
+        if (place_look(b, sandbox.data, dest, &there, e) < 0)
             return -1;
         into = there == PLACE_DIRECTORY;
     }
@@ -203,19 +206,19 @@ static bool is_over(void *arg) {
 }
 
 /* The bytes of a file or an archive into `fd`; `shown` is where they go, for messages. */
-static int fetch(struct box *b, const char *url, int fd, const char *shown, struct err *e) {
+static int fetch(struct sandbox_cmd *b, const char *url, int fd, const char *shown, struct err *e) {
     struct download d = {.fd = fd};
     struct progress p;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     const struct remote_sink sink = {&d, take, wait_fd, on_ready, is_over};
-    progress_init(&p, box_place_name(shown));
+    progress_init(&p, place_name(shown));
     const struct remote_call c = {.method = "GET",
                                   .path = url,
                                   .upload = -1,
                                   .sink = &sink,
                                   .gives_signs = true,
                                   .watch = &p.watch};
-    int rc = box_call(b, &c, &reply, e);
+    int rc = sandbox_cmd_call(b, &c, &reply, e);
     progress_done(&p);
     if (rc == 0 && d.failed)
         return err_user(e, "output_failed", "cannot write %s: %s", shown, strerror(d.failed));
@@ -223,7 +226,7 @@ static int fetch(struct box *b, const char *url, int fd, const char *shown, stru
 }
 
 /* What is there and is no file (a device, a pipe, a link) stays what it is. */
-static int get_into(struct box *b, const char *url, const char *path, struct err *e) {
+static int get_into(struct sandbox_cmd *b, const char *url, const char *path, struct err *e) {
     AUTO_FD fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0)
         return err_user(e, "output_failed", "cannot write %s: %s", path, strerror(errno));
@@ -231,13 +234,13 @@ static int get_into(struct box *b, const char *url, const char *path, struct err
 }
 
 /* Written beside it and renamed: it is there as a whole or not at all. */
-static int get_file(struct box *b, const char *url, const char *path, struct err *e) {
+static int get_file(struct sandbox_cmd *b, const char *url, const char *path, struct err *e) {
     struct stat st;
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return get_into(b, url, path, e);
     AUTO_BUF temporary = BUF_INIT;
     char id[ID_MAX];
-    buf_add(&temporary, path, (size_t)(box_place_name(path) - path));
+    buf_add(&temporary, path, (size_t)(place_name(path) - path));
     buf_adds(&temporary, id_make(".cloche-", id, sizeof id));
     AUTO_FD fd = open(temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -250,7 +253,7 @@ static int get_file(struct box *b, const char *url, const char *path, struct err
     return rc;
 }
 
-static int get_directory(struct box *b, const char *url, const char *path, struct err *e) {
+static int get_directory(struct sandbox_cmd *b, const char *url, const char *path, struct err *e) {
     AUTO_FD fd = -1;
     struct outdir to = {.path = path, .fd = -1};
     unsigned skipped = 0;
@@ -271,24 +274,25 @@ static int get_one(const struct target *t, const char *word, struct err *e) {
     AUTO_FREE char *from = NULL;
     AUTO_BUF url = BUF_INIT;
     AUTO_BUF to = BUF_INIT;
-    enum box_place there = PLACE_NONE;
-    if (box_place_path(word, &from, NULL, e) < 0 ||
-        box_place_look(t->box, t->sandbox, from, &there, e) < 0 || box_check_signals(t->box, e) < 0)
+    enum place there = PLACE_NONE;
+    if (place_path(word, &from, NULL, e) < 0 ||
+        place_look(t->cmd, t->sandbox, from, &there, e) < 0 ||
+        sandbox_cmd_check_signals(t->cmd, e) < 0)
         return -1;
-    box_place_url(&url, t->sandbox, there == PLACE_DIRECTORY ? "archive" : "files", from);
+    place_url(&url, t->sandbox, there == PLACE_DIRECTORY ? "archive" : "files", from);
     if (is_dash(t->dest) && !t->into) {
-        box_allow_signals(t->box, true); /* nothing is half done when we end */
-        return fetch(t->box, url.data, STDOUT_FILENO, "stdout", e);
+        sandbox_cmd_allow_signals(t->cmd, true); /* nothing is half done when we end */
+        return fetch(t->cmd, url.data, STDOUT_FILENO, "stdout", e);
     }
     buf_adds(&to, t->dest);
     if (t->into)
         buf_addf(&to, "%s%s", to.data[to.len - 1] == '/' ? "" : "/",
-                 *from ? box_place_name(from) : "workspace");
-    return (there == PLACE_DIRECTORY ? get_directory : get_file)(t->box, url.data, to.data, e);
+                 *from ? place_name(from) : "workspace");
+    return (there == PLACE_DIRECTORY ? get_directory : get_file)(t->cmd, url.data, to.data, e);
 }
 
-int box_get(struct box *b, struct err *e) {
-    const struct box_words *w = &b->o.words;
+int sandbox_get(struct sandbox_cmd *b, struct err *e) {
+    const struct sandbox_words *w = &b->o.words;
     const char *dest = w->items[w->n - 1];
     AUTO_BUF sandbox = BUF_INIT;
     struct stat st;
@@ -299,7 +303,7 @@ int box_get(struct box *b, struct err *e) {
         return err_user(e, "bad_value", "DESTINATION is empty; it must be a path or -");
     if (into && !is_dir && mkdir(dest, 0777) < 0)
         return err_user(e, "output_failed", "cannot make %s: %s", dest, strerror(errno));
-    if (box_find(b, &sandbox, e) < 0)
+    if (sandbox_find(b, &sandbox, e) < 0)
         return -1;
     const struct target t = {b, sandbox.data, dest, into};
     for (unsigned i = 1; i + 1 < w->n; i++)

@@ -1,40 +1,44 @@
 /* `cloche sandbox delete`, `interrupt`, `restart`, `pause`, `resume` and `extend`. */
 
+#include "remote/sandbox/life.h"
+
 #include "cli/report.h"
+#include "remote/sandbox/manage.h"
 #include "remote/sandbox/sandbox_cmd.h"
 #include "remote/table.h"
+#include "remote/value.h"
 
 #include <jansson.h>
 #include <string.h>
 
-int box_delete(struct box *b, struct err *e) {
+int sandbox_delete(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     for (unsigned i = 0; i < b->o.words.n; i++) {
         AUTO_REPLY reply = REMOTE_REPLY_INIT;
         buf_clear(&path);
-        if (box_find_word(b, b->o.words.items[i], &path, e) < 0)
+        if (sandbox_find_word(b, b->o.words.items[i], &path, e) < 0)
             return -1;
         const struct remote_call c = {.method = "DELETE", .path = path.data, .upload = -1};
-        if (box_call(b, &c, &reply, e) < 0)
+        if (sandbox_cmd_call(b, &c, &reply, e) < 0)
             return -1;
     }
     return 0;
 }
 
 /* A POST to what is below the sandbox; *ret is the answer, owned. */
-static int post(struct box *b, const char *what, json_t **ret, struct err *e) {
+static int post(struct sandbox_cmd *b, const char *what, json_t **ret, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     json_auto_t *body = json_object();
     if (b->o.kernel &&
-        box_set_text(body, "kernel_id", "--kernel", b->o.kernel, strlen(b->o.kernel), e) < 0)
+        value_set_text(body, "kernel_id", "--kernel", b->o.kernel, strlen(b->o.kernel), e) < 0)
         return -1;
-    if (box_find(b, &path, e) < 0)
+    if (sandbox_find(b, &path, e) < 0)
         return -1;
     buf_adds(&path, what);
-    return box_ask(b, "POST", path.data, body, ret, e);
+    return sandbox_cmd_ask(b, "POST", path.data, body, ret, e);
 }
 
-int box_interrupt(struct box *b, struct err *e) {
+int sandbox_interrupt(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *answer = NULL;
     if (post(b, "/interrupt", &answer, e) < 0)
         return -1;
@@ -43,45 +47,45 @@ int box_interrupt(struct box *b, struct err *e) {
     return 0;
 }
 
-int box_restart(struct box *b, struct err *e) {
+int sandbox_restart(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *answer = NULL;
     return post(b, "/restart", &answer, e);
 }
 
-int box_pause(struct box *b, struct err *e) {
+int sandbox_pause(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *answer = NULL;
     return post(b, "/pause", &answer, e);
 }
 
-int box_resume(struct box *b, struct err *e) {
+int sandbox_resume(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *answer = NULL;
     return post(b, "/resume", &answer, e);
 }
 
 /* Unless the command line says how long, as long again as it had at first. */
-int box_extend(struct box *b, struct err *e) {
+int sandbox_extend(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     AUTO_BUF line = BUF_INIT;
     json_auto_t *sandbox = NULL;
     json_auto_t *after = NULL;
     json_auto_t *body = json_object();
-    if (box_find(b, &path, e) < 0)
+    if (sandbox_find(b, &path, e) < 0)
         return -1;
     if (b->o.ttl_s)
         json_object_set_new(body, "ttl_seconds", json_integer(b->o.ttl_s));
     if (b->o.idle_s)
         json_object_set_new(body, "idle_seconds", json_integer(b->o.idle_s));
     if (!b->o.ttl_s && !b->o.idle_s) {
-        if (box_ask(b, "GET", path.data, NULL, &sandbox, e) < 0)
+        if (sandbox_cmd_ask(b, "GET", path.data, NULL, &sandbox, e) < 0)
             return -1;
         json_object_set(body, "ttl_seconds", json_object_get(sandbox, "ttl_seconds"));
     }
-    if (box_ask(b, "PATCH", path.data, body, &after, e) < 0)
+    if (sandbox_cmd_ask(b, "PATCH", path.data, body, &after, e) < 0)
         return -1;
     buf_adds(&line, "ends ");
-    box_add_moment(&line, json_object_get(after, "expires"));
+    sandbox_add_moment(&line, json_object_get(after, "expires"));
     buf_adds(&line, ", if idle ");
-    box_add_moment(&line, json_object_get(after, "idle_expires"));
+    sandbox_add_moment(&line, json_object_get(after, "idle_expires"));
     table_line(line.data);
     return 0;
 }

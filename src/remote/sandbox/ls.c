@@ -1,10 +1,14 @@
 /* `cloche sandbox ls`. */
 
+#include "remote/sandbox/ls.h"
+
 #include "base/fd.h"
 #include "base/text.h"
 #include "remote/net/pages.h"
+#include "remote/sandbox/manage.h"
 #include "remote/sandbox/place.h"
 #include "remote/table.h"
+#include "remote/value.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -13,7 +17,7 @@
 #include <time.h>
 
 struct listing {
-    const struct box_options *o;
+    const struct sandbox_options *o;
     const char *only; /* this name, or NULL for all */
     struct table table;
     json_t *all; /* owned, or NULL */
@@ -21,8 +25,8 @@ struct listing {
 
 /* "drwxr-xr-x" */
 static void write_mode(const json_t *entry, char out[11]) {
-    const char *type = box_text(entry, "type");
-    unsigned long mode = strtoul(box_text(entry, "mode"), NULL, 8);
+    const char *type = value_text(entry, "type");
+    unsigned long mode = strtoul(value_text(entry, "mode"), NULL, 8);
     static const char bits[] = "rwxrwxrwx";
     out[0] = strcmp(type, "directory") == 0 ? 'd' : strcmp(type, "symlink") == 0 ? 'l' : '-';
     for (int i = 0; i < 9; i++)
@@ -33,8 +37,8 @@ static void write_mode(const json_t *entry, char out[11]) {
 static void add_row(struct listing *l, const json_t *entry) {
     AUTO_BUF name = BUF_INIT;
     AUTO_BUF size = BUF_INIT;
-    const char *type = box_text(entry, "type"), *target = box_text(entry, "target");
-    buf_adds(&name, box_text(entry, l->o->recursive ? "path" : "name"));
+    const char *type = value_text(entry, "type"), *target = value_text(entry, "target");
+    buf_adds(&name, value_text(entry, l->o->recursive ? "path" : "name"));
     if (strcmp(type, "directory") == 0)
         buf_addc(&name, '/');
     if (!l->o->details) {
@@ -57,7 +61,7 @@ static void add_page(struct listing *l, const json_t *page) {
     json_t *entry;
     size_t i;
     json_array_foreach(json_object_get(page, "entries"), i, entry) {
-        if (l->only && strcmp(box_text(entry, "name"), l->only) != 0)
+        if (l->only && strcmp(value_text(entry, "name"), l->only) != 0)
             continue;
         if (l->all)
             json_array_append(l->all, entry);
@@ -66,7 +70,7 @@ static void add_page(struct listing *l, const json_t *page) {
     }
 }
 
-static int read_pages(struct box *b, struct listing *l, const char *url, struct err *e) {
+static int read_pages(struct sandbox_cmd *b, struct listing *l, const char *url, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     AUTO_PAGES pages = PAGES_INIT;
     for (int more = 1; more > 0;) {
@@ -74,7 +78,7 @@ static int read_pages(struct box *b, struct listing *l, const char *url, struct 
         buf_clear(&path);
         buf_addf(&path, "%s?limit=1000%s", url, l->o->recursive ? "&recursive=true" : "");
         pages_add(&pages, &path);
-        if (box_ask(b, "GET", path.data, NULL, &page, e) < 0)
+        if (sandbox_cmd_ask(b, "GET", path.data, NULL, &page, e) < 0)
             return -1;
         more = pages_next(&pages, page, "entries", e);
         if (more < 0)
@@ -85,23 +89,23 @@ static int read_pages(struct box *b, struct listing *l, const char *url, struct 
 }
 
 /* A file is looked up in its directory: by itself it is only bytes. */
-int box_ls(struct box *b, struct err *e) {
+int sandbox_ls(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF sandbox = BUF_INIT;
     AUTO_BUF url = BUF_INIT;
     AUTO_FREE char *path = NULL;
-    enum box_place there = PLACE_NONE;
+    enum place there = PLACE_NONE;
     const char *word = b->o.words.n > 1 ? b->o.words.items[1] : "";
-    if (box_place_path(word, &path, NULL, e) < 0 || box_find(b, &sandbox, e) < 0 ||
-        box_place_look(b, sandbox.data, path, &there, e) < 0)
+    if (place_path(word, &path, NULL, e) < 0 || sandbox_find(b, &sandbox, e) < 0 ||
+        place_look(b, sandbox.data, path, &there, e) < 0)
         return -1;
-    AUTO_FREE char *only = there == PLACE_FILE ? xstrdup(box_place_name(path)) : NULL;
+    AUTO_FREE char *only = there == PLACE_FILE ? xstrdup(place_name(path)) : NULL;
     if (only) {
         b->o.recursive = false;
         path[strlen(path) - strlen(only)] = '\0';
     }
     struct listing l = {
         .o = &b->o, .only = only, .table = {.columns = 4}, .all = b->o.json ? json_array() : NULL};
-    box_place_url(&url, sandbox.data, "files", path);
+    place_url(&url, sandbox.data, "files", path);
     int rc = read_pages(b, &l, url.data, e);
     if (rc == 0 && l.all) {
         json_auto_t *root = json_pack("{s:O}", "entries", l.all);

@@ -1,9 +1,12 @@
 /* `cloche sandbox create`, `list` and `show`. */
 
+#include "remote/sandbox/manage.h"
+
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/url.h"
 #include "cli/input.h"
 #include "cli/report.h"
 #include "remote/net/limits_json.h"
@@ -11,6 +14,7 @@
 #include "remote/people.h"
 #include "remote/sandbox/sandbox_cmd.h"
 #include "remote/table.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -29,7 +33,7 @@
 typedef bool (*visit_fn)(void *arg, json_t *sandbox);
 
 /* All sandboxes, page by page; `query` begins with & or is empty. */
-static int visit(struct box *b, const char *query, visit_fn fn, void *arg, struct err *e) {
+static int visit(struct sandbox_cmd *b, const char *query, visit_fn fn, void *arg, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     AUTO_PAGES pages = PAGES_INIT;
     for (int more = 1; more > 0;) {
@@ -39,7 +43,7 @@ static int visit(struct box *b, const char *query, visit_fn fn, void *arg, struc
         buf_clear(&path);
         buf_addf(&path, "/v1/sandboxes?limit=" PAGE "%s", query);
         pages_add(&pages, &path);
-        if (box_ask(b, "GET", path.data, NULL, &page, e) < 0)
+        if (sandbox_cmd_ask(b, "GET", path.data, NULL, &page, e) < 0)
             return -1;
         json_array_foreach(json_object_get(page, "sandboxes"), i, one) {
             if (!fn(arg, one))
@@ -66,8 +70,8 @@ struct search {
 /* A name goes before the beginning of an id. */
 static bool look(void *arg, json_t *sandbox) {
     struct search *s = arg;
-    const char *id = box_text(sandbox, "id");
-    bool is_named = strcmp(box_text(sandbox, "name"), s->word) == 0;
+    const char *id = value_text(sandbox, "id");
+    bool is_named = strcmp(value_text(sandbox, "name"), s->word) == 0;
     bool begins = strncmp(id, s->word, strlen(s->word)) == 0;
     if (is_named ? !s->names : begins && !s->prefixes && !s->names)
         snprintf(s->id, sizeof s->id, "%.60s", id);
@@ -76,7 +80,8 @@ static bool look(void *arg, json_t *sandbox) {
     return true;
 }
 
-int box_find_word(struct box *b, const char *word, struct buf *ret_path, struct err *e) {
+int sandbox_find_word(struct sandbox_cmd *b, const char *word, struct buf *ret_path,
+                      struct err *e) {
     struct search s = {.word = word};
     char quoted[80];
     if (is_whole_id(word)) {
@@ -93,12 +98,12 @@ int box_find_word(struct box *b, const char *word, struct buf *ret_path, struct 
         return err_user(e, "ambiguous_id", "%u sandboxes have %s %s", n,
                         s.names ? "the name" : "an id that begins with", quoted);
     buf_adds(ret_path, "/v1/sandboxes/");
-    box_add_url(ret_path, s.id, false);
+    url_encode(ret_path, s.id, "");
     return 0;
 }
 
-int box_find(struct box *b, struct buf *ret_path, struct err *e) {
-    return box_find_word(b, b->o.words.items[0], ret_path, e);
+int sandbox_find(struct sandbox_cmd *b, struct buf *ret_path, struct err *e) {
+    return sandbox_find_word(b, b->o.words.items[0], ret_path, e);
 }
 
 /* ---- create ---- */
@@ -117,7 +122,7 @@ static int add_file(const char *spec, json_t *list, size_t *total, struct err *e
     json_t *file = json_object();
     json_array_append_new(list, file);
     if (rc == 0)
-        rc = box_set_text(file, "path", "the name in --file", in.path, strlen(in.path), e);
+        rc = value_set_text(file, "path", "the name in --file", in.path, strlen(in.path), e);
     AUTO_BUF raw = BUF_INIT;
     while (rc == 0 && raw.len < (size_t)st.st_size) {
         size_t left = (size_t)st.st_size - raw.len;
@@ -136,7 +141,7 @@ static int add_file(const char *spec, json_t *list, size_t *total, struct err *e
     return rc;
 }
 
-int box_change_limits(struct box *b, const char *path, struct err *e) {
+int sandbox_change_limits(struct sandbox_cmd *b, const char *path, struct err *e) {
     json_auto_t *answer = NULL;
     if (!limits_any(&b->o.limits, LIMIT_OF_WHOLE))
         return 0;
@@ -144,13 +149,14 @@ int box_change_limits(struct box *b, const char *path, struct err *e) {
     json_t *limits = json_object();
     json_object_set_new(body, "limits", limits);
     limits_json(&b->o.limits, LIMIT_OF_WHOLE, limits);
-    return box_ask(b, "PATCH", path, body, &answer, e);
+    return sandbox_cmd_ask(b, "PATCH", path, body, &answer, e);
 }
 
-static int add_members(const struct box_options *o, json_t *body, struct err *e) {
-    if (o->profile && box_set_text(body, "profile", "--profile", o->profile, strlen(o->profile), e))
+static int add_members(const struct sandbox_options *o, json_t *body, struct err *e) {
+    if (o->profile &&
+        value_set_text(body, "profile", "--profile", o->profile, strlen(o->profile), e))
         return -1;
-    if (o->name && box_set_text(body, "name", "--name", o->name, strlen(o->name), e) < 0)
+    if (o->name && value_set_text(body, "name", "--name", o->name, strlen(o->name), e) < 0)
         return -1;
     if (o->ttl_s)
         json_object_set_new(body, "ttl_seconds", json_integer(o->ttl_s));
@@ -162,10 +168,12 @@ static int add_members(const struct box_options *o, json_t *body, struct err *e)
     json_t *metadata = json_object(), *env = json_object();
     json_object_set_new(body, "metadata", metadata);
     json_object_set_new(body, "env", env);
-    return box_add_pairs(&o->metadata, metadata, e) < 0 ? -1 : box_add_pairs(&o->env, env, e);
+    return sandbox_cmd_add_pairs(&o->metadata, metadata, e) < 0
+               ? -1
+               : sandbox_cmd_add_pairs(&o->env, env, e);
 }
 
-int box_make(struct box *b, json_t **ret, struct err *e) {
+int sandbox_make(struct sandbox_cmd *b, json_t **ret, struct err *e) {
     json_auto_t *body = json_object();
     json_t *files = json_array();
     size_t total = 0;
@@ -175,17 +183,17 @@ int box_make(struct box *b, json_t **ret, struct err *e) {
     for (unsigned i = 0; i < b->o.files.n; i++)
         if (add_file(b->o.files.items[i], files, &total, e) < 0)
             return -1;
-    return box_ask(b, "POST", "/v1/sandboxes", body, ret, e);
+    return sandbox_cmd_ask(b, "POST", "/v1/sandboxes", body, ret, e);
 }
 
-int box_create(struct box *b, struct err *e) {
+int sandbox_create(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *made = NULL;
-    if (box_make(b, &made, e) < 0)
+    if (sandbox_make(b, &made, e) < 0)
         return -1;
     if (b->o.json)
         table_json(made);
     else
-        table_line(box_text(made, "id"));
+        table_line(value_text(made, "id"));
     return 0;
 }
 
@@ -200,7 +208,7 @@ static void add_metadata(struct buf *to, const json_t *sandbox) {
     }
 }
 
-void box_add_moment(struct buf *to, const json_t *at) {
+void sandbox_add_moment(struct buf *to, const json_t *at) {
     if (!json_is_number(at)) {
         buf_addc(to, '-');
         return;
@@ -236,13 +244,13 @@ static bool add_row(void *arg, json_t *sandbox) {
     AUTO_BUF created = BUF_INIT;
     AUTO_BUF end = BUF_INIT;
     AUTO_BUF metadata = BUF_INIT;
-    box_add_moment(&created, json_object_get(sandbox, "created"));
-    box_add_moment(&end, first_end(sandbox));
+    sandbox_add_moment(&created, json_object_get(sandbox, "created"));
+    sandbox_add_moment(&end, first_end(sandbox));
     add_metadata(&metadata, sandbox);
-    const char *row[] = {box_text(sandbox, "id"),
-                         box_text(sandbox, "name"),
-                         box_text(sandbox, "state"),
-                         box_text(sandbox, "profile"),
+    const char *row[] = {value_text(sandbox, "id"),
+                         value_text(sandbox, "name"),
+                         value_text(sandbox, "state"),
+                         value_text(sandbox, "profile"),
                          created.data,
                          end.data,
                          metadata.data};
@@ -250,7 +258,7 @@ static bool add_row(void *arg, json_t *sandbox) {
     return true;
 }
 
-int box_list(struct box *b, struct err *e) {
+int sandbox_list(struct sandbox_cmd *b, struct err *e) {
     static const char *const head[] = {"id",      "name", "state",   "profile",
                                        "created", "ends", "metadata"};
     struct listing l = {.table = {.columns = 7}, .all = b->o.json ? json_array() : NULL};
@@ -259,9 +267,9 @@ int box_list(struct box *b, struct err *e) {
         const char *pair = b->o.metadata.items[i], *equals = strchr(pair, '=');
         AUTO_FREE char *key = xstrndup(pair, (size_t)(equals - pair));
         buf_adds(&query, "&metadata.");
-        box_add_url(&query, key ? key : "", false);
+        url_encode(&query, key ? key : "", "");
         buf_addc(&query, '=');
-        box_add_url(&query, equals + 1, false);
+        url_encode(&query, equals + 1, "");
     }
     table_add(&l.table, head);
     int rc = visit(b, query.data, add_row, &l, e);
@@ -325,8 +333,8 @@ static void add_kernels(struct table *t, const json_t *sandbox) {
     json_array_foreach(json_object_get(sandbox, "kernels"), i, k) {
         AUTO_BUF line = BUF_INIT;
         json_int_t n = json_integer_value(json_object_get(k, "execution_count"));
-        buf_addf(&line, "%s %s, %" JSON_INTEGER_FORMAT " execution%s", box_text(k, "id"),
-                 box_text(k, "state"), n, n == 1 ? "" : "s");
+        buf_addf(&line, "%s %s, %" JSON_INTEGER_FORMAT " execution%s", value_text(k, "id"),
+                 value_text(k, "state"), n, n == 1 ? "" : "s");
         json_int_t restarts = json_integer_value(json_object_get(k, "restarts"));
         if (restarts)
             buf_addf(&line, ", restarted %" JSON_INTEGER_FORMAT " time%s", restarts,
@@ -343,10 +351,10 @@ static void print_facts(const json_t *s) {
     AUTO_BUF idle = BUF_INIT;
     AUTO_BUF metadata = BUF_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        add_fact(&t, texts[i], box_text(s, texts[i]));
-    box_add_moment(&created, json_object_get(s, "created"));
-    box_add_moment(&expires, json_object_get(s, "expires"));
-    box_add_moment(&idle, json_object_get(s, "idle_expires"));
+        add_fact(&t, texts[i], value_text(s, texts[i]));
+    sandbox_add_moment(&created, json_object_get(s, "created"));
+    sandbox_add_moment(&expires, json_object_get(s, "expires"));
+    sandbox_add_moment(&idle, json_object_get(s, "idle_expires"));
     add_metadata(&metadata, s);
     add_fact(&t, "created", created.data);
     add_fact(&t, "ends", expires.data);
@@ -359,10 +367,11 @@ static void print_facts(const json_t *s) {
     table_done(&t);
 }
 
-int box_show(struct box *b, struct err *e) {
+int sandbox_show(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF path = BUF_INIT;
     json_auto_t *sandbox = NULL;
-    if (box_find(b, &path, e) < 0 || box_ask(b, "GET", path.data, NULL, &sandbox, e) < 0)
+    if (sandbox_find(b, &path, e) < 0 ||
+        sandbox_cmd_ask(b, "GET", path.data, NULL, &sandbox, e) < 0)
         return -1;
     if (b->o.json)
         table_json(sandbox);

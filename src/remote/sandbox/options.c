@@ -1,4 +1,4 @@
-/* See box_options.h. One table says which option belongs to which verbs and where its value goes;
+/* See options.h. One table says which option belongs to which verbs and where its value goes;
  * getopt gets those of one verb. */
 
 #include "remote/sandbox/options.h"
@@ -18,20 +18,20 @@
 #include <string.h>
 
 #define BIT(verb) (1u << (verb))
-#define MAKES     (BIT(BOX_CREATE) | BIT(BOX_PROMPT))
-#define RUNS      (BIT(BOX_EXEC) | BIT(BOX_PROMPT))
-#define ALL       (BIT(BOX_VERBS_) - 1)
+#define MAKES     (BIT(SANDBOX_CREATE) | BIT(SANDBOX_PROMPT))
+#define RUNS      (BIT(SANDBOX_EXEC) | BIT(SANDBOX_PROMPT))
+#define ALL       (BIT(SANDBOX_VERBS_) - 1)
 #define WORDS_MAX 100000
 
 enum kind { KIND_FLAG, KIND_TEXT, KIND_PAIRS, KIND_LIST, KIND_NUMBER, KIND_LIMIT };
 
-#define AT(member) offsetof(struct box_options, member)
+#define AT(member) offsetof(struct sandbox_options, member)
 
 /* The limits: which verbs take those of which scope. */
 #define TAKES_CALL              RUNS
-#define TAKES_CELL              MAKES | BIT(BOX_EXEC)
-#define TAKES_SANDBOX           MAKES | BIT(BOX_EXEC)
-#define TAKES_KERNEL            MAKES | BIT(BOX_EXEC)
+#define TAKES_CELL              MAKES | BIT(SANDBOX_EXEC)
+#define TAKES_SANDBOX           MAKES | BIT(SANDBOX_EXEC)
+#define TAKES_KERNEL            MAKES | BIT(SANDBOX_EXEC)
 #define NAMED(name, flag, unit) "--" flag
 #define LIMIT_FLAG(member, type, scope, named, ...)                                                \
     {named, 0, KIND_LIMIT, TAKES_##scope, AT(limits)},
@@ -48,27 +48,28 @@ static const struct flag {
     {"--server", 0, KIND_TEXT, ALL, AT(server)},
     {"--key-file", 0, KIND_TEXT, ALL, AT(key_file)},
     {"--json", 0, KIND_FLAG,
-     BIT(BOX_CREATE) | BIT(BOX_LIST) | BIT(BOX_SHOW) | BIT(BOX_EXEC) | BIT(BOX_LS) | BIT(BOX_LOGS),
+     BIT(SANDBOX_CREATE) | BIT(SANDBOX_LIST) | BIT(SANDBOX_SHOW) | BIT(SANDBOX_EXEC) |
+         BIT(SANDBOX_LS) | BIT(SANDBOX_LOGS),
      AT(json)},
     {"--profile", 0, KIND_TEXT, MAKES, AT(profile)},
     {"--name", 0, KIND_TEXT, MAKES, AT(name)},
-    {"--ttl", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
-    {"--idle", 0, KIND_NUMBER, MAKES | BIT(BOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
-    {"--metadata", 0, KIND_PAIRS, MAKES | BIT(BOX_LIST), AT(metadata)},
+    {"--ttl", 0, KIND_NUMBER, MAKES | BIT(SANDBOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
+    {"--idle", 0, KIND_NUMBER, MAKES | BIT(SANDBOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
+    {"--metadata", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_LIST), AT(metadata)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
-    {"--env", 0, KIND_PAIRS, MAKES | BIT(BOX_EXEC), AT(env)},
-    {"--kernel", 0, KIND_TEXT, RUNS | BIT(BOX_INTERRUPT) | BIT(BOX_RESTART), AT(kernel)},
-    {"--code", 'c', KIND_TEXT, BIT(BOX_EXEC), AT(code)},
-    {"--shell", 0, KIND_TEXT, BIT(BOX_EXEC), AT(shell)},
-    {"--cwd", 0, KIND_TEXT, BIT(BOX_EXEC) | BIT(BOX_TERMINAL), AT(cwd)},
-    {"--stdin", 0, KIND_FLAG, BIT(BOX_EXEC), AT(uses_stdin)},
-    {"--background", 0, KIND_FLAG, BIT(BOX_EXEC), AT(background)},
+    {"--env", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_EXEC), AT(env)},
+    {"--kernel", 0, KIND_TEXT, RUNS | BIT(SANDBOX_INTERRUPT) | BIT(SANDBOX_RESTART), AT(kernel)},
+    {"--code", 'c', KIND_TEXT, BIT(SANDBOX_EXEC), AT(code)},
+    {"--shell", 0, KIND_TEXT, BIT(SANDBOX_EXEC), AT(shell)},
+    {"--cwd", 0, KIND_TEXT, BIT(SANDBOX_EXEC) | BIT(SANDBOX_TERMINAL), AT(cwd)},
+    {"--stdin", 0, KIND_FLAG, BIT(SANDBOX_EXEC), AT(uses_stdin)},
+    {"--background", 0, KIND_FLAG, BIT(SANDBOX_EXEC), AT(background)},
     {"--images", 0, KIND_TEXT, RUNS, AT(images)},
     {"--image-dir", 0, KIND_TEXT, RUNS, AT(image_dir)},
-    {"--keep", 0, KIND_FLAG, BIT(BOX_PROMPT), AT(keep)},
-    {"--long", 'l', KIND_FLAG, BIT(BOX_LS), AT(details)},
-    {"--recursive", 'R', KIND_FLAG, BIT(BOX_LS), AT(recursive)},
-    {"--follow", 'f', KIND_FLAG, BIT(BOX_LOGS), AT(follow)},
+    {"--keep", 0, KIND_FLAG, BIT(SANDBOX_PROMPT), AT(keep)},
+    {"--long", 'l', KIND_FLAG, BIT(SANDBOX_LS), AT(details)},
+    {"--recursive", 'R', KIND_FLAG, BIT(SANDBOX_LS), AT(recursive)},
+    {"--follow", 'f', KIND_FLAG, BIT(SANDBOX_LOGS), AT(follow)},
     LIMITS(LIMIT_FLAG) /* last: their order is that of limits_info */
 };
 #define FLAGS       (sizeof flags / sizeof flags[0])
@@ -80,35 +81,37 @@ static const struct verb {
     const char *missing;
     const char *about, *help;
     const char *of_sandbox, *of_execution; /* what the help calls the limits; NULL: it has none */
-} verbs[BOX_VERBS_] = {
-    [BOX_CREATE] = {"create", 0, 0, NULL, "make one and print its id",
-                    "cloche sandbox create [OPTIONS]\n"
-                    "\n"
-                    "Makes a sandbox whose state stays from one call to the next, and prints its "
-                    "id.\n"
-                    "\n"
-                    "  --profile NAME          auto (the one with most modules), base, data, …\n"
-                    "  --name NAME             to find it by, instead of its id\n"
-                    "  --ttl SECONDS           how long it lives\n"
-                    "  --idle SECONDS          how long it lives when nobody uses it\n"
-                    "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
-                    "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
-                    "  --env NAME=VALUE        set a variable; may be repeated\n"
-                    "  --json                  print the whole answer",
-                    "Limits of the sandbox:", "Limits of each cell:"},
-    [BOX_LIST] = {"list", 0, 0, NULL, "list them",
-                  "cloche sandbox list [--metadata KEY=VALUE]… [--json]\n"
-                  "\n"
-                  "Lists your sandboxes, oldest first; with --metadata those that have all of it."},
-    [BOX_SHOW] = {"show", 1, 1, "the sandbox's ID", "say all about one",
-                  "cloche sandbox show ID [--json]\n"
-                  "\n"
-                  "Says all about a sandbox: its kernels, limits, usage, and when it ends."},
-    [BOX_DELETE] = {"delete", 1, WORDS_MAX, "the sandbox's ID", "end some",
-                    "cloche sandbox delete ID…\n"
-                    "\n"
-                    "Ends sandboxes and all that runs in them. They are gone when it returns."},
-    [BOX_EXEC] =
+} verbs[SANDBOX_VERBS_] = {
+    [SANDBOX_CREATE] =
+        {"create", 0, 0, NULL, "make one and print its id",
+         "cloche sandbox create [OPTIONS]\n"
+         "\n"
+         "Makes a sandbox whose state stays from one call to the next, and prints its "
+         "id.\n"
+         "\n"
+         "  --profile NAME          auto (the one with most modules), base, data, …\n"
+         "  --name NAME             to find it by, instead of its id\n"
+         "  --ttl SECONDS           how long it lives\n"
+         "  --idle SECONDS          how long it lives when nobody uses it\n"
+         "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
+         "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
+         "  --env NAME=VALUE        set a variable; may be repeated\n"
+         "  --json                  print the whole answer",
+         "Limits of the sandbox:", "Limits of each cell:"},
+    [SANDBOX_LIST] =
+        {"list", 0, 0, NULL, "list them",
+         "cloche sandbox list [--metadata KEY=VALUE]… [--json]\n"
+         "\n"
+         "Lists your sandboxes, oldest first; with --metadata those that have all of it."},
+    [SANDBOX_SHOW] = {"show", 1, 1, "the sandbox's ID", "say all about one",
+                      "cloche sandbox show ID [--json]\n"
+                      "\n"
+                      "Says all about a sandbox: its kernels, limits, usage, and when it ends."},
+    [SANDBOX_DELETE] = {"delete", 1, WORDS_MAX, "the sandbox's ID", "end some",
+                        "cloche sandbox delete ID…\n"
+                        "\n"
+                        "Ends sandboxes and all that runs in them. They are gone when it returns."},
+    [SANDBOX_EXEC] =
         {"exec", 1, 2, "the sandbox's ID", "run code or a command in one",
          "cloche sandbox exec ID [OPTIONS] CODE | -c CODE | FILE | -\n"
          "cloche sandbox exec ID [OPTIONS] --shell LINE | -- COMMAND…\n"
@@ -129,66 +132,70 @@ static const struct verb {
          "  --json              print the whole result as one line of JSON, nothing else",
          "Limits of the sandbox, from now on:",
          "Limits of this execution (--cpu is not for commands):"},
-    [BOX_TERMINAL] = {"shell", 1, 1, "the sandbox's ID", "sit at a terminal in one",
-                      "cloche sandbox shell ID [--cwd DIR]\n"
-                      "\n"
-                      "Opens a shell in a sandbox, at your terminal. `cloche shell` opens a Python "
-                      "prompt."},
-    [BOX_PUT] = {"put", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files into one",
-                 "cloche sandbox put ID SOURCE… DESTINATION\n"
-                 "\n"
-                 "Copies files and directories into a sandbox. DESTINATION is below /workspace; "
-                 "what\n"
-                 "is copied keeps its name when that is a directory, ends with / or there are "
-                 "several\n"
-                 "sources. - is stdin."},
-    [BOX_GET] = {"get", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files out of one",
-                 "cloche sandbox get ID SOURCE… DESTINATION\n"
-                 "\n"
-                 "Copies files and directories out of a sandbox. What is copied keeps its name "
-                 "when\n"
-                 "DESTINATION is a directory, ends with / or there are several sources. - is "
-                 "stdout.\n"
-                 "Links in directories are left out."},
-    [BOX_LS] = {"ls", 1, 2, "the sandbox's ID", "list the files of one",
-                "cloche sandbox ls ID [PATH] [-l] [-R] [--json]\n"
-                "\n"
-                "Lists files, beginning at /workspace.\n"
-                "\n"
-                "  -l   with mode, size and time\n"
-                "  -R   with all that is below"},
-    [BOX_LOGS] = {"logs", 1, 2, "the sandbox's ID", "print what a command printed",
-                  "cloche sandbox logs ID [COMMAND] [-f] [--json]\n"
-                  "\n"
-                  "Prints what a command has printed, or without COMMAND lists the commands.\n"
-                  "\n"
-                  "  -f   go on as more comes, until it ends"},
-    [BOX_INTERRUPT] = {"interrupt", 1, 1, "the sandbox's ID", "interrupt what runs in one",
-                       "cloche sandbox interrupt ID [--kernel ID]\n"
-                       "\n"
-                       "Raises KeyboardInterrupt in what a kernel runs; its variables stay."},
-    [BOX_RESTART] = {"restart", 1, 1, "the sandbox's ID", "give a kernel of one a fresh start",
-                     "cloche sandbox restart ID [--kernel ID]\n"
+    [SANDBOX_TERMINAL] =
+        {"shell", 1, 1, "the sandbox's ID", "sit at a terminal in one",
+         "cloche sandbox shell ID [--cwd DIR]\n"
+         "\n"
+         "Opens a shell in a sandbox, at your terminal. `cloche shell` opens a Python "
+         "prompt."},
+    [SANDBOX_PUT] =
+        {"put", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION", "copy files into one",
+         "cloche sandbox put ID SOURCE… DESTINATION\n"
+         "\n"
+         "Copies files and directories into a sandbox. DESTINATION is below /workspace; "
+         "what\n"
+         "is copied keeps its name when that is a directory, ends with / or there are "
+         "several\n"
+         "sources. - is stdin."},
+    [SANDBOX_GET] = {"get", 3, WORDS_MAX, "one of ID, SOURCE and DESTINATION",
+                     "copy files out of one",
+                     "cloche sandbox get ID SOURCE… DESTINATION\n"
                      "\n"
-                     "Ends a kernel and starts it afresh: its variables are gone, files stay."},
-    [BOX_PAUSE] = {"pause", 1, 1, "the sandbox's ID", "freeze all that runs in one",
-                   "cloche sandbox pause ID\n"
-                   "\n"
-                   "Freezes all that runs in a sandbox; `resume` lets it go on. It is idle "
-                   "meanwhile."},
-    [BOX_RESUME] = {"resume", 1, 1, "the sandbox's ID", "let one that was paused go on",
-                    "cloche sandbox resume ID\n"
+                     "Copies files and directories out of a sandbox. What is copied keeps its name "
+                     "when\n"
+                     "DESTINATION is a directory, ends with / or there are several sources. - is "
+                     "stdout.\n"
+                     "Links in directories are left out."},
+    [SANDBOX_LS] = {"ls", 1, 2, "the sandbox's ID", "list the files of one",
+                    "cloche sandbox ls ID [PATH] [-l] [-R] [--json]\n"
                     "\n"
-                    "Lets a sandbox that was paused go on where it was."},
-    [BOX_EXTEND] = {"extend", 1, 1, "the sandbox's ID", "let one live longer",
-                    "cloche sandbox extend ID [--ttl SECONDS] [--idle SECONDS]\n"
+                    "Lists files, beginning at /workspace.\n"
                     "\n"
-                    "Lets a sandbox live for so long from now on, or without --ttl for as long as "
-                    "it\n"
-                    "was given at first; --idle is how long it lives when nobody uses it. Prints "
-                    "when\n"
-                    "it ends."},
-    [BOX_PROMPT] =
+                    "  -l   with mode, size and time\n"
+                    "  -R   with all that is below"},
+    [SANDBOX_LOGS] = {"logs", 1, 2, "the sandbox's ID", "print what a command printed",
+                      "cloche sandbox logs ID [COMMAND] [-f] [--json]\n"
+                      "\n"
+                      "Prints what a command has printed, or without COMMAND lists the commands.\n"
+                      "\n"
+                      "  -f   go on as more comes, until it ends"},
+    [SANDBOX_INTERRUPT] = {"interrupt", 1, 1, "the sandbox's ID", "interrupt what runs in one",
+                           "cloche sandbox interrupt ID [--kernel ID]\n"
+                           "\n"
+                           "Raises KeyboardInterrupt in what a kernel runs; its variables stay."},
+    [SANDBOX_RESTART] = {"restart", 1, 1, "the sandbox's ID", "give a kernel of one a fresh start",
+                         "cloche sandbox restart ID [--kernel ID]\n"
+                         "\n"
+                         "Ends a kernel and starts it afresh: its variables are gone, files stay."},
+    [SANDBOX_PAUSE] = {"pause", 1, 1, "the sandbox's ID", "freeze all that runs in one",
+                       "cloche sandbox pause ID\n"
+                       "\n"
+                       "Freezes all that runs in a sandbox; `resume` lets it go on. It is idle "
+                       "meanwhile."},
+    [SANDBOX_RESUME] = {"resume", 1, 1, "the sandbox's ID", "let one that was paused go on",
+                        "cloche sandbox resume ID\n"
+                        "\n"
+                        "Lets a sandbox that was paused go on where it was."},
+    [SANDBOX_EXTEND] =
+        {"extend", 1, 1, "the sandbox's ID", "let one live longer",
+         "cloche sandbox extend ID [--ttl SECONDS] [--idle SECONDS]\n"
+         "\n"
+         "Lets a sandbox live for so long from now on, or without --ttl for as long as "
+         "it\n"
+         "was given at first; --idle is how long it lives when nobody uses it. Prints "
+         "when\n"
+         "it ends."},
+    [SANDBOX_PROMPT] =
         {"shell", 0, 1, NULL, NULL,
          "cloche shell [ID] [OPTIONS]\n"
          "\n"
@@ -222,8 +229,8 @@ static void help_limits(const char *title, unsigned scopes) {
     limit_flags_help(scopes, 22);
 }
 
-void box_options_help(enum box_verb verb) {
-    if (verb != BOX_VERBS_) {
+void sandbox_options_help(enum sandbox_verb verb) {
+    if (verb != SANDBOX_VERBS_) {
         puts(verbs[verb].help);
         help_limits(verbs[verb].of_sandbox, LIMIT_OF_WHOLE);
         help_limits(verbs[verb].of_execution,
@@ -232,24 +239,25 @@ void box_options_help(enum box_verb verb) {
         return;
     }
     puts("cloche sandbox VERB …: live sandboxes of a server\n");
-    for (size_t i = 0; i < BOX_PROMPT; i++)
+    for (size_t i = 0; i < SANDBOX_PROMPT; i++)
         printf("  cloche sandbox %-10s %s\n", verbs[i].name, verbs[i].about);
     puts(server_help);
     puts("`cloche sandbox VERB --help` says more. `cloche shell` opens a Python prompt.");
 }
 
 /* "sandbox exec" or "shell", for messages. */
-static const char *verb_words(enum box_verb verb, char *out, size_t cap) {
-    snprintf(out, cap, "%s%s", verb == BOX_PROMPT ? "" : "sandbox ", verbs[verb].name);
+static const char *verb_words(enum sandbox_verb verb, char *out, size_t cap) {
+    snprintf(out, cap, "%s%s", verb == SANDBOX_PROMPT ? "" : "sandbox ", verbs[verb].name);
     return out;
 }
 
-static void add_word(struct box_words *w, const char *text) {
+static void add_word(struct sandbox_words *w, const char *text) {
     w->items = xrealloc(w->items, (w->n + 1) * sizeof *w->items);
     w->items[w->n++] = text;
 }
 
-static int add_pair(const struct flag *f, struct box_words *w, const char *text, struct err *e) {
+static int add_pair(const struct flag *f, struct sandbox_words *w, const char *text,
+                    struct err *e) {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text) {
         char quoted[64];
@@ -260,7 +268,8 @@ static int add_pair(const struct flag *f, struct box_words *w, const char *text,
     return 0;
 }
 
-static int set_flag(struct box_options *o, const struct flag *f, const char *text, struct err *e) {
+static int set_flag(struct sandbox_options *o, const struct flag *f, const char *text,
+                    struct err *e) {
     void *to = (char *)o + f->offset;
     const struct num_rule rule = {f->name, f->min, f->max};
     switch (f->kind) {
@@ -286,7 +295,7 @@ static int set_flag(struct box_options *o, const struct flag *f, const char *tex
 #define CODE_BASE 1000 /* getopt's codes: flag i is CODE_BASE + i */
 
 /* The options of one verb, for getopt; returns those with a letter. */
-static void fill(enum box_verb verb, struct option *longs, char *letters) {
+static void fill(enum sandbox_verb verb, struct option *longs, char *letters) {
     *letters++ = '-';
     *letters++ = ':';
     for (size_t i = 0; i < FLAGS; i++) {
@@ -314,7 +323,7 @@ static const struct flag *find_flag(int code) {
     return NULL;
 }
 
-static int check_exec(const struct box_options *o, struct err *e) {
+static int check_exec(const struct sandbox_options *o, struct err *e) {
     bool is_command = o->shell || o->command.n;
     unsigned programs = (o->words.n > 1) + !!o->code + !!o->shell + (o->command.n > 0);
     if (programs != 1)
@@ -336,7 +345,7 @@ static int check_exec(const struct box_options *o, struct err *e) {
 }
 
 /* What belongs to a sandbox that is about to be made has no meaning for one that is there. */
-static int check_prompt(const struct box_options *o, struct err *e) {
+static int check_prompt(const struct sandbox_options *o, struct err *e) {
     if (!o->words.n)
         return o->kernel ? err_user(e, "bad_option", "shell: --kernel needs the sandbox's ID") : 0;
     if (o->profile || o->name || o->ttl_s || o->idle_s || limits_any(&o->limits, LIMIT_OF_WHOLE) ||
@@ -357,7 +366,7 @@ static int check_images(const char *how, struct err *e) {
                     log_quote(how, quoted, sizeof quoted));
 }
 
-static int check(const struct box_options *o, struct err *e) {
+static int check(const struct sandbox_options *o, struct err *e) {
     const struct verb *v = &verbs[o->verb];
     char words[32], quoted[80];
     verb_words(o->verb, words, sizeof words);
@@ -368,14 +377,16 @@ static int check(const struct box_options *o, struct err *e) {
                         log_quote(o->words.items[v->max], quoted, sizeof quoted));
     if (check_images(o->images, e) < 0)
         return -1;
-    if (o->verb == BOX_LOGS && o->follow && o->words.n < 2)
+    if (o->verb == SANDBOX_LOGS && o->follow && o->words.n < 2)
         return err_user(e, "bad_option", "sandbox logs: -f needs the COMMAND to follow");
-    if (o->verb == BOX_LOGS && o->follow && o->json)
+    if (o->verb == SANDBOX_LOGS && o->follow && o->json)
         return err_user(e, "bad_option", "sandbox logs: -f and --json exclude each other");
-    return o->verb == BOX_EXEC ? check_exec(o, e) : o->verb == BOX_PROMPT ? check_prompt(o, e) : 0;
+    return o->verb == SANDBOX_EXEC     ? check_exec(o, e)
+           : o->verb == SANDBOX_PROMPT ? check_prompt(o, e)
+                                       : 0;
 }
 
-static int parse_words(int argc, char **argv, struct box_options *o, struct err *e) {
+static int parse_words(int argc, char **argv, struct sandbox_options *o, struct err *e) {
     struct option longs[FLAGS + 1];
     char letters[2 * FLAGS + 3], words[32];
     fill(o->verb, longs, letters);
@@ -396,20 +407,20 @@ static int parse_words(int argc, char **argv, struct box_options *o, struct err 
             return -1;
     }
     for (; optind < argc; optind++) /* behind -- */
-        add_word(o->verb == BOX_EXEC ? &o->command : &o->words, argv[optind]);
+        add_word(o->verb == SANDBOX_EXEC ? &o->command : &o->words, argv[optind]);
     return o->help ? 0 : check(o, e);
 }
 
-static int find_verb(const char *word, enum box_verb *ret, struct err *e) {
-    for (unsigned i = 0; i < BOX_PROMPT; i++) {
+static int find_verb(const char *word, enum sandbox_verb *ret, struct err *e) {
+    for (unsigned i = 0; i < SANDBOX_PROMPT; i++) {
         if (strcmp(verbs[i].name, word) == 0) {
-            *ret = (enum box_verb)i;
+            *ret = (enum sandbox_verb)i;
             return 0;
         }
     }
     struct nearest near = {.word = word};
     AUTO_BUF names = BUF_INIT;
-    for (unsigned i = 0; i < BOX_PROMPT; i++) {
+    for (unsigned i = 0; i < SANDBOX_PROMPT; i++) {
         nearest_offer(&near, verbs[i].name);
         buf_addf(&names, "%s%s", i ? ", " : "", verbs[i].name);
     }
@@ -424,11 +435,11 @@ static bool asks_for_json(int argc, char **argv) {
     return false;
 }
 
-int box_options_parse(int argc, char **argv, struct box_options *ret, struct err *e) {
-    *ret = (struct box_options){.json = asks_for_json(argc, argv), .verb = BOX_PROMPT};
+int sandbox_options_parse(int argc, char **argv, struct sandbox_options *ret, struct err *e) {
+    *ret = (struct sandbox_options){.json = asks_for_json(argc, argv), .verb = SANDBOX_PROMPT};
     if (strcmp(argv[0], "shell") == 0)
         return parse_words(argc, argv, ret, e);
-    ret->verb = BOX_VERBS_;
+    ret->verb = SANDBOX_VERBS_;
     if (argc < 2)
         return err_user(e, "bad_option", "sandbox: say what to do: create, list, exec, …");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -441,11 +452,11 @@ int box_options_parse(int argc, char **argv, struct box_options *ret, struct err
     return parse_words(argc - 1, argv + 1, ret, e);
 }
 
-void box_options_done(struct box_options *o) {
+void sandbox_options_done(struct sandbox_options *o) {
     free(o->metadata.items);
     free(o->env.items);
     free(o->files.items);
     free(o->words.items);
     free(o->command.items);
-    *o = (struct box_options){0};
+    *o = (struct sandbox_options){0};
 }

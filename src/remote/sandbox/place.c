@@ -1,16 +1,18 @@
-/* See box_place.h. */
+/* See place.h. */
 
 #include "remote/sandbox/place.h"
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/url.h"
+#include "remote/value.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #define WORKSPACE "/workspace"
 
-int box_place_path(const char *word, char **ret, bool *ret_is_dir, struct err *e) {
+int place_path(const char *word, char **ret, bool *ret_is_dir, struct err *e) {
     const char *p = word;
     size_t n = strlen(WORKSPACE);
     AUTO_BUF path = BUF_INIT;
@@ -42,30 +44,30 @@ int box_place_path(const char *word, char **ret, bool *ret_is_dir, struct err *e
     return 0;
 }
 
-void box_place_url(struct buf *to, const char *sandbox, const char *what, const char *path) {
+void place_url(struct buf *to, const char *sandbox, const char *what, const char *path) {
     buf_clear(to);
     buf_addf(to, "%s/%s/", sandbox, what);
-    box_add_url(to, path, true);
+    url_encode(to, path, "/");
 }
 
 static bool says_no_such_path(const struct remote_reply *reply) {
     json_error_t ignored;
     json_auto_t *root = json_loadb(reply->body.data, reply->body.len, 0, &ignored);
     return reply->status == 404 &&
-           strcmp(box_text(json_object_get(root, "error"), "code"), "no_such_path") == 0;
+           strcmp(value_text(json_object_get(root, "error"), "code"), "no_such_path") == 0;
 }
 
 /* Asks for the first byte: a file gives it, or has none (416); a directory is a list all the same,
  * which has no ETag. */
-int box_place_look(struct box *b, const char *sandbox, const char *path, enum box_place *ret,
-                   struct err *e) {
+int place_look(struct sandbox_cmd *b, const char *sandbox, const char *path, enum place *ret,
+               struct err *e) {
     AUTO_BUF url = BUF_INIT;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     if (!*path) {
         *ret = PLACE_DIRECTORY;
         return 0;
     }
-    box_place_url(&url, sandbox, "files", path);
+    place_url(&url, sandbox, "files", path);
     buf_adds(&url, "?limit=1");
     const struct remote_call c = {
         .method = "GET", .path = url.data, .header = "Range: bytes=0-0", .upload = -1};
@@ -78,16 +80,16 @@ int box_place_look(struct box *b, const char *sandbox, const char *path, enum bo
     else if (reply.status == 200)
         *ret = PLACE_DIRECTORY;
     else
-        return box_refused(b, &reply, e);
+        return sandbox_cmd_refused(b, &reply, e);
     return 0;
 }
 
-const char *box_place_name(const char *path) {
+const char *place_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-char *box_place_join(const char *dir, const char *name) {
+char *place_join(const char *dir, const char *name) {
     struct buf b = BUF_INIT;
     buf_addf(&b, "%s%s%s", dir, *dir && *name ? "/" : "", name);
     buf_addc(&b, '\0'); /* so that there is always something to take */

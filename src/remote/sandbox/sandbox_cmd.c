@@ -1,4 +1,4 @@
-/* See box.h: the ways that all verbs take. */
+/* See sandbox_cmd.h. */
 
 #include "remote/sandbox/sandbox_cmd.h"
 
@@ -7,8 +7,14 @@
 #include "base/log.h"
 #include "cli/remote.h"
 #include "cli/report.h"
-#include "cli/verbs.h"
-#include "remote/verbs.h"
+#include "remote/sandbox/exec.h"
+#include "remote/sandbox/files.h"
+#include "remote/sandbox/life.h"
+#include "remote/sandbox/ls.h"
+#include "remote/sandbox/manage.h"
+#include "remote/sandbox/terminal.h"
+#include "remote/shell/prompt.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,20 +28,20 @@
 #define SERVER      "http://127.0.0.1:8000"
 #define ANSWERS_MAX (64u << 20)
 
-static int (*const verbs[BOX_VERBS_])(struct box *b, struct err *e) = {
-    [BOX_CREATE] = box_create,     [BOX_LIST] = box_list,
-    [BOX_SHOW] = box_show,         [BOX_DELETE] = box_delete,
-    [BOX_EXEC] = box_exec,         [BOX_PUT] = box_put,
-    [BOX_GET] = box_get,           [BOX_LS] = box_ls,
-    [BOX_LOGS] = box_logs,         [BOX_INTERRUPT] = box_interrupt,
-    [BOX_RESTART] = box_restart,   [BOX_PAUSE] = box_pause,
-    [BOX_RESUME] = box_resume,     [BOX_EXTEND] = box_extend,
-    [BOX_TERMINAL] = box_terminal, [BOX_PROMPT] = box_prompt,
+static int (*const verbs[SANDBOX_VERBS_])(struct sandbox_cmd *b, struct err *e) = {
+    [SANDBOX_CREATE] = sandbox_create,     [SANDBOX_LIST] = sandbox_list,
+    [SANDBOX_SHOW] = sandbox_show,         [SANDBOX_DELETE] = sandbox_delete,
+    [SANDBOX_EXEC] = sandbox_exec,         [SANDBOX_PUT] = sandbox_put,
+    [SANDBOX_GET] = sandbox_get,           [SANDBOX_LS] = sandbox_ls,
+    [SANDBOX_LOGS] = sandbox_logs,         [SANDBOX_INTERRUPT] = sandbox_interrupt,
+    [SANDBOX_RESTART] = sandbox_restart,   [SANDBOX_PAUSE] = sandbox_pause,
+    [SANDBOX_RESUME] = sandbox_resume,     [SANDBOX_EXTEND] = sandbox_extend,
+    [SANDBOX_TERMINAL] = sandbox_terminal, [SANDBOX_PROMPT] = sandbox_prompt,
 };
 
 /* ---- calls ---- */
 
-int box_refused(struct box *b, const struct remote_reply *reply, struct err *e) {
+int sandbox_cmd_refused(struct sandbox_cmd *b, const struct remote_reply *reply, struct err *e) {
     if (reply->signal) {
         b->signal = reply->signal;
         return err_user(e, "interrupted", "interrupted");
@@ -44,29 +50,20 @@ int box_refused(struct box *b, const struct remote_reply *reply, struct err *e) 
     return err_user(e, "refused", "the server refused it");
 }
 
-int box_call(struct box *b, const struct remote_call *c, struct remote_reply *reply,
-             struct err *e) {
+int sandbox_cmd_call(struct sandbox_cmd *b, const struct remote_call *c, struct remote_reply *reply,
+                     struct err *e) {
     if (remote_do(b->r, c, reply, e) < 0)
         return -1;
     if (reply->signal || (reply->status && reply->status / 100 != 2))
-        return box_refused(b, reply, e);
+        return sandbox_cmd_refused(b, reply, e);
     return 0;
 }
 
-int box_dump(const json_t *value, struct buf *to, struct err *e) {
-    AUTO_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    if (!text)
-        return err_set(e, ENOMEM, "the request cannot be written");
-    buf_clear(to);
-    buf_adds(to, text);
-    return 0;
-}
-
-int box_ask(struct box *b, const char *method, const char *path, const json_t *body, json_t **ret,
-            struct err *e) {
+int sandbox_cmd_ask(struct sandbox_cmd *b, const char *method, const char *path, const json_t *body,
+                    json_t **ret, struct err *e) {
     AUTO_BUF text = BUF_INIT;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    if (body && box_dump(body, &text, e) < 0)
+    if (body && value_dump(body, &text, e) < 0)
         return -1;
     /* One bound for all answers together: lists come in pages, as many as the server likes. */
     const struct remote_call c = {.method = method,
@@ -74,7 +71,7 @@ int box_ask(struct box *b, const char *method, const char *path, const json_t *b
                                   .json = body ? &text : NULL,
                                   .upload = -1,
                                   .most = (b->most ? b->most : ANSWERS_MAX) - b->answered};
-    if (box_call(b, &c, &reply, e) < 0)
+    if (sandbox_cmd_call(b, &c, &reply, e) < 0)
         return -1;
     b->answered += reply.body.len;
     json_error_t ignored;
@@ -86,23 +83,14 @@ int box_ask(struct box *b, const char *method, const char *path, const json_t *b
     return err_user(e, "bad_reply", "the server answered with what is no JSON object");
 }
 
-int box_connect(const struct box *b, struct remote **ret, struct err *e) {
+int sandbox_cmd_connect(const struct sandbox_cmd *b, struct remote **ret, struct err *e) {
     const char *server = remote_named(b->o.server);
     return remote_open(server ? server : SERVER, b->o.key_file, b->signals, ret, e);
 }
 
 /* ---- what requests are made of ---- */
 
-int box_set_text(json_t *to, const char *key, const char *what, const char *text, size_t len,
-                 struct err *e) {
-    json_t *v = memchr(text, '\0', len) ? NULL : json_stringn(text, len);
-    if (!v)
-        return err_user(e, "bad_text", "%s is not UTF-8 text without NUL bytes", what);
-    json_object_set_new(to, key, v);
-    return 0;
-}
-
-int box_add_pairs(const struct box_words *pairs, json_t *to, struct err *e) {
+int sandbox_cmd_add_pairs(const struct sandbox_words *pairs, json_t *to, struct err *e) {
     for (unsigned i = 0; i < pairs->n; i++) {
         const char *equals = strchr(pairs->items[i], '=');
         AUTO_FREE char *name = xstrndup(pairs->items[i], (size_t)(equals - pairs->items[i]));
@@ -116,29 +104,13 @@ int box_add_pairs(const struct box_words *pairs, json_t *to, struct err *e) {
     return 0;
 }
 
-void box_add_url(struct buf *to, const char *text, bool keeps_slashes) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    for (; *text; text++) {
-        if (strchr(plain, *text) || (keeps_slashes && *text == '/'))
-            buf_addc(to, *text);
-        else
-            buf_addf(to, "%%%02X", (unsigned char)*text);
-    }
-}
-
-const char *box_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 /* ---- signals ---- */
 
-void box_allow_signals(const struct box *b, bool allow) {
+void sandbox_cmd_allow_signals(const struct sandbox_cmd *b, bool allow) {
     sigprocmask(allow ? SIG_UNBLOCK : SIG_BLOCK, &b->taken, NULL);
 }
 
-int box_check_signals(struct box *b, struct err *e) {
+int sandbox_cmd_check_signals(struct sandbox_cmd *b, struct err *e) {
     struct signalfd_siginfo info;
     if (read(b->signals, &info, sizeof info) != (ssize_t)sizeof info || info.ssi_signo == SIGWINCH)
         return 0;
@@ -149,28 +121,28 @@ int box_check_signals(struct box *b, struct err *e) {
 /* ---- start and end ---- */
 
 /* A signal that was ignored when we came (a job in the background) stays so. */
-static int take_signals(struct box *b, struct err *e) {
+static int take_signals(struct sandbox_cmd *b, struct err *e) {
     static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
-    bool is_terminal = b->o.verb == BOX_TERMINAL || b->o.verb == BOX_PROMPT;
+    bool is_terminal = b->o.verb == SANDBOX_TERMINAL || b->o.verb == SANDBOX_PROMPT;
     sigemptyset(&b->taken);
     for (size_t i = 0; i < (is_terminal ? 4 : 2); i++) {
         struct sigaction now;
         if (sigaction(all[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
             sigaddset(&b->taken, all[i]);
     }
-    box_allow_signals(b, false);
+    sandbox_cmd_allow_signals(b, false);
     b->signals = signalfd(-1, &b->taken, SFD_CLOEXEC | SFD_NONBLOCK);
     return b->signals < 0 ? err_sys(e, "signalfd") : 0;
 }
 
-static int run(struct box *b, struct err *e) {
-    if (take_signals(b, e) < 0 || box_connect(b, &b->r, e) < 0)
+static int run(struct sandbox_cmd *b, struct err *e) {
+    if (take_signals(b, e) < 0 || sandbox_cmd_connect(b, &b->r, e) < 0)
         return -1;
     return verbs[b->o.verb](b, e);
 }
 
 /* The kinds of failure that only these verbs have. */
-static int fail(const struct box *b, const struct err *e) {
+static int fail(const struct sandbox_cmd *b, const struct err *e) {
     static const struct failure own[] = {
         {.kind = "no_such_sandbox", .remediation = "`cloche sandbox list` lists them"},
         {.kind = "no_such_command", .remediation = "`cloche sandbox logs ID` lists them"},
@@ -196,13 +168,13 @@ static int fail(const struct box *b, const struct err *e) {
 }
 
 int remote_sandbox(int argc, char **argv) {
-    struct box b = {.signals = -1, .refused = CLIENT_OUTCOME_INIT};
+    struct sandbox_cmd b = {.signals = -1, .refused = CLIENT_OUTCOME_INIT};
     struct err e;
     int status;
-    if (box_options_parse(argc, argv, &b.o, &e) < 0) {
+    if (sandbox_options_parse(argc, argv, &b.o, &e) < 0) {
         status = fail(&b, &e);
     } else if (b.o.help) {
-        box_options_help(b.o.verb);
+        sandbox_options_help(b.o.verb);
         status = 0;
     } else {
         status = run(&b, &e) < 0 ? fail(&b, &e) : b.status;
@@ -213,6 +185,6 @@ int remote_sandbox(int argc, char **argv) {
     remote_free(b.r);
     fd_close(&b.signals);
     client_outcome_done(&b.refused);
-    box_options_done(&b.o);
+    sandbox_options_done(&b.o);
     return status;
 }

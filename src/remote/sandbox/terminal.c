@@ -2,9 +2,15 @@
  * What is typed goes as binary messages, the terminal's size as JSON; what comes is printed. Our
  * terminal is raw meanwhile and as it was after, however this ends. */
 
+#include "remote/sandbox/terminal.h"
+
 #include "base/fd.h"
+#include "base/json.h"
+#include "base/url.h"
 #include "remote/net/wsclient.h"
+#include "remote/sandbox/manage.h"
 #include "remote/sandbox/sandbox_cmd.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -20,8 +26,8 @@
 #define QUEUE_MAX (1u << 20) /* bytes typed or pasted that wait for the server */
 
 struct terminal {
-    struct box *box;     /* borrowed */
-    struct wsclient *ws; /* owned */
+    struct sandbox_cmd *cmd; /* borrowed */
+    struct wsclient *ws;     /* owned */
     struct termios before;
     bool is_raw, input_over;
     json_t *end; /* owned: how the command ended, or NULL */
@@ -55,7 +61,12 @@ static void set_back(struct terminal *t) {
 static void send_size(struct terminal *t) {
     struct winsize s = get_size();
     AUTO_BUF text = BUF_INIT;
-    buf_addf(&text, "{\"type\":\"resize\",\"rows\":%u,\"cols\":%u}", s.ws_row, s.ws_col);
+    struct jw j = JW_INIT(&text);
+    jw_object(&j);
+    jw_key_str(&j, "type", "resize");
+    jw_key_uint(&j, "rows", s.ws_row);
+    jw_key_uint(&j, "cols", s.ws_col);
+    jw_object_end(&j);
     wsclient_send(t->ws, true, text.data, text.len);
 }
 
@@ -69,7 +80,7 @@ static void on_message(void *arg, bool is_text, const char *data, size_t len) {
         return;
     }
     json_t *root = json_loadb(data, len, JSON_ALLOW_NUL, &ignored);
-    if (!t->end && strcmp(box_text(root, "type"), "end") == 0)
+    if (!t->end && strcmp(value_text(root, "type"), "end") == 0)
         t->end = json_incref(root);
     json_decref(root);
 }
@@ -85,13 +96,13 @@ static void read_typed(struct terminal *t) {
 
 static int on_signal(struct terminal *t, struct err *e) {
     struct signalfd_siginfo info;
-    if (read(t->box->signals, &info, sizeof info) != (ssize_t)sizeof info)
+    if (read(t->cmd->signals, &info, sizeof info) != (ssize_t)sizeof info)
         return 0;
     if (info.ssi_signo == SIGWINCH) {
         send_size(t);
         return 0;
     }
-    t->box->signal = (int)info.ssi_signo;
+    t->cmd->signal = (int)info.ssi_signo;
     return err_user(e, "interrupted", "interrupted");
 }
 
@@ -100,7 +111,7 @@ static int step(struct terminal *t, struct err *e) {
     bool reads = !t->input_over && wsclient_queued(t->ws) < QUEUE_MAX;
     short events = (short)(POLLIN | (wsclient_wants_write(t->ws) ? POLLOUT : 0));
     struct pollfd p[] = {{.fd = wsclient_fd(t->ws), .events = events},
-                         {.fd = t->box->signals, .events = POLLIN},
+                         {.fd = t->cmd->signals, .events = POLLIN},
                          {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
     if (poll(p, 3, -1) < 0)
         return errno == EINTR ? 0 : err_sys(e, "poll");
@@ -129,11 +140,11 @@ static int end_status(const json_t *end) {
 static int sit(struct terminal *t, const char *path, struct err *e) {
     const struct wsclient_events events = {t, on_message};
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    int rc = wsclient_open(t->box->r, path, &events, &t->ws, &reply, e);
+    int rc = wsclient_open(t->cmd->r, path, &events, &t->ws, &reply, e);
     if (rc < 0)
         return -1;
     if (rc == 0)
-        return box_refused(t->box, &reply, e);
+        return sandbox_cmd_refused(t->cmd, &reply, e);
     if (set_raw(t, e) < 0)
         return -1;
     send_size(t); /* it may have changed since */
@@ -141,22 +152,22 @@ static int sit(struct terminal *t, const char *path, struct err *e) {
         ;
     if (!t->end)
         return rc < 0 ? -1 : err_user(e, "engine_gone", "the server closed the connection");
-    t->box->status = end_status(t->end);
+    t->cmd->status = end_status(t->end);
     return 0;
 }
 
-int box_terminal(struct box *b, struct err *e) {
-    struct terminal t = {.box = b};
+int sandbox_terminal(struct sandbox_cmd *b, struct err *e) {
+    struct terminal t = {.cmd = b};
     struct winsize size = get_size();
     AUTO_BUF path = BUF_INIT;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return err_user(e, "no_terminal", "sandbox shell: stdin and stdout must be a terminal");
-    if (box_find(b, &path, e) < 0)
+    if (sandbox_find(b, &path, e) < 0)
         return -1;
     buf_addf(&path, "/commands/pty?rows=%u&cols=%u", size.ws_row, size.ws_col);
     if (b->o.cwd) {
         buf_adds(&path, "&cwd=");
-        box_add_url(&path, b->o.cwd, false);
+        url_encode(&path, b->o.cwd, "");
     }
     int rc = sit(&t, path.data, e);
     set_back(&t);

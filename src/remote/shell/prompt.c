@@ -1,14 +1,19 @@
 /* `cloche shell`: a Python prompt in a sandbox. Lines come from the editor, or as they are where
  * stdin is no terminal; each whole block of them is a cell (cell.c) in the sandbox's kernel. */
 
+#include "remote/shell/prompt.h"
+
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/url.h"
 #include "cli/input.h"
 #include "cli/report.h"
 #include "remote/cell.h"
 #include "remote/net/limits_json.h"
+#include "remote/sandbox/manage.h"
 #include "remote/shell/block.h"
 #include "remote/shell/editor.h"
+#include "remote/value.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -23,10 +28,10 @@
 #include <unistd.h>
 
 struct prompt {
-    struct box *box;       /* borrowed */
-    struct remote *side;   /* owned: a second connection */
-    struct buf sandbox;    /* its URL's path */
-    struct editor *editor; /* owned; NULL when stdin is no terminal */
+    struct sandbox_cmd *cmd; /* borrowed */
+    struct remote *side;     /* owned: a second connection */
+    struct buf sandbox;      /* its URL's path */
+    struct editor *editor;   /* owned; NULL when stdin is no terminal */
     struct images images;
     struct buf block; /* the lines so far */
     struct buf id;    /* of a fresh sandbox; empty when it was there before */
@@ -63,7 +68,7 @@ static json_t *ask_complete(struct prompt *p, const json_t *body) {
     buf_addf(&path, "%s/complete", p->sandbox.data);
     const struct remote_call c = {
         .method = "POST", .path = path.data, .json = &text, .upload = -1, .gives_signs = true};
-    if (box_dump(body, &text, &ignored) < 0 || remote_do(p->side, &c, &reply, &ignored) < 0 ||
+    if (value_dump(body, &text, &ignored) < 0 || remote_do(p->side, &c, &reply, &ignored) < 0 ||
         reply.status != 200)
         return NULL;
     return json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &none);
@@ -81,8 +86,8 @@ static bool find_matches(void *arg, const char *line, size_t len, struct editor_
         return false;
     json_object_set_new(body, "code", text);
     json_object_set_new(body, "cursor", json_integer((json_int_t)cursor));
-    if (p->box->o.kernel)
-        json_object_set_new(body, "kernel_id", json_string(p->box->o.kernel));
+    if (p->cmd->o.kernel)
+        json_object_set_new(body, "kernel_id", json_string(p->cmd->o.kernel));
     json_auto_t *answer = ask_complete(p, body);
     json_int_t start = json_integer_value(json_object_get(answer, "start"));
     if (!answer || start < 0 || (size_t)start > cursor ||
@@ -99,11 +104,11 @@ static bool find_matches(void *arg, const char *line, size_t len, struct editor_
 static enum editor_got read_plain(struct prompt *p, struct buf *to, int *ret_signal) {
     for (;;) {
         struct pollfd f[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                             {.fd = p->box->signals, .events = POLLIN}};
+                             {.fd = p->cmd->signals, .events = POLLIN}};
         struct signalfd_siginfo info;
         if (poll(f, 2, -1) < 0 && errno != EINTR)
             return EDITOR_END;
-        if (f[1].revents && read(p->box->signals, &info, sizeof info) == (ssize_t)sizeof info &&
+        if (f[1].revents && read(p->cmd->signals, &info, sizeof info) == (ssize_t)sizeof info &&
             info.ssi_signo != SIGWINCH) {
             *ret_signal = (int)info.ssi_signo;
             return EDITOR_LEAVE;
@@ -196,41 +201,41 @@ static bool wants_to_leave(const char *text) {
 
 static int make_body(struct prompt *p, struct buf *to, struct err *e) {
     json_auto_t *body = json_object();
-    const struct box_options *o = &p->box->o;
-    if (box_set_text(body, "code", "the code", p->block.data, p->block.len, e) < 0)
+    const struct sandbox_options *o = &p->cmd->o;
+    if (value_set_text(body, "code", "the code", p->block.data, p->block.len, e) < 0)
         return -1;
     if (o->kernel &&
-        box_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
+        value_set_text(body, "kernel_id", "--kernel", o->kernel, strlen(o->kernel), e) < 0)
         return -1;
     json_object_set_new(body, "allow_stdin", json_true());
     limits_json(&o->limits, LIMIT_OF_EXECUTION, body);
-    return box_dump(body, to, e);
+    return value_dump(body, to, e);
 }
 
 static int run_cell(struct prompt *p, struct err *e) {
     AUTO_BUF body = BUF_INIT;
     AUTO_BUF path = BUF_INIT;
     struct cell c = CELL_INIT;
-    c.box = p->box;
+    c.cmd = p->cmd;
     c.side = p->side;
     c.sandbox = p->sandbox.data;
-    c.kernel = p->box->o.kernel;
+    c.kernel = p->cmd->o.kernel;
     c.images = &p->images;
     buf_addf(&path, "%s/execute", p->sandbox.data);
     if (make_body(p, &body, e) < 0)
         return -1;
     int rc = cell_run(&c, "POST", path.data, &body, e);
     if (rc == 0)
-        p->box->status = cell_status(&c);
+        p->cmd->status = cell_status(&c);
     cell_done(&c);
     return rc;
 }
 
 /* Whether there is a next prompt after this failure; what it was is said here then. */
 static bool goes_on(struct prompt *p, const struct err *e) {
-    const struct client_outcome *r = &p->box->refused;
-    if (strcmp(e->kind, "interrupted") == 0 && p->box->signal == SIGINT) {
-        p->box->signal = 0;
+    const struct client_outcome *r = &p->cmd->refused;
+    if (strcmp(e->kind, "interrupted") == 0 && p->cmd->signal == SIGINT) {
+        p->cmd->signal = 0;
         report_say("left the cell before it ended; the server interrupts it");
         return true;
     }
@@ -251,7 +256,7 @@ static int run_blocks(struct prompt *p, struct err *e) {
         int signal = 0;
         enum editor_got got = read_block(p, &signal);
         if (got == EDITOR_LEAVE) {
-            p->box->signal = signal;
+            p->cmd->signal = signal;
             return err_user(e, "interrupted", "interrupted");
         }
         if (got == EDITOR_LINE && p->editor)
@@ -260,7 +265,7 @@ static int run_blocks(struct prompt *p, struct err *e) {
             return 0;
         if (got == EDITOR_LINE && run_cell(p, e) < 0 && !goes_on(p, e))
             return -1;
-        if (!p->editor && p->box->status != 0)
+        if (!p->editor && p->cmd->status != 0)
             return 0; /* as a script ends */
     }
 }
@@ -305,7 +310,7 @@ static int start_editor(struct prompt *p, struct err *e) {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return 0;
     bool kept = find_history(&history);
-    return editor_new(p->box->signals, &completion, kept ? history.data : NULL, &p->editor, e);
+    return editor_new(p->cmd->signals, &completion, kept ? history.data : NULL, &p->editor, e);
 }
 
 static void greet(const struct prompt *p, const json_t *made) {
@@ -314,23 +319,23 @@ static void greet(const struct prompt *p, const json_t *made) {
         return;
     buf_addf(&line, "Python in %s", p->sandbox.data + strlen("/v1/sandboxes/"));
     if (made)
-        buf_addf(&line, " (profile %s)", box_text(made, "profile"));
+        buf_addf(&line, " (profile %s)", value_text(made, "profile"));
     buf_adds(&line, "; Ctrl-D leaves");
     report_say(line.data);
 }
 
 static int enter(struct prompt *p, struct err *e) {
-    struct box *b = p->box;
+    struct sandbox_cmd *b = p->cmd;
     json_auto_t *made = NULL;
     if (b->o.words.n) {
-        if (box_find(b, &p->sandbox, e) < 0)
+        if (sandbox_find(b, &p->sandbox, e) < 0)
             return -1;
     } else {
-        if (box_make(b, &made, e) < 0)
+        if (sandbox_make(b, &made, e) < 0)
             return -1;
-        buf_adds(&p->id, box_text(made, "id"));
+        buf_adds(&p->id, value_text(made, "id"));
         buf_adds(&p->sandbox, "/v1/sandboxes/");
-        box_add_url(&p->sandbox, p->id.data, false);
+        url_encode(&p->sandbox, p->id.data, "");
     }
     if (start_editor(p, e) < 0)
         return -1;
@@ -344,27 +349,27 @@ static void leave(struct prompt *p) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     AUTO_BUF line = BUF_INIT;
     struct err ignored;
-    struct box quiet = *p->box;
+    struct sandbox_cmd quiet = *p->cmd;
     quiet.signals = -1;
     if (!p->id.len)
         return;
-    if (p->box->o.keep) {
+    if (p->cmd->o.keep) {
         buf_addf(&line, "the sandbox stays: %s", p->id.data);
         report_say(line.data);
         return;
     }
     const struct remote_call c = {
         .method = "DELETE", .path = p->sandbox.data, .upload = -1, .gives_signs = true};
-    if (box_connect(&quiet, &r, &ignored) == 0)
+    if (sandbox_cmd_connect(&quiet, &r, &ignored) == 0)
         (void)remote_do(r, &c, &reply, &ignored);
 }
 
-int box_prompt(struct box *b, struct err *e) {
+int sandbox_prompt(struct sandbox_cmd *b, struct err *e) {
     struct prompt p = {
-        .box = b, .sandbox = BUF_INIT, .block = BUF_INIT, .id = BUF_INIT, .ahead = BUF_INIT};
+        .cmd = b, .sandbox = BUF_INIT, .block = BUF_INIT, .id = BUF_INIT, .ahead = BUF_INIT};
     setlocale(LC_CTYPE, "C.UTF-8"); /* what we send and get is UTF-8, whatever the user's is */
     images_init(&p.images, b->o.images, b->o.image_dir);
-    int rc = box_connect(b, &p.side, e);
+    int rc = sandbox_cmd_connect(b, &p.side, e);
     if (rc == 0)
         rc = enter(&p, e);
     bool is_typed = p.editor != NULL;
