@@ -17,7 +17,7 @@
 static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NULL};
 static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
-/* The limits of an execution, from the list (wire/limits.h). */
+/* The limits of an execution, from the list LIMITS. */
 #define AS_NUM(lo, hi)           .flags = FIELD_MIN | FIELD_MAX, .min = lo, .max = INT32_MAX
 #define AS_LONG(lo, hi)          .flags = FIELD_MIN, .min = lo
 #define NAMED(name_, flag, unit) .name = name_

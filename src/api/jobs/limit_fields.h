@@ -1,9 +1,9 @@
 #pragma once
-/* The limits (wire/limits.h) in requests. For api/ only. */
+/* The limits (struct limits, from the list LIMITS) in requests. For api/ only. */
 
 #include "api/core/call.h"
+#include "config/config.h"
 #include "http/fields.h"
-#include "wire/limits.h"
 
 /* The object `limits` of programs and sandboxes; that of a further kernel. */
 extern const struct schema limits_schema, kernel_limits_schema;
