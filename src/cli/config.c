@@ -18,10 +18,8 @@
 #include <unistd.h>
 
 static const char *const origin_words[] = {
-    [ORIGIN_DEFAULT] = "default",
-    [ORIGIN_FILE] = "file",
-    [ORIGIN_ENV] = "environment",
-    [ORIGIN_FLAG] = "flag",
+    [ORIGIN_DEFAULT] = "default", [ORIGIN_FILE] = "file", [ORIGIN_ENV_FILE] = "env_file",
+    [ORIGIN_ENV] = "environment", [ORIGIN_FLAG] = "flag",
 };
 
 /* The value in force, which may differ from the text (a limit that had to give way). */
@@ -85,7 +83,10 @@ static void print_json(const struct options *o, const struct config *c) {
     AUTO_BUF b = BUF_INIT;
     struct jw j = JW_INIT(&b);
     jw_object(&j);
+    bool is_read;
+    const char *env_file = options_env_file(o, &is_read);
     jw_key_str(&j, "file", options_file(o));
+    jw_key_str(&j, "env_file", is_read ? env_file : NULL);
     jw_key(&j, "settings");
     jw_object(&j);
     for (size_t i = 0; i < settings_count; i++) {
@@ -128,7 +129,12 @@ static void print_list(const char *what, const struct config_list *l) {
 
 static void print_text(const struct options *o, const struct config *c) {
     const char *file = options_file(o);
-    printf("configuration file: %s\n\n", file ? file : "none");
+    bool is_read;
+    const char *env_file = options_env_file(o, &is_read);
+    printf("configuration file: %s\n", file ? file : "none");
+    if (env_file)
+        printf("variables:          %s%s\n", env_file, is_read ? "" : " (not readable, left out)");
+    putchar('\n');
     for (size_t i = 0; i < settings_count; i++) {
         AUTO_BUF value = BUF_INIT;
         struct jw j = JW_INIT(&value);

@@ -7,6 +7,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "config/env_file.h"
 #include "config/file.h"
 #include "config/memory.h"
 #include "config/paths.h"
@@ -22,7 +23,19 @@ struct options {
     struct option_value *values; /* owned: one for each setting */
     char *file_flag;             /* owned: --config */
     char *file;                  /* owned */
+    char *env_file;              /* owned */
+    bool env_file_read;
     json_t *profiles;
+};
+
+struct env_variable {
+    char *name, *value; /* owned */
+};
+
+/* What a file of variables says. */
+struct env_variables {
+    struct env_variable *items; /* owned */
+    size_t n;
 };
 
 struct options *options_new(void) {
@@ -31,17 +44,25 @@ struct options *options_new(void) {
     return o;
 }
 
+/* It may be a secret. */
+static void wipe(char *text) {
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 void options_free(struct options *o) {
     if (!o)
         return;
     for (size_t i = 0; i < settings_count; i++) {
-        free(o->values[i].text);
+        wipe(o->values[i].text);
         free(o->values[i].from);
         free(o->values[i].note);
     }
     free(o->values);
     free(o->file_flag);
     free(o->file);
+    free(o->env_file);
     json_decref(o->profiles);
     free(o);
 }
@@ -99,24 +120,58 @@ void options_set_profiles(struct options *o, json_t *profiles) {
     o->profiles = profiles;
 }
 
-static void load_environment(struct options *o) {
+/* What stands last counts. */
+static const char *find_variable(const struct env_variables *all, const char *name) {
+    for (size_t i = all->n; i-- > 0;)
+        if (strcmp(all->items[i].name, name) == 0)
+            return all->items[i].value;
+    return NULL;
+}
+
+/* From a file, or (NULL) the environment. Our own name wins over another service's. */
+static void load_variables(struct options *o, enum origin origin,
+                           const struct env_variables *from) {
     for (size_t i = 0; i < settings_count; i++) {
         AUTO_FREE char *own = variable_name(settings[i].name);
-        const char *names[] = {settings[i].variable, own}; /* ours last: it wins */
+        const char *names[] = {settings[i].variable, own};
         for (size_t k = 0; k < 2; k++) {
-            const char *text = names[k] ? getenv(names[k]) : NULL;
-            if (text && *text)
-                set(&o->values[i], ORIGIN_ENV, names[k], text);
+            const char *text = !names[k] ? NULL
+                               : from    ? find_variable(from, names[k])
+                                         : getenv(names[k]);
+            AUTO_BUF where = BUF_INIT;
+            if (!text || !*text)
+                continue;
+            buf_adds(&where, names[k]);
+            if (from)
+                buf_addf(&where, " in %s", o->env_file);
+            set(&o->values[i], origin, where.data, text);
         }
     }
 }
 
+static void add_variable(void *arg, const char *name, const char *value) {
+    struct env_variables *v = arg;
+    v->items = xrealloc(v->items, (v->n + 1) * sizeof *v->items);
+    v->items[v->n++] = (struct env_variable){xstrdup(name), xstrdup(value)};
+}
+
+static int load_env_file(struct options *o, struct err *e) {
+    struct env_variables all = {0};
+    o->env_file = paths_env_file(o->file);
+    int rc = 0;
+    if (o->env_file)
+        rc = env_file_read(o->env_file, add_variable, &all, &o->env_file_read, e);
+    if (rc == 0)
+        load_variables(o, ORIGIN_ENV_FILE, &all);
+    for (size_t i = 0; i < all.n; i++) {
+        free(all.items[i].name);
+        wipe(all.items[i].value);
+    }
+    free(all.items);
+    return rc;
+}
+
 static int load_file(struct options *o, struct err *e) {
-    const char *named = o->file_flag ? o->file_flag : getenv("CLOCHE_CONFIG");
-    if (named && *named)
-        o->file = xstrdup(named);
-    else
-        o->file = paths_config_file();
     return o->file ? config_file_read(o->file, o, e) : 0;
 }
 
@@ -149,8 +204,10 @@ static int load_defaults(struct options *o, struct err *e) {
 }
 
 int options_load(struct options *o, struct err *e) {
-    load_environment(o);
-    if (load_file(o, e) < 0)
+    const char *named = o->file_flag ? o->file_flag : getenv("CLOCHE_CONFIG");
+    o->file = named && *named ? xstrdup(named) : paths_config_file();
+    load_variables(o, ORIGIN_ENV, NULL);
+    if (load_file(o, e) < 0 || load_env_file(o, e) < 0)
         return -1;
     return load_defaults(o, e);
 }
@@ -176,6 +233,11 @@ void options_note(struct options *o, size_t setting, const char *what, const cha
 
 const char *options_file(const struct options *o) {
     return o->file;
+}
+
+const char *options_env_file(const struct options *o, bool *ret_read) {
+    *ret_read = o->env_file_read;
+    return o->env_file;
 }
 
 json_t *options_profiles(const struct options *o) {

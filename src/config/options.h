@@ -1,12 +1,12 @@
 #pragma once
-/* The values of all settings (settings.h) as text: four places one can come from.
+/* The values of all settings (settings.h) as text: five places one can come from.
  *
- * A setting NAME is --NAME on the command line (with dashes), CLOCHE_NAME in the environment,
- * "NAME" in the configuration file; some also have the variable that users of other services
- * already set. A flag beats the environment, that the file, that the default; each value remembers
- * its origin. They are only text until options_resolve (resolve.h) reads them all: whoever needs
- * one path
- * (`run`, looking for an engine) does not stumble over another's bad number. */
+ * A setting NAME is --NAME on the command line (with dashes), CLOCHE_NAME in the environment or in
+ * the file .env beside the configuration file, "NAME" in the configuration file; some also have the
+ * variable that users of other services already set. A flag beats the environment, that .env, that
+ * the configuration file, that the default; each value remembers its origin. They are only text
+ * until options_resolve (resolve.h) reads them all: whoever needs one path (`run`, looking for an
+ * engine) does not stumble over another's bad number. */
 
 #include "base/err.h"
 #include "config/settings.h"
@@ -17,12 +17,12 @@
 struct json_t;
 struct options;
 
-enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENV, ORIGIN_FLAG };
+enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENV_FILE, ORIGIN_ENV, ORIGIN_FLAG };
 
 struct option_value {
     char *text; /* owned; NULL until set */
     enum origin origin;
-    char *from; /* owned: "--socket", "CLOCHE_SOCKET", "default", the file's path */
+    char *from; /* owned: "--socket", "CLOCHE_SOCKET", "PORT in FILE", "default", the file's path */
     char *note; /* owned, or NULL */
 };
 
@@ -58,6 +58,8 @@ const struct option_value *options_at(const struct options *o, size_t setting);
 void options_note(struct options *o, size_t setting, const char *what, const char *other);
 /* The file that was read, or NULL. */
 const char *options_file(const struct options *o);
+/* The file of variables beside it, or NULL; false: the caller may not read it. */
+const char *options_env_file(const struct options *o, bool *ret_read);
 /* What the file says on profiles, or NULL. The second takes over the reference. */
 struct json_t *options_profiles(const struct options *o);
 void options_set_profiles(struct options *o, struct json_t *profiles);

@@ -65,18 +65,37 @@ int paths_libexec(char **ret, struct err *e) {
     return 0;
 }
 
-char *paths_config_file(void) {
+/* The first directory of configuration that has a file of this name. */
+static char *find_config(const char *name) {
     const char *dirs[] = {env_dir("XDG_CONFIG_HOME"), NULL, "/etc"};
     AUTO_FREE char *home_config = NULL;
     const char *home = env_dir("HOME");
     if (!dirs[0] && home)
         dirs[1] = home_config = join(home, ".config");
     for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
-        char *path = dirs[i] ? join(dirs[i], "cloche/config.json") : NULL;
+        AUTO_FREE char *dir = dirs[i] ? join(dirs[i], "cloche") : NULL;
+        char *path = dir ? join(dir, name) : NULL;
         if (path && access(path, F_OK) == 0)
             return path;
         free(path);
     }
+    return NULL;
+}
+
+char *paths_config_file(void) {
+    return find_config("config.json");
+}
+
+char *paths_env_file(const char *config_file) {
+    if (!config_file)
+        return find_config(".env");
+    const char *slash = strrchr(config_file, '/');
+    struct buf b = BUF_INIT;
+    buf_add(&b, config_file, slash ? (size_t)(slash + 1 - config_file) : 0);
+    buf_adds(&b, ".env");
+    if (access(b.data, F_OK) == 0)
+        return buf_take(&b);
+    buf_done(&b);
     return NULL;
 }
 

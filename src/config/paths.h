@@ -9,6 +9,9 @@ char *paths_socket(void);
 int paths_libexec(char **ret, struct err *e);
 /* The configuration file that is read when none is named; NULL when there is none. */
 char *paths_config_file(void);
+/* The file of variables that is read as well: the one beside that file, or, without one, where it
+ * would be; NULL when there is none. */
+char *paths_env_file(const char *config_file);
 /* Where this user's lasting state is kept; NULL when the environment does not tell. */
 char *paths_state_dir(void);
 /* Opens that directory; it and those above it are made where they are missing: 0755 for root, else

@@ -10,6 +10,7 @@
 #include "config/options.h"
 #include "config/profiles.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,11 +35,26 @@ static int setup(void **state) {
     return 0;
 }
 
-/* NAME=VALUE of the environment, the file's text and a command line; any may be NULL. */
+/* NAME=VALUE of the environment, the texts of .env and of the file, and a command line; any may be
+ * NULL. */
 struct sources {
-    const char *env, *file;
+    const char *env, *env_file, *file;
     const char *args[4];
 };
+
+static void write_beside(const char *dir, const char *name, const char *text) {
+    struct err e;
+    AUTO_FD at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO_FD fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(fd_write_all(fd, text, strlen(text), &e), 0);
+}
+
+static void remove_all(const char *dir) {
+    AUTO_FD at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unlinkat(at, "config.json", 0);
+    unlinkat(at, ".env", 0);
+    assert_int_equal(rmdir(dir), 0);
+}
 
 static struct options *collect(const struct sources *s, struct err *e) {
     setup(NULL);
@@ -49,12 +65,16 @@ static struct options *collect(const struct sources *s, struct err *e) {
         *value++ = '\0';
         setenv(pair, value, 1);
     }
-    char path[] = "/tmp/test-cli-options-XXXXXX";
-    if (s->file) {
-        AUTO_FD fd = mkstemp(path);
-        assert_int_equal(fd_write_all(fd, s->file, strlen(s->file), e), 0);
-        assert_int_equal(options_set_flag(o, "config", path, e), 0);
+    char dir[] = "/tmp/test-config-resolve-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    if (s->file || s->env_file) {
+        AUTO_BUF path = BUF_INIT;
+        buf_addf(&path, "%s/config.json", dir);
+        write_beside(dir, "config.json", s->file ? s->file : "{}");
+        assert_int_equal(options_set_flag(o, "config", path.data, e), 0);
     }
+    if (s->env_file)
+        write_beside(dir, ".env", s->env_file);
     char *argv[6] = {(char *)"serve"};
     int argc = 1;
     for (; argc < 5 && s->args[argc - 1]; argc++)
@@ -63,8 +83,7 @@ static struct options *collect(const struct sources *s, struct err *e) {
     int rc = options_parse(o, argc, argv, none, e);
     if (rc == 0)
         rc = options_load(o, e);
-    if (s->file)
-        unlink(path);
+    remove_all(dir);
     if (rc == 0)
         return o;
     options_free(o);
@@ -117,6 +136,51 @@ static const struct winner_case {
      "memory_mb",
      "400",
      ORIGIN_ENV},
+    {".env over file",
+     {.env_file = "CLOCHE_MEMORY_MB=350\n", .file = "{\"memory_mb\": 300}"},
+     "memory_mb",
+     "350",
+     ORIGIN_ENV_FILE},
+    {"another service's name in .env",
+     {.env_file = "MEMORY_LIMIT_MB=350\n"},
+     "memory_mb",
+     "350",
+     ORIGIN_ENV_FILE},
+    {"our own name wins in .env",
+     {.env_file = "CLOCHE_MEMORY_MB=350\nMEMORY_LIMIT_MB=1\n"},
+     "memory_mb",
+     "350",
+     ORIGIN_ENV_FILE},
+    {"what stands last in .env",
+     {.env_file = "MEMORY_LIMIT_MB=1\nMEMORY_LIMIT_MB=\nMEMORY_LIMIT_MB=2\n"},
+     "memory_mb",
+     "2",
+     ORIGIN_ENV_FILE},
+    {"an empty variable in .env is none",
+     {.env_file = "MEMORY_LIMIT_MB=1\nMEMORY_LIMIT_MB=\n"},
+     "memory_mb",
+     "256",
+     ORIGIN_DEFAULT},
+    {"another's variable in .env is nothing to us",
+     {.env_file = "REDIS_URL=redis://x\nPATH=/nowhere\n"},
+     "memory_mb",
+     "256",
+     ORIGIN_DEFAULT},
+    {"environment over .env, whatever its name",
+     {.env = "MEMORY_LIMIT_MB=400", .env_file = "CLOCHE_MEMORY_MB=350\n"},
+     "memory_mb",
+     "400",
+     ORIGIN_ENV},
+    {"a live sandbox has what a program has",
+     {.args = {"--pids", "33"}},
+     "live_pids",
+     "33",
+     ORIGIN_DEFAULT},
+    {"unless it is given",
+     {.args = {"--pids", "33", "--live-pids", "44"}},
+     "live_pids",
+     "44",
+     ORIGIN_FLAG},
     {"flag over all",
      {.env = "CLOCHE_MEMORY_MB=400",
       .file = "{\"memory_mb\": 300}",
@@ -166,6 +230,8 @@ static const struct refused_case {
     {"word for a number", {.env = "CLOCHE_QUEUE_MS=soon"}, "CLOCHE_QUEUE_MS is \"soon\""},
     {"other service's variable", {.env = "MAX_OUTPUT_BYTES=-1"}, "MAX_OUTPUT_BYTES is \"-1\""},
     {"value in the file", {.file = "{\"pids\": 0}"}, "pids in /tmp/"},
+    {"value in .env", {.env_file = "CLOCHE_PIDS=0\n"}, "CLOCHE_PIDS in /tmp/"},
+    {"line of .env", {.env_file = "# pids\nCLOCHE_PIDS 5\n"}, "/.env: line 2: NAME=VALUE"},
     {"unknown key", {.file = "{\"pidz\": 1}"}, "\"pidz\""},
     {"list for a number", {.file = "{\"pids\": [1]}"}, "\"pids\" must be"},
     {"not an object", {.file = "[]"}, "object"},
