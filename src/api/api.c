@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/live/lives.h"
+#include "keys/keys_file.h"
 
 #include <stdlib.h>
 #include <string.h>

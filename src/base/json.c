@@ -109,7 +109,7 @@ static void escape_ascii(struct buf *b, unsigned char c) {
 }
 
 /* The character at p (n bytes) is well-formed; may it stand in a JSON string as it is? */
-static bool is_plain(const unsigned char *p, size_t n) {
+static bool is_plain_byte(const unsigned char *p, size_t n) {
     if (n == 1)
         return p[0] >= 0x20 && p[0] < 0x7f && p[0] != '"' && p[0] != '\\';
     if (n == 2)
@@ -153,13 +153,13 @@ void json_escape(struct buf *b, const char *text, size_t len) {
         bool good = true;
         while (len - at >= 8 && are_plain(s + at)) /* most of most texts */
             at += 8;
-        for (n = 1; at < len && is_plain(s + at, 1); at++)
+        for (n = 1; at < len && is_plain_byte(s + at, 1); at++)
             ;
         if (at == len)
             break;
         if (s[at] >= 0x80)
             n = utf8_span(s + at, len - at, &good);
-        if (good && is_plain(s + at, n))
+        if (good && is_plain_byte(s + at, n))
             continue;
         buf_add(b, s + from, at - from);
         if (good)

@@ -1,6 +1,8 @@
 /* Whether bytes are JSON, without making anything of them: what a hostile process returned may be
  * large, and is only passed on. Integers of any length are fine, as they are for JSON itself. */
 
+#include "base/json_value.h"
+
 #include "base/json.h"
 
 #include <string.h>
@@ -18,7 +20,7 @@ static void skip_space(struct text *t) {
         t->at++;
 }
 
-static bool take(struct text *t, char c) {
+static bool take_char(struct text *t, char c) {
     bool is = t->at < t->end && *t->at == c;
     t->at += is;
     return is;
@@ -40,15 +42,15 @@ static bool take_digits(struct text *t) {
 }
 
 static bool take_number(struct text *t) {
-    take(t, '-');
-    if (!take(t, '0') && !take_digits(t))
+    take_char(t, '-');
+    if (!take_char(t, '0') && !take_digits(t))
         return false;
-    if (take(t, '.') && !take_digits(t))
+    if (take_char(t, '.') && !take_digits(t))
         return false;
-    if (!take(t, 'e') && !take(t, 'E'))
+    if (!take_char(t, 'e') && !take_char(t, 'E'))
         return true;
-    if (!take(t, '+'))
-        take(t, '-');
+    if (!take_char(t, '+'))
+        take_char(t, '-');
     return take_digits(t);
 }
 
@@ -63,7 +65,7 @@ static bool take_hex(struct text *t) {
 
 /* Whether it is UTF-8 is asked for all of it at once. */
 static bool take_string(struct text *t) {
-    if (!take(t, '"'))
+    if (!take_char(t, '"'))
         return false;
     while (t->at < t->end && *t->at != '"') {
         if ((unsigned char)*t->at < 0x20)
@@ -75,7 +77,7 @@ static bool take_string(struct text *t) {
         if (c == 'u' ? !take_hex(t) : c == '\0' || !strchr("\"\\/bfnrt", c))
             return false;
     }
-    return take(t, '"');
+    return take_char(t, '"');
 }
 
 static bool take_plain(struct text *t) {
@@ -98,7 +100,7 @@ static bool take_key(struct text *t) {
     if (!take_string(t))
         return false;
     skip_space(t);
-    return take(t, ':');
+    return take_char(t, ':');
 }
 
 /* From where a value may begin to where one has ended: brackets may have opened, and are empty or
@@ -113,7 +115,7 @@ static bool take_value(struct text *t, struct nest *n) {
             return false;
         t->at++;
         skip_space(t);
-        if (take(t, c == '[' ? ']' : '}'))
+        if (take_char(t, c == '[' ? ']' : '}'))
             return true;
         n->open[n->n++] = c;
         if (c == '{' && !take_key(t))
@@ -131,9 +133,9 @@ bool json_is_value(const char *text, size_t len) {
         if (n.n == 0)
             return t.at == t.end;
         char open = n.open[n.n - 1];
-        if (take(&t, open == '[' ? ']' : '}')) {
+        if (take_char(&t, open == '[' ? ']' : '}')) {
             n.n--;
-        } else if (!take(&t, ',') || (open == '{' && !take_key(&t)) || !take_value(&t, &n)) {
+        } else if (!take_char(&t, ',') || (open == '{' && !take_key(&t)) || !take_value(&t, &n)) {
             return false;
         }
     }

@@ -22,7 +22,7 @@ struct out {
     bool some; /* a pair is there already */
 };
 
-static bool put(struct out *o, const char *text, size_t len) {
+static bool put_text(struct out *o, const char *text, size_t len) {
     if (o->len + len + TAIL > o->cap)
         return false;
     memcpy(o->data + o->len, text, len);
@@ -47,7 +47,7 @@ static bool put_escape(struct out *o, unsigned c) {
         snprintf(text, sizeof text, "\\u%04x", c);
     else
         snprintf(text, sizeof text, "\\x%02x", c);
-    return put(o, text, strlen(text));
+    return put_text(o, text, strlen(text));
 }
 
 /* A character that would not show as what it is: a log is read at terminals, too. */
@@ -60,27 +60,27 @@ static bool put_odd(struct out *o, const char *text, size_t len, uint32_t c) {
         return fits;
     }
     snprintf(json, sizeof json, "\\u%04x", c > 0xffff ? 0xfffdu : c);
-    return put(o, json, 6);
+    return put_text(o, json, 6);
 }
 
 /* In quotes. `quoted`: it holds \xNN, which logfmt keeps and JSON has its own form for. */
 static void put_string(struct out *o, const char *text, size_t len, bool quoted) {
-    bool fits = put(o, "\"", 1);
+    bool fits = put_text(o, "\"", 1);
     for (size_t at = 0; at < len && fits;) {
         int code = quoted ? escaped(text + at, len - at) : -1;
         uint32_t point = 0;
         size_t n = code >= 0 ? 4 : text_char(text + at, len - at, &point);
         unsigned char c = code >= 0 ? (unsigned char)code : (unsigned char)text[at];
         if (n == 0)
-            fits = o->json ? put(o, "\\ufffd", 6) : put_escape(o, c);
+            fits = o->json ? put_text(o, "\\ufffd", 6) : put_escape(o, c);
         else if (code >= 0x80) /* was no character of its own */
-            fits = o->json ? put(o, "\\ufffd", 6) : put_escape(o, c);
+            fits = o->json ? put_text(o, "\\ufffd", 6) : put_escape(o, c);
         else if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
             fits = put_escape(o, c);
         else if (code < 0 && !text_is_plain(point))
             fits = put_odd(o, text + at, n, point);
         else
-            fits = code >= 0 ? put(o, (const char *)&c, 1) : put(o, text + at, n);
+            fits = code >= 0 ? put_text(o, (const char *)&c, 1) : put_text(o, text + at, n);
         at += n ? n : 1;
     }
     o->data[o->len++] = '"'; /* there is room: TAIL */
@@ -115,9 +115,10 @@ struct piece {
 
 static void put_pair(struct out *o, struct piece key, struct piece value) {
     size_t before = o->len;
-    bool fits = put(o, o->json ? o->some ? ",\"" : "\"" : " ", o->json ? 1 + o->some : o->some) &&
-                put(o, key.text, key.len) && put(o, o->json ? "\":" : "=", o->json ? 2 : 1) &&
-                o->len + 8 < o->cap;
+    bool fits =
+        put_text(o, o->json ? o->some ? ",\"" : "\"" : " ", o->json ? 1 + o->some : o->some) &&
+        put_text(o, key.text, key.len) && put_text(o, o->json ? "\":" : "=", o->json ? 2 : 1) &&
+        o->len + 8 < o->cap;
     if (!fits) {
         o->len = before;
         return;
@@ -126,7 +127,7 @@ static void put_pair(struct out *o, struct piece key, struct piece value) {
                 (o->json ? is_number(value.text, value.len) : is_bare(value.text, value.len));
     if (!bare)
         put_string(o, value.text, value.len, value.quoted);
-    else if (!put(o, value.text, value.len)) {
+    else if (!put_text(o, value.text, value.len)) {
         o->len = before;
         return;
     }
@@ -180,7 +181,7 @@ size_t log_line_write(const struct log_line *l, char *out, size_t cap) {
     char pid[16];
     snprintf(pid, sizeof pid, "%d", l->pid);
     if (o.json)
-        put(&o, "{", 1);
+        put_text(&o, "{", 1);
     put_pair(&o, piece("ts"), piece(l->ts));
     put_pair(&o, piece("level"), piece(l->level));
     put_pair(&o, piece("process"), piece(l->process));

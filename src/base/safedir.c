@@ -77,7 +77,7 @@ static int make_one(const struct safewalk *w, const char *name, struct err *e) {
 
 static int walk(struct safewalk *w, char *path, struct err *e);
 
-static int follow(struct safewalk *w, int link, const char *name, struct err *e) {
+static int follow_link(struct safewalk *w, int link, const char *name, struct err *e) {
     char target[PATH_MAX];
     ssize_t n = readlinkat(link, "", target, sizeof target - 1);
     if (n < 0 || ++w->links > LINKS_MAX) {
@@ -101,7 +101,7 @@ static int step(struct safewalk *w, const char *name, struct err *e) {
     if (judge(w, name, &st, e) < 0)
         return -1;
     if (S_ISLNK(st.st_mode))
-        return follow(w, fd, name, e);
+        return follow_link(w, fd, name, e);
     if (!S_ISDIR(st.st_mode)) {
         errno = ENOTDIR;
         return cannot(w, name, e);

@@ -169,7 +169,7 @@ static int find_action(const struct key_options *o, const struct action **ret, s
 }
 
 /* The kinds of failure that only this verb has. */
-static int fail(const struct err *e, bool json) {
+static int key_fail(const struct err *e, bool json) {
     static const struct failure own[] = {
         {.kind = "bad_keys", .remediation = "mend the file of keys"},
         {.kind = "too_many_keys", .remediation = "revoke those that nobody uses"},
@@ -190,11 +190,11 @@ int verb_key(int argc, char **argv) {
     struct key_options o;
     struct err e;
     if (key_options_parse(argc, argv, &o, &e) < 0)
-        return fail(&e, o.json);
+        return key_fail(&e, o.json);
     if (o.help)
         return key_options_help();
     const struct action *a = NULL;
     if (find_action(&o, &a, &e) < 0 || a->fn(&o, &e) < 0)
-        return fail(&e, o.json);
+        return key_fail(&e, o.json);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "config/options.h"
 #include "config/paths.h"
+#include "keys/keys_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

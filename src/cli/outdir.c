@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int fail(struct err *e, const char *dir, const char *name) {
+static int outdir_fail(struct err *e, const char *dir, const char *name) {
     int code = errno;
     char quoted[160];
     return err_user(e, "output_failed", "cannot write %s below %s: %s",
@@ -167,15 +167,15 @@ int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, stru
     AUTO_FD dir = -1;
     const char *last = NULL;
     if (open_parent(d->fd, parts, &dir, &last) < 0)
-        return fail(e, d->path, name);
+        return outdir_fail(e, d->path, name);
     char temporary[ID_MAX];
     id_make(".cloche-", temporary, sizeof temporary);
     AUTO_FD to = open_beneath(dir, temporary, O_WRONLY | O_CREAT | O_EXCL);
     if (to < 0)
-        return fail(e, d->path, name);
+        return outdir_fail(e, d->path, name);
     if (copy(fd, to, size) < 0 || fchmod(to, usual_mode(fd)) < 0 ||
         renameat(dir, temporary, dir, last) < 0) {
-        fail(e, d->path, name);
+        outdir_fail(e, d->path, name);
         unlinkat(dir, temporary, 0);
         return -1;
     }
@@ -190,9 +190,9 @@ int outdir_mkdir(struct outdir *d, const char *name, struct err *e) {
     AUTO_FD made = -1;
     const char *last = NULL;
     if (open_parent(d->fd, parts, &dir, &last) < 0)
-        return fail(e, d->path, name);
+        return outdir_fail(e, d->path, name);
     if (mkdirat(dir, last, 0777) < 0 && errno != EEXIST)
-        return fail(e, d->path, name);
+        return outdir_fail(e, d->path, name);
     made = open_beneath(dir, last, O_PATH | O_DIRECTORY);
-    return made < 0 ? fail(e, d->path, name) : 0;
+    return made < 0 ? outdir_fail(e, d->path, name) : 0;
 }

@@ -99,7 +99,7 @@ static int execute(struct run *r, struct err *e) {
     return rc;
 }
 
-static int finish(struct run *r) {
+static int finish_run(struct run *r) {
     const struct client_outcome *o = &r->job.outcome;
     if (o->end != CLIENT_LOST || r->engine.warden.pid <= 0)
         return job_finish(&r->job);
@@ -121,7 +121,7 @@ int verb_run(int argc, char **argv) {
     } else if (rc < 0 || prepare(&r, &e) < 0 || reach_engine(&r, &e) < 0 || execute(&r, &e) < 0) {
         status = report(&e, r.job.cmd.json);
     } else {
-        status = finish(&r);
+        status = finish_run(&r);
     }
     run_done(&r);
     return status;

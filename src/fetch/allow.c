@@ -1,7 +1,7 @@
-/* See fetch.h. URLs are compared in parts, as the library that will use them reads them: what looks
+/* See allow.h. URLs are compared in parts, as the library that will use them reads them: what looks
  * alike as a text may lead elsewhere. */
 
-#include "fetch/fetch.h"
+#include "fetch/allow.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -23,7 +23,7 @@ static void parts_done(const struct curl *c, struct parts *p) {
 }
 
 /* An escaped dot or slash may be read as a plain one by the server. */
-static bool is_plain(const char *path) {
+static bool is_plain_path(const char *path) {
     for (const char *at = strchr(path, '%'); at; at = strchr(at + 1, '%')) {
         if (strncasecmp(at, "%2e", 3) == 0 || strncasecmp(at, "%2f", 3) == 0 ||
             strncasecmp(at, "%5c", 3) == 0)
@@ -45,7 +45,7 @@ static bool read_parts(const struct curl *c, const char *url, struct parts *ret)
                 get(c, u, CURLUPART_HOST, &ret->host) && get(c, u, CURLUPART_PORT, &ret->port) &&
                 get(c, u, CURLUPART_PATH, &ret->path) &&
                 (strcmp(ret->scheme, "http") == 0 || strcmp(ret->scheme, "https") == 0) &&
-                is_plain(ret->path);
+                is_plain_path(ret->path);
     c->curl_url_cleanup(u);
     return good;
 }

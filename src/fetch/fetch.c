@@ -66,7 +66,7 @@ static void over(struct fetch *x, CURLcode how) {
     on_done(arg, *why ? why : NULL);
 }
 
-static void look(struct fetcher *f) {
+static void look_at_messages(struct fetcher *f) {
     int left;
     CURLMsg *m;
     while ((m = f->curl->curl_multi_info_read(f->multi, &left))) {
@@ -86,7 +86,7 @@ void fetch_cancel(struct fetch *x) {
 static void step(struct fetcher *f, curl_socket_t fd, int what) {
     int running;
     f->curl->curl_multi_socket_action(f->multi, fd, what, &running);
-    look(f);
+    look_at_messages(f);
 }
 
 static void on_timer(struct timer *t) {
@@ -184,7 +184,7 @@ static void add_header(struct fetch *x, const char *line) {
         x->headers = more;
 }
 
-static void set_up(struct fetch *x, const struct fetch_request *q) {
+static void set_up_transfer(struct fetch *x, const struct fetch_request *q) {
     const struct curl *c = x->by->curl;
     CURL *to = x->easy;
     c->curl_easy_setopt(to, CURLOPT_PRIVATE, x);
@@ -218,7 +218,7 @@ int fetch_start(struct fetcher *f, const struct fetch_request *q, struct fetch *
     x->q = *q;
     x->easy = f->curl->curl_easy_init();
     if (x->easy)
-        set_up(x, q);
+        set_up_transfer(x, q);
     if (!x->easy || f->curl->curl_multi_add_handle(f->multi, x->easy) != CURLM_OK) {
         fetch_free(x);
         return err_set(e, ENOMEM, "libcurl takes no request");

@@ -156,7 +156,7 @@ static void read_head(struct form *f, const char *at, const char *end) {
 
 /* ---- parts ---- */
 
-static void tell(struct form *f, const char *data, size_t len, bool first) {
+static void tell_part(struct form *f, const char *data, size_t len, bool first) {
     const struct form_part p = {f->name, f->filename, data, len, first};
     if (f->state == FORM_CONTENT && (len > 0 || first) && !f->fn(f->arg, &p))
         f->state = FORM_OVER;
@@ -178,7 +178,7 @@ static bool take_head(struct form *f) {
     read_head(f, in, end);
     f->at += (size_t)(end - in) + 4;
     f->state = FORM_CONTENT;
-    tell(f, "", 0, true);
+    tell_part(f, "", 0, true);
     return true;
 }
 
@@ -211,7 +211,7 @@ static bool take_content(struct form *f) {
     if (what == MARK_NONE)
         n += f->mark.len; /* it only begins like one */
     f->at += n + (what == MARK_PART ? f->mark.len + blanks : 0);
-    tell(f, in, n, false);
+    tell_part(f, in, n, false);
     if (f->state == FORM_OVER)
         return false;
     if (what == MARK_PART)

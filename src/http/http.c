@@ -32,7 +32,7 @@
 
 #define CONN_MEMORY (64u << 10) /* headers and buffers of one connection */
 
-static void run(struct http *h) {
+static void run_library(struct http *h) {
     unsigned long long ms;
     http_read_begin(h);
     MHD_run(h->daemon);
@@ -43,17 +43,17 @@ static void run(struct http *h) {
         loop_timer_stop(h->o.loop, &h->timer);
 }
 
-static void on_ready(struct watch *w, uint32_t events) {
+static void on_library_ready(struct watch *w, uint32_t events) {
     (void)events;
-    run(w->arg);
+    run_library(w->arg);
 }
 
 static void on_timer(struct timer *t) {
-    run(t->arg);
+    run_library(t->arg);
 }
 
 static void on_soon(struct deferred *d) {
-    run(d->arg);
+    run_library(d->arg);
 }
 
 void http_soon(struct http *h) {
@@ -187,7 +187,7 @@ static bool has_body(const struct http_req *r) {
            http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
-static void refuse(struct http_req *r, const char *wrong) {
+static void refuse_request(struct http_req *r, const char *wrong) {
     AUTO_BUF json = BUF_INIT;
     http_refusal(wrong, &json);
     http_refuse(r, 400, "application/json", json.data, json.len);
@@ -206,8 +206,8 @@ static enum MHD_Result before_body(struct http_req *r) {
     return MHD_YES;
 }
 
-static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, const char *method,
-                             const char *version) {
+static enum MHD_Result begin_request(struct http_req *r, struct MHD_Connection *mhd,
+                                     const char *method, const char *version) {
     struct http *h = r->http;
     r->conn = http_conn_of(mhd);
     r->conn->req = r;
@@ -222,7 +222,7 @@ static enum MHD_Result begin(struct http_req *r, struct MHD_Connection *mhd, con
     if (!wrong)
         wrong = http_check_framing(r);
     if (wrong) {
-        refuse(r, wrong);
+        refuse_request(r, wrong);
     } else {
         r->beginning = true;
         h->o.on_request(h->o.arg, r);
@@ -244,7 +244,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return MHD_NO;
     if (r->phase == REQ_NEW) {
         loop_timer_stop(r->http->o.loop, &http_conn_of(mhd)->timer);
-        return begin(r, mhd, method, version);
+        return begin_request(r, mhd, method, version);
     }
     if (r->on_hold) /* the library calls once more for the headers alone */
         return before_body(r);
@@ -297,7 +297,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     struct http *h = xcalloc(1, sizeof *h);
     h->o = *o;
     h->o.max_connections = most_connections(o->max_connections);
-    h->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = h};
+    h->watch = (struct watch){.fd = -1, .fn = on_library_ready, .arg = h};
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     http_held_init(h);

@@ -58,8 +58,8 @@ static void cut_blanks(const char *value, size_t len) {
         ((char *)(uintptr_t)value)[--len] = '\0';
 }
 
-static enum MHD_Result look(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len,
-                            const char *value, size_t len) {
+static enum MHD_Result look_at_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                      size_t name_len, const char *value, size_t len) {
     struct head *h = arg;
     (void)kind;
     if (!value)
@@ -105,7 +105,7 @@ const char *http_check_head(struct http_req *r, const char *method, const char *
     struct head h = {.next = version + strlen(version) + LINE_END};
     if (r->uri != method + strlen(method) + 1 || version != r->uri + r->uri_len + 1)
         return "the request line holds a NUL or more than two spaces";
-    MHD_get_connection_values_n(r->conn->mhd, MHD_HEADER_KIND, look, &h);
+    MHD_get_connection_values_n(r->conn->mhd, MHD_HEADER_KIND, look_at_header, &h);
     if (h.wrong)
         return h.wrong;
     if (!ends_at(r, method, h.next + LINE_END))

@@ -56,7 +56,7 @@ void http_took(struct http_req *r) {
     list_last(r);
 }
 
-static bool is_over(const struct http *h) {
+static bool is_over_bound(const struct http *h) {
     return h->o.replies_max && h->replies > h->o.replies_max;
 }
 
@@ -80,7 +80,7 @@ void http_weigh(struct http_req *r) {
         list_last(r);
     else if (!holds)
         unlist(r);
-    if (r->too_slow || is_over(h)) /* whoever holds it may be in the middle of something */
+    if (r->too_slow || is_over_bound(h)) /* whoever holds it may be in the middle of something */
         loop_defer(h->o.loop, &h->squeeze);
 }
 
@@ -127,7 +127,7 @@ static void on_squeeze(struct deferred *d) {
         if (r->too_slow)
             cut(r);
     }
-    while (is_over(h) && h->idlest != h->liveliest)
+    while (is_over_bound(h) && h->idlest != h->liveliest)
         cut(h->idlest);
 }
 

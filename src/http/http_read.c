@@ -76,7 +76,7 @@ static size_t end_head(struct http_conn *c, char *to, size_t room) {
 }
 
 /* What the library is to see of `len` bytes; -1: the connection is over. */
-static ssize_t follow(struct http_conn *c, char *data, size_t len, size_t room) {
+static ssize_t follow_bytes(struct http_conn *c, char *data, size_t len, size_t room) {
     struct http_req *r = c->req;
     if (r && r->ws)
         return (ssize_t)len; /* frames */
@@ -103,5 +103,5 @@ ssize_t recv(int fd, void *buf, size_t n, int flags) {
         return -1;
     }
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
-    return c && got > 0 ? follow(c, buf, (size_t)got, n) : got;
+    return c && got > 0 ? follow_bytes(c, buf, (size_t)got, n) : got;
 }

@@ -50,7 +50,7 @@ static bool may_reply(const struct http_req *r) {
 static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max);
 
 /* A reply that on_more makes of what `r` has by then; `size` as far as it is known. */
-static void begin(struct http_req *r, int status, const char *type, uint64_t size) {
+static void begin_reply(struct http_req *r, int status, const char *type, uint64_t size) {
     r->streaming = true;
     if (!made(r, MHD_create_response_from_callback(size, HTTP_SLICE, on_more, r, NULL)))
         return;
@@ -66,7 +66,7 @@ static void reply_large(struct http_req *r, int status, const char *type, const 
     buf_add(&copy, data, len);
     rope_add(&r->rest, &copy);
     r->ended = true;
-    begin(r, status, type, len);
+    begin_reply(r, status, type, len);
 }
 
 void http_reply(struct http_req *r, int status, const char *type, const void *data, size_t len) {
@@ -117,7 +117,7 @@ size_t http_backlog(const struct http_req *r) {
 }
 
 /* The next slice into the empty buffer. False: there is none, or not in this turn. */
-static bool fill(struct http_req *r) {
+static bool fill_stream(struct http_req *r) {
     if (!r->rest.n && !r->source)
         return false;
     if (!http_may_slice(r->http)) {
@@ -155,7 +155,7 @@ static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max) {
     if (r->phase == REQ_CUT)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     http_took(r);
-    if (r->out.len == 0 && !fill(r)) {
+    if (r->out.len == 0 && !fill_stream(r)) {
         if (r->ended && !r->rest.n && !r->source)
             return MHD_CONTENT_READER_END_OF_STREAM;
         http_sleep(r);
@@ -188,7 +188,7 @@ void http_stream(struct http_req *r, int status, const char *type) {
     if (is_head(r))
         http_reply(r, status, type, "", 0);
     else
-        begin(r, status, type, MHD_SIZE_UNKNOWN);
+        begin_reply(r, status, type, MHD_SIZE_UNKNOWN);
 }
 
 void http_reply_rope(struct http_req *r, int status, const char *type, struct rope *rope) {
@@ -200,7 +200,7 @@ void http_reply_rope(struct http_req *r, int status, const char *type, struct ro
     } else {
         rope_add_rope(&r->rest, rope);
         r->ended = true;
-        begin(r, status, type, MHD_SIZE_UNKNOWN);
+        begin_reply(r, status, type, MHD_SIZE_UNKNOWN);
     }
     rope_done(rope);
 }
@@ -216,7 +216,7 @@ void http_reply_from(struct http_req *r, int status, const char *type, struct ht
         r->source = s;
         r->out = first;
         first = (struct buf)BUF_INIT;
-        begin(r, status, type, MHD_SIZE_UNKNOWN);
+        begin_reply(r, status, type, MHD_SIZE_UNKNOWN);
     }
 }
 

@@ -219,7 +219,7 @@ static bool throw_away(struct ws *w) {
     return true;
 }
 
-static bool take(struct ws *w) {
+static bool take_message(struct ws *w) {
     w->budget = READ_MAX;
     if (wslay_event_want_read(w->frames)) {
         if (wslay_event_recv(w->frames) != 0)
@@ -276,7 +276,7 @@ static uint32_t interest(const struct ws *w) {
 
 static void turn(struct ws *w) {
     struct err e;
-    if (!give(w) || !take(w) || !give(w) || !part(w)) {
+    if (!give(w) || !take_message(w) || !give(w) || !part(w)) {
         end(w);
         return;
     }
@@ -302,7 +302,7 @@ static void on_later(struct deferred *d) {
 }
 
 /* A peer that sends no more and of whom nothing is read has left. */
-static void on_ready(struct watch *watch, uint32_t events) {
+static void ws_on_ready(struct watch *watch, uint32_t events) {
     struct ws *w = watch->arg;
     if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
         end(w);
@@ -362,7 +362,7 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
                                                            .on_msg_recv_callback = on_message};
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
-    w->watch = (struct watch){.fd = -1, .fn = on_ready, .arg = w};
+    w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
     w->timer = (struct timer){.fn = on_timer, .arg = w};
     w->later = (struct deferred){.fn = on_later, .arg = w};
     if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)

@@ -48,7 +48,7 @@ void ws_queue_add(struct ws *w, uint8_t opcode, struct blob *of) {
     w->queue_n++;
 }
 
-static void drop(struct ws *w, struct ws_message **at) {
+static void drop_message(struct ws *w, struct ws_message **at) {
     struct ws_message *m = *at;
     *at = m->next;
     if (w->queue_end == &m->next)
@@ -65,7 +65,7 @@ void ws_queue_drop(struct ws *w, bool all) {
     if (!all && *from && (*from)->at > 0) /* half a message cannot be taken back */
         from = &(*from)->next;
     while (*from)
-        drop(w, from);
+        drop_message(w, from);
 }
 
 size_t ws_queue_cost(const struct ws *w) {
@@ -104,7 +104,7 @@ bool ws_queue_send(struct ws *w, bool all) {
         sent += (size_t)n;
         if (w->queue->at < size_of(w->queue))
             continue;
-        drop(w, &w->queue);
+        drop_message(w, &w->queue);
         if (!all)
             break;
     }

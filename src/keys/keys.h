@@ -1,9 +1,10 @@
 #pragma once
-/* API keys of the HTTP service: one JSON file, written by `cloche key`, read by the server.
+/* API keys of the HTTP service: a list, kept in one JSON file (keys_file.h), which `cloche key`
+ * writes and the server reads.
  *
  * A key is "clk_" and 32 random bytes in base64url. That much chance cannot be guessed, so one
  * SHA-256 without salt is enough, and it is all that is kept: the secret is shown once, when the
- * key is made. Who changes the file holds keys_lock from before reading it until it is written. */
+ * key is made. */
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -41,14 +42,6 @@ struct keys {
 #define AUTO_KEYS __attribute__((cleanup(keys_done))) struct keys
 #define AUTO_KEY  __attribute__((cleanup(key_done))) struct key
 
-/* A missing file is an empty list with *ret_there false. Strict: unknown members, wrong types, bad
- * hex, doubled ids or hashes and odd characters in names are errors of kind "bad_keys" that say
- * which key and which member. A limit of 0 is refused too: it could be meant as "nothing at all".
- */
-int keys_read(int dir_fd, const char *name, struct keys *ret, bool *ret_there, struct err *e);
-int keys_parse(const char *text, size_t len, struct keys *ret, struct err *e);
-/* What keys_parse reads. */
-void keys_encode(const struct keys *k, struct buf *to);
 void keys_done(struct keys *k);
 void key_done(struct key *k);
 
@@ -69,10 +62,3 @@ int key_make(const char *name, const char *tenant, const struct key_limits *limi
 /* Moves *key to the end of the list; it is left empty. Fails when the list is full. */
 int keys_add_take(struct keys *k, struct key *key, struct err *e);
 void keys_remove(struct keys *k, unsigned at);
-
-/* Waits until nobody else changes the file; closing *ret_fd lets the next one go on. */
-int keys_lock(int dir_fd, const char *name, int *ret_fd, struct err *e);
-/* Under keys_lock: writes another file and renames it, so that a reader finds the old list or the
- * new one. Mode 0640, with the owner and group of the file that it replaces; a new file of root's
- * gets the group of the user cloche, as whom the server runs. */
-int keys_write(int dir_fd, const char *name, const struct keys *k, struct err *e);

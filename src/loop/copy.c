@@ -141,7 +141,7 @@ static void copy_on_done(struct work *w) {
     free(c);
 }
 
-static struct copy *begin(struct crew *crew, const struct copy *how) {
+static struct copy *begin_copy(struct crew *crew, const struct copy *how) {
     struct copy *c = xmalloc(sizeof *c);
     *c = *how;
     c->work = (struct work){.slice = copy_slice, .done = copy_on_done, .arg = c};
@@ -151,18 +151,18 @@ static struct copy *begin(struct crew *crew, const struct copy *how) {
 
 struct copy *copy_begin(struct crew *crew, int *from, int *to, uint64_t size,
                         void (*done)(void *arg, const struct err *why), void *arg) {
-    return begin(crew, &(struct copy){.span = {fd_take(from), fd_take(to), size, 0, 0},
-                                      .step = copy_step,
-                                      .done = done,
-                                      .arg = arg});
+    return begin_copy(crew, &(struct copy){.span = {fd_take(from), fd_take(to), size, 0, 0},
+                                           .step = copy_step,
+                                           .done = done,
+                                           .arg = arg});
 }
 
 struct copy *compare_begin(struct crew *crew, int *a, int *b, uint64_t size,
                            void (*done)(void *arg, const struct err *why), void *arg) {
-    return begin(crew, &(struct copy){.span = {fd_take(a), fd_take(b), size, 0, 0},
-                                      .step = compare_step,
-                                      .done = done,
-                                      .arg = arg});
+    return begin_copy(crew, &(struct copy){.span = {fd_take(a), fd_take(b), size, 0, 0},
+                                           .step = compare_step,
+                                           .done = done,
+                                           .arg = arg});
 }
 
 void copy_leave(struct copy *c) {

@@ -82,7 +82,7 @@ static struct work *todo_take(struct crew *c) {
     return w;
 }
 
-static void finish(struct crew *c, struct work *w) {
+static void finish_work(struct crew *c, struct work *w) {
     const uint64_t one = 1;
     queue_add(&c->through, w);
     if (write(c->event, &one, sizeof one) < 0) {
@@ -107,7 +107,7 @@ static void *crew_thread(void *arg) {
         if (more)
             todo_add(c, w);
         else
-            finish(c, w);
+            finish_work(c, w);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;

@@ -2,8 +2,9 @@
  * filter cannot be given up in the middle of an entry without either its memory being lost or the
  * rest of the entry, however long, being filled up with zeros first. */
 
-#include "pack/internal.h"
-#include "pack/pack.h"
+#include "pack/packer.h"
+
+#include "pack/pack_locale.h"
 
 #include "base/buf.h"
 
@@ -21,17 +22,6 @@ struct packer {
     z_stream zip;
     bool has_zip, given_up;
 };
-
-locale_t pack_locale_enter(void) {
-    static locale_t utf8; /* made once */
-    if (!utf8)
-        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    return uselocale(utf8); /* nothing changes where there is none */
-}
-
-void pack_locale_leave(locale_t *old) {
-    uselocale(*old);
-}
 
 /* Compresses it and hands on what comes out. */
 static bool squeeze(struct packer *p, const void *data, size_t len, int flush) {

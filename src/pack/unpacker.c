@@ -1,8 +1,9 @@
 /* tar.gz in; see pack.h. SECURITY: the bytes are anybody's. libarchive reads tar and gzip here and
  * nothing else of what it knows; what it tells of an entry is checked before anyone uses it. */
 
-#include "pack/internal.h"
-#include "pack/pack.h"
+#include "pack/unpacker.h"
+
+#include "pack/pack_locale.h"
 
 #include "base/buf.h"
 

@@ -65,7 +65,7 @@ static void kill_command(struct cell *c) {
     say(c, path.data, json_pack("{s:s}", "signal", "SIGKILL"));
 }
 
-static bool on_signal(void *arg, int signal) {
+static bool cell_on_signal(void *arg, int signal) {
     struct cell *c = arg;
     if (signal == SIGWINCH)
         return true;
@@ -256,7 +256,7 @@ static void read_events(struct cell *c) {
     }
 }
 
-static bool take(void *arg, const char *data, size_t len) {
+static bool cell_take_bytes(void *arg, const char *data, size_t len) {
     struct cell *c = arg;
     if (c->written < c->output.len)
         return false;
@@ -271,7 +271,7 @@ static int wait_fd(void *arg) {
 }
 
 /* No more at once than a pipe takes without blocking, once poll says that it takes any. */
-static int on_ready(void *arg, struct err *e) {
+static int cell_on_ready(void *arg, struct err *e) {
     struct cell *c = arg;
     size_t left = c->output.len - c->written;
     ssize_t n = write(c->fd, c->output.data + c->written, left < PIPE_BUF ? left : PIPE_BUF);
@@ -289,21 +289,21 @@ static int on_ready(void *arg, struct err *e) {
     return 0;
 }
 
-static bool is_over(void *arg) {
+static bool cell_is_over(void *arg) {
     const struct cell *c = arg;
     return (c->over && c->written == c->output.len) || c->broken;
 }
 
-static int follow(struct cell *c, const char *method, const char *path, const struct buf *body,
-                  struct remote_reply *reply, struct err *e) {
+static int follow_cell(struct cell *c, const char *method, const char *path, const struct buf *body,
+                       struct remote_reply *reply, struct err *e) {
     const struct remote_sink sink = {.arg = c,
-                                     .take = take,
+                                     .take = cell_take_bytes,
                                      .wait_fd = wait_fd,
-                                     .on_ready = on_ready,
-                                     .is_over = is_over,
+                                     .on_ready = cell_on_ready,
+                                     .is_over = cell_is_over,
                                      .input_fd = input_fd,
                                      .on_input = on_input,
-                                     .on_signal = on_signal};
+                                     .on_signal = cell_on_signal};
     const struct remote_call call = {.method = method,
                                      .path = path,
                                      .header = "Accept: text/event-stream",
@@ -327,7 +327,7 @@ static bool follow_on(struct cell *c, struct remote_reply *reply, const struct e
         c->events = (struct sse)SSE_INIT;
         buf_addf(&path, "%s%s%s/events?after=%" PRIu64, c->is_command ? c->sandbox : "/v1",
                  c->is_command ? "/commands/" : "/executions/", c->id, seen);
-        rc = follow(c, "GET", path.data, NULL, reply, &again);
+        rc = follow_cell(c, "GET", path.data, NULL, reply, &again);
         if (c->seen > seen)
             tries = 0;
     }
@@ -337,7 +337,7 @@ static bool follow_on(struct cell *c, struct remote_reply *reply, const struct e
 int cell_run(struct cell *c, const char *method, const char *path, const struct buf *body,
              struct err *e) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    int rc = follow(c, method, path, body, &reply, e);
+    int rc = follow_cell(c, method, path, body, &reply, e);
     if (rc < 0 && follow_on(c, &reply, e))
         rc = 0;
     show_typing(c);

@@ -92,7 +92,7 @@ static void read_events(struct stream *s) {
     }
 }
 
-static bool take(void *arg, const char *data, size_t len) {
+static bool run_take_bytes(void *arg, const char *data, size_t len) {
     struct stream *s = arg;
     if (s->written < s->output.len)
         return false;
@@ -107,7 +107,7 @@ static int wait_fd(void *arg) {
 }
 
 /* No more at once than a pipe takes without blocking, once poll says that it takes any. */
-static int on_ready(void *arg, struct err *e) {
+static int run_on_ready(void *arg, struct err *e) {
     struct stream *s = arg;
     size_t left = s->output.len - s->written;
     ssize_t n = write(s->fd, s->output.data + s->written, left < PIPE_BUF ? left : PIPE_BUF);
@@ -127,15 +127,15 @@ static int on_ready(void *arg, struct err *e) {
     return 0;
 }
 
-static bool is_over(void *arg) {
+static bool run_is_over(void *arg) {
     const struct stream *s = arg;
     return (s->over && s->written == s->output.len) || s->broken;
 }
 
-static int follow(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
-                  struct err *e) {
+static int follow_run(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
+                      struct err *e) {
     struct stream s = {.events = SSE_INIT, .job = j, .output = BUF_INIT};
-    const struct remote_sink sink = {&s, take, wait_fd, on_ready, is_over};
+    const struct remote_sink sink = {&s, run_take_bytes, wait_fd, run_on_ready, run_is_over};
     const struct remote_call c = {.method = "POST",
                                   .path = "/v1/execute/stream",
                                   .json = body,
@@ -162,8 +162,8 @@ static int follow(struct job *j, struct remote *r, const struct buf *body, json_
 
 /* ---- the whole result ---- */
 
-static int ask(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
-               struct err *e) {
+static int ask_server(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
+                      struct err *e) {
     const uint64_t output = j->cmd.msg.limits.output_bytes * RESULT_TIMES;
     const struct remote_call c = {.method = "POST",
                                   .path = "/v1/execute",
@@ -287,7 +287,7 @@ static int fetch_files(struct job *j, struct remote *r, const json_t *result, st
 
 static int execute(struct job *j, struct remote *r, const struct buf *body, struct err *e) {
     json_t *result = NULL;
-    int rc = (j->cmd.json ? ask : follow)(j, r, body, &result, e);
+    int rc = (j->cmd.json ? ask_server : follow_run)(j, r, body, &result, e);
     if (rc == 0 && result) {
         take_result(j, result);
         if (j->cmd.out)
@@ -297,7 +297,7 @@ static int execute(struct job *j, struct remote *r, const struct buf *body, stru
     return rc;
 }
 
-static int run(struct job *j, struct err *e) {
+static int run_program(struct job *j, struct err *e) {
     AUTO_REMOTE r = NULL;
     if (job_prepare(j, e) < 0 || remote_open(j->cmd.server, j->cmd.key_file, j->signals, &r, e) < 0)
         return -1;
@@ -321,7 +321,7 @@ int remote_run(int argc, char **argv) {
     struct job j = JOB_INIT;
     struct err e;
     int status;
-    if (job_parse(&j, argc, argv, &e) < 0 || run(&j, &e) < 0)
+    if (job_parse(&j, argc, argv, &e) < 0 || run_program(&j, &e) < 0)
         status = report(&e, j.cmd.json);
     else
         status = job_finish(&j);

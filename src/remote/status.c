@@ -27,7 +27,7 @@ static int show(const struct status_options *s, const struct remote_reply *reply
     return 0;
 }
 
-static int ask(const struct status_options *s, struct client_outcome *ret, struct err *e) {
+static int ask_info(const struct status_options *s, struct client_outcome *ret, struct err *e) {
     AUTO_REMOTE r = NULL;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     const struct remote_call c = {
@@ -46,7 +46,7 @@ int remote_status(int argc, char **argv) {
     struct client_outcome o = CLIENT_OUTCOME_INIT;
     struct err e;
     int status = 0;
-    if (status_options_parse(argc, argv, &s, &e) < 0 || ask(&s, &o, &e) < 0)
+    if (status_options_parse(argc, argv, &s, &e) < 0 || ask_info(&s, &o, &e) < 0)
         status = report(&e, s.json);
     else if (o.end == CLIENT_REFUSED)
         status = report_failure(

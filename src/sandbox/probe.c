@@ -224,8 +224,8 @@ static void tell_all(struct probe *p, const struct probe_trials *t, const struct
         memcpy(groups->fix, d.fix, sizeof groups->fix); /* they are found through /proc */
 }
 
-static void run(const struct idmap *ids, enum cgroup_kind want, const struct cgroup_root *have,
-                struct probe *ret) {
+static void probe_with(const struct idmap *ids, enum cgroup_kind want,
+                       const struct cgroup_root *have, struct probe *ret) {
     struct probe p = {0};
     struct err map_err = {0};
     struct probe_trials none = {0};
@@ -241,11 +241,11 @@ static void run(const struct idmap *ids, enum cgroup_kind want, const struct cgr
 }
 
 void probe_run(const struct idmap *ids, enum cgroup_kind want_cgroup, struct probe *ret) {
-    run(ids, want_cgroup, NULL, ret);
+    probe_with(ids, want_cgroup, NULL, ret);
 }
 
 void probe_run_with(const struct idmap *ids, const struct cgroup_root *groups, struct probe *ret) {
-    run(ids, groups->kind, groups, ret);
+    probe_with(ids, groups->kind, groups, ret);
 }
 
 int probe_check(const struct probe *p, uint32_t need, struct err *e) {

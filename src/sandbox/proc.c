@@ -195,14 +195,14 @@ static const struct {
 
 static const char *const pinned[] = {"filesystems", "mounts", "net", "version"};
 
-static int put(int root, const char *name, const char *text, size_t len, struct err *e) {
+static int put_file(int root, const char *name, const char *text, size_t len, struct err *e) {
     char path[160];
     snprintf(path, sizeof path, "%s/%s", &MADE[1], name);
     return tree_put(root, path, text, len, e);
 }
 
 static int put_text(int root, const char *name, const char *text, struct err *e) {
-    return put(root, name, text, strlen(text), e);
+    return put_file(root, name, text, strlen(text), e);
 }
 
 static int make_setting(int root, const char *name, const char *text, struct err *e) {
@@ -246,7 +246,7 @@ int proc_make(int root, uint32_t memory_mb, struct err *e) {
             err_sys(e, "%s", path);
         if (in)
             fclose(in);
-        if (r < 0 || put(root, made[i].name, text, len, e) < 0)
+        if (r < 0 || put_file(root, made[i].name, text, len, e) < 0)
             return -1;
     }
     for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++) {

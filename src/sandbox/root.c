@@ -307,8 +307,8 @@ static int attach_binds(struct builder *b, int root, struct err *e) {
     return 0;
 }
 
-static int fill(struct builder *b, int root, const struct own_files *own, uint32_t memory_mb,
-                struct err *e) {
+static int fill_root(struct builder *b, int root, const struct own_files *own, uint32_t memory_mb,
+                     struct err *e) {
     static const char *const dirs[] = {"workspace", "tmp",  "proc", "dev/pts",
                                        "dev/shm",   "root", "sys"};
     for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++) {
@@ -351,7 +351,7 @@ int root_build(const struct root_plan *p, struct err *e) {
         r = mount_fs("tmpfs", STAGE, 0, "mode=0755,size=64m", e);
     AUTO_FD root = r < 0 ? -1 : open(STAGE, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r == 0)
-        r = root < 0 ? err_sys(e, "open the new root") : fill(&b, root, &own, p->memory_mb, e);
+        r = root < 0 ? err_sys(e, "open the new root") : fill_root(&b, root, &own, p->memory_mb, e);
     builder_done(&b);
     return r < 0 ? r : enter(e);
 }

@@ -47,7 +47,7 @@ static void reload(struct server *s) {
         log_error("keys not read, those known stay error=%s", log_text(e.text));
 }
 
-static void on_signal(struct watch *w, uint32_t events) {
+static void server_on_signal(struct watch *w, uint32_t events) {
     struct server *s = w->arg;
     struct signalfd_siginfo info;
     (void)events;
@@ -107,7 +107,7 @@ static int start_http(struct server *s, struct err *e) {
 static int start(struct server *s, struct err *e) {
     const int signals[] = {SIGTERM, SIGHUP};
     int warden = 5;
-    s->signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = s};
+    s->signal_watch = (struct watch){.fd = -1, .fn = server_on_signal, .arg = s};
     if (loop_new(&s->loop, e) < 0 || loop_signals(signals, 2, &s->signals, e) < 0 ||
         loop_watch(s->loop, &s->signal_watch, s->signals, EPOLLIN, e) < 0 ||
         engine_init(&s->engine, s->loop, 3, &warden, e) < 0 ||

@@ -25,7 +25,7 @@ void reload_stamp(struct config *c) {
     }
 }
 
-static unsigned find(const struct config *c, const char *name) {
+static unsigned find_profile(const struct config *c, const char *name) {
     unsigned i = 0;
     while (i < c->nprofiles && strcmp(c->profiles[i].name, name) != 0)
         i++;
@@ -41,17 +41,17 @@ static void swap(struct config_profile *a, struct config_profile *b) {
 int reload_merge(struct config *c, struct config *next, struct err *e) {
     unsigned total = config_named(c, c->nprofiles);
     for (unsigned i = 0; i < next->nprofiles; i++)
-        total += !next->profiles[i].live && find(c, next->profiles[i].name) == c->nprofiles;
+        total += !next->profiles[i].live && find_profile(c, next->profiles[i].name) == c->nprofiles;
     if (total > CONFIG_MAX_NAMED) /* and no more twins than those */
         return err_user(e, "bad_config",
                         "%u profiles, those counted that were removed since the start; at most %d "
                         "are possible, restart to forget the removed ones",
                         total, CONFIG_MAX_NAMED);
     for (unsigned i = 0; i < c->nprofiles; i++)
-        if (find(next, c->profiles[i].name) == next->nprofiles)
+        if (find_profile(next, c->profiles[i].name) == next->nprofiles)
             c->profiles[i].removed = 1;
     for (unsigned i = 0; i < next->nprofiles; i++) {
-        unsigned at = find(c, next->profiles[i].name);
+        unsigned at = find_profile(c, next->profiles[i].name);
         c->nprofiles += at == c->nprofiles; /* an empty place, which `next` gets back */
         swap(&c->profiles[at], &next->profiles[i]);
     }

@@ -60,7 +60,7 @@ static void take_lines(struct told *t) {
     }
 }
 
-static bool is_over(const struct told *t) {
+static bool trial_is_over(const struct told *t) {
     for (unsigned i = 0; i < t->n; i++) {
         const struct trial *r = &t->trials[i];
         bool has_live = config_twin(t->config, i) < t->config->nprofiles;
@@ -73,7 +73,7 @@ static bool is_over(const struct told *t) {
 
 static void wait_for_all(struct told *t, struct warden *w) {
     uint64_t until = now_ns() + WITHIN_S * 1000000000ull;
-    while (!is_over(t) && now_ns() < until) {
+    while (!trial_is_over(t) && now_ns() < until) {
         struct pollfd p = {.fd = w->ready, .events = POLLIN};
         int rc = poll(&p, 1, (int)((until - now_ns()) / 1000000u) + 1);
         if (rc < 0 && errno != EINTR)

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "zygote/kernel.h"
 #include "zygote/program.h"
+#include "zygote/program_cell.h"
 #include "zygote/stdout.h"
 
 #include <errno.h>

@@ -18,6 +18,8 @@
 #include "zygote/live.h"
 #include "zygote/memory.h"
 #include "zygote/program.h"
+#include "zygote/program_cell.h"
+#include "zygote/secrets.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -48,16 +49,6 @@ struct kernel {
     uint64_t sandbox;
 };
 
-/* Bytes that every kernel gets anew. Of an MT19937: 624 words, and the position among them. */
-struct secret_state {
-    uint8_t *at;
-    size_t len;
-    int *position; /* or NULL */
-};
-#define MT_WORDS   624
-#define MT_BYTES   (MT_WORDS * sizeof(uint32_t))
-#define MAX_STATES 32
-
 struct zygote {
     int chan, signals, tasks, proc_dir;
     const void *filter;
@@ -66,8 +57,6 @@ struct zygote {
     PyObject *hooks; /* lists of functions by occasion, see hooks.py */
     bool in_kernel;
     unsigned forks;
-    struct secret_state states[MAX_STATES];
-    unsigned nstates;
     struct kernel kernels[MAX_KERNELS];
 };
 
@@ -115,22 +104,6 @@ static int fresh_thread_state(void) {
 
 /* ---- the kernel: a child, inside its sandbox ---- */
 
-/* What can be written in place: quicker by a millisecond than asking numpy, which touches two
- * hundred pages for it. */
-static void renew_states(void) {
-    for (unsigned i = 0; i < zygote.nstates; i++) {
-        struct secret_state *g = &zygote.states[i];
-        for (size_t done = 0; done < g->len;) {
-            ssize_t n = getrandom(g->at + done, g->len - done, 0);
-            if (n < 0 && errno != EINTR)
-                _exit(1);
-            done += n > 0 ? (size_t)n : 0;
-        }
-        if (g->position)
-            *g->position = MT_WORDS; /* all used: the next draw makes new ones */
-    }
-}
-
 static _Noreturn void kernel_main(struct kernel_entry *k) {
     struct err e;
     struct wire_in in;
@@ -142,7 +115,7 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
     }
     PyOS_AfterFork_Child();
     zygote.in_kernel = true;
-    renew_states();
+    secrets_renew();
     PyObject *r = zygote.begin != Py_None ? PyObject_CallObject(zygote.begin, NULL) : Py_None;
     if (!r) {
         PyErr_Print();
@@ -391,14 +364,6 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     loop();
 }
 
-static PyObject *add_state(uint8_t *at, size_t len, int *position) {
-    if (zygote.nstates == MAX_STATES)
-        Py_RETURN_FALSE;
-    zygote.states[zygote.nstates++] =
-        (struct secret_state){.at = at, .len = len, .position = position};
-    Py_RETURN_TRUE;
-}
-
 /* instances(objects, types): those of a list that are of one of a tuple of types. Python's own
  * isinstance() takes milliseconds for the objects of a zygote, at every start. */
 static PyObject *py_instances(PyObject *self, PyObject *args) {
@@ -419,44 +384,6 @@ static PyObject *py_instances(PyObject *self, PyObject *args) {
         }
     }
     return found;
-}
-
-/* numpy_state(address): the state of a Mersenne twister of numpy's. */
-static PyObject *py_numpy_state(PyObject *self, PyObject *address) {
-    (void)self;
-    uint8_t *at = PyLong_AsVoidPtr(address);
-    if (!at && PyErr_Occurred())
-        return NULL;
-    return add_state(at, MT_BYTES, (int *)(void *)(at + MT_BYTES));
-}
-
-/* python_state(generator, words): a random.Random and what its getstate() tells. Where that is
- * found in the object, it can be written there; False where this Python keeps it otherwise. */
-static PyObject *py_python_state(PyObject *self, PyObject *args) {
-    (void)self;
-    PyObject *generator, *words;
-    if (!PyArg_ParseTuple(args, "OO!", &generator, &PyTuple_Type, &words))
-        return NULL;
-    struct {
-        PyObject head;
-        int index;
-        uint32_t state[MT_WORDS];
-    } *g = (void *)generator;
-    if (PyTuple_Size(words) != MT_WORDS + 1 ||
-        PyLong_AsLong(PyTuple_GetItem(words, MT_WORDS)) != g->index)
-        Py_RETURN_FALSE;
-    for (Py_ssize_t i = 0; i < MT_WORDS; i++) {
-        if (PyLong_AsUnsignedLong(PyTuple_GetItem(words, i)) != g->state[i])
-            Py_RETURN_FALSE;
-    }
-    return add_state((uint8_t *)g->state, MT_BYTES, &g->index);
-}
-
-/* bytes_state(bytes): a secret that was made in the zygote. */
-static PyObject *py_bytes_state(PyObject *self, PyObject *bytes) {
-    (void)self;
-    char *at = PyBytes_AsString(bytes);
-    return at ? add_state((uint8_t *)at, (size_t)PyBytes_Size(bytes), NULL) : NULL;
 }
 
 /* What hooks.py registers with Python. In the zygote's own forks nothing is to be done; in a kernel
@@ -503,9 +430,9 @@ static PyObject *py_broken(PyObject *self, PyObject *args) {
 static PyMethodDef methods[] = {
     {"serve", py_serve, METH_VARARGS, "Fork kernels until the nursery is gone."},
     {"instances", py_instances, METH_VARARGS, "Those objects that are of these types."},
-    {"numpy_state", py_numpy_state, METH_O, "Give every kernel other random numbers."},
-    {"python_state", py_python_state, METH_VARARGS, "Give every kernel other random numbers."},
-    {"bytes_state", py_bytes_state, METH_O, "Give every kernel another secret."},
+    {"numpy_state", secrets_numpy_state, METH_O, "Give every kernel other random numbers."},
+    {"python_state", secrets_python_state, METH_VARARGS, "Give every kernel other random numbers."},
+    {"bytes_state", secrets_bytes_state, METH_O, "Give every kernel another secret."},
     {"before", py_before_fork, METH_NOARGS, "For os.register_at_fork."},
     {"after_in_parent", py_after_in_parent, METH_NOARGS, "For os.register_at_fork."},
     {"after_in_child", py_after_in_child, METH_NOARGS, "For os.register_at_fork."},

@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/json_value.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -3,6 +3,8 @@
 
 #include "keys/keys.h"
 
+#include "keys/keys_text.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any bytes as an archive: no path of it leads out, and reading it ends. */
 
 #include "base/fd.h"
-#include "pack/pack.h"
+#include "pack/unpacker.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* What a hostile kernel says to the server: whatever is made of it is JSON again, and bounded. */
 
 #include "base/json.h"
+#include "base/json_value.h"
 #include "engine/live/said.h"
 
 #include <stdint.h>

@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 
+#include "base/json_value.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>

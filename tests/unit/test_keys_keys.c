@@ -3,6 +3,8 @@
 
 #include "base/fd.h"
 #include "keys/keys.h"
+#include "keys/keys_file.h"
+#include "keys/keys_text.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -2,7 +2,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "pack/pack.h"
+#include "pack/packer.h"
+#include "pack/unpacker.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "pack/pack.h"
+#include "pack/packer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "pack/pack.h"
+#include "pack/unpacker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -141,7 +141,7 @@ static void add_headers(struct transfer *t) {
     curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 }
 
-static int set_up(struct transfer *t, struct err *e) {
+static int set_up_call(struct transfer *t, struct err *e) {
     const struct remote *r = t->remote;
     CURL *h = t->easy;
     AUTO_BUF url = BUF_INIT;
@@ -275,7 +275,7 @@ int remote_do(struct remote *r, const struct remote_call *c, struct remote_reply
     struct transfer t = {.remote = r, .call = c, .reply = ret, .easy = curl_easy_init()};
     if (!t.easy)
         return err_set(e, ENOMEM, "libcurl: out of memory");
-    int rc = set_up(&t, e);
+    int rc = set_up_call(&t, e);
     if (rc == 0 && curl_multi_add_handle(r->multi, t.easy) != CURLM_OK)
         rc = err_set(e, ENOMEM, "libcurl: out of memory");
     if (rc == 0) {
@@ -290,7 +290,8 @@ int remote_do(struct remote *r, const struct remote_call *c, struct remote_reply
 
 /* ---- refusals ---- */
 
-static void put(struct buf *to, const json_t *object, const char *key, const char *otherwise) {
+static void put_member(struct buf *to, const json_t *object, const char *key,
+                       const char *otherwise) {
     const char *text = json_string_value(json_object_get(object, key));
     buf_clear(to);
     buf_adds(to, text ? text : otherwise);
@@ -313,9 +314,9 @@ static const char *remediation_here(const char *kind) {
 }
 
 void remote_error(const json_t *error, struct client_outcome *ret) {
-    put(&ret->kind, error, "code", "internal");
-    put(&ret->message, error, "message", "the server did not say why");
-    put(&ret->remediation, error, "remediation", "");
+    put_member(&ret->kind, error, "code", "internal");
+    put_member(&ret->message, error, "message", "the server did not say why");
+    put_member(&ret->remediation, error, "remediation", "");
     const char *here = remediation_here(ret->kind.data);
     if (here) {
         buf_clear(&ret->remediation);

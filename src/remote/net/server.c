@@ -71,7 +71,7 @@ static int set_url(struct remote *r, const char *url, struct err *e) {
 }
 
 /* SECURITY: a key on the command line would be in every list of processes. */
-static int read_key(const char *file, char *key, struct err *e) {
+static int read_key_file(const char *file, char *key, struct err *e) {
     const char *env = getenv("CLOCHE_API_KEY");
     AUTO_FD fd = -1;
     if (!file) {
@@ -91,7 +91,7 @@ static int read_key(const char *file, char *key, struct err *e) {
 
 static int set_key(struct remote *r, const char *file, struct err *e) {
     char key[KEY_MAX];
-    if (read_key(file, key, e) < 0)
+    if (read_key_file(file, key, e) < 0)
         return -1;
     for (const char *p = key; *p; p++)
         if (*p <= ' ' || *p > '~')

@@ -108,8 +108,8 @@ static int make_body(const struct sandbox_options *o, bool is_command, struct bu
 /* ---- exec ---- */
 
 /* The whole answer: --json, or a command in the background. */
-static int ask(struct sandbox_cmd *b, struct cell *c, const char *path, const struct buf *body,
-               struct err *e) {
+static int ask_whole(struct sandbox_cmd *b, struct cell *c, const char *path,
+                     const struct buf *body, struct err *e) {
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     const struct remote_call call = {
         .method = "POST", .path = path, .json = body, .upload = -1, .most = REMOTE_RESULT_MAX};
@@ -130,8 +130,8 @@ static int ask(struct sandbox_cmd *b, struct cell *c, const char *path, const st
     return 0;
 }
 
-static int follow(struct sandbox_cmd *b, struct cell *c, const char *path, const struct buf *body,
-                  struct err *e) {
+static int follow_stream(struct sandbox_cmd *b, struct cell *c, const char *path,
+                         const struct buf *body, struct err *e) {
     AUTO_REMOTE side = NULL;
     struct images images;
     if (sandbox_cmd_connect(b, &side, e) < 0)
@@ -164,7 +164,7 @@ int sandbox_exec(struct sandbox_cmd *b, struct err *e) {
     c.sandbox = sandbox.data;
     c.kernel = b->o.kernel;
     c.is_command = is_command;
-    rc = (b->o.json || b->o.background ? ask : follow)(b, &c, path.data, &body, e);
+    rc = (b->o.json || b->o.background ? ask_whole : follow_stream)(b, &c, path.data, &body, e);
     cell_done(&c);
     return rc;
 }
@@ -275,7 +275,7 @@ int sandbox_logs(struct sandbox_cmd *b, struct err *e) {
         c.is_command = true;
         c.only_looks = true;
         buf_adds(&path, "/events");
-        int rc = follow(b, &c, path.data, NULL, e);
+        int rc = follow_stream(b, &c, path.data, NULL, e);
         cell_done(&c);
         b->status = rc == 0 && b->status == 128 + SIGPIPE ? b->status : 0;
         return rc;

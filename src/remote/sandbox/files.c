@@ -182,7 +182,7 @@ struct download {
     int failed;
 };
 
-static bool take(void *arg, const char *data, size_t len) {
+static bool transfer_take_bytes(void *arg, const char *data, size_t len) {
     struct download *d = arg;
     struct err e;
     if (!d->failed && fd_write_all(d->fd, data, len, &e) < 0)
@@ -195,12 +195,12 @@ static int wait_fd(void *arg) {
     return -1;
 }
 
-static int on_ready(void *arg, struct err *e) {
+static int transfer_on_ready(void *arg, struct err *e) {
     (void)arg, (void)e;
     return 0;
 }
 
-static bool is_over(void *arg) {
+static bool transfer_is_over(void *arg) {
     const struct download *d = arg;
     return d->failed != 0;
 }
@@ -210,7 +210,8 @@ static int fetch(struct sandbox_cmd *b, const char *url, int fd, const char *sho
     struct download d = {.fd = fd};
     struct progress p;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    const struct remote_sink sink = {&d, take, wait_fd, on_ready, is_over};
+    const struct remote_sink sink = {&d, transfer_take_bytes, wait_fd, transfer_on_ready,
+                                     transfer_is_over};
     progress_init(&p, place_name(shown));
     const struct remote_call c = {.method = "GET",
                                   .path = url,

@@ -68,7 +68,7 @@ struct search {
 };
 
 /* A name goes before the beginning of an id. */
-static bool look(void *arg, json_t *sandbox) {
+static bool look_for_word(void *arg, json_t *sandbox) {
     struct search *s = arg;
     const char *id = value_text(sandbox, "id");
     bool is_named = strcmp(value_text(sandbox, "name"), s->word) == 0;
@@ -89,7 +89,7 @@ int sandbox_find_word(struct sandbox_cmd *b, const char *word, struct buf *ret_p
         return 0;
     }
     log_quote(word, quoted, sizeof quoted);
-    if (*word && visit(b, "", look, &s, e) < 0)
+    if (*word && visit(b, "", look_for_word, &s, e) < 0)
         return -1;
     unsigned n = s.names ? s.names : s.prefixes;
     if (n == 0)

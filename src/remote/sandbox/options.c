@@ -295,7 +295,7 @@ static int set_flag(struct sandbox_options *o, const struct flag *f, const char 
 #define CODE_BASE 1000 /* getopt's codes: flag i is CODE_BASE + i */
 
 /* The options of one verb, for getopt; returns those with a letter. */
-static void fill(enum sandbox_verb verb, struct option *longs, char *letters) {
+static void fill_longs(enum sandbox_verb verb, struct option *longs, char *letters) {
     *letters++ = '-';
     *letters++ = ':';
     for (size_t i = 0; i < FLAGS; i++) {
@@ -389,7 +389,7 @@ static int check(const struct sandbox_options *o, struct err *e) {
 static int parse_words(int argc, char **argv, struct sandbox_options *o, struct err *e) {
     struct option longs[FLAGS + 1];
     char letters[2 * FLAGS + 3], words[32];
-    fill(o->verb, longs, letters);
+    fill_longs(o->verb, longs, letters);
     optind = 0;
     opterr = 0;
     int code;

@@ -135,14 +135,14 @@ static int take_signals(struct sandbox_cmd *b, struct err *e) {
     return b->signals < 0 ? err_sys(e, "signalfd") : 0;
 }
 
-static int run(struct sandbox_cmd *b, struct err *e) {
+static int run_verb(struct sandbox_cmd *b, struct err *e) {
     if (take_signals(b, e) < 0 || sandbox_cmd_connect(b, &b->r, e) < 0)
         return -1;
     return verbs[b->o.verb](b, e);
 }
 
 /* The kinds of failure that only these verbs have. */
-static int fail(const struct sandbox_cmd *b, const struct err *e) {
+static int sandbox_cmd_fail(const struct sandbox_cmd *b, const struct err *e) {
     static const struct failure own[] = {
         {.kind = "no_such_sandbox", .remediation = "`cloche sandbox list` lists them"},
         {.kind = "no_such_command", .remediation = "`cloche sandbox logs ID` lists them"},
@@ -172,12 +172,12 @@ int remote_sandbox(int argc, char **argv) {
     struct err e;
     int status;
     if (sandbox_options_parse(argc, argv, &b.o, &e) < 0) {
-        status = fail(&b, &e);
+        status = sandbox_cmd_fail(&b, &e);
     } else if (b.o.help) {
         sandbox_options_help(b.o.verb);
         status = 0;
     } else {
-        status = run(&b, &e) < 0 ? fail(&b, &e) : b.status;
+        status = run_verb(&b, &e) < 0 ? sandbox_cmd_fail(&b, &e) : b.status;
     }
     /* What was printed may have gone to a full disk. */
     if (fflush(stdout) != 0 && status == 0)

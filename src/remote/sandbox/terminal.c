@@ -94,7 +94,7 @@ static void read_typed(struct terminal *t) {
         t->input_over = true;
 }
 
-static int on_signal(struct terminal *t, struct err *e) {
+static int terminal_on_signal(struct terminal *t, struct err *e) {
     struct signalfd_siginfo info;
     if (read(t->cmd->signals, &info, sizeof info) != (ssize_t)sizeof info)
         return 0;
@@ -115,7 +115,7 @@ static int step(struct terminal *t, struct err *e) {
                          {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
     if (poll(p, 3, -1) < 0)
         return errno == EINTR ? 0 : err_sys(e, "poll");
-    if (p[1].revents && on_signal(t, e) < 0)
+    if (p[1].revents && terminal_on_signal(t, e) < 0)
         return -1;
     if (p[2].revents)
         read_typed(t);

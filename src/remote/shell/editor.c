@@ -73,7 +73,7 @@ static int read_byte(struct editor *ed, char *ret) {
 }
 
 /* One character for libedit, from as many bytes as it has. */
-static int read_key(EditLine *el, wchar_t *ret) {
+static int read_one_key(EditLine *el, wchar_t *ret) {
     struct editor *ed = editor_of(el);
     mbstate_t state = {0};
     for (;;) {
@@ -105,7 +105,7 @@ static size_t common_prefix(const struct editor_matches *m) {
     return len;
 }
 
-static bool is_plain(const char *text, size_t len) {
+static bool is_plain_text(const char *text, size_t len) {
     for (size_t at = 0, n; at < len; at += n) {
         uint32_t c;
         n = text_char(text + at, len - at, &c);
@@ -165,7 +165,7 @@ static unsigned char insert(EditLine *el, const struct editor_matches *m) {
     bool extends = len >= typed && memcmp(m->items[0], li->cursor - typed, typed) == 0;
     if (extends && (len > typed || m->n == 1)) {
         AUTO_FREE char *text = xstrndup(m->items[0], len);
-        if (!text || !is_plain(text, len))
+        if (!text || !is_plain_text(text, len))
             return CC_ERROR;
         if (m->n == 1)
             drop_rest(el, text);
@@ -298,7 +298,7 @@ int editor_new(int signals, const struct editor_completion *c, const char *histo
     el_set(ed->el, EL_EDITOR, "emacs");
     el_set(ed->el, EL_PROMPT, show_prompt);
     el_set(ed->el, EL_HIST, history, ed->history);
-    el_set(ed->el, EL_GETCFN, read_key);
+    el_set(ed->el, EL_GETCFN, read_one_key);
     /* Not el_set, which copies both texts and never frees them. */
     el_wset(ed->el, EL_ADDFN, L"cloche-complete", L"Complete a name", complete);
     el_wset(ed->el, EL_ADDFN, L"cloche-backspace", L"Remove a character or a step", backspace);
@@ -325,7 +325,7 @@ void editor_free(struct editor *ed) {
     free(ed);
 }
 
-static void put(const char *text) {
+static void write_terminal(const char *text) {
     struct err ignored;
     (void)fd_write_all(STDOUT_FILENO, text, strlen(text), &ignored);
 }
@@ -357,12 +357,12 @@ enum editor_got editor_read(struct editor *ed, const char *prompt, unsigned inde
     ed->prompt = prompt;
     ed->signal = 0;
     el_set(ed->el, EL_PREP_TERM, 1); /* it would show the prompt first, and lose keys typed then */
-    put(PASTE_ON);
+    write_terminal(PASTE_ON);
     indent_line(ed, indent);
     const char *line = el_gets(ed->el, &n);
-    put(PASTE_OFF);
+    write_terminal(PASTE_OFF);
     if (!line || n <= 0) {
-        put("\n");
+        write_terminal("\n");
         *ret_signal = ed->signal;
         return ed->signal == SIGINT ? EDITOR_INTERRUPT : ed->signal ? EDITOR_LEAVE : EDITOR_END;
     }

@@ -7,6 +7,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "http/ws.h"
 
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "api/files/paths.h"
 #include "api/jobs/inputs.h"
 #include "base/fd.h"
+#include "fetch/allow.h"
 #include "fetch/fetch.h"
 
 #include <errno.h>

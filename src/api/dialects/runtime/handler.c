@@ -8,6 +8,7 @@
 #include "api/jobs/inputs.h"
 #include "api/jobs/oneshot_wait.h"
 #include "base/fd.h"
+#include "base/json_value.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "api/jobs/command_wait.h"
 #include "api/jobs/inputs.h"
 #include "base/fd.h"
+#include "base/json_value.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* For pack/ only. */
+/* The locale in which libarchive is called. For pack/ only. */
 
 #include <locale.h>
 

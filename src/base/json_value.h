@@ -1,0 +1,18 @@
+#pragma once
+/* Looking at JSON text without making a tree of it. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether it is one JSON value of any kind, at most JSON_VALUE_DEPTH levels deep, and nothing else.
+ */
+#define JSON_VALUE_DEPTH 512
+bool json_is_value(const char *text, size_t len);
+
+/* A member of an object that we wrote ourselves, compact: its text, or nothing. Looks no further
+ * than that, and makes nothing of what is before it. */
+struct json_span {
+    const char *at; /* NULL: there is none */
+    size_t len;
+};
+struct json_span json_member(const char *text, size_t len, const char *name);
