@@ -19,6 +19,7 @@
  *
  * Appending and removing walk the list: lists here are short. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Puts the item at this place, before what is there: at the front of a list. */
@@ -59,4 +60,8 @@
     })
 
 /* Takes the item out; false if it was not in the list. */
-#define LIST_REMOVE(place, item, link) (LIST_POP(LIST_FIND(place, item, link), link) != NULL)
+#define LIST_REMOVE(place, item, link)                                                             \
+    __extension__({                                                                                \
+        const bool list_was_in_ = LIST_POP(LIST_FIND(place, item, link), link) != NULL;            \
+        list_was_in_;                                                                              \
+    })

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "engine/core/budget.h"
 #include "engine/core/engine.h"
@@ -71,21 +72,13 @@ void pool_refill(struct profile_pool *p) {
 }
 
 static struct sandbox *take(struct profile_pool *p) {
-    struct sandbox *s = p->ready;
-    p->ready = s->next_ready;
     p->nready--;
-    return s;
+    return LIST_POP(&p->ready, next_ready);
 }
 
 void pool_forget(struct sandbox *s) {
-    struct profile_pool *p = s->pool;
-    for (struct sandbox **at = &p->ready; *at; at = &(*at)->next_ready) {
-        if (*at == s) {
-            *at = s->next_ready;
-            p->nready--;
-            return;
-        }
-    }
+    if (LIST_REMOVE(&s->pool->ready, s, next_ready))
+        s->pool->nready--;
 }
 
 static void trim(struct profile_pool *p) {
@@ -205,11 +198,7 @@ void pool_ready(struct sandbox *s) {
     if (p->making)
         p->making--;
     p->failures = 0;
-    struct sandbox **end = &p->ready;
-    while (*end)
-        end = &(*end)->next_ready;
-    s->next_ready = NULL;
-    *end = s;
+    LIST_APPEND(&p->ready, s, next_ready);
     p->nready++;
     pool_dispatch(p);
     if (p->ready && others_wait(p)) /* it may have the place that another one waits for */

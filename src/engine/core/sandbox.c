@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "engine/core/budget.h"
 #include "engine/core/engine.h"
@@ -213,8 +214,7 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
                            .heir = &s->req};
     s->req =
         (struct chan){.fd = -1, .on_msg = sandbox_on_req, .on_gone = sandbox_on_req_gone, .arg = s};
-    s->next = g->sandboxes;
-    g->sandboxes = s;
+    LIST_PUSH(&g->sandboxes, s, next);
     g->counts.sandboxes++;
     s->deadline = (struct timer){.fn = sandbox_on_deadline, .arg = s};
     for (int i = SANDBOX_STDIN; i <= SANDBOX_STDERR; i++)
@@ -341,12 +341,7 @@ void sandbox_gone(struct sandbox *s) {
     if (s->state == SANDBOX_STARTING)
         pool_failed(pool, "it died before it was ready");
     sandbox_end(s);
-    for (struct sandbox **p = &g->sandboxes; *p; p = &(*p)->next) {
-        if (*p == s) {
-            *p = s->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&g->sandboxes, s, next);
     g->counts.sandboxes--;
     budget_give(s);
     if (s->on_gone)

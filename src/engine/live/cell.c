@@ -71,7 +71,7 @@ void cell_stop_clocks(struct cell *c) {
 }
 
 static uint64_t grace_ns(const struct cell *c) {
-    return (uint64_t)c->kernel->live->engine->config.live_grace_ms * 1000000u;
+    return ms_to_ns(c->kernel->live->engine->config.live_grace_ms);
 }
 
 void cell_stop(struct cell *c, enum cell_stop why) {
@@ -285,7 +285,7 @@ void cell_begin(struct cell *c) {
     buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
     cell_emit(c, "start", &json);
     take_late(c);
-    c->ends_ns = c->started_ns + (uint64_t)c->req.limits.timeout_ms * 1000000u;
+    c->ends_ns = c->started_ns + ms_to_ns(c->req.limits.timeout_ms);
     loop_timer(l->engine->loop, &c->timer, c->ends_ns);
     if (cgroup_fds_there(l->sandbox->cgroup) && c->req.limits.cpu_seconds)
         cell_on_cpu_timer(&c->cpu_timer);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "engine/core/memory_watch.h"
 #include "engine/live/command_io.h"
 #include "engine/live/group.h"
@@ -149,7 +150,7 @@ static void command_on_ready(void *owner) {
     }
     if (c->req.timeout_ms)
         loop_timer(c->live->engine->loop, &c->timer,
-                   c->started_ns + (uint64_t)c->req.timeout_ms * 1000000u);
+                   c->started_ns + ms_to_ns(c->req.timeout_ms));
     buf_addf(&json, "{\"id\":\"%s\"}", c->id);
     live_said(c->live);
     if (c->cb.on_event)
@@ -185,17 +186,8 @@ static void command_on_dying(void *owner) {
     command_drain(owner);
 }
 
-static void unlink_command(struct command *c) {
-    for (struct command **at = &c->live->commands; *at; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
-}
-
 static void command_forget(struct command *c) {
-    unlink_command(c);
+    LIST_REMOVE(&c->live->commands, c, next);
     loop_timer_stop(c->live->engine->loop, &c->timer);
     command_stop_watching(c);
     process_done(&c->process);
@@ -351,10 +343,7 @@ static struct command *command_alloc(struct live *l, struct command_request *q) 
     c->timer = (struct timer){.fn = command_on_timer, .arg = c};
     c->free_later = (struct deferred){.fn = command_free, .arg = c};
     command_io_init(c);
-    struct command **at = &l->commands;
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
+    LIST_APPEND(&l->commands, c, next);
     live_hold(l);
     return c;
 }

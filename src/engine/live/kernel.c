@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "engine/live/cell.h"
 #include "engine/live/cell_end.h"
@@ -74,8 +75,7 @@ static int watch_outputs(struct kernel *k, struct err *e) {
 
 static void tell_ready(struct kernel *k, const struct err *why) {
     while (k->waits) {
-        struct kernel_wait *w = k->waits;
-        k->waits = w->next;
+        struct kernel_wait *w = LIST_POP(&k->waits, next);
         w->fn(w->arg, k, why);
         free(w);
     }
@@ -224,12 +224,7 @@ static void kernel_free(struct deferred *d) {
 void kernel_forget(struct kernel *k, const struct err *why) {
     struct live *l = k->live;
     k->forgotten = true;
-    for (struct kernel **at = &l->kernels; *at; at = &(*at)->next) {
-        if (*at == k) {
-            *at = k->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&l->kernels, k, next);
     loop_timer_stop(l->engine->loop, &k->retry);
     kernel_untell(k);
     kernel_unhear(k);
@@ -337,10 +332,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     k->retry = (struct timer){.fn = kernel_on_retry, .arg = k};
     k->go_later = (struct deferred){.fn = kernel_on_go_later, .arg = k};
     k->free_later = (struct deferred){.fn = kernel_free, .arg = k};
-    struct kernel **at = &l->kernels;
-    while (*at)
-        at = &(*at)->next;
-    *at = k;
+    LIST_APPEND(&l->kernels, k, next);
 }
 
 void kernel_begin_first(struct kernel *k) {

@@ -4,6 +4,7 @@
 #include "engine/live/kernel_control.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "engine/live/cell.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
@@ -96,8 +97,8 @@ bool kernel_interrupt(struct kernel *k) {
 void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
     struct err e;
     struct kernel_wait *w = xcalloc(1, sizeof *w);
-    *w = (struct kernel_wait){.next = k->waits, .fn = fn, .arg = arg};
-    k->waits = w;
+    *w = (struct kernel_wait){.fn = fn, .arg = arg};
+    LIST_PUSH(&k->waits, w, next);
     err_user(&e, "interrupted", "the kernel was restarted before it began");
     kernel_fail_queue(k, &e);
     if (k->process.state == PROCESS_NONE) {
@@ -111,13 +112,10 @@ void kernel_restart(struct kernel *k, kernel_ready_fn *fn, void *arg) {
 void kernel_unwait(struct live *l, const void *arg) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
         for (struct kernel_wait **at = &k->waits; *at;) {
-            struct kernel_wait *w = *at;
-            if (w->arg != arg) {
-                at = &w->next;
-                continue;
-            }
-            *at = w->next;
-            free(w);
+            if ((*at)->arg == arg)
+                free(LIST_POP(at, next));
+            else
+                at = &(*at)->next;
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "engine/live/kernel_query.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "engine/core/budget.h"
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
@@ -49,8 +50,7 @@ void kernel_replied(struct kernel *k, struct said *s) {
 
 void kernel_fail_queries(struct kernel *k, const struct err *why) {
     while (k->queries) {
-        struct kernel_query *q = k->queries;
-        k->queries = q->next;
+        struct kernel_query *q = LIST_POP(&k->queries, next);
         kernel_reply_fn *fn = q->fn;
         void *arg = q->arg;
         free_query(q);
@@ -82,11 +82,10 @@ int kernel_query(struct kernel *k, const char *op, const char *members, kernel_r
     if (len > WIRE_MAX && budget_fits(k->live->engine, len, e) < 0)
         return -1;
     struct kernel_query *q = xcalloc(1, sizeof *q);
-    *q = (struct kernel_query){
-        .next = k->queries, .kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
+    *q = (struct kernel_query){.kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
     q->late = (struct timer){.fn = query_on_late, .arg = q};
     loop_timer(k->live->engine->loop, &q->late, now_ns() + QUERY_NS);
-    k->queries = q;
+    LIST_PUSH(&k->queries, q, next);
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)q->id);
     if (strcmp(op, "setup") == 0) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "engine/core/memfd_read.h"
 #include "engine/core/memory_watch.h"
@@ -77,8 +78,7 @@ static void tell(struct kernel *k, const struct buf *json, int fd) {
 
 static void tell_all(struct kernel *k) {
     while (k->telling && k->telling->is_ready) {
-        struct telling *t = k->telling;
-        k->telling = t->next;
+        struct telling *t = LIST_POP(&k->telling, next);
         if (t->fd >= 0) {
             tell(k, &t->head, lent_add(k, &t->fd, t->len));
         } else if (t->head.len > 0) {
@@ -102,8 +102,7 @@ static void telling_done(struct work *w) {
 
 void kernel_untell(struct kernel *k) {
     while (k->telling) {
-        struct telling *t = k->telling;
-        k->telling = t->next;
+        struct telling *t = LIST_POP(&k->telling, next);
         t->kernel = NULL;
         if (t->is_ready)
             telling_free(t);
@@ -111,12 +110,10 @@ void kernel_untell(struct kernel *k) {
 }
 
 static void enqueue(struct kernel *k, const struct telling *what) {
-    struct telling *t = xmalloc(sizeof *t), **end = &k->telling;
+    struct telling *t = xmalloc(sizeof *t);
     *t = *what;
     t->kernel = k;
-    while (*end)
-        end = &(*end)->next;
-    *end = t;
+    LIST_APPEND(&k->telling, t, next);
     if (t->is_ready)
         return;
     t->work = (struct work){.slice = telling_slice,
@@ -228,13 +225,6 @@ static bool hearing_slice(struct work *w) {
     return false;
 }
 
-static void unlink_hearing(struct hearing *h) {
-    struct hearing **at = &h->live->hearings;
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
-}
-
 static void hear_read(struct kernel *k, struct hearing *h) {
     k->hearing = NULL;
     chan_leave(k->process.ctl, &h->fd, 1);
@@ -249,7 +239,7 @@ static void hearing_done(struct work *w) {
     struct kernel *k = h->kernel;
     uint64_t began = thread_cpu_ns();
     if (h->live)
-        unlink_hearing(h);
+        LIST_REMOVE(&h->live->hearings, h, next);
     if (k)
         hear_read(k, h);
     if (h->live) { /* it may end with what was said; its memory stays for this turn */

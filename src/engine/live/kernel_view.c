@@ -2,6 +2,7 @@
 
 #include "engine/live/kernel.h"
 
+#include "base/list.h"
 #include "engine/live/cell.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
@@ -60,19 +61,13 @@ void kernel_set_label(struct kernel *k, const char *label) {
 
 void kernel_watch(struct kernel *k, struct kernel_watcher *w) {
     w->kernel = k;
-    w->next = k->watchers;
-    k->watchers = w;
+    LIST_PUSH(&k->watchers, w, next);
 }
 
 void kernel_unwatch(struct kernel_watcher *w) {
     if (!w->kernel)
         return;
-    for (struct kernel_watcher **at = &w->kernel->watchers; *at; at = &(*at)->next) {
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&w->kernel->watchers, w, next);
     w->kernel = NULL;
 }
 

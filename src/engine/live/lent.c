@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
 
@@ -16,9 +17,8 @@
 #define MAX_LENT 66 /* more than an honest kernel can have unread: see MAX_QUERIES */
 
 static void take_oldest_back(struct kernel *k) {
-    struct lent *it = k->lent;
+    struct lent *it = LIST_POP(&k->lent, next);
     struct sandbox *s = k->live->sandbox;
-    k->lent = it->next;
     k->nlent--;
     (void)!ftruncate(it->fd, 0);
     fd_close(&it->fd);
@@ -52,11 +52,9 @@ int lent_file(const void *data, size_t len, int *ret_fd, struct err *e) {
 int lent_add(struct kernel *k, int *fd, size_t len) {
     if (k->nlent == MAX_LENT)
         take_oldest_back(k);
-    struct lent *it = xcalloc(1, sizeof *it), **end = &k->lent;
-    while (*end)
-        end = &(*end)->next;
+    struct lent *it = xcalloc(1, sizeof *it);
     *it = (struct lent){.fd = fd_take(fd), .len = len};
-    *end = it;
+    LIST_APPEND(&k->lent, it, next);
     k->nlent++;
     k->live->sandbox->lent_bytes += len;
     return it->fd;

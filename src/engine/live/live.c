@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "engine/core/budget.h"
 #include "engine/core/memory_watch.h"
@@ -66,19 +67,13 @@ static void live_created_at(struct live *l, double created) {
 
 void live_watch(struct live *l, struct live_watcher *w) {
     w->live = l;
-    w->next = l->watchers;
-    l->watchers = w;
+    LIST_PUSH(&l->watchers, w, next);
 }
 
 void live_unwatch(struct live_watcher *w) {
     if (!w->live)
         return;
-    for (struct live_watcher **at = &w->live->watchers; *at; at = &(*at)->next) {
-        if (*at == w) {
-            *at = w->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&w->live->watchers, w, next);
     w->live = NULL;
 }
 
@@ -344,7 +339,7 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
     id_make("sbx_", l->id, sizeof l->id);
     l->guest.files_bytes = files_bytes;
     *ret = l;
-    loop_timer(g->loop, &l->timer, now_ns() + (uint64_t)g->config.queue_ms * 1000000u);
+    loop_timer(g->loop, &l->timer, now_ns() + ms_to_ns(g->config.queue_ms));
     pool_enter(p, &l->guest, l->req.tenant);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "engine/live/lives.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "engine/live/gone.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
@@ -16,12 +17,7 @@ void lives_init(struct engine *g, int state_dir) {
 }
 
 void lives_leave(struct live *l) {
-    for (struct live **at = &l->engine->lives->first; *at; at = &(*at)->next) {
-        if (*at == l) {
-            *at = l->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&l->engine->lives->first, l, next);
 }
 
 /* The oldest is the first; before it those that were not made yet. */
@@ -29,8 +25,7 @@ void lives_join(struct live *l) {
     struct live **at = &l->engine->lives->first;
     while (*at && (*at)->created <= l->created)
         at = &(*at)->next;
-    l->next = *at;
-    *at = l;
+    LIST_PUSH(at, l, next);
 }
 
 struct live *live_find(struct engine *g, const char *tenant, const char *id, struct err *e) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "engine/core/sandbox.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
@@ -18,8 +19,7 @@
 
 static void process_link(struct process *p, struct live *l) {
     p->live = l;
-    p->next = l->processes;
-    l->processes = p;
+    LIST_PUSH(&l->processes, p, next);
 }
 
 static struct process *process_find(struct live *l, uint32_t number) {
@@ -33,12 +33,7 @@ static struct process *process_find(struct live *l, uint32_t number) {
 void process_done(struct process *p) {
     if (p->state == PROCESS_NONE)
         return;
-    for (struct process **at = &p->live->processes; *at; at = &(*at)->next) {
-        if (*at == p) {
-            *at = p->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&p->live->processes, p, next);
     loop_timer_stop(p->live->engine->loop, &p->deadline);
     /* Before they are closed: the warden's copies would keep the loop's interest in them alive. */
     if (p->kind->on_dying && p->fds[1] >= 0)

@@ -48,7 +48,7 @@ static bool may_have_files(const struct run *r) {
 /* For init's next answer. */
 static void set_deadline(struct run *r) {
     loop_timer(r->engine->loop, &r->timer,
-               now_ns() + (uint64_t)r->engine->config.queue_ms * 1000000u);
+               now_ns() + ms_to_ns(r->engine->config.queue_ms));
 }
 
 static void run_on_changes(void *arg, struct file_answer *a);

@@ -250,7 +250,7 @@ static void run_start(struct run *r) {
     r->started_ns = now_ns();
     send_run(r);
     loop_timer(r->engine->loop, &r->timer,
-               r->started_ns + (uint64_t)r->req.limits.timeout_ms * 1000000u);
+               r->started_ns + ms_to_ns(r->req.limits.timeout_ms));
     if (cgroup_fds_there(s->cgroup))
         loop_timer(r->engine->loop, &r->cpu_timer,
                    r->started_ns +
@@ -275,7 +275,7 @@ static void run_on_assign(void *owner, struct sandbox *s) {
     r->assigned_ns = now_ns();
     r->engine->counts.runs++;
     loop_timer(r->engine->loop, &r->timer,
-               r->assigned_ns + (uint64_t)r->engine->config.queue_ms * 1000000u);
+               r->assigned_ns + ms_to_ns(r->engine->config.queue_ms));
     r->stage = (struct stage){.sandbox = s,
                               .limits = &r->req.limits,
                               .inputs = r->req.inputs,
@@ -531,7 +531,7 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     *ret = r;
     r->guest = (struct guest){
         .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
-    loop_timer(g->loop, &r->timer, r->born_ns + (uint64_t)g->config.queue_ms * 1000000u);
+    loop_timer(g->loop, &r->timer, r->born_ns + ms_to_ns(g->config.queue_ms));
     pool_enter(p, &r->guest, run_tenant(&r->req));
     return 0;
 }
