@@ -27,21 +27,31 @@ int limits_settle(const struct limits *defaults, const struct limits *maxima, un
     return 0;
 }
 
-int admit_place(struct profile_pool *p, const struct limits *l, uint64_t files_bytes,
-                const char *tenant, struct err *e) {
-    struct engine *g = p->engine;
-    bool memory = budget_lets(g, l, files_bytes);
-    if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < g->config.queue_max)
+/* There is a place in the queue, or it can begin at once. */
+static int find_place(const struct admission *a, struct err *e) {
+    struct profile_pool *p = a->pool;
+    bool memory = budget_lets(p->engine, a->limits, a->files_bytes);
+    if ((p->ready && p->queue.n == 0 && memory) || p->queue.n < p->engine->config.queue_max)
         return 0;
     err_user(e, p->ready && !memory ? "memory_budget" : "queue_full",
              "%u requests wait already for %s of profile %.*s", p->queue.n,
              p->ready && !memory ? "memory for a sandbox" : "a sandbox",
              (int)strcspn(p->config->name, "+"), p->config->name); /* without "+live" */
-    struct queue_item *other = queue_surplus(&p->queue, tenant);
+    struct queue_item *other = queue_surplus(&p->queue, a->tenant);
     if (!other)
         return -1;
     struct guest *who = other->owner;
     queue_remove(&p->queue, other);
     who->kind->fail(who->owner, e);
     return 0;
+}
+
+int admit(struct admission *a, struct err *e) {
+    if (limits_settle(a->defaults, &a->maxima, LIMIT_OF_ANY, a->limits, e) < 0 ||
+        (a->check && a->check(a, e) < 0))
+        return -1;
+    struct engine *g = a->pool->engine;
+    if (budget_check(g, a->limits, a->inputs, a->ninputs, &a->files_bytes, e) < 0)
+        return -1;
+    return find_place(a, e);
 }

@@ -7,13 +7,28 @@
 #include <stdint.h>
 
 struct profile_pool;
+struct run_input;
 
 /* What is 0 becomes the default, and nothing is above the maximum, unless the default is; a maximum
  * of 0 is none. Limits of other scopes are left alone. */
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e);
 
-/* A place in the queue, unless it can begin at once. In a full queue another tenant's newest may
- * have to give way: queue.h says when. */
-int admit_place(struct profile_pool *p, const struct limits *l, uint64_t files_bytes,
-                const char *tenant, struct err *e);
+/* A guest that asks for a place in the queue of a pool. */
+struct admission {
+    struct profile_pool *pool;
+    const char *tenant;
+    const struct limits *defaults;
+    struct limits maxima;
+    struct limits *limits; /* what it wants; admit fills in the rest */
+    const struct run_input *inputs;
+    unsigned ninputs;
+    uint64_t files_bytes; /* besides the inputs'; admit adds those */
+    /* What is only its own, asked when the limits are known; or NULL. */
+    int (*check)(struct admission *a, struct err *e);
+    void *arg;
+};
+
+/* 0 when it may wait, or begin. In a full queue another tenant's newest may have to give way:
+ * queue.h says when. */
+int admit(struct admission *a, struct err *e);

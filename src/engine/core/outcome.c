@@ -2,17 +2,158 @@
 
 #include "engine/core/outcome.h"
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "engine/core/files.h"
+#include "engine/core/sandbox.h"
 
-void receipt_put(struct jw *j, const struct receipt *t, uint64_t memory_peak,
-                 uint64_t output_bytes) {
-    denials_put(t->denied, j);
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define MAX_FILES 1000
+#define MAX_DEPTH 32
+
+void outcome_init(struct outcome *o) {
+    o->exit_code = o->signal = -1;
+    o->born_ns = now_ns();
+}
+
+void outcome_done(struct outcome *o) {
+    changes_done(&o->files);
+    free(o->counts);
+    o->counts = NULL;
+}
+
+void outcome_exited(struct outcome *o, int status) {
+    if (WIFSIGNALED(status)) {
+        o->signal = WTERMSIG(status);
+        o->exit_code = 128 + o->signal;
+    } else {
+        o->exit_code = WEXITSTATUS(status);
+    }
+}
+
+void outcome_met(struct outcome *o, enum limit_kind kind) {
+    if (o->limit == LIMIT_NONE)
+        o->limit = kind;
+}
+
+void outcome_met_in(struct outcome *o, const struct cgroup_usage *u, const struct sandbox *s) {
+    if (o->limit != LIMIT_NONE)
+        return;
+    if (u->out_of_memory)
+        o->limit = LIMIT_MEMORY;
+    else if (u->out_of_pids)
+        o->limit = LIMIT_PIDS;
+    else if (sandbox_is_full(s))
+        o->limit = LIMIT_DISK;
+}
+
+bool outcome_ask_files(struct sandbox *s, uint64_t since_ns, struct file_ask *who) {
+    const struct file_question q = {
+        .op = FILE_CHANGES, .most = MAX_FILES, .depth = MAX_DEPTH, .since_ns = since_ns};
+    return files_ask(s, &q, who);
+}
+
+void outcome_take_files(struct outcome *o, struct file_answer *a) {
+    o->files = a->changes;
+    a->changes = (struct changes){0};
+    o->files_cut = a->cut;
+}
+
+const char *outcome_word(enum outcome_status status) {
+    static const char *const words[] = {
+        [OUTCOME_OK] = "ok",           [OUTCOME_ERROR] = "error",
+        [OUTCOME_TIMEOUT] = "timeout", [OUTCOME_MEMORY] = "memory_exceeded",
+        [OUTCOME_KILLED] = "killed",   [OUTCOME_INTERRUPTED] = "interrupted"};
+    return words[status];
+}
+
+static uint64_t until_ns(const struct outcome *o) {
+    return o->ended_ns ? o->ended_ns : now_ns();
+}
+
+static double ms_between(uint64_t from_ns, uint64_t to_ns) {
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
+}
+
+uint64_t outcome_duration_ms(const struct outcome *o) {
+    return o->started_ns && until_ns(o) > o->started_ns ? ns_to_ms(until_ns(o) - o->started_ns) : 0;
+}
+
+struct limits_met outcome_limits_met(const struct outcome *o, const struct limits *of) {
+    return (struct limits_met){
+        .limit = o->limit, .of = *of, .cut = {o->cut[0], o->cut[1]}, .files_cut = o->files_cut};
+}
+
+struct receipt outcome_receipt(const struct outcome *o, const char *profile) {
+    return (struct receipt){.status = outcome_word(o->status),
+                            .profile = profile,
+                            .wall_ms = ms_between(o->started_ns, until_ns(o)),
+                            .queue_ms = ms_between(o->born_ns, o->given_ns),
+                            .cpu_ms = (double)o->cpu_us / 1e3,
+                            .memory_peak = o->memory_peak,
+                            .denied = &o->denied};
+}
+
+/* ---- in JSON ---- */
+
+void outcome_put_code(struct jw *j, const char *name, int code) {
+    if (code >= 0)
+        jw_key_int(j, name, code);
+    else
+        jw_key_null(j, name);
+}
+
+static void put_files(struct jw *j, const struct outcome *o, const struct file_ids *ids) {
+    jw_key(j, "files");
+    jw_array(j);
+    for (unsigned i = 0; i < o->files.n; i++) {
+        const struct change *f = &o->files.items[i];
+        if (o->counts && !o->counts[i])
+            continue;
+        jw_object(j);
+        jw_key_str(j, "path", f->path);
+        jw_key_str(j, "kind", "file");
+        jw_key_str(j, "file_id", ids->of ? ids->of(ids->arg, f->path) : NULL);
+        jw_key_uint(j, "size_bytes", f->size);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+/* Contract 1's fields come first. */
+void outcome_put_beginning(struct jw *j, const struct outcome *o, const char *id,
+                           const struct file_ids *ids) {
+    bool timed_out = o->status == OUTCOME_TIMEOUT;
+    outcome_put_code(j, "exit_code", timed_out ? -1 : o->exit_code);
+    jw_key_bool(j, "timed_out", timed_out);
+    jw_key_uint(j, "duration_ms", outcome_duration_ms(o));
+    put_files(j, o, ids);
+    jw_key_str(j, "id", id);
+    jw_key_str(j, "status", outcome_word(o->status));
+    outcome_put_code(j, "signal", o->signal);
+    jw_key_bool(j, "stdout_truncated", o->cut[0]);
+    jw_key_bool(j, "stderr_truncated", o->cut[1]);
+    jw_key_bool(j, "files_truncated", o->files_cut);
+}
+
+void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile, bool warm) {
+    static const char *const limits[] = {
+        [LIMIT_NONE] = NULL,      [LIMIT_MEMORY] = "memory", [LIMIT_TIME] = "time",
+        [LIMIT_CPU] = "cpu",      [LIMIT_PIDS] = "pids",     [LIMIT_DISK] = "disk",
+        [LIMIT_OUTPUT] = "output"};
+    const struct receipt t = outcome_receipt(o, profile);
+    jw_key_str(j, "limit_hit", limits[o->limit]);
+    denials_put(&o->denied, j);
     jw_key(j, "usage");
     jw_object(j);
-    jw_key_real(j, "wall_ms", t->wall_ms);
-    jw_key_real(j, "queue_ms", t->queue_ms);
-    jw_key_real(j, "cpu_ms", t->cpu_ms);
-    jw_key_uint(j, "memory_peak_bytes", memory_peak);
-    jw_key_uint(j, "output_bytes", output_bytes);
+    jw_key_real(j, "wall_ms", t.wall_ms);
+    jw_key_real(j, "queue_ms", t.queue_ms);
+    jw_key_real(j, "cpu_ms", t.cpu_ms);
+    jw_key_uint(j, "memory_peak_bytes", o->memory_peak);
+    jw_key_uint(j, "output_bytes", o->output_bytes);
     jw_object_end(j);
+    jw_key_str(j, "profile", profile);
+    jw_key_bool(j, "warm", warm);
 }

@@ -122,7 +122,7 @@ void pool_dispatch(struct profile_pool *p) {
     while (may_begin(p)) {
         struct guest *who = next_waiting(p);
         struct sandbox *s = take(p);
-        s->state = SANDBOX_BUSY;
+        sandbox_move(s, SANDBOX_BUSY);
         s->guest = who;
         budget_take(s, who);
         memory_watch(s);

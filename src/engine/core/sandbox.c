@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/core/budget.h"
 #include "engine/core/engine.h"
+#include "engine/core/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +21,17 @@
 #include <unistd.h>
 
 #define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
+
+static const uint8_t sandbox_moves[SANDBOX_STATES_] = {
+    [SANDBOX_STARTING] = 1 << SANDBOX_READY | 1 << SANDBOX_BUSY | 1 << SANDBOX_ENDING,
+    [SANDBOX_READY] = 1 << SANDBOX_BUSY | 1 << SANDBOX_ENDING,
+    [SANDBOX_BUSY] = 1 << SANDBOX_ENDING,
+};
+
+void sandbox_move(struct sandbox *s, enum sandbox_state to) {
+    state_check("sandbox", sandbox_moves, s->state, to);
+    s->state = to;
+}
 
 uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
     struct stat st;
@@ -81,7 +93,7 @@ struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
 static void sandbox_on_ctl(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
-        s->state = SANDBOX_READY;
+        sandbox_move(s, SANDBOX_READY);
         loop_timer_stop(s->engine->loop, &s->deadline);
         s->workspace_mtime_ns = sandbox_workspace_mtime(s);
         pool_ready(s);
@@ -261,7 +273,7 @@ struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, u
     struct wire_out o;
     if (!s)
         return NULL;
-    s->state = SANDBOX_BUSY;
+    sandbox_move(s, SANDBOX_BUSY);
     s->net_used = true; /* who knows */
     if (open_channels(s, e) < 0) {
         sandbox_end(s);
@@ -317,7 +329,7 @@ void sandbox_end(struct sandbox *s) {
         return;
     if (s->state == SANDBOX_READY)
         pool_forget(s);
-    s->state = SANDBOX_ENDING;
+    sandbox_move(s, SANDBOX_ENDING);
     loop_timer_stop(s->engine->loop, &s->deadline);
     budget_settle(s);
     s->guest = NULL;

@@ -11,7 +11,13 @@
 
 struct engine;
 
-enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_BUSY, SANDBOX_ENDING };
+enum sandbox_state {
+    SANDBOX_STARTING,
+    SANDBOX_READY, /* in its pool */
+    SANDBOX_BUSY,  /* has a guest; one from an earlier server begins here */
+    SANDBOX_ENDING,
+    SANDBOX_STATES_
+};
 
 #define SANDBOX_MAX_ASKED  128
 #define SANDBOX_MOST_ASKED (SANDBOX_MAX_ASKED - 32) /* but for signals, which always find room */
@@ -82,6 +88,7 @@ struct sandbox {
     struct deferred free_later;
 };
 
+void sandbox_move(struct sandbox *s, enum sandbox_state to);
 /* From W_MADE. */
 void sandbox_made(struct engine *g, struct wire_in *in);
 /* From W_KEPT, behind its numbers and the journal. It has no guest yet. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "engine/core/admit.h"
+#include "engine/core/state.h"
 #include "engine/live/cell_end.h"
 #include "engine/live/cell_shown.h"
 #include "engine/live/group.h"
@@ -25,9 +26,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_CHECK_NS 20000000u
-#define MAX_WAITS    2            /* times that its clock is put off, */
-#define WAIT_NS      10000000000u /* for so long at the most */
+#define MAX_WAITS 2            /* times that its clock is put off, */
+#define WAIT_NS   10000000000u /* for so long at the most */
+
+static const uint8_t cell_moves[CELL_STATES_] = {
+    [CELL_QUEUED] = 1 << CELL_RUNNING | 1 << CELL_DONE,
+    [CELL_RUNNING] = 1 << CELL_FINISHING | 1 << CELL_DONE,
+    [CELL_FINISHING] = 1 << CELL_DONE,
+};
+
+void cell_move(struct cell *c, enum cell_state to) {
+    state_check("cell", cell_moves, c->state, to);
+    c->state = to;
+}
+
+bool cell_is_over(const struct cell *c) {
+    return c->state == CELL_FINISHING || c->state == CELL_DONE;
+}
 
 void cell_request_done(struct cell_request *q) {
     json_decref(q->code);
@@ -46,7 +61,7 @@ static void cell_free(struct deferred *d) {
     buf_done(&c->text[0]);
     buf_done(&c->text[1]);
     free(c->error);
-    free(c->files);
+    outcome_done(&c->outcome);
     free(c);
 }
 
@@ -65,9 +80,8 @@ const char *cell_kernel(const struct cell *c) {
 /* ---- its time ---- */
 
 void cell_stop_clocks(struct cell *c) {
-    struct loop *l = c->kernel->live->engine->loop;
-    loop_timer_stop(l, &c->timer);
-    loop_timer_stop(l, &c->cpu_timer);
+    loop_timer_stop(c->kernel->live->engine->loop, &c->timer);
+    cpu_limit_stop(&c->cpu_limit);
 }
 
 static uint64_t grace_ns(const struct cell *c) {
@@ -76,14 +90,14 @@ static uint64_t grace_ns(const struct cell *c) {
 
 void cell_stop(struct cell *c, enum cell_stop why) {
     struct live *l = c->kernel->live;
-    if (c->finishing)
+    if (cell_is_over(c))
         return;
     if (c->stop == STOP_NONE) {
         c->stop = why;
         if (why == STOP_TIMEOUT)
-            c->limit = LIMIT_TIME;
+            c->outcome.limit = LIMIT_TIME;
         else if (why == STOP_CPU)
-            c->limit = LIMIT_CPU;
+            c->outcome.limit = LIMIT_CPU;
         c->left_ns = grace_ns(c) - grace_ns(c) / 10;
         if (!l->paused)
             loop_timer(l->engine->loop, &c->timer, now_ns() + c->left_ns);
@@ -132,20 +146,14 @@ static void cell_on_timer(struct timer *t) {
     }
 }
 
-/* The next look comes when the limit could be reached at the earliest. */
-static void cell_on_cpu_timer(struct timer *t) {
-    struct cell *c = t->arg;
-    const struct live *l = c->kernel->live;
-    uint64_t limit_us = (uint64_t)c->req.limits.cpu_seconds * 1000000u;
+static uint64_t cell_used_us(void *arg) {
+    const struct cell *c = arg;
     uint64_t now_us = group_cpu_us(&c->kernel->process);
-    uint64_t used_us = now_us > c->cpu_base_us ? now_us - c->cpu_base_us : 0;
-    if (used_us >= limit_us) {
-        cell_stop(c, STOP_CPU);
-        return;
-    }
-    uint32_t percent = l->req.limits.cpus_percent;
-    uint64_t wait_ns = (limit_us - used_us) * 1000u * 100u / (percent < 100 ? 100 : percent);
-    loop_timer(l->engine->loop, t, now_ns() + (wait_ns < CPU_CHECK_NS ? CPU_CHECK_NS : wait_ns));
+    return now_us > c->cpu_base_us ? now_us - c->cpu_base_us : 0;
+}
+
+static void cell_on_cpu_limit(void *arg) {
+    cell_stop(arg, STOP_CPU);
 }
 
 void cell_pause(struct cell *c, bool pause) {
@@ -154,7 +162,7 @@ void cell_pause(struct cell *c, bool pause) {
     if (pause) {
         c->left_ns = c->timer.place && c->timer.at_ns > now ? c->timer.at_ns - now : 1;
         loop_timer_stop(l, &c->timer);
-    } else if (!c->finishing) {
+    } else if (!cell_is_over(c)) {
         loop_timer(l, &c->timer, now + c->left_ns);
         if (c->stop == STOP_NONE)
             c->ends_ns = now + c->left_ns;
@@ -162,7 +170,7 @@ void cell_pause(struct cell *c, bool pause) {
 }
 
 void cell_hold(struct cell *c, bool hold) {
-    if (c->state != CELL_RUNNING || c->finishing)
+    if (c->state != CELL_RUNNING)
         return;
     c->held = hold;
     kernel_hold(c->kernel, hold && c->stop == STOP_NONE);
@@ -182,12 +190,12 @@ static struct cell *cell_alloc(struct kernel *k, struct cell_request *q) {
     c->kernel = k;
     c->req = *q;
     *q = (struct cell_request){0};
-    c->born_ns = now_ns();
+    outcome_init(&c->outcome);
     c->profile = live_profile(k->live);
-    c->exit_code = c->signal = -1;
     c->text[0] = c->text[1] = (struct buf)BUF_INIT;
     c->timer = (struct timer){.fn = cell_on_timer, .arg = c};
-    c->cpu_timer = (struct timer){.fn = cell_on_cpu_timer, .arg = c};
+    c->cpu_limit =
+        (struct cpu_limit){.used_us = cell_used_us, .on_reached = cell_on_cpu_limit, .arg = c};
     c->free_later = (struct deferred){.fn = cell_free, .arg = c};
     memcpy(c->kernel_id, k->id, sizeof c->kernel_id);
     live_hold(k->live);
@@ -196,7 +204,7 @@ static struct cell *cell_alloc(struct kernel *k, struct cell_request *q) {
 
 struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
     struct cell *c = cell_alloc(k, q);
-    c->state = CELL_RUNNING;
+    cell_move(c, CELL_RUNNING);
     c->resumed = true;
     return c;
 }
@@ -270,7 +278,7 @@ void cell_begin(struct cell *c) {
     struct kernel *k = c->kernel;
     struct live *l = k->live;
     AUTO_BUF json = BUF_INIT;
-    c->state = CELL_RUNNING;
+    cell_move(c, CELL_RUNNING);
     c->kernel_restarted = k->is_fresh;
     k->is_fresh = false;
     c->execution_count = k->execution_count + 1;
@@ -278,16 +286,17 @@ void cell_begin(struct cell *c) {
     c->cpu_base_us = group_cpu_us(&k->process);
     network_attempts_begin(&c->network, l);
     group_usage(&k->process); /* what happened before is not ours */
-    c->started_ns = now_ns();
+    c->outcome.given_ns = c->outcome.started_ns = now_ns();
     l->executions++;
     l->engine->counts.runs++;
     live_changed(l);
     buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
     cell_emit(c, "start", &json);
     take_late(c);
-    c->ends_ns = c->started_ns + ms_to_ns(c->req.limits.timeout_ms);
+    c->ends_ns = c->outcome.started_ns + ms_to_ns(c->req.limits.timeout_ms);
     loop_timer(l->engine->loop, &c->timer, c->ends_ns);
-    if (cgroup_fds_there(l->sandbox->cgroup) && c->req.limits.cpu_seconds)
-        cell_on_cpu_timer(&c->cpu_timer);
+    if (cgroup_fds_there(l->sandbox->cgroup))
+        cpu_limit_begin(&c->cpu_limit, l->engine->loop, c->req.limits.cpu_seconds,
+                        l->req.limits.cpus_percent);
     send_code(c);
 }

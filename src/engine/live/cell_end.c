@@ -16,19 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-#define MAX_FILES 1000
-#define MAX_DEPTH 32
 
 /* From here on what is printed is the next one's. */
 static void take_text(struct cell *c) {
     for (int i = 0; i < 2; i++) {
         struct output *o = &c->kernel->out[i];
         c->text[i] = o->kept;
-        c->total[i] = o->total;
+        c->outcome.output_bytes += o->total;
         c->full |= output_truncated(o);
-        c->cut[i] = c->resumed || output_truncated(o);
+        c->outcome.cut[i] = c->resumed || output_truncated(o);
         o->kept = (struct buf)BUF_INIT;
         output_reset(o, LATE_MAX);
     }
@@ -40,9 +36,9 @@ static void cell_close(struct cell *c, const struct err *why) {
     bool ran = k->running == c;
     cell_stop_clocks(c);
     files_unask(&c->ask);
-    if (ran && !c->finishing)
+    if (ran && !cell_is_over(c))
         take_text(c);
-    c->state = CELL_DONE;
+    cell_move(c, CELL_DONE);
     if (ran)
         kernel_ran(k, c->stop != STOP_NONE || c->was_interrupted);
     live_said(l); /* whoever hears of it tells the end */
@@ -69,51 +65,28 @@ static void take_usage(struct cell *c) {
     struct live *l = c->kernel->live;
     struct cgroup_usage u = group_usage(&c->kernel->process);
     uint64_t all = cgroup_fds_memory_peak(l->sandbox->cgroup);
-    c->cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
-    l->cpu_told_us += c->cpu_us;
-    c->memory_peak = u.memory_peak;
+    c->outcome.cpu_us = u.cpu_us > c->cpu_base_us ? u.cpu_us - c->cpu_base_us : 0;
+    l->cpu_told_us += c->outcome.cpu_us;
+    c->outcome.memory_peak = u.memory_peak;
     if (all > l->memory_peak)
         l->memory_peak = all;
-    if (c->limit == LIMIT_NONE && u.out_of_memory)
-        c->limit = LIMIT_MEMORY;
-    else if (c->limit == LIMIT_NONE && u.out_of_pids)
-        c->limit = LIMIT_PIDS;
-    else if (c->limit == LIMIT_NONE && sandbox_is_full(l->sandbox))
-        c->limit = LIMIT_DISK;
-    network_attempts_end(&c->network, l, &c->denied);
-}
-
-static void put_file(struct jw *j, const struct change *f) {
-    jw_object(j);
-    jw_key_str(j, "path", f->path);
-    jw_key_str(j, "kind", "file");
-    jw_key_null(j, "file_id");
-    jw_key_uint(j, "size_bytes", f->size);
-    jw_object_end(j);
-}
-
-static void take_files(struct cell *c, const struct file_answer *a) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    for (unsigned i = 0; i < a->changes.n; i++)
-        put_file(&j, &a->changes.items[i]);
-    c->files = buf_take(&json);
-    c->files_cut = a->cut;
+    outcome_met_in(&c->outcome, &u, l->sandbox);
+    if (c->full || c->outputs_cut)
+        outcome_met(&c->outcome, LIMIT_OUTPUT);
+    network_attempts_end(&c->network, l, &c->outcome.denied);
 }
 
 static void cell_on_changes(void *arg, struct file_answer *a) {
     struct cell *c = arg;
     if (!a->why)
-        take_files(c, a);
+        outcome_take_files(&c->outcome, a);
     cell_close(c, NULL);
 }
 
 /* All is known but the files that it made. */
 void cell_finish(struct cell *c) {
-    const struct file_question q = {
-        .op = FILE_CHANGES, .most = MAX_FILES, .depth = MAX_DEPTH, .since_ns = c->changed_since_ns};
-    c->ended_ns = now_ns();
-    c->finishing = true;
+    c->outcome.ended_ns = now_ns();
+    cell_move(c, CELL_FINISHING);
     c->waits_for_input = false;
     cell_stop_clocks(c);
     cell_flush_tails(c);
@@ -122,7 +95,7 @@ void cell_finish(struct cell *c) {
     c->ask = (struct file_ask){.fn = cell_on_changes, .arg = c};
     bool ask = !c->req.silent || c->stop != STOP_NONE ||
                c->was_interrupted; /* a signal is answered before that */
-    if (!ask || !files_ask(c->kernel->live->sandbox, &q, &c->ask))
+    if (!ask || !outcome_ask_files(c->kernel->live->sandbox, c->changed_since_ns, &c->ask))
         cell_close(c, NULL);
 }
 
@@ -139,12 +112,12 @@ static void explain(struct cell *c, const char *why, char *out, size_t cap) {
     if (c->stop == STOP_TIMEOUT)
         snprintf(out, cap, "it ran longer than %u ms and ignored the interrupt",
                  c->req.limits.timeout_ms);
-    else if (c->limit == LIMIT_CPU)
+    else if (c->outcome.limit == LIMIT_CPU)
         snprintf(out, cap, "it used more than %u s of CPU time", c->req.limits.cpu_seconds);
-    else if (c->status == CELL_MEMORY && ended_by_others(c))
+    else if (c->outcome.status == OUTCOME_MEMORY && ended_by_others(c))
         snprintf(out, cap, "all kernels of the sandbox together needed more than %u MB of memory",
                  c->kernel->live->req.limits.memory_mb);
-    else if (c->status == CELL_MEMORY)
+    else if (c->outcome.status == OUTCOME_MEMORY)
         snprintf(out, cap, "it needed more than %u MB of memory",
                  own->memory_mb ? own->memory_mb : c->kernel->live->req.limits.memory_mb);
     else if (c->stop == STOP_CLIENT)
@@ -153,30 +126,27 @@ static void explain(struct cell *c, const char *why, char *out, size_t cap) {
         snprintf(out, cap, "somebody restarted or deleted it");
     else if (why)
         snprintf(out, cap, "%s", why);
-    else if (c->signal > 0)
-        snprintf(out, cap, "it died of signal %d (%s)", c->signal, strsignal(c->signal));
+    else if (c->outcome.signal > 0)
+        snprintf(out, cap, "it died of signal %d (%s)", c->outcome.signal,
+                 strsignal(c->outcome.signal));
     else
-        snprintf(out, cap, "it left with status %d", c->exit_code);
+        snprintf(out, cap, "it left with status %d", c->outcome.exit_code);
 }
 
 void cell_killed(struct cell *c, int status, const char *why) {
     char reason[240], text[300];
-    if (c->finishing)
+    if (cell_is_over(c))
         return; /* it had ended before */
-    if (WIFSIGNALED(status)) {
-        c->signal = WTERMSIG(status);
-        c->exit_code = 128 + c->signal;
-    } else {
-        c->exit_code = WEXITSTATUS(status);
-    }
-    bool memory = c->limit == LIMIT_MEMORY || group_ran_out_of_memory(&c->kernel->process);
+    outcome_exited(&c->outcome, status);
+    bool memory = c->outcome.limit == LIMIT_MEMORY || group_ran_out_of_memory(&c->kernel->process);
     if (c->stop == STOP_CPU)
-        c->limit = LIMIT_CPU;
+        c->outcome.limit = LIMIT_CPU;
     else if (c->stop == STOP_TIMEOUT)
-        c->limit = LIMIT_TIME;
-    c->status = c->stop == STOP_TIMEOUT                                  ? CELL_TIMEOUT
-                : c->stop == STOP_NONE && memory && c->signal == SIGKILL ? CELL_MEMORY
-                                                                         : CELL_KILLED;
+        c->outcome.limit = LIMIT_TIME;
+    c->outcome.status = c->stop == STOP_TIMEOUT ? OUTCOME_TIMEOUT
+                        : c->stop == STOP_NONE && memory && c->outcome.signal == SIGKILL
+                            ? OUTCOME_MEMORY
+                            : OUTCOME_KILLED;
     explain(c, why, reason, sizeof reason);
     snprintf(text, sizeof text, "the kernel died: %s; its variables are lost", reason);
     struct buf json = BUF_INIT;
@@ -192,14 +162,9 @@ void cell_killed(struct cell *c, int status, const char *why) {
     cell_finish(c);
 }
 
-void cell_limit(struct cell *c, enum limit_kind kind) {
-    if (c->limit == LIMIT_NONE)
-        c->limit = kind;
-}
-
 void cell_lost(struct cell *c) {
     struct err e;
     err_user(&e, "sandbox_lost", "its result was lost when the server was restarted");
-    if (!c->finishing) /* else its end was heard */
+    if (!cell_is_over(c)) /* else its end was heard */
         cell_fail(c, &e);
 }

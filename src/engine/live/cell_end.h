@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "wire/messages.h"
 
 struct cell;
 
@@ -15,6 +14,5 @@ void cell_killed(struct cell *c, int status, const char *why);
 void cell_fail(struct cell *c, const struct err *why);
 /* Its end was lost. */
 void cell_lost(struct cell *c);
-void cell_limit(struct cell *c, enum limit_kind kind);
 /* The exception that ended it. Takes `json`. */
 void cell_set_error(struct cell *c, struct buf *json);

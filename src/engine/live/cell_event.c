@@ -95,31 +95,33 @@ static void cell_on_extra(struct cell *c, struct said *s) {
         cell_emit(c, said_str(s, "ev"), &s->text);
 }
 
-static enum cell_status status_of(const struct cell *c, const char *word) {
+static enum outcome_status status_of(const struct cell *c, const char *word) {
     if (c->stop == STOP_TIMEOUT)
-        return CELL_TIMEOUT;
+        return OUTCOME_TIMEOUT;
     if (word && strcmp(word, "ok") == 0)
-        return CELL_OK;
-    return word && strcmp(word, "interrupted") == 0 ? CELL_INTERRUPTED : CELL_ERROR;
+        return OUTCOME_OK;
+    return word && strcmp(word, "interrupted") == 0 ? OUTCOME_INTERRUPTED : OUTCOME_ERROR;
 }
 
 /* The code has one of its own when it called sys.exit(). */
 static int exit_code_of(const struct cell *c, const json_t *own) {
     json_int_t code = json_integer_value(own);
-    if (c->status == CELL_ERROR && json_is_integer(own) && code >= 0 && code <= 255)
+    if (c->outcome.status == OUTCOME_ERROR && json_is_integer(own) && code >= 0 && code <= 255)
         return (int)code;
-    return c->status == CELL_OK ? 0 : c->status == CELL_INTERRUPTED ? 128 + SIGINT : 1;
+    return c->outcome.status == OUTCOME_OK            ? 0
+           : c->outcome.status == OUTCOME_INTERRUPTED ? 128 + SIGINT
+                                                      : 1;
 }
 
 static void cell_on_done(struct cell *c, struct said *s) {
     const char *word = said_str(s, "status");
     const json_t *count = json_object_get(s->rest, "execution_count");
-    c->status = status_of(c, word);
+    c->outcome.status = status_of(c, word);
     if (json_is_integer(count) && json_integer_value(count) >= 0)
         c->execution_count = (uint64_t)json_integer_value(count);
     if (!c->req.silent && !c->req.no_history)
         c->kernel->execution_count = c->execution_count;
-    c->exit_code = exit_code_of(c, json_object_get(s->rest, "exit_code"));
+    c->outcome.exit_code = exit_code_of(c, json_object_get(s->rest, "exit_code"));
     if (said_true(s, "leaves")) /* exit(): the next one gets another kernel */
         kernel_kill(c->kernel);
     cell_finish(c);
@@ -136,7 +138,7 @@ static const struct {
 
 void cell_event(struct cell *c, const char *name, struct said *s) {
     const json_t *count = json_object_get(s->rest, "execution_count");
-    if (c->finishing)
+    if (cell_is_over(c))
         return;
     if (strcmp(name, "result") == 0 && json_is_integer(count) && json_integer_value(count) >= 0)
         c->execution_count = (uint64_t)json_integer_value(count);

@@ -13,20 +13,8 @@
 
 #define SMALL 4096u /* bytes of an output that is not worth a piece */
 
-static const char *const status_words[] = {"ok",     "error",      "timeout", "memory_exceeded",
-                                           "killed", "interrupted"};
-
-static double ms_between(uint64_t from_ns, uint64_t to_ns) {
-    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
-}
-
 struct receipt cell_receipt(const struct cell *c) {
-    return (struct receipt){.status = status_words[c->status],
-                            .profile = c->profile,
-                            .wall_ms = ms_between(c->started_ns, c->ended_ns),
-                            .queue_ms = ms_between(c->born_ns, c->started_ns),
-                            .cpu_ms = (double)c->cpu_us / 1e3,
-                            .denied = &c->denied};
+    return outcome_receipt(&c->outcome, c->profile);
 }
 
 /* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
@@ -68,34 +56,22 @@ static void put_results(struct jw *j, struct cell *c, struct rope *to) {
     blob_unref(last);
 }
 
-static void put_end(struct jw *j, const struct cell *c) {
-    static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
-    bool cut = c->full || c->outputs_cut;
-    enum limit_kind limit = c->limit == LIMIT_NONE && cut ? LIMIT_OUTPUT : c->limit;
-    jw_key(j, "error");
-    if (c->error)
-        jw_raw(j, c->error, strlen(c->error));
-    else
-        jw_null(j);
-    jw_key_str(j, "kernel_id", c->kernel_id);
-    jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
-    jw_key_str(j, "limit_hit", limits[limit]);
-    struct receipt t = cell_receipt(c);
-    receipt_put(j, &t, c->memory_peak, c->total[0] + c->total[1]);
-    jw_key_str(j, "profile", c->profile);
-    jw_key_bool(j, "warm", true);
+static void put_beginning(struct jw *j, const struct cell *c) {
+    static const struct file_ids none = {0};
+    outcome_put_beginning(j, &c->outcome, c->id, &none);
+    jw_key_bool(j, "results_truncated", c->outputs_cut || c->resumed);
+    jw_key_uint(j, "execution_count", c->execution_count);
 }
 
 static void put_warnings(struct jw *j, const struct cell *c) {
-    struct limits_met m = {.limit = c->limit,
-                           .of = c->kernel->live->req.limits,
-                           .ended = c->status == CELL_MEMORY,
-                           .cut = {c->cut[0] && !c->resumed, c->cut[1] && !c->resumed},
-                           .lost = c->resumed,
-                           .results_cut = c->outputs_cut,
-                           .files_cut = c->files_cut};
+    struct limits_met m = outcome_limits_met(&c->outcome, &c->kernel->live->req.limits);
     uint32_t own_mb = c->kernel->process.limits.memory_mb;
     AUTO_BUF lines = BUF_INIT;
+    m.ended = c->outcome.status == OUTCOME_MEMORY;
+    m.cut[0] = m.cut[0] && !c->resumed;
+    m.cut[1] = m.cut[1] && !c->resumed;
+    m.lost = c->resumed;
+    m.results_cut = c->outputs_cut;
     m.of.timeout_ms = c->req.limits.timeout_ms;
     m.of.cpu_seconds = c->req.limits.cpu_seconds;
     m.of.output_bytes = c->req.limits.output_bytes;
@@ -104,28 +80,16 @@ static void put_warnings(struct jw *j, const struct cell *c) {
     warnings_put(j, &lines);
 }
 
-static void put_beginning(struct jw *j, const struct cell *c) {
-    bool timed_out = c->status == CELL_TIMEOUT;
-    if (timed_out || c->exit_code < 0)
-        jw_key_null(j, "exit_code");
+static void put_end(struct jw *j, const struct cell *c) {
+    jw_key(j, "error");
+    if (c->error)
+        jw_raw(j, c->error, strlen(c->error));
     else
-        jw_key_int(j, "exit_code", c->exit_code);
-    jw_key_bool(j, "timed_out", timed_out);
-    jw_key_uint(j, "duration_ms", (c->ended_ns - c->started_ns) / 1000000u);
-    jw_key(j, "files");
-    buf_addf(j->to, "[%s]", c->files ? c->files : "");
-    j->comma = true;
-    jw_key_str(j, "id", c->id);
-    jw_key_str(j, "status", status_words[c->status]);
-    if (c->signal > 0)
-        jw_key_int(j, "signal", c->signal);
-    else
-        jw_key_null(j, "signal");
-    jw_key_bool(j, "stdout_truncated", c->cut[0]);
-    jw_key_bool(j, "stderr_truncated", c->cut[1]);
-    jw_key_bool(j, "files_truncated", c->files_cut);
-    jw_key_bool(j, "results_truncated", c->outputs_cut || c->resumed);
-    jw_key_uint(j, "execution_count", c->execution_count);
+        jw_null(j);
+    jw_key_str(j, "kernel_id", c->kernel_id);
+    jw_key_bool(j, "kernel_restarted", c->kernel_restarted);
+    outcome_put_end(j, &c->outcome, c->profile, true);
+    put_warnings(j, c);
 }
 
 void cell_end_json(const struct cell *c, struct buf *to) {
@@ -133,7 +97,6 @@ void cell_end_json(const struct cell *c, struct buf *to) {
     jw_object(&j);
     put_beginning(&j, c);
     put_end(&j, c);
-    put_warnings(&j, c);
     jw_object_end(&j);
 }
 
@@ -149,7 +112,6 @@ void cell_result(struct cell *c, struct rope *to) {
     put_beginning(&j, c);
     put_results(&j, c, to);
     put_end(&j, c);
-    put_warnings(&j, c);
     jw_object_end(&j);
     rope_add(to, &json);
 }

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "engine/core/memory_watch.h"
+#include "engine/core/state.h"
 #include "engine/live/command_io.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
@@ -46,6 +47,7 @@ static void command_free(struct deferred *d) {
     struct command *c = d->arg;
     command_request_done(&c->req);
     command_io_done(c);
+    outcome_done(&c->outcome);
     free(c);
 }
 
@@ -108,7 +110,7 @@ static void command_on_resumed(void *owner) {
     }
     command_watch_output(c, 1, c->process.fds[2]);
     if (c->req.rows) {
-        c->stdin_closed = true;
+        c->stdin_feed.closed = true;
         return;
     }
     command_watch_output(c, 0, c->process.fds[1]);
@@ -141,7 +143,7 @@ static void ask_terminal(struct command *c) {
 static void command_on_ready(void *owner) {
     struct command *c = owner;
     AUTO_BUF json = BUF_INIT;
-    c->started_ns = now_ns();
+    c->outcome.started_ns = now_ns();
     network_attempts_begin(&c->network, c->live);
     command_watch_output(c, 1, c->process.fds[2]);
     if (!c->req.rows) {
@@ -150,7 +152,7 @@ static void command_on_ready(void *owner) {
     }
     if (c->req.timeout_ms)
         loop_timer(c->live->engine->loop, &c->timer,
-                   c->started_ns + ms_to_ns(c->req.timeout_ms));
+                   c->outcome.started_ns + ms_to_ns(c->req.timeout_ms));
     buf_addf(&json, "{\"id\":\"%s\"}", c->id);
     live_said(c->live);
     if (c->cb.on_event)
@@ -214,23 +216,34 @@ static void tidy(struct live *l) {
     }
 }
 
+static const uint8_t command_moves[COMMAND_STATES_] = {
+    [COMMAND_RUNNING] = 1 << COMMAND_EXITED | 1 << COMMAND_KILLED | 1 << COMMAND_TIMEOUT,
+};
+
+static void command_move(struct command *c, enum command_status to) {
+    state_check("command", command_moves, c->status, to);
+    c->status = to;
+}
+
 /* Those of its sandbox: others in it may have met them, too. */
-static enum limit_kind which_limit(const struct command *c) {
+static void find_limit(struct command *c) {
     const struct sandbox *s = c->live->sandbox;
     if (c->status == COMMAND_TIMEOUT)
-        return LIMIT_TIME;
-    if (s && cgroup_fds_pids_refused(s->cgroup) > c->pids_refused)
-        return LIMIT_PIDS;
-    return s && sandbox_is_full(s) ? LIMIT_DISK : LIMIT_NONE;
+        outcome_met(&c->outcome, LIMIT_TIME);
+    if (s)
+        outcome_met_in(&c->outcome,
+                       &(struct cgroup_usage){.out_of_pids = cgroup_fds_pids_refused(s->cgroup) >
+                                                             c->pids_refused},
+                       s);
 }
 
 static void command_over(struct command *c, enum command_status status) {
-    c->ended_ns = now_ns();
-    c->status = status;
-    network_attempts_end(&c->network, c->live, &c->denied);
+    c->outcome.ended_ns = now_ns();
+    command_move(c, status);
+    network_attempts_end(&c->network, c->live, &c->outcome.denied);
     live_unask(c->live, c);
-    c->limit = which_limit(c);
-    c->stdin_closed = true;
+    find_limit(c);
+    c->stdin_feed.closed = true;
     loop_timer_stop(c->live->engine->loop, &c->timer);
     fd_close(&c->terminal);
     struct live *l = c->live;
@@ -249,7 +262,7 @@ static void command_over(struct command *c, enum command_status status) {
 /* A shell tells of such a death by its exit code. */
 static void explain_kill(struct command *c) {
     const struct live *l = c->live;
-    if (c->exit_code == 128 + SIGKILL && !c->called_off && l->sandbox &&
+    if (c->outcome.exit_code == 128 + SIGKILL && !c->called_off && l->sandbox &&
         cgroup_fds_kills(l->sandbox->cgroup) > c->kills)
         snprintf(c->why, sizeof c->why, "the sandbox needed more than its %u MB of memory",
                  l->req.limits.memory_mb);
@@ -260,17 +273,14 @@ static void command_on_end(void *owner, int status, const char *why) {
     enum command_status how = COMMAND_EXITED;
     if (why && !c->why[0])
         snprintf(c->why, sizeof c->why, "%s", why);
-    if (c->started_ns == 0)
-        c->started_ns = now_ns();
+    if (c->outcome.started_ns == 0)
+        c->outcome.started_ns = now_ns();
     if (c->why[0]) {
-        c->exit_code = 126;
-        how = COMMAND_KILLED;
-    } else if (WIFSIGNALED(status)) {
-        c->signal = WTERMSIG(status);
-        c->exit_code = 128 + c->signal;
+        c->outcome.exit_code = 126;
         how = COMMAND_KILLED;
     } else {
-        c->exit_code = WEXITSTATUS(status);
+        outcome_exited(&c->outcome, status);
+        how = WIFSIGNALED(status) ? COMMAND_KILLED : COMMAND_EXITED;
     }
     if (!c->why[0])
         explain_kill(c);
@@ -279,7 +289,7 @@ static void command_on_end(void *owner, int status, const char *why) {
 
 static struct denials *command_refused(void *owner) {
     struct command *c = owner;
-    return &c->denied;
+    return &c->outcome.denied;
 }
 
 static const struct process_kind command_kind = {.on_ready = command_on_ready,
@@ -304,8 +314,7 @@ void commands_ended_with(struct live *l) {
         command_stop_watching(c);
         process_done(&c->process);
         if (c->status == COMMAND_RUNNING) {
-            c->signal = SIGKILL;
-            c->exit_code = 128 + SIGKILL;
+            outcome_exited(&c->outcome, SIGKILL);
             command_over(c, COMMAND_KILLED);
         } else {
             command_forget(c);
@@ -335,7 +344,8 @@ static struct command *command_alloc(struct live *l, struct command_request *q) 
     c->live = l;
     c->req = *q;
     *q = (struct command_request){0};
-    c->terminal = c->exit_code = c->signal = -1;
+    c->terminal = -1;
+    outcome_init(&c->outcome);
     c->kills = l->sandbox ? cgroup_fds_kills(l->sandbox->cgroup) : 0;
     c->pids_refused = l->sandbox ? cgroup_fds_pids_refused(l->sandbox->cgroup) : 0;
     c->created = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
@@ -383,10 +393,11 @@ int command_new(struct live *l, struct command_request *q, const struct command_
     c->cb = *cb;
     id_make("cmd_", c->id, sizeof c->id);
     if (c->req.stdin_len) /* it is not copied */
-        c->stdin_data = (struct buf){c->req.stdin_data, c->req.stdin_len, c->req.stdin_len + 1};
+        c->stdin_feed.data =
+            (struct buf){c->req.stdin_data, c->req.stdin_len, c->req.stdin_len + 1};
     if (c->req.stdin_len)
         c->req.stdin_data = NULL;
-    c->stdin_closed = !c->req.stdin_open;
+    c->stdin_feed.closed = !c->req.stdin_open;
     *ret = c;
     process_start(&c->process, l);
     return 0;

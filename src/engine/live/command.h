@@ -3,12 +3,20 @@
 
 #include "base/id.h"
 #include "base/utf8_stream.h"
+#include "engine/core/feed.h"
+#include "engine/core/outcome.h"
 #include "engine/core/output.h"
 #include "engine/live/live.h"
 #include "engine/live/network_attempts.h"
 #include "engine/live/process.h"
 
-enum command_status { COMMAND_RUNNING, COMMAND_EXITED, COMMAND_KILLED, COMMAND_TIMEOUT };
+enum command_status {
+    COMMAND_RUNNING,
+    COMMAND_EXITED,
+    COMMAND_KILLED,
+    COMMAND_TIMEOUT,
+    COMMAND_STATES_
+};
 
 struct command {
     struct command *next;
@@ -18,7 +26,7 @@ struct command {
     struct command_request req;
     struct command_callbacks cb;
     enum command_status status;
-    bool deleted, stdin_closed;
+    bool deleted;
     bool begun;       /* under an earlier server */
     bool has_begun;   /* it is the program that was asked for: signals reach that */
     bool cut;         /* what it printed under an earlier server is lost */
@@ -27,19 +35,14 @@ struct command {
     struct timer timer;
     uint64_t left_ns; /* of its time, while it is paused */
     double created;
-    uint64_t started_ns, ended_ns;
     int terminal; /* owned, or -1 */
     struct output out[2];
     struct utf8_stream utf8[2];
-    struct watch stdin_watch;
-    struct buf stdin_data;
-    size_t stdin_at;
-    int exit_code, signal; /* -1: none */
-    uint64_t kills;        /* in its sandbox for want of memory, before it began */
-    uint64_t pids_refused; /* likewise */
-    enum limit_kind limit; /* that it met, once it is over */
-    char why[200];         /* it could not be started, or was killed */
-    struct denials denied;
+    struct feed stdin_feed;
+    struct outcome outcome; /* but for its status: commands have their own */
+    uint64_t kills;         /* in its sandbox for want of memory, before it began */
+    uint64_t pids_refused;  /* likewise */
+    char why[200];          /* it could not be started, or was killed */
     struct network_attempts network;
     struct deferred free_later;
 };

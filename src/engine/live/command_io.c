@@ -7,10 +7,7 @@
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
 
-#include <errno.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
 
@@ -52,58 +49,36 @@ static int stdin_fd(const struct command *c) {
     return c->req.rows ? c->terminal : c->process.fds[0];
 }
 
-static void command_close_stdin(struct command *c) {
-    loop_unwatch(command_loop(c), &c->stdin_watch);
-    c->stdin_closed = true;
-    process_close_stdin(&c->process);
-}
-
 void command_pump_stdin(struct command *c) {
-    struct err e;
     int fd = stdin_fd(c);
-    while (fd >= 0 && c->stdin_at < c->stdin_data.len) {
-        ssize_t n = write(fd, c->stdin_data.data + c->stdin_at, c->stdin_data.len - c->stdin_at);
-        if (n < 0 && errno == EAGAIN) {
-            if (c->stdin_watch.fd < 0)
-                loop_watch(command_loop(c), &c->stdin_watch, fd, EPOLLOUT, &e);
-            return;
-        }
-        if (n < 0) { /* nobody reads any more */
-            command_close_stdin(c);
-            break;
-        }
-        c->stdin_at += (size_t)n;
-    }
+    size_t taken = 0;
     if (fd < 0)
         return;
-    buf_clear(&c->stdin_data);
-    c->stdin_at = 0;
-    loop_unwatch(command_loop(c), &c->stdin_watch);
-    if (c->stdin_closed)
+    enum fed how = feed_pump(&c->stdin_feed, fd, &taken);
+    if (how == FED_GONE)
+        c->stdin_feed.closed = true;
+    if (how != FED_SOME && c->stdin_feed.closed)
         process_close_stdin(&c->process);
 }
 
-static void command_on_stdin(struct watch *w, uint32_t events) {
-    (void)events;
-    command_pump_stdin(w->arg);
+static void command_on_room(void *arg) {
+    command_pump_stdin(arg);
 }
 
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e) {
     static const char end = 4; /* Ctrl-D, which is the end at a terminal */
     if (c->status != COMMAND_RUNNING)
         return err_user(e, "command_over", "the command is over: nobody reads its stdin");
-    if (c->stdin_closed)
+    if (c->stdin_feed.closed)
         return err_user(e, "stdin_closed", "the command's stdin is closed");
-    if (c->stdin_data.len - c->stdin_at + len > STDIN_MAX)
+    if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX)
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
-                        c->stdin_data.len - c->stdin_at);
-    buf_drop(&c->stdin_data, c->stdin_at); /* one that is never empty does not grow */
-    c->stdin_at = 0;
+                        feed_backlog(&c->stdin_feed));
     if (len == 0 && c->req.rows)
-        buf_add(&c->stdin_data, &end, 1);
+        feed_add(&c->stdin_feed, &end, 1);
     else if (len == 0)
-        c->stdin_closed = true;
-    buf_add(&c->stdin_data, data, len);
+        c->stdin_feed.closed = true;
+    feed_add(&c->stdin_feed, data, len);
     command_pump_stdin(c);
     return 0;
 }
@@ -122,8 +97,8 @@ void command_hang_up(struct command *c) {
         return;
     }
     output_end(&c->out[0]);
-    loop_unwatch(command_loop(c), &c->stdin_watch);
-    c->stdin_closed = true;
+    feed_stop(&c->stdin_feed);
+    c->stdin_feed.closed = true;
     fd_close(&c->terminal);
 }
 
@@ -140,18 +115,18 @@ void command_drain(struct command *c) {
         utf8_stream_end(&c->utf8[i], &text);
         command_emit(c, i, &text);
     }
-    loop_unwatch(command_loop(c), &c->stdin_watch);
+    feed_stop(&c->stdin_feed);
 }
 
 void command_stop_watching(struct command *c) {
-    loop_unwatch(command_loop(c), &c->stdin_watch);
+    feed_stop(&c->stdin_feed);
     output_end(&c->out[0]);
     output_end(&c->out[1]);
 }
 
 void command_io_init(struct command *c) {
-    c->stdin_watch = (struct watch){.fd = -1, .fn = command_on_stdin, .arg = c};
-    c->stdin_data = (struct buf)BUF_INIT;
+    c->stdin_feed = (struct feed){.loop = command_loop(c), .on_room = command_on_room, .arg = c};
+    feed_init(&c->stdin_feed);
     for (int i = 0; i < 2; i++) {
         c->out[i].kept = (struct buf)BUF_INIT;
         c->out[i].watch.fd = c->out[i].fd = -1;
@@ -161,5 +136,5 @@ void command_io_init(struct command *c) {
 void command_io_done(struct command *c) {
     output_free(&c->out[0]);
     output_free(&c->out[1]);
-    buf_done(&c->stdin_data);
+    feed_done(&c->stdin_feed);
 }

@@ -56,7 +56,7 @@ void command_set_stays(struct command *c, bool stays) {
 }
 
 const struct denials *command_denied(const struct command *c) {
-    return &c->denied;
+    return &c->outcome.denied;
 }
 
 struct command_end command_end(struct command *c) {
@@ -66,27 +66,19 @@ struct command_end command_end(struct command *c) {
         .text = {c->out[0].whole, c->out[1].whole},
         .truncated = {output_truncated(&c->out[0]), output_truncated(&c->out[1])},
         .timed_out = c->status == COMMAND_TIMEOUT,
-        .exit_code = c->exit_code,
-        .duration_ms = c->ended_ns > c->started_ns ? (c->ended_ns - c->started_ns) / 1000000u : 0};
+        .exit_code = c->outcome.exit_code,
+        .duration_ms = outcome_duration_ms(&c->outcome)};
 }
 
 const struct buf *command_kept(const struct command *c) {
     return &c->out[0].kept;
 }
 
-static void put_number(struct jw *j, const char *name, int v) {
-    if (v >= 0)
-        jw_key_int(j, name, v);
-    else
-        jw_key_null(j, name);
-}
-
 static void put_warnings(struct jw *j, const struct command *c) {
-    struct limits_met m = {.limit = c->limit,
-                           .of = c->live->req.limits,
-                           .cut = {!c->req.rows && output_truncated(&c->out[0]),
-                                   output_truncated(&c->out[1])}, /* a terminal told all */
-                           .lost = c->cut};
+    struct limits_met m = outcome_limits_met(&c->outcome, &c->live->req.limits);
+    m.cut[0] = !c->req.rows && output_truncated(&c->out[0]); /* a terminal told all */
+    m.cut[1] = output_truncated(&c->out[1]);
+    m.lost = c->cut;
     AUTO_BUF lines = BUF_INIT;
     m.of.timeout_ms = c->req.timeout_ms;
     m.of.output_bytes = c->req.output_bytes;
@@ -104,7 +96,6 @@ static void put_output(struct jw *j, struct command *c, struct rope *to) {
 
 /* With its output: the beginning goes to `to`, the end is left to the caller. */
 static void put_command(struct jw *j, struct command *c, struct rope *to) {
-    uint64_t until = c->ended_ns ? c->ended_ns : now_ns();
     jw_object(j);
     jw_key_str(j, "id", c->id);
     jw_key_str(j, "status", command_status(c));
@@ -114,13 +105,13 @@ static void put_command(struct jw *j, struct command *c, struct rope *to) {
     jw_key_real(j, "created", c->created);
     if (to)
         put_output(j, c, to);
-    put_number(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->exit_code);
-    put_number(j, "signal", c->signal);
+    outcome_put_code(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->outcome.exit_code);
+    outcome_put_code(j, "signal", c->outcome.signal);
     jw_key_bool(j, "timed_out", c->status == COMMAND_TIMEOUT);
-    jw_key_uint(j, "duration_ms", c->started_ns ? (until - c->started_ns) / 1000000u : 0);
+    jw_key_uint(j, "duration_ms", outcome_duration_ms(&c->outcome));
     jw_key_bool(j, "stdout_truncated", c->cut || output_truncated(&c->out[0]));
     jw_key_bool(j, "stderr_truncated", c->cut || output_truncated(&c->out[1]));
-    denials_put(&c->denied, j);
+    denials_put(&c->outcome.denied, j);
     jw_key_str(j, "problem", c->why[0] ? c->why : NULL);
     put_warnings(j, c);
     jw_object_end(j);

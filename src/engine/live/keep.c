@@ -51,8 +51,8 @@ static void put_cell(struct jw *j, const struct cell *c) {
     }
     jw_object(j);
     jw_key_str(j, "id", c->id);
-    jw_key_uint(j, "born_ns", c->born_ns);
-    jw_key_uint(j, "started_ns", c->started_ns);
+    jw_key_uint(j, "born_ns", c->outcome.born_ns);
+    jw_key_uint(j, "started_ns", c->outcome.started_ns);
     jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
     jw_key_uint(j, "left_ns", c->left_ns);
     jw_key_uint(j, "stop", c->stop);
@@ -89,21 +89,21 @@ static void put_command(struct jw *j, const struct command *c) {
     jw_object(j);
     jw_key_str(j, "id", c->id);
     put_process(j, &c->process);
-    jw_key_bool(j, "begun", c->started_ns != 0 && (!c->req.rows || c->terminal >= 0));
+    jw_key_bool(j, "begun", c->outcome.started_ns != 0 && (!c->req.rows || c->terminal >= 0));
     jw_key(j, "shown");
     jw_strn(j, c->req.shown, strnlen(c->req.shown, SHOWN_MAX));
     jw_key_str(j, "cwd", c->req.cwd);
     jw_key_real(j, "created", c->created);
-    jw_key_uint(j, "started_ns", c->started_ns);
+    jw_key_uint(j, "started_ns", c->outcome.started_ns);
     jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
     jw_key_uint(j, "output_bytes", c->req.output_bytes);
     jw_key_uint(j, "rows", c->req.rows);
     jw_key_uint(j, "left_ns", c->left_ns);
-    jw_key_bool(j, "stdin_closed", c->stdin_closed);
+    jw_key_bool(j, "stdin_closed", c->stdin_feed.closed);
     jw_key_uint(j, "status", c->status);
-    jw_key_uint(j, "ended_ns", c->ended_ns);
-    jw_key_int(j, "exit_code", c->exit_code);
-    jw_key_int(j, "signal", c->signal);
+    jw_key_uint(j, "ended_ns", c->outcome.ended_ns);
+    jw_key_int(j, "exit_code", c->outcome.exit_code);
+    jw_key_int(j, "signal", c->outcome.signal);
     jw_object_end(j);
 }
 
@@ -225,8 +225,8 @@ static void take_cell(struct kernel *k, const json_t *o) {
     take_limits(&q.limits, o);
     struct cell *c = cell_resume(k, &q);
     take_id(c->id, o);
-    c->born_ns = number_of(o, "born_ns");
-    c->started_ns = number_of(o, "started_ns");
+    c->outcome.born_ns = number_of(o, "born_ns");
+    c->outcome.given_ns = c->outcome.started_ns = number_of(o, "started_ns");
     c->left_ns = number_of(o, "left_ns");
     c->stop = (enum cell_stop)number_of(o, "stop");
     c->execution_count = number_of(o, "count");
@@ -267,16 +267,16 @@ static void take_command(struct live *l, const json_t *o) {
     struct command *c = command_resume(l, &q);
     take_id(c->id, o);
     c->created = json_real_value(json_object_get(o, "created"));
-    c->started_ns = number_of(o, "started_ns");
+    c->outcome.started_ns = number_of(o, "started_ns");
     c->left_ns = number_of(o, "left_ns");
-    c->stdin_closed = truth_of(o, "stdin_closed");
+    c->stdin_feed.closed = truth_of(o, "stdin_closed");
     c->begun = truth_of(o, "begun");
     c->cut = true;
     c->status = (enum command_status)number_of(o, "status");
     if (c->status != COMMAND_RUNNING) {
-        c->ended_ns = number_of(o, "ended_ns");
-        c->exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
-        c->signal = (int)json_integer_value(json_object_get(o, "signal"));
+        c->outcome.ended_ns = number_of(o, "ended_ns");
+        c->outcome.exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
+        c->outcome.signal = (int)json_integer_value(json_object_get(o, "signal"));
         live_release(l);
         return;
     }

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "engine/core/state.h"
 #include "engine/live/cell.h"
 #include "engine/live/cell_end.h"
 #include "engine/live/cell_shown.h"
@@ -31,6 +32,20 @@
 #define FAIL_MAX   3
 #define RETRY_NS   200000000u
 #define HUNG_UP_NS 2000000000u
+
+/* A process may end in any state, and another one comes. */
+static const uint8_t kernel_moves[KERNEL_STATES_] = {
+    [KERNEL_STARTING] =
+        1 << KERNEL_STARTING | 1 << KERNEL_IDLE | 1 << KERNEL_BUSY | 1 << KERNEL_ENDING,
+    [KERNEL_IDLE] = 1 << KERNEL_STARTING | 1 << KERNEL_BUSY | 1 << KERNEL_ENDING,
+    [KERNEL_BUSY] = 1 << KERNEL_STARTING | 1 << KERNEL_IDLE | 1 << KERNEL_ENDING,
+    [KERNEL_ENDING] = 1 << KERNEL_STARTING | 1 << KERNEL_ENDING,
+};
+
+void kernel_move(struct kernel *k, enum kernel_state to) {
+    state_check("kernel", kernel_moves, k->state, to);
+    k->state = to;
+}
 
 /* ---- the process ---- */
 
@@ -56,7 +71,7 @@ void kernel_set_up(struct kernel *k, const char *id) {
 
 static void kernel_on_data(struct output *o, const void *data, size_t len) {
     struct kernel *k = o->arg;
-    if (k->running && !k->running->finishing)
+    if (k->running && !cell_is_over(k->running))
         cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
 }
 
@@ -89,7 +104,7 @@ static void tell_news(struct kernel *k, enum kernel_news news) {
 }
 
 static void become_idle(struct kernel *k) {
-    k->state = KERNEL_IDLE;
+    kernel_move(k, KERNEL_IDLE);
     k->was_ready = true;
     k->failures = 0;
     tell_news(k, KERNEL_BACK); /* not to those who hear of it only now */
@@ -101,7 +116,7 @@ static void become_idle(struct kernel *k) {
 static void kernel_on_synced(void *arg, const char *json, size_t len, const struct err *why) {
     struct kernel *k = arg;
     (void)json, (void)len;
-    if (!why && k->running && k->running->resumed && !k->running->finishing)
+    if (!why && k->running && k->running->resumed && !cell_is_over(k->running))
         cell_lost(k->running);
 }
 
@@ -112,7 +127,7 @@ static void kernel_on_resumed(void *owner) {
         kernel_kill(k);
         return;
     }
-    k->state = k->running ? KERNEL_BUSY : KERNEL_IDLE;
+    kernel_move(k, k->running ? KERNEL_BUSY : KERNEL_IDLE);
     if (!k->running)
         return;
     for (int i = 0; i < 2; i++)
@@ -192,7 +207,7 @@ static void kernel_on_dying(void *owner) {
 }
 
 void kernel_kill(struct kernel *k) {
-    k->state = KERNEL_ENDING;
+    kernel_move(k, KERNEL_ENDING);
     process_kill(&k->process);
 }
 
@@ -252,7 +267,7 @@ void kernel_ended_with(struct live *l, const struct err *why) {
 }
 
 void kernel_start(struct kernel *k) {
-    k->state = KERNEL_STARTING;
+    kernel_move(k, KERNEL_STARTING);
     process_start(&k->process, k->live);
 }
 
@@ -276,7 +291,7 @@ static void kernel_on_end(void *owner, int status, const char *why) {
     k->begun = false;
     k->restarts++;
     live_changed(k->live);
-    k->state = KERNEL_STARTING;
+    kernel_move(k, KERNEL_STARTING);
     k->execution_count = 0;
     kernel_fail_queries(k, &e);
     lent_end(k);
@@ -310,7 +325,7 @@ static void kernel_on_go_later(struct deferred *d) {
 
 static struct denials *kernel_denied(void *owner) {
     const struct kernel *k = owner;
-    return k->running ? &k->running->denied : NULL;
+    return k->running ? &k->running->outcome.denied : NULL;
 }
 
 static const struct process_kind kernel_kind = {.on_ready = kernel_on_ready,
@@ -337,7 +352,7 @@ void kernel_init(struct kernel *k, struct live *l) {
 
 void kernel_begin_first(struct kernel *k) {
     k->is_default = true;
-    k->state = KERNEL_STARTING;
+    kernel_move(k, KERNEL_STARTING);
     process_take_first(&k->process, k->live);
     kernel_begin(k);
 }
@@ -366,7 +381,7 @@ void kernel_go_on(struct kernel *k) {
     if (k->state != KERNEL_IDLE)
         return;
     kernel_set_running(k, kernel_take(k));
-    k->state = KERNEL_BUSY;
+    kernel_move(k, KERNEL_BUSY);
     cell_begin(k->running);
 }
 
@@ -374,7 +389,7 @@ void kernel_on_calm(void *arg, const char *json, size_t len, const struct err *w
     struct kernel *k = arg;
     (void)json, (void)len, (void)why;
     if (k->state == KERNEL_BUSY && !k->running)
-        k->state = KERNEL_IDLE;
+        kernel_move(k, KERNEL_IDLE);
     loop_defer(k->live->engine->loop, &k->go_later);
 }
 
@@ -389,6 +404,6 @@ void kernel_ran(struct kernel *k, bool interrupted) {
         kernel_query(k, "sync", "", kernel_on_calm, k, &e) == 0)
         return;
     if (k->state == KERNEL_BUSY)
-        k->state = KERNEL_IDLE;
+        kernel_move(k, KERNEL_IDLE);
     loop_defer(k->live->engine->loop, &k->go_later);
 }

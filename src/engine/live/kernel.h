@@ -13,7 +13,13 @@ struct telling;
 
 #define LATE_MAX (64u << 10) /* bytes printed between two executions: the next one gets them */
 
-enum kernel_state { KERNEL_STARTING, KERNEL_IDLE, KERNEL_BUSY, KERNEL_ENDING };
+enum kernel_state {
+    KERNEL_STARTING, /* its process is asked for, or is being set up; also when it has none */
+    KERNEL_IDLE,
+    KERNEL_BUSY,   /* a cell runs, or what an interrupt did is waited for */
+    KERNEL_ENDING, /* its process is to be killed */
+    KERNEL_STATES_
+};
 
 struct kernel_wait {
     struct kernel_wait *next;
@@ -52,6 +58,7 @@ struct kernel {
     struct deferred go_later, free_later;
 };
 
+void kernel_move(struct kernel *k, enum kernel_state to);
 void kernel_init(struct kernel *k, struct live *l);
 void kernel_begin_first(struct kernel *k);
 void kernel_ended_with(struct live *l, const struct err *why); /* all of them */

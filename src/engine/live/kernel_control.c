@@ -80,7 +80,7 @@ static void interrupt_tasks(struct kernel *k) {
         return;
     process_signal_message(&k->process, SIGINT, SIGNAL_PROCESS, &o);
     if (live_ask(k->live, &o, kernel_on_signalled, k))
-        k->state = KERNEL_BUSY;
+        kernel_move(k, KERNEL_BUSY);
 }
 
 bool kernel_interrupt(struct kernel *k) {
@@ -88,7 +88,7 @@ bool kernel_interrupt(struct kernel *k) {
         interrupt_tasks(k);
         return false;
     }
-    if (k->running->finishing)
+    if (cell_is_over(k->running))
         return false;
     cell_stop(k->running, STOP_CLIENT);
     return true;

@@ -13,7 +13,7 @@
 #include "engine/core/budget.h"
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
-#include "engine/live/cell_end.h"
+#include "engine/live/cell.h"
 #include "engine/live/command.h"
 #include "engine/live/cpu_account.h"
 #include "engine/live/gone.h"
@@ -268,7 +268,7 @@ static void live_on_limit(void *owner, enum limit_kind kind) {
     const struct live *l = owner;
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (k->running)
-            cell_limit(k->running, kind);
+            outcome_met(&k->running->outcome, kind);
     }
 }
 

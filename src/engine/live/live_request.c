@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 #include "engine/core/admit.h"
-#include "engine/core/budget.h"
 #include "engine/core/engine.h"
 #include "engine/live/internal.h"
 #include "engine/live/lives.h"
@@ -101,13 +100,27 @@ static int check_quota(struct engine *g, const struct live_request *q, struct er
     return 0;
 }
 
+static int live_check(struct admission *a, struct err *e) {
+    struct live_request *q = a->arg;
+    struct engine *g = a->pool->engine;
+    return check_quota(g, q, e) < 0 ? -1 : live_settle_time(g, q, e);
+}
+
 int live_admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                uint64_t *ret_files, struct err *e) {
-    if (choose_pool(g, q, ret, e) < 0 || check_quota(g, q, e) < 0 ||
-        live_settle_time(g, q, e) < 0 ||
-        limits_settle(&g->config.live, &g->config.maxima, LIMIT_OF_ANY, &q->limits, e) < 0)
+    if (choose_pool(g, q, ret, e) < 0)
         return -1;
-    if (budget_check(g, &q->limits, q->inputs, q->ninputs, ret_files, e) < 0)
+    struct admission a = {.pool = *ret,
+                          .tenant = q->tenant,
+                          .defaults = &g->config.live,
+                          .maxima = g->config.maxima,
+                          .limits = &q->limits,
+                          .inputs = q->inputs,
+                          .ninputs = q->ninputs,
+                          .check = live_check,
+                          .arg = q};
+    if (admit(&a, e) < 0)
         return -1;
-    return admit_place(*ret, &q->limits, *ret_files, q->tenant, e);
+    *ret_files = a.files_bytes;
+    return 0;
 }

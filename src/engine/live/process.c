@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/list.h"
 #include "engine/core/sandbox.h"
+#include "engine/core/state.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
 
@@ -16,6 +17,19 @@
 #include <stdlib.h>
 
 #define READY_NS 10000000000u
+
+static const uint8_t process_moves[PROCESS_STATES_] = {
+    [PROCESS_NONE] = 1 << PROCESS_ASKED | 1 << PROCESS_EXPECTED | 1 << PROCESS_READY,
+    [PROCESS_ASKED] = 1 << PROCESS_STARTING | 1 << PROCESS_NONE,
+    [PROCESS_EXPECTED] = 1 << PROCESS_STARTING | 1 << PROCESS_READY | 1 << PROCESS_NONE,
+    [PROCESS_STARTING] = 1 << PROCESS_READY | 1 << PROCESS_NONE,
+    [PROCESS_READY] = 1 << PROCESS_NONE,
+};
+
+static void process_move(struct process *p, enum process_state to) {
+    state_check("process", process_moves, p->state, to);
+    p->state = to;
+}
 
 static void process_link(struct process *p, struct live *l) {
     p->live = l;
@@ -43,7 +57,7 @@ void process_done(struct process *p) {
     p->ctl = NULL;
     fd_close_all(p->fds, 3);
     group_leave(p);
-    p->state = PROCESS_NONE;
+    process_move(p, PROCESS_NONE);
 }
 
 static void process_end(struct process *p, int status, const char *why) {
@@ -55,7 +69,7 @@ static void process_said(struct process *p, struct wire_in *in) {
     if (p->state == PROCESS_READY) {
         p->kind->on_frame(p->owner, in);
     } else if (in->type == WIRE_K_READY) {
-        p->state = PROCESS_READY;
+        process_move(p, PROCESS_READY);
         loop_timer_stop(p->live->engine->loop, &p->deadline);
         if (p->doomed)
             process_kill(p);
@@ -105,7 +119,7 @@ static void process_set_up(struct process *p, struct live *l) {
 
 void process_start(struct process *p, struct live *l) {
     struct wire_out o;
-    p->state = PROCESS_ASKED;
+    process_move(p, PROCESS_ASKED);
     p->doomed = p->was_own = false;
     p->heard_ns = 0;
     p->why[0] = '\0';
@@ -123,13 +137,16 @@ void process_start(struct process *p, struct live *l) {
 }
 
 static void process_resume(struct process *p) {
-    p->state = PROCESS_READY;
-    p->kind->on_resumed(p->owner);
+    process_move(p, PROCESS_READY);
+    if (p->doomed)
+        process_kill(p);
+    else
+        p->kind->on_resumed(p->owner);
 }
 
 void process_expect(struct process *p, struct live *l, int64_t number) {
     p->number = number < 0 ? UINT32_MAX : (uint32_t)number;
-    p->state = PROCESS_EXPECTED;
+    process_move(p, PROCESS_EXPECTED);
     process_set_up(p, l);
     process_link(p, l);
 }
@@ -157,7 +174,7 @@ void processes_all_here(struct live *l) {
 
 void process_take_first(struct process *p, struct live *l) {
     struct sandbox *s = l->sandbox;
-    p->state = PROCESS_READY;
+    process_move(p, PROCESS_READY);
     p->number = 0;
     cgroup_fds_init(&p->cgroup);
     p->ctl = &s->ctl;
@@ -201,8 +218,10 @@ static struct process *stranger_new(struct live *l, uint32_t number) {
     struct stranger *s = xcalloc(1, sizeof *s);
     s->process = (struct process){.kind = &kind, .owner = s};
     s->free_later = (struct deferred){.fn = free_stranger, .arg = s};
-    process_expect(&s->process, l, number);
-    s->process.state = PROCESS_ASKED;
+    s->process.number = number;
+    process_move(&s->process, PROCESS_ASKED);
+    process_set_up(&s->process, l);
+    process_link(&s->process, l);
     process_kill(&s->process);
     return &s->process;
 }
@@ -230,7 +249,7 @@ void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
     for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
         p->cgroup.fds[i] = wire_take_fd(in);
     p->own.gone = false;
-    p->state = PROCESS_STARTING;
+    process_move(p, PROCESS_STARTING);
     if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
         snprintf(p->why, sizeof p->why, "%.190s", in->cut ? NO_DESCRIPTORS : e.text);
         process_kill(p);

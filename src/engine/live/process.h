@@ -15,6 +15,7 @@ enum process_state {
     PROCESS_EXPECTED, /* of an earlier server: the warden gives it */
     PROCESS_STARTING, /* enters the sandbox */
     PROCESS_READY,    /* said so; from here on it is its owner's */
+    PROCESS_STATES_
 };
 
 struct process_kind {

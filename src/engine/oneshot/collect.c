@@ -14,31 +14,9 @@
 #include "engine/oneshot/internal.h"
 #include "loop/copy.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
-#include <unistd.h>
-
-#define MAX_FILES 1000
-#define MAX_DEPTH 32
-
-static enum limit_kind which_limit(const struct run *r) {
-    if (r->end == END_TIMEOUT)
-        return LIMIT_TIME;
-    if (r->end == END_MEMORY || r->usage.out_of_memory)
-        return LIMIT_MEMORY;
-    if (r->end == END_CPU)
-        return LIMIT_CPU;
-    if (r->usage.out_of_pids)
-        return LIMIT_PIDS;
-    if (sandbox_is_full(r->sandbox))
-        return LIMIT_DISK;
-    return output_truncated(&r->out[0]) || output_truncated(&r->out[1]) ? LIMIT_OUTPUT : LIMIT_NONE;
-}
 
 static bool may_have_files(const struct run *r) {
     const struct sandbox *s = r->sandbox;
@@ -47,8 +25,7 @@ static bool may_have_files(const struct run *r) {
 
 /* For init's next answer. */
 static void set_deadline(struct run *r) {
-    loop_timer(r->engine->loop, &r->timer,
-               now_ns() + ms_to_ns(r->engine->config.queue_ms));
+    loop_timer(r->engine->loop, &r->timer, now_ns() + ms_to_ns(r->engine->config.queue_ms));
 }
 
 static void run_on_changes(void *arg, struct file_answer *a);
@@ -60,34 +37,84 @@ static void ask_changes(struct run *r) {
         sandbox_ask(r->sandbox, ASKED_KILL, &o);
     }
     r->ask = (struct file_ask){.fn = run_on_changes, .arg = r};
-    files_ask(r->sandbox,
-              &(struct file_question){.op = FILE_CHANGES, .most = MAX_FILES, .depth = MAX_DEPTH},
-              &r->ask);
+    outcome_ask_files(r->sandbox, 0, &r->ask);
     set_deadline(r);
 }
 
 static uint64_t wall_us(const struct run *r) {
-    return ((r->ended_ns ? r->ended_ns : now_ns()) - r->started_ns) / 1000u;
+    const struct outcome *o = &r->outcome;
+    return ((o->ended_ns ? o->ended_ns : now_ns()) - o->started_ns) / 1000u;
 }
 
-uint64_t run_cpu_us(const struct run *r) {
+static uint64_t cpu_us(const struct run *r) {
     uint64_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
-    if (r->is_measured || !r->started_ns)
-        return r->usage.cpu_us;
+    if (r->is_measured || !r->outcome.started_ns)
+        return r->outcome.cpu_us;
     uint64_t group_us = r->sandbox ? cgroup_fds_cpu_us(r->sandbox->cgroup) : 0;
     return group_us ? group_us : wall_us(r) * percent / 100;
 }
 
+static bool is_cut(const struct run *r) {
+    return output_truncated(&r->out[0]) || output_truncated(&r->out[1]);
+}
+
+/* What we ended it for, or the control group did, comes before what it met and survived. */
+static void find_limit(struct run *r, const struct cgroup_usage *u) {
+    struct outcome *o = &r->outcome;
+    if (r->end == END_TIMEOUT)
+        outcome_met(o, LIMIT_TIME);
+    if (r->end == END_MEMORY || u->out_of_memory)
+        outcome_met(o, LIMIT_MEMORY);
+    if (r->end == END_CPU)
+        outcome_met(o, LIMIT_CPU);
+    outcome_met_in(o, u, r->sandbox);
+    if (is_cut(r))
+        outcome_met(o, LIMIT_OUTPUT);
+}
+
 void run_measure(struct run *r) {
+    struct outcome *o = &r->outcome;
+    struct cgroup_usage u = {0};
     if (cgroup_fds_there(r->sandbox->cgroup)) {
-        r->usage = cgroup_fds_usage(r->sandbox->cgroup);
+        u = cgroup_fds_usage(r->sandbox->cgroup);
+        o->cpu_us = u.cpu_us;
+        o->memory_peak = u.memory_peak;
+        r->out_of_memory = u.out_of_memory;
         r->is_measured = true;
     }
     uint64_t said_us = r->said_cpu_us < wall_us(r) ? r->said_cpu_us : wall_us(r);
-    if (r->usage.cpu_us < said_us)
-        r->usage.cpu_us = said_us;
-    denials_add_network(&r->denied, sandbox_no_route(r->sandbox));
-    r->limit = which_limit(r);
+    if (o->cpu_us < said_us)
+        o->cpu_us = said_us;
+    denials_add_network(&o->denied, sandbox_no_route(r->sandbox));
+    find_limit(r, &u);
+}
+
+static bool killed_for_memory(const struct run *r) {
+    return r->end == END_MEMORY ||
+           (r->out_of_memory && r->end == END_EXIT && r->outcome.signal == SIGKILL);
+}
+
+static enum outcome_status status_of(const struct run *r) {
+    if (r->end == END_TIMEOUT)
+        return OUTCOME_TIMEOUT;
+    if (killed_for_memory(r))
+        return OUTCOME_MEMORY;
+    if (r->end != END_DONE)
+        return OUTCOME_KILLED;
+    if (r->how == DONE_INTERRUPTED)
+        return OUTCOME_INTERRUPTED;
+    return r->outcome.exit_code == 0 ? OUTCOME_OK : OUTCOME_ERROR;
+}
+
+void run_settle(struct run *r) {
+    struct outcome *o = &r->outcome;
+    o->cpu_us = cpu_us(r);
+    o->status = status_of(r);
+    r->is_measured = true;
+    for (int i = 0; i < 2; i++) {
+        o->output_bytes += r->out[i].total;
+        o->cut[i] = output_truncated(&r->out[i]);
+    }
 }
 
 void run_ask_usage(struct run *r) {
@@ -127,10 +154,10 @@ static bool counts(const struct change *c) {
 static void run_on_file(void *arg, struct file_answer *a);
 
 static void ask_next_file(struct run *r) {
-    for (; r->collected < r->changes.n; r->collected++) {
-        const struct change *c = &r->changes.items[r->collected];
+    for (; r->collected < r->outcome.files.n; r->collected++) {
+        const struct change *c = &r->outcome.files.items[r->collected];
         bool look = r->req.flags & RUN_FILES || find_input(r, c->path);
-        if (!r->is_change[r->collected] || !look)
+        if (!r->outcome.counts[r->collected] || !look)
             continue;
         r->ask = (struct file_ask){.fn = run_on_file, .arg = r};
         files_ask(r->sandbox, &(struct file_question){.op = FILE_READ, .path = c->path}, &r->ask);
@@ -146,7 +173,7 @@ static void finish_if_through(struct run *r) {
 
 /* The one before `collected` is a change. */
 static void hand_out(struct run *r, int *fd) {
-    const struct change *c = &r->changes.items[r->collected - 1];
+    const struct change *c = &r->outcome.files.items[r->collected - 1];
     if (r->req.flags & RUN_FILES && !r->cancelled)
         r->keeping = r->cb.on_file(r->cb.arg, c->path, c->size, fd);
     if (r->keeping)
@@ -166,7 +193,7 @@ static void run_on_compared(void *arg, const struct err *differ) {
     if (differ)
         hand_out(r, &fd);
     else
-        r->is_change[r->collected - 1] = 0;
+        r->outcome.counts[r->collected - 1] = 0;
     if (r->keeping)
         return;
     run_next_file(r);
@@ -174,7 +201,7 @@ static void run_on_compared(void *arg, const struct err *differ) {
 
 /* False: it is another one for sure. */
 static bool compare(struct run *r, const struct run_input *given, int *fd) {
-    const struct change *c = &r->changes.items[r->collected - 1];
+    const struct change *c = &r->outcome.files.items[r->collected - 1];
     if (!given || given->size != c->size)
         return false;
     int a = fcntl(*fd, F_DUPFD_CLOEXEC, 3), b = fcntl(given->fd, F_DUPFD_CLOEXEC, 3);
@@ -192,7 +219,7 @@ static bool compare(struct run *r, const struct run_input *given, int *fd) {
 /* One that cannot be opened is not there any more. */
 static void run_on_file(void *arg, struct file_answer *a) {
     struct run *r = arg;
-    const struct change *c = &r->changes.items[r->collected++];
+    const struct change *c = &r->outcome.files.items[r->collected++];
     if (!a->why && !compare(r, find_input(r, c->path), &a->fd))
         hand_out(r, &a->fd);
     if (!r->comparing && !r->keeping)
@@ -209,19 +236,17 @@ void run_collect_done(struct run *r) {
 }
 
 static void take_changes(struct run *r, struct file_answer *a) {
-    r->changes = a->changes;
-    a->changes = (struct changes){0};
-    r->files_cut = a->cut;
-    r->is_change = xcalloc(r->changes.n, 1);
+    outcome_take_files(&r->outcome, a);
+    r->outcome.counts = xcalloc(r->outcome.files.n, 1);
     /* SECURITY: holes cost the program nothing, and whoever gets its files may have to pay for
      * them: together they are no larger than its disk. */
     uint64_t left = (uint64_t)r->req.limits.disk_mb << 20;
-    for (unsigned i = 0; i < r->changes.n; i++) {
-        const struct change *c = &r->changes.items[i];
+    for (unsigned i = 0; i < r->outcome.files.n; i++) {
+        const struct change *c = &r->outcome.files.items[i];
         bool fits = c->size <= left;
-        r->is_change[i] = fits && counts(c);
-        r->files_cut |= !fits;
-        left -= r->is_change[i] ? c->size : 0;
+        r->outcome.counts[i] = fits && counts(c);
+        r->outcome.files_cut |= !fits;
+        left -= r->outcome.counts[i] ? c->size : 0;
     }
 }
 
@@ -236,8 +261,8 @@ static void run_on_changes(void *arg, struct file_answer *a) {
 void run_take_usage(struct run *r, struct wire_in *in) {
     if (in->type != WIRE_I_REPLY)
         return;
-    r->usage.memory_peak = wire_get_u64(in);
-    r->usage.cpu_us = wire_get_u64(in);
+    r->outcome.memory_peak = wire_get_u64(in);
+    r->outcome.cpu_us = wire_get_u64(in);
     r->is_measured = true;
 }
 

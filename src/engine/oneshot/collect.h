@@ -8,8 +8,9 @@ struct run;
 void run_collect(struct run *r);
 /* What is known when nobody answers. */
 void run_measure(struct run *r);
-/* For whoever knows no better: the wall clock, on all its processors. */
-uint64_t run_cpu_us(const struct run *r);
+/* The outcome is whole: there is a result, or there will be none. Where nobody knows what it used,
+ * that is the wall clock, on all its processors. */
+void run_settle(struct run *r);
 /* Asks init for what it used, where only init knows. */
 void run_ask_usage(struct run *r);
 void run_take_usage(struct run *r, struct wire_in *in);

@@ -2,7 +2,10 @@
 /* The inside of a run; for oneshot/ only. */
 
 #include "base/id.h"
+#include "engine/core/cpu_limit.h"
+#include "engine/core/feed.h"
 #include "engine/core/files.h"
+#include "engine/core/outcome.h"
 #include "engine/core/output.h"
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
@@ -40,35 +43,25 @@ struct run {
     struct run_callbacks cb;
     bool cancelled, warm;
     char id[ID_MAX];
-    struct timer timer, cpu_timer; /* `timer`: queue deadline, then wall clock */
-    uint64_t born_ns, assigned_ns, started_ns, ended_ns;
+    struct timer timer; /* queue deadline, then wall clock */
+    struct cpu_limit cpu_limit;
     struct output out[2];
-    struct watch stdin_watch;
-    struct buf stdin_data;
-    size_t stdin_at;
-    struct json_t *stdin_text; /* owned: comes before stdin_data; or NULL */
-    bool stdin_closed;
+    struct feed stdin_feed;
     struct stage stage;
-    struct file_ask ask; /* which files it changed, and then for each of them */
-    unsigned collected;  /* changed files opened */
-    struct changes changes;
-    unsigned char *is_change; /* owned: which of them count */
-    bool files_cut;
+    struct file_ask ask;    /* which files it changed, and then for each of them */
+    unsigned collected;     /* changed files opened */
     struct copy *comparing; /* the file at hand with what was given under its name; or NULL */
     int file;               /* owned meanwhile: the file at hand */
     bool keeping;           /* it is with the one who asked for the run: see run_next_file */
-    /* the outcome */
+    struct outcome outcome;
     enum done_how how;
-    int exit_code, signal; /* -1 when there is none */
     char *error_name, *error_value;
     char **traceback;
     unsigned ntraceback;
-    struct buf returned; /* by a handler, in its own words: JSON if it is honest */
-    struct cgroup_usage usage;
-    bool is_measured;     /* `usage` holds what the control group or init told */
+    struct buf returned;  /* by a handler, in its own words: JSON if it is honest */
+    bool is_measured;     /* the outcome has what the control group or init told of its use */
+    bool out_of_memory;   /* the control group says so */
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
-    enum limit_kind limit;
-    struct denials denied;
     struct deferred free_later;
 };
 

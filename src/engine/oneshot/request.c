@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "engine/core/admit.h"
-#include "engine/core/budget.h"
 #include "engine/core/engine.h"
 #include "engine/core/imports.h"
 #include "wire/run.h"
@@ -97,11 +96,11 @@ static int check_inputs(const struct run_request *q, struct err *e) {
 
 /* It is written to the sandbox's disk like any file. One that is not inline is memory of ours until
  * then, and for as long as the sandbox keeps what we hand it. */
-static int check_program(struct run_request *q, struct err *e) {
+static int check_program(const struct run_request *q, uint64_t *ret_bytes, struct err *e) {
     struct stat st = {.st_size = (off_t)q->code_len};
     if (q->code_fd >= 0 && fstat(q->code_fd, &st) < 0)
         return err_sys(e, "the program");
-    q->files_bytes = q->code_fd >= 0 ? (uint64_t)st.st_size : 0;
+    *ret_bytes = q->code_fd >= 0 ? (uint64_t)st.st_size : 0;
     if ((uint64_t)st.st_size <= (uint64_t)q->limits.disk_mb << 20)
         return 0;
     return err_user(e, "disk_full", "the program has %lld bytes, its disk only %u MB",
@@ -112,15 +111,27 @@ const char *run_tenant(const struct run_request *q) {
     return q->tenant ? q->tenant : "";
 }
 
+static int run_check(struct admission *a, struct err *e) {
+    const struct run_request *q = a->arg;
+    return check_inputs(q, e) < 0 ? -1 : check_program(q, &a->files_bytes, e);
+}
+
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
-    struct limits most = g->config.maxima;
+    if (choose_profile(g, q, ret, e) < 0)
+        return -1;
+    struct admission a = {.pool = *ret,
+                          .tenant = run_tenant(q),
+                          .defaults = &g->config.defaults,
+                          .maxima = g->config.maxima,
+                          .limits = &q->limits,
+                          .inputs = q->inputs,
+                          .ninputs = q->ninputs,
+                          .check = run_check,
+                          .arg = q};
     if (q->own_bounds)
-        most.timeout_ms = most.memory_mb = most.cpu_seconds = 0;
-    if (choose_profile(g, q, ret, e) < 0 ||
-        limits_settle(&g->config.defaults, &most, LIMIT_OF_ANY, &q->limits, e) < 0 ||
-        check_inputs(q, e) < 0 || check_program(q, e) < 0)
+        a.maxima.timeout_ms = a.maxima.memory_mb = a.maxima.cpu_seconds = 0;
+    if (admit(&a, e) < 0)
         return -1;
-    if (budget_check(g, &q->limits, q->inputs, q->ninputs, &q->files_bytes, e) < 0)
-        return -1;
-    return admit_place(*ret, &q->limits, q->files_bytes, run_tenant(q), e);
+    q->files_bytes = a.files_bytes;
+    return 0;
 }

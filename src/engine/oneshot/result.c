@@ -3,73 +3,39 @@
 
 #include "engine/oneshot/result.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "engine/core/warnings.h"
-#include "engine/oneshot/collect.h"
 #include "engine/oneshot/internal.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define TRUNCATED "\n...[truncated]"
 
-static bool out_of_memory(const struct run *r) {
-    return r->end == END_MEMORY ||
-           (r->usage.out_of_memory && r->end == END_EXIT && r->signal == SIGKILL);
-}
-
 static bool timed_out(const struct run *r) {
-    return r->end == END_TIMEOUT;
-}
-
-static const char *status(const struct run *r) {
-    if (timed_out(r))
-        return "timeout";
-    if (out_of_memory(r))
-        return "memory_exceeded";
-    if (r->end != END_DONE)
-        return "killed";
-    if (r->how == DONE_INTERRUPTED)
-        return "interrupted";
-    return r->exit_code == 0 ? "ok" : "error";
-}
-
-static bool killed_by_us(const struct run *r) {
-    return r->end == END_MEMORY || r->end == END_CPU || r->end == END_SIGNAL;
-}
-
-static int exit_code(const struct run *r) {
-    return killed_by_us(r) ? 128 + SIGKILL : r->exit_code;
-}
-
-static int signal_of(const struct run *r) {
-    return killed_by_us(r) ? SIGKILL : r->signal;
+    return r->outcome.status == OUTCOME_TIMEOUT;
 }
 
 int run_exit_status(const struct run *r) {
-    int code = exit_code(r);
+    int code = r->outcome.exit_code;
     return timed_out(r) ? 124 : code < 0 ? 128 + SIGKILL : code;
 }
 
 static struct limits_met limits_met(const struct run *r) {
-    return (struct limits_met){
-        .limit = r->limit,
-        .of = r->req.limits,
-        .ended = timed_out(r) || out_of_memory(r) || r->end == END_CPU,
-        .cut = {output_truncated(&r->out[0]), output_truncated(&r->out[1])},
-        .files_cut = r->files_cut && r->req.flags & RUN_FILES,
-    };
+    struct limits_met m = outcome_limits_met(&r->outcome, &r->req.limits);
+    m.ended = timed_out(r) || r->outcome.status == OUTCOME_MEMORY || r->end == END_CPU;
+    m.files_cut = m.files_cut && r->req.flags & RUN_FILES;
+    return m;
 }
 
 void run_notes(const struct run *r, struct buf *to) {
     const struct limits_met m = limits_met(r);
+    int sig = r->outcome.signal;
     if (!m.ended && r->end == END_SIGNAL)
         buf_adds(to, "killed on request\n");
-    else if (!m.ended && r->end == END_EXIT && r->signal > 0)
-        buf_addf(to, "killed by signal %d (%s)\n", r->signal, strsignal(r->signal));
+    else if (!m.ended && r->end == END_EXIT && sig > 0)
+        buf_addf(to, "killed by signal %d (%s)\n", sig, strsignal(sig));
     warnings_add(&m, to);
 }
 
@@ -77,7 +43,7 @@ void run_why(const struct run *r, char *out, size_t cap) {
     AUTO_BUF notes = BUF_INIT;
     run_notes(r, &notes);
     bool ended =
-        r->end != END_DONE && r->end != END_NONE && !(r->end == END_EXIT && r->signal <= 0);
+        r->end != END_DONE && r->end != END_NONE && !(r->end == END_EXIT && r->outcome.signal <= 0);
     snprintf(out, cap, "%.*s", ended ? (int)strcspn(notes.data, "\n") : 0, notes.data);
 }
 
@@ -94,24 +60,8 @@ static void end_text(struct output *o) {
     output_whole(o);
 }
 
-static void put_files(struct jw *j, const struct run *r, const struct result_options *o) {
-    jw_key(j, "files");
-    jw_array(j);
-    for (unsigned i = 0; i < r->changes.n; i++) {
-        if (!r->is_change[i])
-            continue;
-        jw_object(j);
-        jw_key_str(j, "path", r->changes.items[i].path);
-        jw_key_str(j, "kind", "file");
-        jw_key_str(j, "file_id", o->file_id ? o->file_id(o->arg, r->changes.items[i].path) : NULL);
-        jw_key_uint(j, "size_bytes", r->changes.items[i].size);
-        jw_object_end(j);
-    }
-    jw_array_end(j);
-}
-
 static void put_error(struct jw *j, const struct run *r) {
-    if (!r->error_name || r->exit_code == 0) {
+    if (!r->error_name || r->outcome.exit_code == 0) {
         jw_key_null(j, "error");
         return;
     }
@@ -127,73 +77,48 @@ static void put_error(struct jw *j, const struct run *r) {
     jw_object_end(j);
 }
 
-static double ms_between(uint64_t from_ns, uint64_t to_ns) {
-    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e6 : 0;
-}
-
-struct receipt run_receipt(const struct run *r) {
-    return (struct receipt){
-        .status = status(r),
-        .profile = r->pool->config->name,
-        .wall_ms = ms_between(r->started_ns, r->ended_ns ? r->ended_ns : now_ns()),
-        .queue_ms = ms_between(r->born_ns, r->assigned_ns),
-        .cpu_ms = (double)run_cpu_us(r) / 1e3,
-        .memory_peak = r->usage.memory_peak,
-        .timeout_ms = r->req.limits.timeout_ms,
-        .refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL,
-        .denied = &r->denied};
-}
-
 const struct buf *run_returned(const struct run *r) {
     return &r->returned;
 }
 
-static void put_end(struct jw *j, const struct run *r) {
-    static const char *const limits[] = {NULL, "memory", "time", "cpu", "pids", "disk", "output"};
-    struct receipt t = run_receipt(r);
-    put_error(j, r);
-    jw_key_null(j, "kernel_id");
-    jw_key_bool(j, "kernel_restarted", false);
-    jw_key_str(j, "limit_hit", limits[r->limit]);
-    receipt_put(j, &t, r->usage.memory_peak, r->out[0].total + r->out[1].total);
-    jw_key_str(j, "profile", r->pool->config->name);
-    jw_key_bool(j, "warm", r->warm);
+struct receipt run_receipt(const struct run *r) {
+    struct receipt t = outcome_receipt(&r->outcome, r->pool->config->name);
+    t.timeout_ms = r->req.limits.timeout_ms;
+    t.refused = r->end == END_DONE && r->how == DONE_REFUSED ? r->error_value : NULL;
+    return t;
+}
+
+static void put_output(struct jw *j, struct run *r, bool told, struct rope *to) {
+    for (int i = 0; i < 2; i++) {
+        end_text(&r->out[i]);
+        if (told)
+            rope_key_text(to, j, i == 0 ? "stdout" : "stderr", r->out[i].whole);
+    }
+}
+
+/* What cells have, and programs do not. */
+static void put_no_cell(struct jw *j) {
+    jw_key_int(j, "execution_count", 1);
+    jw_key(j, "results");
+    jw_array(j);
+    jw_array_end(j);
+    jw_key_null(j, "text");
 }
 
 void run_result(struct run *r, const struct result_options *o, struct rope *to) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    int code = exit_code(r);
-    jw_object(&j);
-    for (int i = 0; i < 2; i++) {
-        end_text(&r->out[i]);
-        if (!o->no_output)
-            rope_key_text(to, &j, i == 0 ? "stdout" : "stderr", r->out[i].whole);
-    }
-    if (timed_out(r) || code < 0)
-        jw_key_null(&j, "exit_code");
-    else
-        jw_key_int(&j, "exit_code", code);
-    jw_key_bool(&j, "timed_out", timed_out(r));
-    jw_key_uint(&j, "duration_ms", (r->ended_ns - r->started_ns) / 1000000u);
-    put_files(&j, r, o);
-    jw_key_str(&j, "id", r->id);
-    jw_key_str(&j, "status", status(r));
-    if (signal_of(r) > 0)
-        jw_key_int(&j, "signal", signal_of(r));
-    else
-        jw_key_null(&j, "signal");
-    jw_key_bool(&j, "stdout_truncated", output_truncated(&r->out[0]));
-    jw_key_bool(&j, "stderr_truncated", output_truncated(&r->out[1]));
-    jw_key_bool(&j, "files_truncated", r->files_cut);
-    jw_key_int(&j, "execution_count", 1);
-    jw_key(&j, "results");
-    jw_array(&j);
-    jw_array_end(&j);
-    jw_key_null(&j, "text");
-    put_end(&j, r);
     AUTO_BUF warnings = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     const struct limits_met m = limits_met(r);
+    jw_object(&j);
+    put_output(&j, r, !o->no_output, to);
+    outcome_put_beginning(&j, &r->outcome, r->id,
+                          &(struct file_ids){.of = o->file_id, .arg = o->arg});
+    put_no_cell(&j);
+    put_error(&j, r);
+    jw_key_null(&j, "kernel_id");
+    jw_key_bool(&j, "kernel_restarted", false);
+    outcome_put_end(&j, &r->outcome, r->pool->config->name, r->warm);
     warnings_add(&m, &warnings);
     if (o->warnings)
         buf_add(&warnings, o->warnings->data, o->warnings->len);

@@ -1,5 +1,5 @@
-/* One program, from request to receipt. The states and who may follow whom are in run_next[]; one
- * function changes them.
+/* One program, from request to receipt. The states and who may follow whom are in run_moves[];
+ * one function changes them.
  *
  * The hot path is: run_new → a ready sandbox → K_RUN → output → K_DONE → on_done, with no question
  * to anyone else in between; limits that differ from the defaults, input files and changed files
@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "engine/core/engine.h"
 #include "engine/core/memfd_read.h"
+#include "engine/core/state.h"
 #include "engine/oneshot/collect.h"
 #include "engine/oneshot/internal.h"
 #include "engine/oneshot/request.h"
@@ -23,17 +23,13 @@
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define GRACE_NS     2000000000u /* for I_KILL to be answered */
 #define CPU_CHECK_NS 20000000u   /* at least between two looks at the CPU time */
 
-static const uint8_t run_next[RUN_STATES_] = {
+static const uint8_t run_moves[RUN_STATES_] = {
     [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
     [RUN_STAGING] = 1 << RUN_ACTIVE | 1 << RUN_DONE,
     [RUN_ACTIVE] = 1 << RUN_KILLING | 1 << RUN_COLLECTING | 1 << RUN_DONE,
@@ -42,10 +38,7 @@ static const uint8_t run_next[RUN_STATES_] = {
 };
 
 void run_move(struct run *r, enum run_state to) {
-    if (!(run_next[r->state] & 1 << to)) {
-        log_error("run moved from state=%d to state=%d", r->state, to);
-        abort();
-    }
+    state_check("run", run_moves, r->state, to);
     r->state = to;
 }
 
@@ -59,10 +52,8 @@ static void run_free(struct deferred *d) {
     run_request_done(&r->req);
     output_free(&r->out[0]);
     output_free(&r->out[1]);
-    buf_done(&r->stdin_data);
-    json_decref(r->stdin_text);
-    changes_done(&r->changes);
-    free(r->is_change);
+    feed_done(&r->stdin_feed);
+    outcome_done(&r->outcome);
     free(r->error_name);
     free(r->error_value);
     for (unsigned i = 0; i < r->ntraceback; i++)
@@ -77,14 +68,13 @@ static void run_close(struct run *r, const struct err *why) {
     struct engine *g = r->engine;
     run_move(r, RUN_DONE);
     loop_timer_stop(g->loop, &r->timer);
-    loop_timer_stop(g->loop, &r->cpu_timer);
-    loop_unwatch(g->loop, &r->stdin_watch);
+    cpu_limit_stop(&r->cpu_limit);
+    feed_stop(&r->stdin_feed);
     output_end(&r->out[0]);
     output_end(&r->out[1]);
     stage_done(&r->stage);
     run_collect_done(r);
-    r->usage.cpu_us = run_cpu_us(r);
-    r->is_measured = true;
+    run_settle(r);
     struct sandbox *s = r->sandbox;
     r->sandbox = NULL;
     if (s)
@@ -143,14 +133,18 @@ static void run_catch_up(struct run *r) {
 /* The program is over; its descriptors tell what is left to know. */
 static void run_ended(struct run *r, enum run_end end) {
     r->end = end;
-    r->ended_ns = now_ns();
+    r->outcome.ended_ns = now_ns();
     loop_timer_stop(r->engine->loop, &r->timer);
-    loop_timer_stop(r->engine->loop, &r->cpu_timer);
+    cpu_limit_stop(&r->cpu_limit);
 }
 
 static void run_kill(struct run *r, enum run_end end) {
     struct wire_out o;
     run_ended(r, end);
+    if (end == END_MEMORY || end == END_CPU || end == END_SIGNAL) {
+        r->outcome.signal = SIGKILL;
+        r->outcome.exit_code = 128 + SIGKILL;
+    }
     run_move(r, RUN_KILLING);
     run_ask_usage(r); /* death may take longer than we wait for it */
     wire_begin(&o, WIRE_I_KILL);
@@ -174,6 +168,8 @@ static void run_on_timer(struct timer *t) {
         return;
     case RUN_KILLING: /* init does not answer: end all of it and say what is known */
         run_catch_up(r);
+        if (r->state != RUN_KILLING)
+            return; /* it has answered at last */
         run_measure(r);
         run_finish(r);
         return;
@@ -188,20 +184,13 @@ static void run_on_timer(struct timer *t) {
     }
 }
 
-/* The next look comes when the limit could be reached at the earliest. */
-static void run_on_cpu_timer(struct timer *t) {
-    struct run *r = t->arg;
-    uint64_t limit_us = (uint64_t)r->req.limits.cpu_seconds * 1000000u;
-    uint64_t used_us = cgroup_fds_cpu_us(r->sandbox->cgroup);
-    if (r->state != RUN_ACTIVE)
-        return;
-    if (used_us >= limit_us) {
-        run_kill(r, END_CPU);
-        return;
-    }
-    uint32_t percent = r->req.limits.cpus_percent ? r->req.limits.cpus_percent : 100;
-    uint64_t wait_ns = (limit_us - used_us) * 1000u * 100u / (percent < 100 ? 100 : percent);
-    loop_timer(r->engine->loop, t, now_ns() + (wait_ns < CPU_CHECK_NS ? CPU_CHECK_NS : wait_ns));
+static uint64_t run_used_us(void *arg) {
+    const struct run *r = arg;
+    return cgroup_fds_cpu_us(r->sandbox->cgroup);
+}
+
+static void run_on_cpu_limit(void *arg) {
+    run_kill(arg, END_CPU);
 }
 
 static void send_run(struct run *r) {
@@ -222,22 +211,18 @@ static void send_run(struct run *r) {
     chan_send(&r->sandbox->ctl, &o);
 }
 
-static void run_pump_stdin(struct run *r);
-
-static void run_on_stdin(struct watch *w, uint32_t events) {
-    (void)events;
-    run_pump_stdin(w->arg);
-}
+static void run_pump_stdin(void *arg);
 
 static void run_start(struct run *r) {
     struct sandbox *s = r->sandbox;
+    const struct limits *l = &r->req.limits;
     struct err e;
     run_move(r, RUN_ACTIVE);
     for (int i = 0; i < 2; i++) {
         r->out[i].arg = r;
         r->out[i].on_data = run_on_data;
-        if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i],
-                         r->req.limits.output_bytes, &e) < 0) {
+        if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i], l->output_bytes,
+                         &e) < 0) {
             run_fail(r, &e);
             return;
         }
@@ -247,15 +232,11 @@ static void run_start(struct run *r) {
     else
         fd_close(&s->fds[SANDBOX_STDIN]);
     cgroup_fds_begin(s->cgroup);
-    r->started_ns = now_ns();
+    r->outcome.started_ns = now_ns();
     send_run(r);
-    loop_timer(r->engine->loop, &r->timer,
-               r->started_ns + ms_to_ns(r->req.limits.timeout_ms));
+    loop_timer(r->engine->loop, &r->timer, r->outcome.started_ns + ms_to_ns(l->timeout_ms));
     if (cgroup_fds_there(s->cgroup))
-        loop_timer(r->engine->loop, &r->cpu_timer,
-                   r->started_ns +
-                       (uint64_t)r->req.limits.cpu_seconds * 1000000000u * 100u /
-                           (r->req.limits.cpus_percent > 100 ? r->req.limits.cpus_percent : 100));
+        cpu_limit_begin(&r->cpu_limit, r->engine->loop, l->cpu_seconds, l->cpus_percent);
     if (r->cb.on_start)
         r->cb.on_start(r->cb.arg, r);
 }
@@ -272,10 +253,10 @@ static void run_on_assign(void *owner, struct sandbox *s) {
     struct err e;
     run_move(r, RUN_STAGING);
     r->sandbox = s;
-    r->assigned_ns = now_ns();
+    r->outcome.given_ns = now_ns();
     r->engine->counts.runs++;
     loop_timer(r->engine->loop, &r->timer,
-               r->assigned_ns + ms_to_ns(r->engine->config.queue_ms));
+               r->outcome.given_ns + ms_to_ns(r->engine->config.queue_ms));
     r->stage = (struct stage){.sandbox = s,
                               .limits = &r->req.limits,
                               .inputs = r->req.inputs,
@@ -316,12 +297,12 @@ static void run_on_frame(void *owner, struct wire_in *in) {
     }
     if (in->type != WIRE_K_DONE || done_get(in, &d, &e) < 0) {
         run_kill(r, END_EXIT); /* a forged frame: nothing it says counts */
-        r->signal = SIGKILL;
+        r->outcome.signal = SIGKILL;
         return;
     }
     take_returned(r, &d);
     r->how = d.how;
-    r->exit_code = (int)d.exit_code;
+    r->outcome.exit_code = (int)d.exit_code;
     r->said_cpu_us = d.cpu_us;
     if (*d.name) {
         r->error_name = xstrdup(d.name);
@@ -331,7 +312,7 @@ static void run_on_frame(void *owner, struct wire_in *in) {
             r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
     }
     if (d.how == DONE_REFUSED)
-        denials_add(&r->denied, "program", d.value, "policy restricted");
+        denials_add(&r->outcome.denied, "program", d.value, "policy restricted");
     run_ended(r, END_DONE);
     run_collect(r);
 }
@@ -347,12 +328,7 @@ static void run_on_exited(void *owner, uint32_t number, int status) {
     run_catch_up(r);
     if (r->state != RUN_ACTIVE)
         return;
-    if (WIFSIGNALED(status)) {
-        r->signal = WTERMSIG(status);
-        r->exit_code = 128 + r->signal;
-    } else {
-        r->exit_code = WEXITSTATUS(status);
-    }
+    outcome_exited(&r->outcome, status);
     run_ended(r, END_EXIT);
     run_collect(r);
 }
@@ -360,7 +336,7 @@ static void run_on_exited(void *owner, uint32_t number, int status) {
 static struct denials *run_denied(void *owner, uint32_t process) {
     struct run *r = owner;
     (void)process;
-    return &r->denied;
+    return &r->outcome.denied;
 }
 
 static void run_on_limit(void *owner, enum limit_kind kind) {
@@ -410,80 +386,42 @@ static void stdin_taken(struct run *r, size_t taken) {
         r->cb.on_stdin(r->cb.arg, taken);
 }
 
-struct stdin_rest {
-    const char *data;
-    size_t len;
-};
-
-/* What is to be written next. */
-static struct stdin_rest stdin_rest(struct run *r) {
-    if (r->stdin_text && r->stdin_at == json_string_length(r->stdin_text)) {
-        json_decref(r->stdin_text);
-        r->stdin_text = NULL;
-        r->stdin_at = 0;
-    }
-    if (r->stdin_text)
-        return (struct stdin_rest){json_string_value(r->stdin_text) + r->stdin_at,
-                                   json_string_length(r->stdin_text) - r->stdin_at};
-    return (struct stdin_rest){r->stdin_data.data + r->stdin_at, r->stdin_data.len - r->stdin_at};
-}
-
-static void run_pump_stdin(struct run *r) {
-    struct sandbox *s = r->sandbox;
-    struct err e;
+static void run_pump_stdin(void *arg) {
+    struct run *r = arg;
     size_t taken = 0;
-    bool gone = false;
-    int fd = s ? s->fds[SANDBOX_STDIN] : -1;
-    if (fd < 0 || r->state != RUN_ACTIVE)
+    int *fd = r->sandbox ? &r->sandbox->fds[SANDBOX_STDIN] : NULL;
+    if (!fd || *fd < 0 || r->state != RUN_ACTIVE)
         return;
-    for (struct stdin_rest rest; (rest = stdin_rest(r)).len > 0;) {
-        ssize_t n = write(fd, rest.data, rest.len);
-        if (n < 0 && errno == EAGAIN) {
-            if (r->stdin_watch.fd < 0)
-                loop_watch(r->engine->loop, &r->stdin_watch, fd, EPOLLOUT, &e);
-            stdin_taken(r, taken);
-            return;
-        }
-        if (n < 0) { /* nobody reads any more */
-            r->stdin_closed = gone = true;
-            break;
-        }
-        r->stdin_at += (size_t)n;
-        taken += (size_t)n;
-    }
-    json_decref(r->stdin_text);
-    r->stdin_text = NULL;
-    buf_clear(&r->stdin_data);
-    r->stdin_at = 0;
-    loop_unwatch(r->engine->loop, &r->stdin_watch);
-    if (r->stdin_closed)
-        fd_close(&s->fds[SANDBOX_STDIN]);
+    enum fed how = feed_pump(&r->stdin_feed, *fd, &taken);
+    if (how == FED_GONE)
+        r->stdin_feed.closed = true;
+    if (how != FED_SOME && r->stdin_feed.closed)
+        fd_close(fd);
     stdin_taken(r, taken);
-    if (gone && !r->cancelled)
+    if (how == FED_GONE && !r->cancelled)
         r->cb.on_stdin(r->cb.arg, 0);
 }
 
 void run_stdin(struct run *r, const void *data, size_t len) {
-    if (r->stdin_closed)
+    if (r->stdin_feed.closed)
         return;
-    buf_add(&r->stdin_data, data, len);
-    r->stdin_closed = len == 0;
+    feed_add(&r->stdin_feed, data, len);
+    r->stdin_feed.closed = len == 0;
     run_pump_stdin(r);
 }
 
 void run_stdin_text(struct run *r, json_t *text) {
-    r->stdin_text = json_incref(text);
+    r->stdin_feed.text = json_incref(text);
     run_pump_stdin(r);
 }
 
 size_t run_stdin_backlog(const struct run *r) {
-    return json_string_length(r->stdin_text) + r->stdin_data.len - r->stdin_at;
+    return feed_backlog(&r->stdin_feed);
 }
 
 void run_signal(struct run *r, int sig) {
     struct err e;
     if (r->state == RUN_ACTIVE && sig == SIGKILL) {
-        r->signal = SIGKILL;
         run_kill(r, END_SIGNAL);
     } else if (r->state == RUN_ACTIVE) {
         struct wire_out o;
@@ -517,12 +455,13 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->req = *q;
     *q = (struct run_request){.code_fd = -1};
     r->cb = *cb;
-    r->born_ns = now_ns();
-    r->signal = r->exit_code = -1;
+    outcome_init(&r->outcome);
     r->timer = (struct timer){.fn = run_on_timer, .arg = r};
-    r->cpu_timer = (struct timer){.fn = run_on_cpu_timer, .arg = r};
-    r->stdin_watch = (struct watch){.fd = -1, .fn = run_on_stdin, .arg = r};
-    r->stdin_data = r->returned = (struct buf)BUF_INIT;
+    r->cpu_limit =
+        (struct cpu_limit){.used_us = run_used_us, .on_reached = run_on_cpu_limit, .arg = r};
+    r->stdin_feed = (struct feed){.loop = g->loop, .on_room = run_pump_stdin, .arg = r};
+    feed_init(&r->stdin_feed);
+    r->returned = (struct buf)BUF_INIT;
     r->out[0].kept = r->out[1].kept = (struct buf)BUF_INIT;
     r->out[0].watch.fd = r->out[1].watch.fd = r->out[0].fd = r->out[1].fd = -1;
     r->free_later = (struct deferred){.fn = run_free, .arg = r};
@@ -531,7 +470,7 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     *ret = r;
     r->guest = (struct guest){
         .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
-    loop_timer(g->loop, &r->timer, r->born_ns + ms_to_ns(g->config.queue_ms));
+    loop_timer(g->loop, &r->timer, r->outcome.born_ns + ms_to_ns(g->config.queue_ms));
     pool_enter(p, &r->guest, run_tenant(&r->req));
     return 0;
 }
