@@ -20,11 +20,26 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #define TURNS 6 /* of the loop, until all that follows from one word has happened */
+
+/* ---- time ---- */
+
+static uint64_t rig_now_ns = 1000000000000u;
+
+/* For all that is linked into the test: the monotonic clock is ours. */
+int clock_gettime(clockid_t id, struct timespec *ts) {
+    if (id != CLOCK_MONOTONIC)
+        return (int)syscall(SYS_clock_gettime, id, ts);
+    ts->tv_sec = (time_t)(rig_now_ns / 1000000000u);
+    ts->tv_nsec = (long)(rig_now_ns % 1000000000u);
+    return 0;
+}
 
 void rig_say(struct rig *r, const char *format, ...) {
     size_t len = strlen(r->said);
@@ -167,7 +182,8 @@ void rig_settle(struct rig *r) {
 void rig_fire(struct rig *r, struct timer *t) {
     if (!t->place)
         fail_msg("a timer that is not set cannot fire; so far: %s", r->said);
-    loop_timer(r->loop, t, now_ns());
+    if (t->at_ns > rig_now_ns)
+        rig_now_ns = t->at_ns;
     rig_settle(r);
 }
 

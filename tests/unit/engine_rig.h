@@ -26,7 +26,7 @@
  *   cpu=US                 processor time that the control group has counted
  *   settled                all that an earlier server kept is here
  *
- * Time does not pass by itself: a test's own words let timers fire (rig_fire). */
+ * Time stands still: a test's own words let it pass until a timer is due (rig_fire). */
 
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
@@ -88,7 +88,7 @@ void rig_play(struct rig *r, const struct rig_case *c);
 void rig_say(struct rig *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What is on its way arrives, in both directions. */
 void rig_settle(struct rig *r);
-/* The timer is due now; it must have been set. */
+/* Time passes until the timer is due; it must have been set. */
 void rig_fire(struct rig *r, struct timer *t);
 struct rig_sandbox *rig_sandbox(struct rig *r);
 struct rig_process *rig_process(struct rig *r);
