@@ -160,7 +160,7 @@ static const char *secret_of(const struct call *c) {
 
 bool access_check_key(struct call *c, struct problem *ret) {
     struct api *a = c->api;
-    snprintf(c->tenant, sizeof c->tenant, "%s", NO_TENANT);
+    snprintf(c->who.tenant, sizeof c->who.tenant, "%s", NO_TENANT);
     if (!a->has_keys || c->route->is_open)
         return true;
     const char *secret = secret_of(c);
@@ -174,18 +174,18 @@ bool access_check_key(struct call *c, struct problem *ret) {
                            "makes one with `cloche key add`"};
         return false;
     }
-    snprintf(c->tenant, sizeof c->tenant, "%s", key->tenant);
-    snprintf(c->key_id, sizeof c->key_id, "%s", key->id);
-    c->limits = key->limits;
+    snprintf(c->who.tenant, sizeof c->who.tenant, "%s", key->tenant);
+    snprintf(c->who.key, sizeof c->who.key, "%s", key->id);
+    c->who.limits = key->limits;
     return true;
 }
 
 void access_log(const struct call *c, double seconds) {
     char path[200], trace[80];
     const char *parent = http_header(c->req, "traceparent");
-    log_info("request id=%s method=%s path=%s status=%d ms=%.1f in=%llu out=%llu key=%s%s%s", c->id,
-             http_method(c->req), log_quote(http_path(c->req), path, sizeof path),
+    log_info("request id=%s method=%s path=%s status=%d ms=%.1f in=%llu out=%llu key=%s%s%s",
+             c->who.request, http_method(c->req), log_quote(http_path(c->req), path, sizeof path),
              http_status(c->req), seconds * 1e3, (unsigned long long)http_bytes_in(c->req),
-             (unsigned long long)http_bytes_out(c->req), c->key_id[0] ? c->key_id : "-",
+             (unsigned long long)http_bytes_out(c->req), c->who.key[0] ? c->who.key : "-",
              parent ? " traceparent=" : "", parent ? log_quote(parent, trace, sizeof trace) : "");
 }

@@ -212,9 +212,9 @@ void audit_write(struct audit *a, const struct audit_line *l) {
     jw_object(&j);
     jw_key_real(&j, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
     jw_key_str(&j, "execution", l->execution);
-    jw_key_str(&j, "request", l->request);
-    jw_key_str(&j, "tenant", l->tenant);
-    jw_key_str(&j, "key", l->key[0] ? l->key : NULL);
+    jw_key_str(&j, "request", l->who->request);
+    jw_key_str(&j, "tenant", l->who->tenant);
+    jw_key_str(&j, "key", l->who->key[0] ? l->who->key : NULL);
     jw_key_str(&j, "code_sha256", l->code->sha256);
     jw_key_uint(&j, "code_bytes", l->code->len);
     if (l->code->text) {

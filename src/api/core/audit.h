@@ -12,6 +12,7 @@
 #include "engine/core/engine.h"
 #include "engine/core/outcome.h"
 
+struct caller;
 struct problem;
 
 struct audit_code {
@@ -26,7 +27,8 @@ void audit_code_of(struct audit_code *to, const uint8_t hash[32], const char *co
 void audit_code_done(struct audit_code *c);
 
 struct audit_line {
-    const char *execution, *request, *tenant, *key, *status, *profile;
+    const struct caller *who;
+    const char *execution, *status, *profile;
     const struct audit_code *code;
     const struct receipt *receipt; /* NULL: a command's, which has none */
     const struct denials *denied;

@@ -3,11 +3,6 @@
 
 #include "api/core/body.h"
 
-#include "api/jobs/cell_job.h"
-#include "api/jobs/inputs.h"
-#include "api/jobs/oneshot.h"
-#include "api/jobs/replays.h"
-#include "base/base64.h"
 #include "base/fd.h"
 #include "http/fields_read.h"
 #include "loop/crew.h"
@@ -25,6 +20,7 @@ struct body {
     bool is_read;
     /* what the reader needs */
     const struct schema *schema;
+    void (*prepare)(struct body *b, const json_t *request); /* or NULL */
     struct buf text;
     struct http_count count; /* SECURITY: until it is freed, whoever sent it may have left */
     char *type, *path;       /* owned; `path` only when there is an Idempotency-Key */
@@ -39,69 +35,46 @@ struct body {
 
 /* ---- beside the loop ---- */
 
-static struct body_text *add_text(struct body *b, const json_t *of) {
+static struct body_text *text_of(struct body *b, const json_t *of) {
     b->texts = xrealloc(b->texts, (b->ntexts + 1) * sizeof *b->texts);
     struct body_text *t = &b->texts[b->ntexts++];
     *t = (struct body_text){.of = of, .fd = -1};
     return t;
 }
 
-static bool is_long(const json_t *text) {
-    return json_string_length(text) > ONESHOT_INLINE_CODE;
+struct body_text *body_add_text(struct body *b, const json_t *of) {
+    return json_string_length(of) > BODY_LONG_TEXT ? text_of(b, of) : NULL;
 }
 
-static void seal(struct body_text *t, const char *data, size_t len) {
+void body_text_hash(struct body_text *t) {
+    keys_sha256(json_string_value(t->of), json_string_length(t->of), t->sha256);
+}
+
+void body_text_seal(struct body_text *t, const char *data, size_t len) {
     struct err e;
     if (memfd_of("text", data, len, &t->fd, &e) < 0)
         t->why = e;
 }
 
-static void prepare_code(struct body *b, const json_t *code) {
-    size_t len = json_string_length(code);
-    if (!is_long(code) || len > RUN_MAX_CODE)
-        return;
-    struct body_text *t = add_text(b, code);
-    keys_sha256(json_string_value(code), len, t->sha256);
-    if (b->schema != &cell_schema) /* a cell's code is a message */
-        seal(t, json_string_value(code), len);
-}
-
-static void prepare_file(struct body *b, const json_t *file) {
-    const json_t *content = json_object_get(file, "content");
-    if (!is_long(content) || json_object_get(file, "file_id"))
-        return;
-    struct body_text *t = add_text(b, content);
-    AUTO_BUF bytes = BUF_INIT;
-    if (!inputs_is_base64(file))
-        seal(t, json_string_value(content), json_string_length(content));
-    else if (base64_decode(&bytes, json_string_value(content), json_string_length(content)))
-        seal(t, bytes.data, bytes.len);
-    else
-        t->is_bad = true;
-}
-
-static void prepare(struct body *b, const json_t *request) {
-    const json_t *file;
-    size_t i;
-    prepare_code(b, json_object_get(request, "code"));
-    json_array_foreach(json_object_get(request, "files"), i, file) prepare_file(b, file);
+void body_request_hash(const char *path, const void *data, size_t len, uint8_t ret[32]) {
+    struct sha256_ctx ctx;
+    keys_hash_init(&ctx);
+    keys_hash_add(&ctx, path, strlen(path) + 1);
+    keys_hash_add(&ctx, data, len);
+    keys_hash_end(&ctx, ret);
 }
 
 static bool read_slice(struct work *w) {
     struct body *b = w->arg;
     if (b->path)
-        replay_hash(b->path, b->text.data, b->text.len, b->hash);
+        body_request_hash(b->path, b->text.data, b->text.len, b->hash);
     if (fields_read(b->schema, b->type, b->text.data, b->text.len, &b->json, &b->status,
                     &b->reply) < 0)
         b->json = NULL;
     buf_done(&b->text);
     b->text = (struct buf)BUF_INIT;
-    prepare(b, b->json);
-    const json_t *item;
-    size_t i;
-    if (b->schema == &batch_schema) {
-        json_array_foreach(json_object_get(b->json, "items"), i, item) prepare(b, item);
-    }
+    if (b->json && b->prepare)
+        b->prepare(b, b->json);
     return false;
 }
 
@@ -151,6 +124,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
                        .then = then,
                        .refs = 1,
                        .schema = c->route->doc.body,
+                       .prepare = c->route->prepare,
                        .text = http_move_body(c->req),
                        .count = http_move_count(c->req),
                        .reply = BUF_INIT,
@@ -160,7 +134,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
     b->work = (struct work){.slice = read_slice,
                             .done = on_read,
                             .arg = b,
-                            .owner = crew_owner(c->tenant),
+                            .owner = crew_owner(c->who.tenant),
                             .is_long = b->text.len > CREW_LONG};
     c->large = b;
     crew_add(b->crew, &b->work);
@@ -213,8 +187,8 @@ const struct body_text *body_find(const struct body *b, const json_t *value) {
     return NULL;
 }
 
-int body_memfd(const struct call *c, const json_t *text, int *ret_fd, struct err *e) {
-    const struct body_text *t = body_find(c->large, text);
+int body_memfd(const struct body *b, const json_t *text, int *ret_fd, struct err *e) {
+    const struct body_text *t = body_find(b, text);
     if (!t)
         return memfd_of("text", json_string_value(text), json_string_length(text), ret_fd, e);
     if (t->fd < 0) {
@@ -225,11 +199,10 @@ int body_memfd(const struct call *c, const json_t *text, int *ret_fd, struct err
     return *ret_fd < 0 ? err_sys(e, "duplicate a descriptor") : 0;
 }
 
-void body_audit(const struct call *c, const json_t *code, struct audit_code *ret) {
-    const struct body_text *t = body_find(c->large, code);
+void body_audit(const struct body *b, const json_t *code, bool keep, struct audit_code *ret) {
+    const struct body_text *t = body_find(b, code);
     const char *text = json_string_value(code);
     size_t len = json_string_length(code);
-    bool keep = strcmp(c->api->config->http.audit_code, "on") == 0;
     if (t)
         audit_code_of(ret, t->sha256, text, len, keep);
     else

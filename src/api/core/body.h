@@ -1,11 +1,11 @@
 #pragma once
-/* A large body: read, checked and freed beside the loop (crew.h), and whatever its long texts have
- * to become is made there, too: what handlers do with them afterwards is to take it. For api/ only.
- */
+/* A large body: read, checked and freed beside the loop (crew.h). Whatever its long texts have to
+ * become is made there as well, by the route's `prepare`; handlers take it. For api/ only. */
 
 #include "api/core/call.h"
 
-#define BODY_LARGE (64u << 10) /* bytes; smaller ones are read at once */
+#define BODY_LARGE     (64u << 10) /* bytes; smaller ones are read at once */
+#define BODY_LONG_TEXT 32768u      /* bytes; shorter texts are not worth preparing */
 
 struct body;
 
@@ -13,10 +13,19 @@ struct body;
 struct body_text {
     const json_t *of;
     int fd; /* the body's: a sealed memfd of the text, or of what it means in base64; or -1 */
-    uint8_t sha256[32]; /* of code */
+    uint8_t sha256[32]; /* if it was hashed */
     bool is_bad;        /* it is not base64 */
     struct err why;     /* why there is no memfd */
 };
+
+/* ---- for a route's `prepare`: beside the loop, it may touch nothing else ---- */
+
+/* NULL: `of` is no text, or a short one. The pointer is good until the next call. */
+struct body_text *body_add_text(struct body *b, const json_t *of);
+void body_text_hash(struct body_text *t);
+void body_text_seal(struct body_text *t, const char *data, size_t len);
+
+/* ---- for call.c ---- */
 
 /* Reads the body that has come; c->large is it. Then `then` is called, unless the call is over
  * before. */
@@ -26,15 +35,19 @@ int body_take(struct call *c, json_t **ret, int *ret_status, struct buf *reply);
 /* The call is over. NULL is none. */
 void body_leave(struct body *b);
 
-/* For work that outlives its call; NULL is none. */
+/* ---- for jobs; NULL is a body that was small ---- */
+
+/* For work that outlives its call. */
 struct body *body_ref(struct body *b);
 void body_unref(struct body *b);
 
-/* The hash for its Idempotency-Key (replay_hash); false when it has to be made. */
+/* What requests with the same Idempotency-Key must have in common: the path and these bytes. */
+void body_request_hash(const char *path, const void *data, size_t len, uint8_t ret[32]);
+/* The same of a body with such a key; false when it has to be made. */
 bool body_hash(const struct body *b, uint8_t ret[32]);
-/* What a text of it has become; NULL when it has become nothing, or there is no such body. */
+/* What a text of it has become; NULL: nothing. */
 const struct body_text *body_find(const struct body *b, const json_t *value);
 /* A sealed memfd of a text of the request, made now if it was short. */
-int body_memfd(const struct call *c, const json_t *text, int *ret_fd, struct err *e);
+int body_memfd(const struct body *b, const json_t *text, int *ret_fd, struct err *e);
 /* What the audit log is to say of the code of a request. */
-void body_audit(const struct call *c, const json_t *code, struct audit_code *ret);
+void body_audit(const struct body *b, const json_t *code, bool keep, struct audit_code *ret);

@@ -40,9 +40,9 @@ void call_json(struct call *c, int status, const struct buf *json) {
     http_reply(c->req, status, "application/json", json->data, json->len);
 }
 
-void call_refused(const struct call *c, const struct problem *p) {
+void call_refused(struct api *a, const struct problem *p) {
     if (p->status == 429 || p->status == 503)
-        metrics_refused(&c->api->metrics, p->code);
+        metrics_refused(&a->metrics, p->code);
 }
 
 /* NULL: as the native API does. */
@@ -54,7 +54,7 @@ static tell_fn *teller(const struct call *c) {
 
 void call_problem(struct call *c, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
-    call_refused(c, p);
+    call_refused(c->api, p);
     if (p->retry_after_s) {
         char text[16];
         snprintf(text, sizeof text, "%u", p->retry_after_s);
@@ -200,7 +200,7 @@ struct problem problem_of(const struct err *e) {
 void call_fail(struct call *c, const struct err *e) {
     struct problem p = problem_of(e);
     if (p.status == 500)
-        log_error("request failed id=%s error=%s", c->id, log_text(e->text));
+        log_error("request failed id=%s error=%s", c->who.request, log_text(e->text));
     call_problem(c, &p);
 }
 
@@ -341,12 +341,12 @@ void call_begin(void *arg, struct http_req *r) {
     struct api *a = arg;
     struct call *c = xcalloc(1, sizeof *c);
     struct problem p = {0};
-    c->api = a;
+    c->api = c->who.api = a;
     c->req = r;
     c->path_copy = xmalloc(strlen(http_path(r)) + 1);
-    id_make("req_", c->id, sizeof c->id);
+    id_make("req_", c->who.request, sizeof c->who.request);
     http_set_user(r, c);
-    http_add_header(r, "X-Request-Id", c->id);
+    http_add_header(r, "X-Request-Id", c->who.request);
     a->active++;
     a->o.engine->counts.requests++;
     if (!access_check_origin(c, &p)) {
@@ -358,7 +358,7 @@ void call_begin(void *arg, struct http_req *r) {
     if (!route_find(c))
         return;
     if (!access_check_key(c, &p) || quota_settle(a->quota, c, &p) < 0 ||
-        (!c->route->is_free && quota_enter(a->quota, c, &p) < 0)) {
+        (!c->route->is_free && quota_enter(a->quota, &c->who, &c->counted, &p) < 0)) {
         call_problem(c, &p);
         return;
     }
@@ -398,7 +398,7 @@ void call_finished(void *arg, struct http_req *r) {
     access_log(c, seconds);
     if (c->state_done)
         c->state_done(c->state);
-    quota_leave(a->quota, c);
+    quota_leave(a->quota, &c->who, &c->counted);
     quota_unsettle(c);
     json_decref(c->body);
     body_leave(c->large);

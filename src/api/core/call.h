@@ -4,6 +4,7 @@
  */
 
 #include "api/core/api_state.h"
+#include "api/core/caller.h"
 #include "base/json.h"
 #include "http/fields.h"
 
@@ -17,9 +18,7 @@ struct call {
     struct http_req *req;
     const struct route *route;
     const struct dialect *dialect; /* whose the route is; NULL: the native API's */
-    char tenant[65], key_id[24];   /* no key: "default" and "" */
-    struct key_limits limits;
-    char id[40];                     /* of the request, for logs and the X-Request-Id header */
+    struct caller who;
     const char *params[CALL_PARAMS]; /* {…} of the path */
     char *path_copy;                 /* owned */
     json_t *body;                    /* owned: checked against the route's table, or NULL */
@@ -41,7 +40,7 @@ struct problem {
 void call_problem(struct call *c, const struct problem *p);
 void problem_json(const struct problem *p, struct buf *to);
 /* Counts a 429 or 503 that is told in another way than by call_problem. */
-void call_refused(const struct call *c, const struct problem *p);
+void call_refused(struct api *a, const struct problem *p);
 /* The reply for an error of the engine or the store. */
 void call_fail(struct call *c, const struct err *e);
 struct problem problem_of(const struct err *e);

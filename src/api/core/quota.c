@@ -103,10 +103,10 @@ int quota_settle(struct quota *g, struct call *c, struct problem *ret) {
     struct api *a = c->api;
     if (!a->has_keys)
         http_settle(c->req, NULL);
-    if (!c->key_id[0])
+    if (!c->who.key[0])
         return 0;
-    struct tenant_use *u = find_use(g, c->tenant);
-    bool shared = has_others(&a->keys, c->tenant);
+    struct tenant_use *u = find_use(g, c->who.tenant);
+    bool shared = has_others(&a->keys, c->who.tenant);
     unsigned most = half_of(http_most_connections(a->http));
     size_t bodies = (size_t)a->config->http.bodies_mb << 20;
     if (shared && u->connections >= most) {
@@ -131,11 +131,11 @@ size_t quota_bodies(const struct call *c) {
     return c->use ? c->use->bodies.most : (size_t)c->api->config->http.bodies_mb << 20;
 }
 
-int quota_enter(struct quota *g, struct call *c, struct problem *ret) {
-    if (!c->key_id[0])
+int quota_enter(struct quota *g, const struct caller *who, bool *ret_counted, struct problem *ret) {
+    if (!who->key[0])
         return 0;
-    const struct key_limits *l = &c->limits;
-    struct tally *t = quota_find(g, c->key_id);
+    const struct key_limits *l = &who->limits;
+    struct tally *t = quota_find(g, who->key);
     char text[120];
     pass_time(t, l);
     if (l->concurrent && t->active >= l->concurrent) {
@@ -150,32 +150,32 @@ int quota_enter(struct quota *g, struct call *c, struct problem *ret) {
     }
     t->tokens -= l->requests_per_second > 0;
     t->active++;
-    c->counted = true;
+    *ret_counted = true;
     return 0;
 }
 
-void quota_leave(struct quota *g, struct call *c) {
-    if (c->counted)
-        quota_find(g, c->key_id)->active--;
-    c->counted = false;
+void quota_leave(struct quota *g, const struct caller *who, bool *counted) {
+    if (*counted)
+        quota_find(g, who->key)->active--;
+    *counted = false;
 }
 
-int quota_may_run(struct quota *g, const struct call *c, struct problem *ret) {
-    uint32_t most = c->limits.cpu_seconds_per_minute;
-    if (audit_lets(&c->api->audit, ret) < 0)
+int quota_may_run(const struct caller *who, struct problem *ret) {
+    uint32_t most = who->limits.cpu_seconds_per_minute;
+    if (audit_lets(&who->api->audit, ret) < 0)
         return -1;
     if (!most)
         return 0;
-    struct tally *t = quota_find(g, c->key_id);
+    struct tally *t = quota_find(who->api->quota, who->key);
     char text[120];
-    pass_time(t, &c->limits);
+    pass_time(t, &who->limits);
     if (t->cpu < most)
         return 0;
     snprintf(text, sizeof text, "this key may use %u CPU seconds a minute", most);
     return quota_too_much(ret, "too_much_cpu", (t->cpu - most) * 60 / most, text);
 }
 
-void quota_used(struct quota *g, const char *key_id, double cpu_seconds) {
-    if (*key_id)
-        quota_find(g, key_id)->cpu += cpu_seconds;
+void quota_used(struct quota *g, const char *key, double cpu_seconds) {
+    if (*key)
+        quota_find(g, key)->cpu += cpu_seconds;
 }

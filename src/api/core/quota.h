@@ -10,9 +10,10 @@ int quota_settle(struct quota *g, struct call *c, struct problem *ret);
 void quota_unsettle(struct call *c); /* the request is over; its work may go on */
 /* How many bytes the bodies of its tenant may have together. */
 size_t quota_bodies(const struct call *c);
-/* Takes one of the key's places for requests at once. */
-int quota_enter(struct quota *g, struct call *c, struct problem *ret);
-void quota_leave(struct quota *g, struct call *c);
+/* Takes one of the key's places for requests at once; *ret_counted stays when there are no such
+ * places. */
+int quota_enter(struct quota *g, const struct caller *who, bool *ret_counted, struct problem *ret);
+void quota_leave(struct quota *g, const struct caller *who, bool *counted);
 /* Before something runs; and what it has used. */
-int quota_may_run(struct quota *g, const struct call *c, struct problem *ret);
-void quota_used(struct quota *g, const char *key_id, double cpu_seconds);
+int quota_may_run(const struct caller *who, struct problem *ret);
+void quota_used(struct quota *g, const char *key, double cpu_seconds);

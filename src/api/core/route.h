@@ -5,10 +5,12 @@
 
 #include "http/openapi.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct api;
+struct body;
 struct buf;
 struct call;
 struct dialect;
@@ -28,6 +30,9 @@ struct route {
     bool is_open;    /* needs no key */
     bool is_free;    /* does not count against a key's limits */
     tell_fn *tell;   /* NULL: as its dialect says errors */
+    /* Of a large body, beside the loop: makes of its long texts what the handler needs (body.h).
+     * Or NULL. */
+    void (*prepare)(struct body *b, const json_t *request);
 };
 
 /* The routes of one file. Of two that fit a request the first wins. */

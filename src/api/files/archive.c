@@ -55,7 +55,7 @@ static void next_turn(struct outgoing *g) {
 
 /* The client has a part already. */
 static void give_up(struct outgoing *g, const char *why) {
-    log_warn("archive cut id=%s why=%s", g->fc.call->id, log_text(why));
+    log_warn("archive cut id=%s why=%s", g->fc.call->who.request, log_text(why));
     http_abort(g->fc.call->req);
 }
 

@@ -14,7 +14,7 @@
 
 static void tell(struct file_call *fc, const struct problem *p) {
     if (fc->begun) {
-        log_warn("reply cut id=%s why=%s", fc->call->id, p->code);
+        log_warn("reply cut id=%s why=%s", fc->call->who.request, p->code);
         http_abort(fc->call->req);
     } else {
         call_problem(fc->call, p);
@@ -24,13 +24,13 @@ static void tell(struct file_call *fc, const struct problem *p) {
 static void tell_err(struct file_call *fc, const struct err *e) {
     struct problem p = problem_of(e);
     if (p.status == 500)
-        log_error("request failed id=%s error=%s", fc->call->id, log_text(e->text));
+        log_error("request failed id=%s error=%s", fc->call->who.request, log_text(e->text));
     tell(fc, &p);
 }
 
 static struct live *look_up(const struct file_call *fc, struct err *e) {
     struct call *c = fc->call;
-    return live_find(c->api->o.engine, c->tenant, fc->id, e);
+    return live_find(c->api->o.engine, c->who.tenant, fc->id, e);
 }
 
 struct live *file_call_live(struct file_call *fc) {

@@ -50,13 +50,14 @@ static char *alias_of(const char *dialect, const char *name) {
 static struct alias *find_entry(const struct call *c, const char *dialect, const char *name) {
     AUTO_FREE char *alias = alias_of(dialect, name);
     struct alias *m = c->api->aliases;
-    while (m && (strcmp(m->alias, alias) != 0 || strcmp(m->tenant, c->tenant) != 0))
+    while (m && (strcmp(m->alias, alias) != 0 || strcmp(m->tenant, c->who.tenant) != 0))
         m = m->next;
     return m;
 }
 
 bool alias_is_taken(const struct call *c, const char *dialect, const char *name) {
-    return alias_find(c->api->o.engine, c->tenant, dialect, name) || find_entry(c, dialect, name);
+    return alias_find(c->api->o.engine, c->who.tenant, dialect, name) ||
+           find_entry(c, dialect, name);
 }
 
 /* ---- those who wait ---- */
@@ -80,7 +81,7 @@ static void alias_wait_for(struct alias *m, struct call *c, alias_fn *then, bool
 static struct alias *add_entry(struct call *c, const char *dialect, const char *name) {
     struct alias *m = xcalloc(1, sizeof *m);
     m->api = c->api;
-    m->tenant = xstrdup(c->tenant);
+    m->tenant = xstrdup(c->who.tenant);
     m->alias = alias_of(dialect, name);
     m->at_end = &m->waiters;
     m->next = c->api->aliases;
@@ -137,7 +138,7 @@ static void alias_on_ready(void *arg, struct live *l, const struct err *why) {
 }
 
 static void alias_make(struct alias *m, struct call *c, alias_fill *fill) {
-    struct live_request q = live_request_of(c);
+    struct live_request q = live_request_for(&c->who);
     struct live *l;
     struct problem p = {0};
     struct err e;
@@ -171,7 +172,7 @@ void alias_use(struct call *c, const char *dialect, const char *name, alias_fill
                alias_fn *then) {
     if (!is_good(c, name))
         return;
-    struct live *l = alias_find(c->api->o.engine, c->tenant, dialect, name);
+    struct live *l = alias_find(c->api->o.engine, c->who.tenant, dialect, name);
     struct alias *m = l ? NULL : find_entry(c, dialect, name);
     if (l) {
         then(c, l);
@@ -185,7 +186,7 @@ void alias_use(struct call *c, const char *dialect, const char *name, alias_fill
 }
 
 void alias_when(struct call *c, const char *dialect, const char *name, alias_fn *then) {
-    struct live *l = alias_find(c->api->o.engine, c->tenant, dialect, name);
+    struct live *l = alias_find(c->api->o.engine, c->who.tenant, dialect, name);
     struct alias *m = l ? NULL : find_entry(c, dialect, name);
     if (m)
         alias_wait_for(m, c, then, false);

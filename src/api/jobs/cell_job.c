@@ -5,6 +5,7 @@
 #include "api/core/audit.h"
 #include "api/core/body.h"
 #include "api/core/quota.h"
+#include "api/jobs/account.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "engine/core/bounds.h"
@@ -77,19 +78,19 @@ const struct schema cell_schema = {"CellRequest", cell_fields,
                                    sizeof cell_fields / sizeof *cell_fields, false};
 
 struct cell_job {
-    struct api *api;
     struct cell *cell; /* borrowed while it runs */
     struct record *record;
-    struct cell_job_options o;
+    void (*on_done)(void *arg, struct record *rec, const struct err *why); /* or NULL */
+    void *arg;
     char id[ID_MAX];
-    char tenant[65], key_id[24], request_id[40];
+    struct caller who;
     struct audit_code code;
     bool left, goes_on;
 };
 
 struct live *call_live(struct call *c) {
     struct err e;
-    struct live *l = live_find(c->api->o.engine, c->tenant, c->params[0], &e);
+    struct live *l = live_find(c->api->o.engine, c->who.tenant, c->params[0], &e);
     if (!l)
         call_fail(c, &e);
     return l;
@@ -142,25 +143,6 @@ static void cell_job_on_event(void *arg, const char *type, const struct buf *jso
     record_event(x->record, type, json->data, json->len);
 }
 
-/* Counters, the key's CPU time, the audit log. */
-static void account(struct cell_job *x, const struct cell *c, const struct err *why) {
-    struct api *a = x->api;
-    struct receipt t = cell_receipt(c);
-    if (why)
-        t.status = *why->kind ? why->kind : "internal";
-    metrics_end(&a->metrics, t.status, t.profile, t.wall_ms / 1e3, t.queue_ms / 1e3);
-    quota_used(a->quota, x->key_id, t.cpu_ms / 1e3);
-    audit_write(&a->audit, &(struct audit_line){.execution = x->id,
-                                                .request = x->request_id,
-                                                .tenant = x->tenant,
-                                                .key = x->key_id,
-                                                .code = &x->code,
-                                                .status = t.status,
-                                                .profile = t.profile,
-                                                .receipt = &t,
-                                                .denied = t.denied});
-}
-
 static void end_record(struct cell_job *x, struct cell *c, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
     if (why) {
@@ -179,19 +161,20 @@ static void end_record(struct cell_job *x, struct cell *c, const struct err *why
 
 static void cell_job_on_done(void *arg, struct cell *c, const struct err *why) {
     struct cell_job *x = arg;
-    account(x, c, why);
+    struct receipt t = cell_receipt(c);
+    account_execution(&x->who, x->id, &x->code, &t, why ? why->kind : NULL);
     x->cell = NULL;
     end_record(x, c, why);
-    if (!x->left && x->o.on_done)
-        x->o.on_done(x->o.arg, x->record, why);
+    if (!x->left && x->on_done)
+        x->on_done(x->arg, x->record, why);
     audit_code_done(&x->code);
     free(x);
 }
 
 /* ---- from the request ---- */
 
-static void cell_job_read_request(const json_t *body, const struct cell_job_options *o,
-                                  struct cell_request *q) {
+static void cell_job_read_request(const struct cell_job_options *o, struct cell_request *q) {
+    const json_t *body = o->body;
     json_t *in = json_object_get(body, "stdin");
     *q = (struct cell_request){.code = json_incref(json_object_get(body, "code")),
                                .env = field_dump(body, "env"),
@@ -209,41 +192,45 @@ static void cell_job_read_request(const json_t *body, const struct cell_job_opti
         q->limits = *o->limits;
 }
 
-static struct cell_job *cell_job_new(struct call *c, const json_t *body,
-                                     const struct cell_job_options *o) {
+static struct cell_job *cell_job_new(const struct caller *who, const struct cell_job_options *o) {
     struct cell_job *x = xcalloc(1, sizeof *x);
-    x->api = c->api;
-    x->o = *o;
+    bool keeps_code = strcmp(who->api->config->http.audit_code, "on") == 0;
+    x->who = *who;
+    x->on_done = o->on_done;
+    x->arg = o->arg;
     x->goes_on =
-        o->goes_on || strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
-    memcpy(x->tenant, c->tenant, sizeof x->tenant);
-    memcpy(x->key_id, c->key_id, sizeof x->key_id);
-    memcpy(x->request_id, c->id, sizeof x->request_id);
-    body_audit(c, json_object_get(body, "code"), &x->code);
+        o->goes_on || strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
+    body_audit(o->large, json_object_get(o->body, "code"), keeps_code, &x->code);
     return x;
 }
 
-int cell_job_start(struct call *c, struct live *l, const json_t *body,
-                   const struct cell_job_options *o, struct cell_job **ret, struct problem *p) {
+/* What can be wrong with a cell before it is one. */
+static int cell_job_check(const struct caller *who, const struct cell_job_options *o,
+                          struct problem *p) {
+    if (live_is_paused(o->live))
+        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+    if (env_check(o->body, p) < 0)
+        return -1;
+    if (json_string_length(json_object_get(o->body, "code")) > RUN_MAX_CODE)
+        return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
+    return quota_may_run(who, p);
+}
+
+int cell_job_start(const struct caller *who, const struct cell_job_options *o,
+                   struct cell_job **ret, struct problem *p) {
     struct cell_request q;
     struct err e;
-    struct kernel *k = kernel_find(l, field_str(body, "kernel_id", NULL), &e);
+    struct kernel *k = kernel_find(o->live, field_str(o->body, "kernel_id", NULL), &e);
     if (!k) {
         *p = problem_of(&e);
         return -1;
     }
-    if (live_is_paused(l))
-        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
-    if (env_check(body, p) < 0)
+    if (cell_job_check(who, o, p) < 0)
         return -1;
-    if (json_string_length(json_object_get(body, "code")) > RUN_MAX_CODE)
-        return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
-    if (quota_may_run(c->api->quota, c, p) < 0)
-        return -1;
-    struct cell_job *x = cell_job_new(c, body, o);
+    struct cell_job *x = cell_job_new(who, o);
     const struct cell_callbacks cb = {
         .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
-    cell_job_read_request(body, o, &q);
+    cell_job_read_request(o, &q);
     if (cell_new(k, &q, &cb, &x->cell, &e) < 0) {
         *p = problem_of(&e);
         cell_request_done(&q);
@@ -252,24 +239,31 @@ int cell_job_start(struct call *c, struct live *l, const json_t *body,
         return -1;
     }
     memcpy(x->id, cell_id(x->cell), sizeof x->id);
-    x->record = record_new(c->api->records, x->id, c->tenant);
+    x->record = record_new(who->api->records, x->id, who->tenant);
     *ret = x;
     return 0;
+}
+
+void cell_job_prepare(struct body *b, const json_t *request) {
+    const json_t *code = json_object_get(request, "code");
+    struct body_text *t = json_string_length(code) > RUN_MAX_CODE ? NULL : body_add_text(b, code);
+    if (t)
+        body_text_hash(t); /* a cell's code is a message: it needs no memfd */
 }
 
 void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number) {
     struct cell_job *x = xcalloc(1, sizeof *x);
     const struct cell_callbacks cb = {
         .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
-    x->api = arg;
+    x->who.api = arg;
     x->cell = c;
     x->left = true; /* its client is the one who comes for its events */
-    snprintf(x->tenant, sizeof x->tenant, "%s", live_tenant(l));
+    snprintf(x->who.tenant, sizeof x->who.tenant, "%s", live_tenant(l));
     memcpy(x->id, cell_id(c), sizeof x->id);
     audit_code(&x->code, "", 0, false);
-    x->record = record_new(x->api->records, x->id, x->tenant);
+    x->record = record_new(x->who.api->records, x->id, x->who.tenant);
     record_skip(x->record, number);
     if (cell_tag(c))
-        dialects_inherit(x->api, l, c);
+        dialects_inherit(x->who.api, l, c);
     cell_call(c, &cb);
 }

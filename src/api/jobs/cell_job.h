@@ -19,6 +19,9 @@ struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
  * once, unless cell_job_leave came before; the result is in the record then, and the job is gone.
  */
 struct cell_job_options {
+    struct live *live;
+    const json_t *body;       /* as of cell_schema */
+    const struct body *large; /* what the body is from, if that was large; or NULL */
     bool stream;
     bool goes_on;                 /* without its client, whatever the body says */
     const char *op, *extra, *tag; /* see cell_request; or NULL */
@@ -26,8 +29,10 @@ struct cell_job_options {
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
     void *arg;
 };
-int cell_job_start(struct call *c, struct live *l, const json_t *body,
-                   const struct cell_job_options *o, struct cell_job **ret, struct problem *p);
+int cell_job_start(const struct caller *who, const struct cell_job_options *o,
+                   struct cell_job **ret, struct problem *p);
+/* The code, as a route's `prepare`. */
+void cell_job_prepare(struct body *b, const json_t *request);
 const char *cell_job_id(const struct cell_job *x);
 struct record *cell_job_record(struct cell_job *x);
 void cell_job_hold(struct cell_job *x, bool hold);

@@ -8,11 +8,14 @@
 #include "base/log.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct command_job {
-    struct command_job_options o;
+    bool goes_on;
+    void (*on_done)(void *arg, struct rope *result); /* or NULL */
+    void *arg;
     struct record *record;
     struct command *command; /* borrowed while it runs */
 };
@@ -34,8 +37,8 @@ static void command_job_on_done(void *arg, struct command *c) {
     rope_add_rope(&kept, &all);
     record_event(x->record, "end", end.data, end.len);
     record_end_with(x->record, &kept);
-    if (x->o.on_done)
-        x->o.on_done(x->o.arg, &all);
+    if (x->on_done)
+        x->on_done(x->arg, &all);
     free(x);
 }
 
@@ -60,11 +63,13 @@ void command_job_audit(void *arg, const struct live *l, const struct command *c)
     const struct command_request *q = command_asked(c);
     const char *line = q->request[0] ? q->shown : "";
     struct audit_code code;
+    struct caller who = {.api = a};
+    snprintf(who.tenant, sizeof who.tenant, "%s", live_tenant(l));
+    snprintf(who.request, sizeof who.request, "%s", q->request);
+    snprintf(who.key, sizeof who.key, "%s", q->key);
     audit_code(&code, line, strlen(line), strcmp(a->config->http.audit_code, "on") == 0);
     audit_write(&a->audit, &(struct audit_line){.execution = command_id(c),
-                                                .request = q->request,
-                                                .tenant = live_tenant(l),
-                                                .key = q->key,
+                                                .who = &who,
                                                 .code = &code,
                                                 .status = command_status(c),
                                                 .profile = live_profile(l),
@@ -74,28 +79,30 @@ void command_job_audit(void *arg, const struct live *l, const struct command *c)
 
 /* ---- from the request ---- */
 
-void command_asked_by(struct command_request *q, const struct call *c) {
-    memcpy(q->request, c->id, sizeof q->request);
-    memcpy(q->key, c->key_id, sizeof q->key);
+void command_asked_by(struct command_request *q, const struct caller *who) {
+    memcpy(q->request, who->request, sizeof q->request);
+    memcpy(q->key, who->key, sizeof q->key);
 }
 
-int command_job_start(struct call *c, struct live *l, struct command_request *q,
-                      const struct command_job_options *o, struct command_job **ret,
-                      struct problem *p) {
+int command_job_start(const struct caller *who, const struct command_job_options *o,
+                      struct command_job **ret, struct problem *p) {
     struct err e;
-    if (quota_may_run(c->api->quota, c, p) < 0)
+    if (quota_may_run(who, p) < 0)
         return -1;
     struct command_job *x = xcalloc(1, sizeof *x);
     const struct command_callbacks cb = callbacks_of(x);
-    x->o = *o;
-    command_asked_by(q, c);
-    if (command_new(l, q, &cb, &x->command, &e) < 0) {
+    x->goes_on = o->goes_on;
+    x->on_done = o->on_done;
+    x->arg = o->arg;
+    command_asked_by(o->request, who);
+    if (command_new(o->live, o->request, &cb, &x->command, &e) < 0) {
         *p = problem_of(&e);
         free(x);
         return -1;
     }
-    log_info("command sandbox=%s command=%s request=%s", live_id(l), command_id(x->command), c->id);
-    x->record = record_new(c->api->records, command_id(x->command), c->tenant);
+    log_info("command sandbox=%s command=%s request=%s", live_id(o->live), command_id(x->command),
+             who->request);
+    x->record = record_new(who->api->records, command_id(x->command), who->tenant);
     *ret = x;
     return 0;
 }
@@ -115,9 +122,9 @@ static void command_job_hold(void *arg, bool on) {
 
 void command_job_leave(struct command_job *x) {
     struct err e;
-    x->o.on_done = NULL;
+    x->on_done = NULL;
     command_hold(x->command, false);
-    if (!x->o.goes_on)
+    if (!x->goes_on)
         command_signal(x->command, SIGKILL, &e);
 }
 

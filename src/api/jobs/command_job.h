@@ -10,15 +10,16 @@ struct command_job;
 struct record;
 
 struct command_job_options {
-    bool goes_on; /* without its client */
+    struct live *live;
+    struct command_request *request; /* its contents are taken if it starts */
+    bool goes_on;                    /* without its client */
     /* Or NULL; comes once, unless command_job_leave came before. The job is gone after it. */
     void (*on_done)(void *arg, struct rope *result);
     void *arg;
 };
-/* Takes the contents of the request if it succeeds. -1 with a problem. */
-int command_job_start(struct call *c, struct live *l, struct command_request *q,
-                      const struct command_job_options *o, struct command_job **ret,
-                      struct problem *p);
+/* -1 with a problem. */
+int command_job_start(const struct caller *who, const struct command_job_options *o,
+                      struct command_job **ret, struct problem *p);
 struct command *command_job_command(const struct command_job *x);
 struct record *command_job_record(const struct command_job *x);
 struct events_source command_job_source(struct command_job *x);
@@ -26,7 +27,7 @@ struct events_source command_job_source(struct command_job *x);
 void command_job_leave(struct command_job *x);
 
 /* Before command_new: who asks for it. */
-void command_asked_by(struct command_request *q, const struct call *c);
+void command_asked_by(struct command_request *q, const struct caller *who);
 /* See on_command of the engine: the command's line in the audit log. */
 void command_job_audit(void *arg, const struct live *l, const struct command *c);
 /* From an earlier server: see live_heir. */

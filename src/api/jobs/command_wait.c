@@ -40,8 +40,8 @@ void command_wait(struct call *c, struct live *l, struct command_request *q,
     struct err e;
     w->call = c;
     w->then = then;
-    command_asked_by(q, c);
-    if (quota_may_run(c->api->quota, c, &p) < 0) {
+    command_asked_by(q, &c->who);
+    if (quota_may_run(&c->who, &p) < 0) {
         call_problem(c, &p);
     } else if (command_new(l, q, &cb, &w->command, &e) < 0) {
         call_fail(c, &e);

@@ -105,7 +105,7 @@ static void events_on_drain(struct http_req *r) {
         w->from.hold(w->from.arg, false);
     if (!w || !w->f.paused)
         return;
-    struct record *rec = records_find(c->api->records, c->tenant, w->id);
+    struct record *rec = records_find(c->api->records, c->who.tenant, w->id);
     if (rec)
         record_follow(rec, &w->f);
     else

@@ -43,36 +43,37 @@ int problem_plain(struct problem *p, int status, const char *code, const char *t
     return -1;
 }
 
-bool inputs_is_base64(const json_t *file) {
+static bool is_base64(const json_t *file) {
     return strcmp(field_str(file, "encoding", "utf8"), "base64") == 0;
 }
 
 /* A file that the request itself brings. */
-static int inline_file(const struct call *c, const json_t *f, const char *path, int *ret_fd,
+static int inline_file(const struct inputs_source *s, const json_t *f, int *ret_fd,
                        struct problem *p) {
     const json_t *content = json_object_get(f, "content");
-    const struct body_text *made = body_find(c->large, content);
+    const struct body_text *made = body_find(s->large, content);
     struct err e;
     AUTO_BUF bytes = BUF_INIT;
     char text[300];
-    bool decode = !made && inputs_is_base64(f);
+    bool decode = !made && is_base64(f);
     if ((made && made->is_bad) || (decode && !base64_decode(&bytes, json_string_value(content),
                                                             json_string_length(content)))) {
-        snprintf(text, sizeof text, "the content of file '%.200s' is not base64", path);
+        snprintf(text, sizeof text, "the content of file '%.200s' is not base64",
+                 field_str(f, "path", ""));
         return problem_plain(p, 422, "bad_base64", text);
     }
     int r = decode ? memfd_of("file", bytes.data, bytes.len, ret_fd, &e)
-                   : body_memfd(c, content, ret_fd, &e);
+                   : body_memfd(s->large, content, ret_fd, &e);
     if (r < 0)
         *p = problem_of(&e);
     return r;
 }
 
-static int stored_file(struct call *c, const char *id, const char *path, int *ret_fd,
-                       struct problem *p) {
+static int stored_file(const struct caller *who, const json_t *f, int *ret_fd, struct problem *p) {
+    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", "");
     struct err e;
     char text[400];
-    if (store_find(c->api->o.store, c->tenant, id, NULL, ret_fd, &e) == 0)
+    if (store_find(who->api->o.store, who->tenant, id, NULL, ret_fd, &e) == 0)
         return 0;
     if (strcmp(e.kind, "no_file") != 0) {
         *p = problem_of(&e);
@@ -90,11 +91,12 @@ static bool is_too_many(int fd) {
     return getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd >= files.rlim_cur / 2;
 }
 
-static int add_file(struct call *c, struct inputs *to, const json_t *f, struct problem *p) {
-    const char *path = field_str(f, "path", ""), *id = field_str(f, "file_id", NULL);
+static int add_file(const struct inputs_source *s, struct inputs *to, const json_t *f,
+                    struct problem *p) {
+    bool stored = field_str(f, "file_id", NULL);
     struct err e;
     AUTO_FD file = -1;
-    if ((id ? stored_file(c, id, path, &file, p) : inline_file(c, f, path, &file, p)) < 0)
+    if ((stored ? stored_file(s->who, f, &file, p) : inline_file(s, f, &file, p)) < 0)
         return -1;
     if (is_too_many(file)) {
         err_user(&e, "no_descriptors", "the requests under way have as many files as fit");
@@ -102,23 +104,23 @@ static int add_file(struct call *c, struct inputs *to, const json_t *f, struct p
         return -1;
     }
     *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
-    (*to->items)[(*to->n)++] =
-        (struct run_input){.path = xstrdup(path), .mode = 0644, .fd = fd_take(&file)};
+    (*to->items)[(*to->n)++] = (struct run_input){
+        .path = xstrdup(field_str(f, "path", "")), .mode = 0644, .fd = fd_take(&file)};
     return 0;
 }
 
 /* Ids first, then paths: the order of the contract. */
-int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
-                unsigned *ret_n, struct problem *p) {
+int inputs_read(const struct inputs_source *from, struct run_input **ret, unsigned *ret_n,
+                struct problem *p) {
     struct inputs to = {ret, ret_n};
     size_t i;
     const json_t *f;
-    json_array_foreach(json_object_get(body, "files"), i, f) {
-        if (add_file(c, &to, f, p) < 0)
+    json_array_foreach(json_object_get(from->request, "files"), i, f) {
+        if (add_file(from, &to, f, p) < 0)
             return -1;
     }
     for (unsigned k = 0; k < *ret_n; k++) {
-        const char *path = (*ret)[k].path, *wrong = paths_clean((*ret)[k].path, live);
+        const char *path = (*ret)[k].path, *wrong = paths_clean((*ret)[k].path, from->live);
         char text[300];
         if (!wrong)
             continue;
@@ -126,6 +128,26 @@ int inputs_read(struct call *c, const json_t *body, bool live, struct run_input 
         return problem_plain(p, 422, "bad_path", text);
     }
     return 0;
+}
+
+static void prepare_file(struct body *b, const json_t *file) {
+    const json_t *content = json_object_get(file, "content");
+    struct body_text *t = json_object_get(file, "file_id") ? NULL : body_add_text(b, content);
+    AUTO_BUF bytes = BUF_INIT;
+    if (!t)
+        return;
+    if (!is_base64(file))
+        body_text_seal(t, json_string_value(content), json_string_length(content));
+    else if (base64_decode(&bytes, json_string_value(content), json_string_length(content)))
+        body_text_seal(t, bytes.data, bytes.len);
+    else
+        t->is_bad = true;
+}
+
+void inputs_prepare(struct body *b, const json_t *request) {
+    const json_t *file;
+    size_t i;
+    json_array_foreach(json_object_get(request, "files"), i, file) prepare_file(b, file);
 }
 
 int cwd_check(const json_t *body, struct problem *p) {

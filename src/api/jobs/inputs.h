@@ -12,10 +12,18 @@ extern const struct schema inputs_schema;
 
 /* -1, for `return problem_plain(…)`. */
 int problem_plain(struct problem *p, int status, const char *code, const char *text);
-/* The member `files`; what is in *ret is the caller's in any case. */
-int inputs_read(struct call *c, const json_t *body, bool live, struct run_input **ret,
-                unsigned *ret_n, struct problem *p);
-bool inputs_is_base64(const json_t *file); /* the encoding of its content */
+/* The member `files` of a request. */
+struct inputs_source {
+    const struct caller *who;
+    const json_t *request;
+    const struct body *large; /* what the request is a part of, if that was large; or NULL */
+    bool live;                /* for a live sandbox */
+};
+/* What is in *ret is the caller's in any case. */
+int inputs_read(const struct inputs_source *from, struct run_input **ret, unsigned *ret_n,
+                struct problem *p);
+/* Its files, as a route's `prepare`. */
+void inputs_prepare(struct body *b, const json_t *request);
 /* The names in the member `env`. */
 int env_check(const json_t *body, struct problem *p);
 /* The same of an environment that stays with a sandbox or kernel: it goes into a journal. */

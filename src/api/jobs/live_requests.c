@@ -13,10 +13,10 @@ struct live_making {
     struct err why;
 };
 
-struct live_request live_request_of(const struct call *c) {
-    return (struct live_request){.tenant = xstrdup(c->tenant),
-                                 .payer = c->key_id[0] ? xstrdup(c->key_id) : NULL,
-                                 .most_of_tenant = c->limits.sandboxes};
+struct live_request live_request_for(const struct caller *who) {
+    return (struct live_request){.tenant = xstrdup(who->tenant),
+                                 .payer = who->key[0] ? xstrdup(who->key) : NULL,
+                                 .most_of_tenant = who->limits.sandboxes};
 }
 
 static void live_making_leave(void *job) {

@@ -4,8 +4,8 @@
 #include "api/jobs/outlet.h"
 #include "engine/live/live.h"
 
-/* With what the call's key says: whose it is, who pays, how many there may be. */
-struct live_request live_request_of(const struct call *c);
+/* With what the caller's key says: whose it is, who pays, how many there may be. */
+struct live_request live_request_for(const struct caller *who);
 /* `read` fills in the request or says what is wrong with it; what is in *q is released in any case.
  * `reply` answers when the sandbox is ready. */
 void live_requests_make(struct call *c,

@@ -5,6 +5,7 @@
 #include "api/core/audit.h"
 #include "api/core/body.h"
 #include "api/core/quota.h"
+#include "api/jobs/account.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "base/fd.h"
@@ -18,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_FILES   8      /* small ones that are copied at once: init may answer quickly */
-#define MAX_STRINGS 30000u /* bytes of args and env together, for the same reason */
+#define FEW_FILES   8              /* small ones that are copied at once: init may answer quickly */
+#define INLINE_CODE BODY_LONG_TEXT /* bytes; more goes into a memfd: a message has WIRE_MAX */
+#define MAX_STRINGS 30000u         /* bytes of args and env together, for the same reason */
 
 /* ---- what a request may say ---- */
 
@@ -90,11 +92,10 @@ struct kept_file {
 };
 
 struct oneshot {
-    struct api *api;
     struct run *run;
-    struct oneshot_callbacks cb;
+    struct oneshot_options o;
     struct record *record;
-    char tenant[65], key_id[24], request_id[40];
+    struct caller who;
     struct audit_code code;
     bool left, goes_on;
     bool starting, failed;   /* run_new has not returned yet; it ended before that */
@@ -174,7 +175,7 @@ void oneshot_signal(struct oneshot *x, int sig) {
 /* Made when it is first needed: the engine may start a program before run_new returns. */
 static struct record *record_of(struct oneshot *x) {
     if (!x->record)
-        x->record = record_new(x->api->records, run_id(x->run), x->tenant);
+        x->record = record_new(x->who.api->records, run_id(x->run), x->who.tenant);
     return x->record;
 }
 
@@ -191,8 +192,8 @@ static void emit(struct oneshot *x, int stream, const struct buf *text) {
     utf8_stream_json(text, &json);
     uint64_t number =
         record_event(record_of(x), stream == 1 ? "stdout" : "stderr", json.data, json.len);
-    if (x->cb.on_output && !x->left)
-        x->cb.on_output(x->cb.arg, stream, number, text->data, text->len);
+    if (x->o.on_output && !x->left)
+        x->o.on_output(x->o.arg, stream, number, text->data, text->len);
 }
 
 /* Characters are passed on whole, so that each event is text by itself. */
@@ -208,21 +209,21 @@ static void oneshot_on_start(void *arg, struct run *r) {
     AUTO_BUF json = BUF_INIT;
     buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
     uint64_t number = record_event(record_of(x), "start", json.data, json.len);
-    if (x->cb.on_start && !x->left)
-        x->cb.on_start(x->cb.arg, number, run_id(r));
+    if (x->o.on_start && !x->left)
+        x->o.on_start(x->o.arg, number, run_id(r));
 }
 
 static void oneshot_on_stdin(void *arg, size_t taken) {
     struct oneshot *x = arg;
     (void)taken;
-    if (x->cb.on_stdin && !x->left)
-        x->cb.on_stdin(x->cb.arg);
+    if (x->o.on_stdin && !x->left)
+        x->o.on_stdin(x->o.arg);
 }
 
 static void keep_file(struct oneshot *x, const char *path, const struct store_entry *entry,
                       const struct err *why) {
     if (why) {
-        log_warn("file not kept request=%s why=%s", x->request_id, log_text(why->text));
+        log_warn("file not kept request=%s why=%s", x->who.request, log_text(why->text));
         return;
     }
     x->files = xrealloc(x->files, (x->nfiles + 1) * sizeof *x->files);
@@ -242,17 +243,17 @@ static void oneshot_on_copied(void *arg, const struct store_entry *entry, const 
 
 static bool oneshot_on_file(void *arg, const char *path, uint64_t size, int *fd) {
     struct oneshot *x = arg;
-    struct store *s = x->api->o.store;
+    struct store *s = x->who.api->o.store;
     struct store_entry entry = {0};
     struct err e;
-    const struct store_copy_request q = {.tenant = x->tenant,
+    const struct store_copy_request q = {.tenant = x->who.tenant,
                                          .name = path,
                                          .fd = fd,
                                          .size = size,
                                          .done = oneshot_on_copied,
                                          .arg = x};
     bool large = size > COPY_SMALL || x->nfiles >= FEW_FILES;
-    int r = large ? store_copy_begin(s, x->api->o.engine->crew, &q, &x->copying, &e)
+    int r = large ? store_copy_begin(s, x->who.api->o.engine->crew, &q, &x->copying, &e)
                   : store_copy(s, &q, &entry, &e);
     if (r == 0 && large) {
         x->copying_path = xstrdup(path);
@@ -263,24 +264,10 @@ static bool oneshot_on_file(void *arg, const char *path, uint64_t size, int *fd)
     return false;
 }
 
-/* Counters, the key's CPU time, the audit log. `failed`: it has no result, for this reason. */
-static void account(struct oneshot *x, const char *failed) {
-    struct api *a = x->api;
-    struct receipt receipt = run_receipt(x->run);
-    if (failed)
-        receipt.status = failed;
-    metrics_end(&a->metrics, receipt.status, receipt.profile, receipt.wall_ms / 1e3,
-                receipt.queue_ms / 1e3);
-    quota_used(a->quota, x->key_id, receipt.cpu_ms / 1e3);
-    audit_write(&a->audit, &(struct audit_line){.execution = run_id(x->run),
-                                                .request = x->request_id,
-                                                .tenant = x->tenant,
-                                                .key = x->key_id,
-                                                .code = &x->code,
-                                                .status = receipt.status,
-                                                .profile = receipt.profile,
-                                                .receipt = &receipt,
-                                                .denied = receipt.denied});
+/* `why`: see account_execution. */
+static void account(const struct oneshot *x, const char *why) {
+    struct receipt t = run_receipt(x->run);
+    account_execution(&x->who, run_id(x->run), &x->code, &t, why);
 }
 
 static void end_record(struct oneshot *x, const struct err *why) {
@@ -310,7 +297,7 @@ static void oneshot_on_done(void *arg, struct run *r, const struct err *why) {
         utf8_stream_end(&x->utf8[s], &text);
         emit(x, s + 1, &text);
     }
-    account(x, why ? (*why->kind ? why->kind : "internal") : NULL);
+    account(x, why ? why->kind : NULL);
     end_record(x, why);
     if (x->starting) {
         x->failed = true;
@@ -319,7 +306,7 @@ static void oneshot_on_done(void *arg, struct run *r, const struct err *why) {
         return;
     }
     if (!x->left)
-        x->cb.on_done(x->cb.arg, x, why);
+        x->o.on_done(x->o.arg, x, why);
     oneshot_free(x);
 }
 
@@ -327,7 +314,7 @@ void oneshot_leave(struct oneshot *x) {
     x->left = true;
     if (x->goes_on) {
         run_hold(x->run, false);
-        if (x->cb.on_stdin)
+        if (x->o.on_stdin)
             run_stdin(x->run, NULL, 0); /* nobody will say more */
         return;
     }
@@ -376,15 +363,15 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
     return 0;
 }
 
-static int add_code(const struct call *c, struct run_request *q, const json_t *code,
-                    struct problem *p) {
+static int add_code(const struct oneshot_options *o, struct run_request *q, struct problem *p) {
+    const json_t *code = json_object_get(o->body, "code");
     const char *text = json_string_value(code);
     size_t len = json_string_length(code);
     struct err e;
     if (len > RUN_MAX_CODE)
         return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
-    if (len > ONESHOT_INLINE_CODE) {
-        if (body_memfd(c, code, &q->code_fd, &e) == 0)
+    if (len > INLINE_CODE) {
+        if (body_memfd(o->large, code, &q->code_fd, &e) == 0)
             return 0;
         *p = problem_of(&e);
         return -1;
@@ -395,19 +382,19 @@ static int add_code(const struct call *c, struct run_request *q, const json_t *c
     return 0;
 }
 
-static int oneshot_read_request(struct call *c, const json_t *body,
-                                const struct oneshot_callbacks *cb, struct run_request *q,
-                                struct problem *p) {
-    const json_t *in = json_object_get(body, "stdin");
-    uint32_t longest = cb->own_bounds ? UINT32_MAX : c->api->config->maxima.timeout_ms;
-    *q = (struct run_request){.flags = (cb->no_files ? 0 : RUN_FILES) | cb->flags,
+static int oneshot_read_request(const struct caller *who, const struct oneshot_options *o,
+                                struct run_request *q, struct problem *p) {
+    const json_t *body = o->body, *in = json_object_get(body, "stdin");
+    uint32_t longest = o->own_bounds ? UINT32_MAX : who->api->config->maxima.timeout_ms;
+    const struct inputs_source files = {.who = who, .request = body, .large = o->large};
+    *q = (struct run_request){.flags = (o->no_files ? 0 : RUN_FILES) | o->flags,
                               .code_fd = -1,
-                              .tenant = xstrdup(c->tenant),
-                              .own_bounds = cb->own_bounds};
-    if (cb->on_stdin || (json_is_string(in) && json_string_length(in)))
+                              .tenant = xstrdup(who->tenant),
+                              .own_bounds = o->own_bounds};
+    if (o->on_stdin || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
     if (limits_read(body, longest, &q->limits, p) < 0 ||
-        inputs_read(c, body, false, &q->inputs, &q->ninputs, p) < 0)
+        inputs_read(&files, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))
         q->flags |= RUN_LAST_LINE;
@@ -416,34 +403,33 @@ static int oneshot_read_request(struct call *c, const json_t *body,
     if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
         q->flags |= RUN_RESTRICTED;
     q->profile = xstrdup(field_str(body, "profile", "auto"));
-    return add_strings(q, body, p) < 0 ? -1 : add_code(c, q, json_object_get(body, "code"), p);
+    return add_strings(q, body, p) < 0 ? -1 : add_code(o, q, p);
 }
 
-static struct oneshot *oneshot_new(struct call *c, const json_t *body,
-                                   const struct oneshot_callbacks *cb) {
+static struct oneshot *oneshot_new(const struct caller *who, const struct oneshot_options *o) {
     struct oneshot *x = xcalloc(1, sizeof *x);
-    x->api = c->api;
-    x->cb = *cb;
+    bool keeps_code = strcmp(who->api->config->http.audit_code, "on") == 0;
+    x->who = *who;
+    x->o = *o;
+    x->o.body = NULL;
+    x->o.large = NULL;
     x->end = (struct buf)BUF_INIT;
     x->warnings = (struct buf)BUF_INIT;
-    fields_unknown(&execute_schema, body, &x->warnings);
-    x->goes_on = strcmp(field_str(body, "on_disconnect", "interrupt"), "continue") == 0;
-    memcpy(x->tenant, c->tenant, sizeof x->tenant);
-    memcpy(x->key_id, c->key_id, sizeof x->key_id);
-    memcpy(x->request_id, c->id, sizeof x->request_id);
-    body_audit(c, json_object_get(body, "code"), &x->code);
+    fields_unknown(&execute_schema, o->body, &x->warnings);
+    x->goes_on = strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
+    body_audit(o->large, json_object_get(o->body, "code"), keeps_code, &x->code);
     return x;
 }
 
-int oneshot_start(struct call *c, const json_t *body, const struct oneshot_callbacks *cb,
-                  struct oneshot **ret, struct problem *p) {
+int oneshot_start(const struct caller *who, const struct oneshot_options *o, struct oneshot **ret,
+                  struct problem *p) {
     struct run_request q;
     struct err e;
-    if (oneshot_read_request(c, body, cb, &q, p) < 0 || quota_may_run(c->api->quota, c, p) < 0) {
+    if (oneshot_read_request(who, o, &q, p) < 0 || quota_may_run(who, p) < 0) {
         run_request_done(&q);
         return -1;
     }
-    struct oneshot *x = oneshot_new(c, body, cb);
+    struct oneshot *x = oneshot_new(who, o);
     const struct run_callbacks run_cb = {.arg = x,
                                          .on_start = oneshot_on_start,
                                          .on_output = oneshot_on_output,
@@ -451,7 +437,7 @@ int oneshot_start(struct call *c, const json_t *body, const struct oneshot_callb
                                          .on_file = oneshot_on_file,
                                          .on_done = oneshot_on_done};
     x->starting = true;
-    int r = run_new(c->api->o.engine, &q, &run_cb, &x->run, &e);
+    int r = run_new(who->api->o.engine, &q, &run_cb, &x->run, &e);
     x->starting = false;
     run_request_done(&q); /* empty when it was taken */
     if (r < 0 || x->failed) {
@@ -461,11 +447,21 @@ int oneshot_start(struct call *c, const json_t *body, const struct oneshot_callb
     }
     record_of(x);
     *ret = x;
-    json_t *in = json_object_get(body, "stdin");
+    json_t *in = json_object_get(o->body, "stdin");
     if (json_is_string(in) && json_string_length(in)) {
         run_stdin_text(x->run, in);
-        if (!cb->on_stdin)
+        if (!o->on_stdin)
             run_stdin(x->run, NULL, 0);
     }
     return 0;
+}
+
+void oneshot_prepare(struct body *b, const json_t *request) {
+    const json_t *code = json_object_get(request, "code");
+    struct body_text *t = json_string_length(code) > RUN_MAX_CODE ? NULL : body_add_text(b, code);
+    if (t) {
+        body_text_hash(t);
+        body_text_seal(t, json_string_value(code), json_string_length(code));
+    }
+    inputs_prepare(b, request);
 }

@@ -8,12 +8,12 @@
 
 struct oneshot;
 
-extern const struct schema execute_schema, batch_schema;
+extern const struct schema execute_schema;
 
-/* Bytes of code; more goes into a memfd: the message to the kernel has no more room. */
-#define ONESHOT_INLINE_CODE 32768u
-
-struct oneshot_callbacks {
+/* What to run, and who is told. */
+struct oneshot_options {
+    const json_t *body;       /* as of execute_schema */
+    const struct body *large; /* what the body is a part of, if that was large; or NULL */
     void *arg;
     uint32_t flags;  /* of enum run_flag, besides those that the body asks for */
     bool own_bounds; /* the body's time and memory are within the caller's own bounds */
@@ -31,8 +31,10 @@ struct oneshot_callbacks {
 
 /* The checks of contract 1 in its order (after the table of fields), then the engine's. -1 with a
  * problem; nothing was started then. */
-int oneshot_start(struct call *c, const json_t *body, const struct oneshot_callbacks *cb,
-                  struct oneshot **ret, struct problem *p);
+int oneshot_start(const struct caller *who, const struct oneshot_options *o, struct oneshot **ret,
+                  struct problem *p);
+/* The code and the files of a body, as a route's `prepare`. */
+void oneshot_prepare(struct body *b, const json_t *request);
 const char *oneshot_id(const struct oneshot *x);
 const struct run *oneshot_run(const struct oneshot *x);
 /* In on_done. The result object of api.md; without stdout and stderr for those who had them as a

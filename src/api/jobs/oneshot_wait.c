@@ -7,7 +7,7 @@
 
 struct oneshot_wait {
     struct job_wait wait;
-    int (*put)(const struct call *c, const struct oneshot *x, struct rope *to);
+    struct oneshot_way way;
 };
 
 static void oneshot_wait_on_done(void *arg, struct oneshot *x, const struct err *why) {
@@ -17,10 +17,10 @@ static void oneshot_wait_on_done(void *arg, struct oneshot *x, const struct err 
     if (why) {
         struct problem p = problem_of(why);
         if (p.status == 500)
-            log_error("request failed id=%s error=%s", out->who.id, log_text(why->text));
+            log_error("request failed id=%s error=%s", out->who.request, log_text(why->text));
         outlet_problem(out, &p);
     } else {
-        int status = w->put(out->call ? out->call : &out->who, x, &json);
+        int status = w->way.put(&w->way, x, &json);
         outlet_rope(out, status, &json, oneshot_id(x));
     }
     job_wait_over(&w->wait);
@@ -36,13 +36,15 @@ void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *
     struct oneshot_wait *w = job_wait_new(c, sizeof *w, oneshot_wait_leave);
     if (!w)
         return;
-    const struct oneshot_callbacks cb = {.arg = w,
-                                         .flags = way->flags,
-                                         .own_bounds = way->own_bounds,
-                                         .no_files = way->no_files,
-                                         .on_done = oneshot_wait_on_done};
-    w->put = way->put;
-    if (oneshot_start(c, body, &cb, &x, &p) < 0) {
+    const struct oneshot_options o = {.body = body,
+                                      .large = c->large,
+                                      .arg = w,
+                                      .flags = way->flags,
+                                      .own_bounds = way->own_bounds,
+                                      .no_files = way->no_files,
+                                      .on_done = oneshot_wait_on_done};
+    w->way = *way;
+    if (oneshot_start(&c->who, &o, &x, &p) < 0) {
         outlet_problem(&w->wait.out, &p);
         return;
     }

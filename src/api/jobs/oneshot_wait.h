@@ -6,8 +6,9 @@
 
 struct oneshot_way {
     uint32_t flags;
-    bool own_bounds, no_files; /* see oneshot_callbacks */
+    bool own_bounds, no_files; /* see oneshot_options */
+    int form;                  /* the caller's own: which of its replies `put` writes */
     /* The reply, and its status. */
-    int (*put)(const struct call *c, const struct oneshot *x, struct rope *to);
+    int (*put)(const struct oneshot_way *way, const struct oneshot *x, struct rope *to);
 };
 void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *way);

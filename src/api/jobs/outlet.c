@@ -12,12 +12,7 @@
 bool outlet_open(struct call *c, struct outlet *ret) {
     const char *key;
     uint8_t hash[32];
-    *ret = (struct outlet){.call = c, .who = *c};
-    ret->who.req = NULL;
-    ret->who.state = NULL;
-    ret->who.large = NULL;
-    ret->who.counted = false;
-    ret->who.use = NULL;
+    *ret = (struct outlet){.call = c, .who = c->who};
     if (!replay_key(c, &key))
         return false;
     if (!key)
@@ -25,7 +20,7 @@ bool outlet_open(struct call *c, struct outlet *ret) {
     const struct buf *body = http_body(c->req);
     struct replay *first = replay_find(c, key);
     if (!body_hash(c->large, hash))
-        replay_hash(http_path(c->req), body->data, body->len, hash);
+        body_request_hash(http_path(c->req), body->data, body->len, hash);
     if (first) {
         replay_answer(first, c, hash);
         return false;
@@ -53,7 +48,7 @@ void outlet_done(struct outlet *o) {
                              .retry_after_s = 1});
     if (!o->call)
         o->who.api->alone--;
-    quota_leave(o->who.api->quota, &o->who);
+    quota_leave(o->who.api->quota, &o->who, &o->counted);
 }
 
 static void outlet_keep(struct outlet *o) {
@@ -143,7 +138,7 @@ bool outlet_leave(struct outlet *o) {
         return false;
     c->api->alone++;
     o->call = NULL;
-    o->who.counted = c->counted; /* the key's place among its concurrent ones goes with the work */
+    o->counted = c->counted; /* the key's place among its concurrent ones goes with the work */
     c->counted = false;
     c->state = NULL;
     c->state_done = NULL;

@@ -8,7 +8,8 @@
 struct outlet {
     struct call *call;     /* borrowed; NULL when the client has left */
     struct replay *replay; /* NULL when there is no key, and at the end */
-    struct call who;       /* a copy: whose it is when the call is gone; no request, no state */
+    struct caller who;     /* whose it is, also when the call is gone */
+    bool counted;          /* holds a place of the key's concurrent ones, which was the call's */
 };
 
 /* False when the call is answered already, or will be by the first request with its key. */

@@ -133,8 +133,8 @@ static void replay_tidy(struct replays *all) {
 struct replay *replay_find(const struct call *c, const char *key) {
     struct replays *all = c->api->replays;
     replay_tidy(all);
-    struct replay *r = *chain_of(all, c->tenant, key);
-    while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->tenant) != 0))
+    struct replay *r = *chain_of(all, c->who.tenant, key);
+    while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->who.tenant) != 0))
         r = r->chain;
     return r;
 }
@@ -154,15 +154,15 @@ static void too_many(struct call *c, size_t most) {
 
 struct replay *replay_add(struct call *c, const char *key) {
     struct replays *all = c->api->replays;
-    if (shares_count(&all->known, c->tenant) >= all->most) {
+    if (shares_count(&all->known, c->who.tenant) >= all->most) {
         too_many(c, all->most);
         return NULL;
     }
-    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->tenant, key);
+    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->who.tenant, key);
     *r = (struct replay){.all = all, .route = c->route, .tail = BUF_INIT, .chain = *chain};
     r->key = xstrdup(key);
     *chain = r;
-    shares_add(&all->known, &r->known, c->tenant, 0);
+    shares_add(&all->known, &r->known, c->who.tenant, 0);
     return r;
 }
 
@@ -213,7 +213,8 @@ static void reply_again(const struct replay *r, struct call *c) {
 
 static void send_again(const struct replay *r, struct call *c) {
     enum events_form form = events_wanted(c);
-    struct record *rec = r->refers ? records_find(c->api->records, c->tenant, r->execution) : NULL;
+    struct record *rec =
+        r->refers ? records_find(c->api->records, c->who.tenant, r->execution) : NULL;
     if (r->dropped || (r->refers && (!rec || form == EVENTS_NONE))) {
         replay_lost(r, c, form != EVENTS_NONE);
         return;
@@ -326,14 +327,6 @@ void replay_fail(struct replay *r, const struct problem *p) {
 }
 
 /* ---- keys ---- */
-
-void replay_hash(const char *path, const void *data, size_t len, uint8_t ret[32]) {
-    struct sha256_ctx ctx;
-    keys_hash_init(&ctx);
-    keys_hash_add(&ctx, path, strlen(path) + 1);
-    keys_hash_add(&ctx, data, len);
-    keys_hash_end(&ctx, ret);
-}
 
 static bool is_good(const char *key) {
     size_t n = 0;

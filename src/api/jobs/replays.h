@@ -11,9 +11,6 @@ struct replay;
 /* `most` is the number of keys that one tenant may have. */
 struct replays *replays_new(size_t most);
 
-/* What the requests must have in common beside the key: the path and these bytes. */
-void replay_hash(const char *path, const void *data, size_t len, uint8_t ret[32]);
-
 /* The request's Idempotency-Key. False when it is no good, and the call is answered. *ret_key is
  * NULL when there is none. */
 bool replay_key(struct call *c, const char **ret_key);

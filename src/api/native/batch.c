@@ -36,11 +36,12 @@ static const struct field batch_fields[] = {
      .max = MAX_BUSY,
      .help = "how many run at a time; as many as the machine has room for"},
 };
-const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
+static const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
 
 struct batch {
     struct outlet out;
-    json_t *body; /* owned: a reference, since a batch may outlive its call */
+    json_t *body;       /* owned: a reference, since a batch may outlive its call */
+    struct body *large; /* owned, likewise; or NULL */
     const json_t *items;
     size_t next, n, busy, most;
     size_t later[MAX_BUSY], nlater; /* found the queue full; with `busy` at most `most` */
@@ -82,7 +83,7 @@ static void free_batch(void *state) {
     }
     outlet_done(&b->out);
     json_decref(b->body);
-    body_unref(b->out.who.large);
+    body_unref(b->large);
     free(b);
 }
 
@@ -138,7 +139,7 @@ static void batch_refuse(struct batch *b, size_t index, const struct problem *p)
     AUTO_BUF json = BUF_INIT;
     if (put_off(b, index, p))
         return;
-    call_refused(&b->out.who, p);
+    call_refused(b->out.who.api, p);
     problem_json(p, &json);
     line(b, index, &json);
 }
@@ -177,9 +178,10 @@ static void batch_start(struct batch *b, size_t index) {
     }
     struct item *i = xcalloc(1, sizeof *i);
     struct problem p = {0};
-    const struct oneshot_callbacks cb = {.arg = i, .on_done = batch_on_done};
+    const struct oneshot_options o = {
+        .body = body, .large = b->large, .arg = i, .on_done = batch_on_done};
     *i = (struct item){.batch = b, .index = index};
-    if (oneshot_start(&b->out.who, body, &cb, &i->job, &p) < 0) {
+    if (oneshot_start(&b->out.who, &o, &i->job, &p) < 0) {
         batch_refuse(b, index, &p);
         free(i);
         return;
@@ -239,7 +241,7 @@ static void do_batch(struct call *c) {
         return;
     }
     b->body = json_incref(c->body);
-    b->out.who.large = body_ref(c->large);
+    b->large = body_ref(c->large);
     b->items = json_object_get(b->body, "items");
     b->n = json_array_size(b->items);
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
@@ -254,13 +256,19 @@ static void do_batch(struct call *c) {
     batch_go_on(b);
 }
 
+static void batch_prepare(struct body *b, const json_t *request) {
+    const json_t *item;
+    size_t i;
+    json_array_foreach(json_object_get(request, "items"), i, item) oneshot_prepare(b, item);
+}
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
       "one result a line, in order of completion, each with its index", "application/x-ndjson"},
-     do_batch, .body_max = 64 * MB},
+     do_batch, .body_max = 64 * MB, .prepare = batch_prepare},
 };
 /* clang-format on */
 const struct route_table batch_routes = ROUTE_TABLE(routes);

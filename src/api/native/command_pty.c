@@ -220,7 +220,7 @@ static void do_command_pty(struct call *c) {
         call_fail(c, &e);
         return;
     }
-    if (quota_may_run(c->api->quota, c, &p) < 0) {
+    if (quota_may_run(&c->who, &p) < 0) {
         call_problem(c, &p);
         return;
     }
@@ -234,7 +234,7 @@ static void do_command_pty(struct call *c) {
     q.argv = argv_of(cmd ? cmd : usual);
     q.shown = xstrdup(cmd ? cmd : "a shell");
     q.cwd = xstrdup(cwd ? cwd : "/workspace");
-    command_asked_by(&q, c);
+    command_asked_by(&q, &c->who);
     const struct command_callbacks cb = callbacks(t);
     if (command_new(l, &q, &cb, &t->command, &e) < 0) {
         command_request_done(&q);
@@ -246,7 +246,7 @@ static void do_command_pty(struct call *c) {
     buf_addf(&json, "{\"type\":\"start\",\"id\":\"%s\"}", command_id(t->command));
     ws_send_text(t->ws, json.data, json.len);
     log_info("terminal sandbox=%s command=%s request=%s", live_id(l), command_id(t->command),
-             c->id);
+             c->who.request);
 }
 
 static void do_command_attach(struct call *c) {

@@ -143,16 +143,17 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     return 0;
 }
 
-static int commands_start(struct call *c, struct live *l, struct command_job_options *o,
-                          struct command_job **ret, struct problem *p) {
+static int commands_start(struct call *c, struct command_job_options *o, struct command_job **ret,
+                          struct problem *p) {
     struct command_request q;
-    if (live_is_paused(l))
+    if (live_is_paused(o->live))
         return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
     if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)
         o->goes_on = true;
+    o->request = &q;
     int r = command_read(c->body, &q, p);
     if (r == 0)
-        r = command_job_start(c, l, &q, o, ret, p);
+        r = command_job_start(&c->who, o, ret, p);
     if (r < 0)
         command_request_done(&q);
     return r;
@@ -174,9 +175,9 @@ static void run_whole(struct call *c, struct live *l) {
     struct job_wait *w = job_wait_new(c, sizeof *w, command_wait_leave);
     if (!w)
         return;
-    if (commands_start(c, l,
-                       &(struct command_job_options){.on_done = command_wait_on_done, .arg = w}, &x,
-                       &p) < 0)
+    if (commands_start(
+            c, &(struct command_job_options){.live = l, .on_done = command_wait_on_done, .arg = w},
+            &x, &p) < 0)
         outlet_problem(&w->out, &p);
     else
         w->job = x;
@@ -189,7 +190,7 @@ static void run_background(struct call *c, struct live *l) {
     AUTO_ROPE json = ROPE_INIT;
     if (!outlet_open(c, &out))
         return;
-    if (commands_start(c, l, &(struct command_job_options){0}, &x, &p) == 0) {
+    if (commands_start(c, &(struct command_job_options){.live = l}, &x, &p) == 0) {
         command_result(command_job_command(x), &json);
         outlet_rope(&out, 202, &json, NULL);
     } else {
@@ -204,7 +205,8 @@ static void run_stream(struct call *c, struct live *l, enum events_form form) {
     struct command_job *x;
     if (!outlet_open(c, &out))
         return;
-    if (commands_start(c, l, &(struct command_job_options){.goes_on = out.replay}, &x, &p) < 0) {
+    if (commands_start(c, &(struct command_job_options){.live = l, .goes_on = out.replay}, &x, &p) <
+        0) {
         outlet_problem(&out, &p);
         outlet_done(&out);
         return;
@@ -285,7 +287,7 @@ static void do_command_delete(struct call *c) {
 
 static void do_command_events(struct call *c) {
     const struct command *x = call_command(c);
-    struct record *rec = x ? records_find(c->api->records, c->tenant, command_id(x)) : NULL;
+    struct record *rec = x ? records_find(c->api->records, c->who.tenant, command_id(x)) : NULL;
     enum events_form form = events_wanted(c);
     uint64_t after;
     if (!x || !events_after(c, &after))

@@ -19,8 +19,9 @@ struct stream {
     bool lines; /* NDJSON, not SSE */
 };
 
-static int execute_put_result(const struct call *c, const struct oneshot *x, struct rope *to) {
-    (void)c;
+static int execute_put_result(const struct oneshot_way *way, const struct oneshot *x,
+                              struct rope *to) {
+    (void)way;
     oneshot_result(x, to);
     return 200;
 }
@@ -111,7 +112,7 @@ static void stream_on_done(void *arg, struct oneshot *x, const struct err *why) 
     if (why) {
         struct jw j = JW_INIT(&json);
         struct problem p = problem_of(why);
-        call_refused(&w->wait.out.who, &p);
+        call_refused(w->wait.out.who.api, &p);
         jw_object(&j);
         jw_key_str(&j, "message", p.message ? p.message : p.text);
         jw_key_str(&j, "code", p.code);
@@ -142,12 +143,15 @@ static void do_execute_stream(struct call *c) {
         return;
     w->wait.alone = stream_alone;
     w->wait.done = stream_done;
-    const struct oneshot_callbacks cb = {
-        .arg = w, .on_output = stream_on_output, .on_done = stream_on_done};
+    const struct oneshot_options o = {.body = c->body,
+                                      .large = c->large,
+                                      .arg = w,
+                                      .on_output = stream_on_output,
+                                      .on_done = stream_on_done};
     w->alive = (struct timer){.fn = stream_on_alive, .arg = w};
     w->lines = events_wanted(c) == EVENTS_LINES;
     http_on_drain(c->req, stream_on_drain);
-    if (oneshot_start(c, c->body, &cb, &x, &p) == 0) {
+    if (oneshot_start(&c->who, &o, &x, &p) == 0) {
         w->wait.job = x;
         begin_stream(w, oneshot_id(x));
         loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
@@ -173,10 +177,11 @@ static void do_execute_stream(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/execute", "Run a program in a fresh sandbox", "execute", &execute_schema, NULL,
-      200, "the result", JSON_TYPE}, do_execute, .body_max = 64 * MB},
+      200, "the result", JSON_TYPE}, do_execute, .body_max = 64 * MB,
+     .prepare = oneshot_prepare},
     {{"POST", "/v1/execute/stream", "Run a program and follow its output", "execute",
       &execute_schema, NULL, 200, "events: output, then result or error", STREAM_TYPE},
-     do_execute_stream, .body_max = 64 * MB},
+     do_execute_stream, .body_max = 64 * MB, .prepare = oneshot_prepare},
 };
 /* clang-format on */
 const struct route_table execute_routes = ROUTE_TABLE(routes);

@@ -53,7 +53,7 @@ static enum ws_code code_for(int status) {
 
 static void talk_fail(struct talk *t, const struct problem *p, uint64_t number) {
     AUTO_BUF json = BUF_INIT;
-    call_refused(t->call, p);
+    call_refused(t->call->api, p);
     problem_json(p, &json);
     talk_tell(t, "error", number, &json);
     ws_close(t->ws, code_for(p->status), p->code);
@@ -91,7 +91,7 @@ static void talk_on_done(void *arg, struct oneshot *x, const struct err *why) {
     if (why) {
         struct problem p = problem_of(why);
         if (p.status == 500)
-            log_error("request failed id=%s error=%s", t->call->id, log_text(why->text));
+            log_error("request failed id=%s error=%s", t->call->who.request, log_text(why->text));
         talk_fail(t, &p, oneshot_last(x));
         return;
     }
@@ -167,14 +167,15 @@ static struct loop *loop_of(const struct talk *t) {
 
 static void talk_begin(struct talk *t, const json_t *body) {
     struct problem p = {0};
-    const struct oneshot_callbacks cb = {.arg = t,
-                                         .on_start = talk_on_start,
-                                         .on_output = talk_on_output,
-                                         .on_stdin = talk_on_stdin,
-                                         .on_done = talk_on_done};
+    const struct oneshot_options o = {.body = body,
+                                      .arg = t,
+                                      .on_start = talk_on_start,
+                                      .on_output = talk_on_output,
+                                      .on_stdin = talk_on_stdin,
+                                      .on_done = talk_on_done};
     t->begun = true;
     loop_timer_stop(loop_of(t), &t->late);
-    if (oneshot_start(t->call, body, &cb, &t->job, &p) < 0)
+    if (oneshot_start(&t->call->who, &o, &t->job, &p) < 0)
         talk_fail(t, &p, 0);
     else
         talk_give(t, "", 0);
@@ -278,7 +279,7 @@ static void do_execute_ws(struct call *c) {
     c->state_done = free_talk;
     t->ws = ws_accept(c->req, &o);
     t->in = (struct inbox){.crew = c->api->o.engine->crew,
-                           .owner = crew_owner(c->tenant),
+                           .owner = crew_owner(c->who.tenant),
                            .ws = t->ws,
                            .arg = t,
                            .read = talk_read_request,

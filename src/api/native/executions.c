@@ -6,7 +6,7 @@
 #include "api/native/native.h"
 
 static struct record *executions_find(struct call *c) {
-    struct record *rec = records_find(c->api->records, c->tenant, c->params[0]);
+    struct record *rec = records_find(c->api->records, c->who.tenant, c->params[0]);
     if (!rec)
         call_problem(c, &(struct problem){.status = 404,
                                           .code = "no_execution",

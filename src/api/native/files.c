@@ -1,7 +1,7 @@
 /* The file store over HTTP: contract 1's /v1/files. Uploads go to disk as they come. */
 
 #include "api/native/files.h"
-#include "api/core/call.h"
+#include "api/core/body.h"
 #include "api/files/download.h"
 #include "api/files/form_file.h"
 #include "api/jobs/replays.h"
@@ -73,7 +73,7 @@ static bool piece(struct http_req *r, const struct form_part *p) {
     keys_hash_add(&u->hash, p->data, p->len);
     if (p->first) {
         u->name = xstrdup(p->filename);
-        if (!u->repeat && store_begin(c->api->o.store, c->tenant, &u->to, &e) < 0)
+        if (!u->repeat && store_begin(c->api->o.store, c->who.tenant, &u->to, &e) < 0)
             return upload_failed(u, &e);
     }
     u->size += p->len;
@@ -94,9 +94,9 @@ static void hash_upload(struct upload *u, uint8_t ret[32]) {
     struct {
         uint8_t name[32], bytes[32];
     } both;
-    replay_hash(http_path(u->call->req), u->name, strlen(u->name), both.name);
+    body_request_hash(http_path(u->call->req), u->name, strlen(u->name), both.name);
     keys_hash_end(&u->hash, both.bytes);
-    replay_hash(http_path(u->call->req), &both, sizeof both, ret);
+    body_request_hash(http_path(u->call->req), &both, sizeof both, ret);
 }
 
 static void keep_reply(struct upload *u, const uint8_t hash[32], const struct buf *json) {
@@ -224,7 +224,7 @@ static void do_download(struct call *c) {
     struct store_entry entry;
     struct err e;
     AUTO_FD fd = -1;
-    if (store_find(c->api->o.store, c->tenant, c->params[0], &entry, &fd, &e) < 0) {
+    if (store_find(c->api->o.store, c->who.tenant, c->params[0], &entry, &fd, &e) < 0) {
         files_not_found(c, &e);
         return;
     }
@@ -234,7 +234,7 @@ static void do_download(struct call *c) {
 
 static void do_delete(struct call *c) {
     struct err e;
-    if (store_delete(c->api->o.store, c->tenant, c->params[0], &e) < 0)
+    if (store_delete(c->api->o.store, c->who.tenant, c->params[0], &e) < 0)
         files_not_found(c, &e);
     else
         http_reply(c->req, 204, NULL, "", 0);

@@ -82,7 +82,7 @@ static bool read_page(struct call *c, struct page *ret) {
         return false;
     if (!ret->name)
         return true;
-    if (store_find(c->api->o.store, c->tenant, ret->name, &e, NULL, &why) < 0) {
+    if (store_find(c->api->o.store, c->who.tenant, ret->name, &e, NULL, &why) < 0) {
         call_fail(c, &why);
         return false;
     }
@@ -97,7 +97,7 @@ static void do_files(struct call *c) {
         return;
     struct listing *l = xcalloc(1, sizeof *l);
     *l = (struct listing){.source = {more_files, files_list_free}, .page = page};
-    memcpy(l->tenant, c->tenant, sizeof l->tenant);
+    memcpy(l->tenant, c->who.tenant, sizeof l->tenant);
     store_list(c->api->o.store, &l->cursor);
     http_reply_from(c->req, 200, "application/json", &l->source);
 }

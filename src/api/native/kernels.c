@@ -101,8 +101,9 @@ static void execute_whole(struct call *c, struct live *l) {
     struct job_wait *w = job_wait_new(c, sizeof *w, cell_wait_leave);
     if (!w)
         return;
-    const struct cell_job_options o = {.on_done = cell_wait_on_done, .arg = w};
-    if (cell_job_start(c, l, c->body, &o, &x, &p) < 0) {
+    const struct cell_job_options o = {
+        .live = l, .body = c->body, .large = c->large, .on_done = cell_wait_on_done, .arg = w};
+    if (cell_job_start(&c->who, &o, &x, &p) < 0) {
         outlet_problem(&w->out, &p);
         return;
     }
@@ -124,8 +125,12 @@ static void do_cell(struct call *c) {
     struct outlet out;
     if (!outlet_open(c, &out))
         return;
-    const struct cell_job_options o = {.stream = true, .goes_on = out.replay != NULL};
-    if (cell_job_start(c, l, c->body, &o, &x, &p) < 0) {
+    const struct cell_job_options o = {.live = l,
+                                       .body = c->body,
+                                       .large = c->large,
+                                       .stream = true,
+                                       .goes_on = out.replay != NULL};
+    if (cell_job_start(&c->who, &o, &x, &p) < 0) {
         outlet_problem(&out, &p);
         outlet_done(&out);
         return;
@@ -191,7 +196,7 @@ struct asking {
 static void free_asking(void *state) {
     struct asking *w = state;
     struct err e;
-    struct live *l = live_find(w->call->api->o.engine, w->call->tenant, w->sandbox, &e);
+    struct live *l = live_find(w->call->api->o.engine, w->call->who.tenant, w->sandbox, &e);
     if (l) {
         kernel_unwait(l, w);
         kernel_unquery(l, w);
@@ -377,7 +382,7 @@ static void do_variables(struct call *c) {
 static const struct route routes[] = {
     {{"POST", "/v1/sandboxes/{id}/execute", "Run a cell in a kernel", "sandboxes", &cell_schema, NULL,
       200, "the result, or a stream of events as the Accept header asks", JSON_TYPE}, do_cell,
-     .body_max = 64 * MB},
+     .body_max = 64 * MB, .prepare = cell_job_prepare},
     {{"POST", "/v1/sandboxes/{id}/interrupt", "KeyboardInterrupt in a kernel", "sandboxes",
       &which_kernel_schema, NULL, 200, "whether something ran", JSON_TYPE}, do_interrupt,
      .body_max = MB},

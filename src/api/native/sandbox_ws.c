@@ -70,7 +70,7 @@ static void sandbox_ws_tell(struct session *s, const struct event *e) {
 
 static void sandbox_ws_fail(struct session *s, const char *ref, const struct problem *p) {
     AUTO_BUF json = BUF_INIT;
-    call_refused(s->call, p);
+    call_refused(s->call->api, p);
     problem_json(p, &json);
     sandbox_ws_tell(
         s, &(struct event){.type = "failed", .ref = ref, .members = json.data, .len = json.len});
@@ -107,7 +107,7 @@ static void sandbox_ws_on_event(struct follower *f, uint64_t number, const char 
 /* On from the last event that the client got. */
 static void sandbox_ws_catch_up(struct session *s, struct stream *st) {
     const struct call *c = s->call;
-    struct record *rec = records_find(c->api->records, c->tenant, st->id);
+    struct record *rec = records_find(c->api->records, c->who.tenant, st->id);
     if (rec) {
         record_follow(rec, &st->f);
         return;
@@ -161,12 +161,12 @@ static void follow(struct session *s, struct stream *st, struct record *rec, con
 /* ---- from the client ---- */
 
 static void do_message_execute(struct session *s, const json_t *body, const char *ref) {
-    const struct cell_job_options o = {.stream = true};
+    const struct cell_job_options o = {.live = s->watcher.live, .body = body, .stream = true};
     struct problem p = {0};
     struct stream *st = new_stream(s, ref);
     if (!st)
         return;
-    if (cell_job_start(s->call, s->watcher.live, body, &o, &st->job, &p) < 0) {
+    if (cell_job_start(&s->call->who, &o, &st->job, &p) < 0) {
         sandbox_ws_fail(s, ref, &p);
         return;
     }
@@ -254,7 +254,7 @@ static void do_message_resume(struct session *s, const json_t *body, const char 
     const struct call *c = s->call;
     uint64_t after = (uint64_t)field_int(body, "after", 0);
     struct record *rec =
-        records_find(c->api->records, c->tenant, field_str(body, "execution_id", ""));
+        records_find(c->api->records, c->who.tenant, field_str(body, "execution_id", ""));
     struct problem none = {.status = 404,
                            .code = "no_execution",
                            .message = "there is no such execution",
@@ -456,7 +456,7 @@ static void do_sandbox_ws(struct call *c) {
         return;
     }
     s->in = (struct inbox){.crew = c->api->o.engine->crew,
-                           .owner = crew_owner(c->tenant),
+                           .owner = crew_owner(c->who.tenant),
                            .ws = s->ws,
                            .arg = s,
                            .read = sandbox_ws_read_message,

@@ -96,7 +96,7 @@ static int check_name(const struct call *c, const struct live *own, struct probl
     struct err e;
     if (strlen(name) > MAX_NAME)
         return problem_plain(p, 422, "bad_value", "name has more than 128 bytes");
-    if (!*name || !live_name_taken(c->api->o.engine, c->tenant, name, own))
+    if (!*name || !live_name_taken(c->api->o.engine, c->who.tenant, name, own))
         return 0;
     err_user(&e, "name_taken", "there is a sandbox with the name %s already",
              log_quote(name, quoted, sizeof quoted));
@@ -122,7 +122,7 @@ static int check_words(const struct call *c, const struct live *own, struct prob
 static int sandboxes_read_request(struct call *c, struct live_request *q, struct problem *p) {
     const json_t *body = c->body;
     const char *name = field_str(body, "name", NULL);
-    *q = live_request_of(c);
+    *q = live_request_for(&c->who);
     q->profile = xstrdup(field_str(body, "profile", "auto"));
     q->name = name ? xstrdup(name) : NULL;
     q->metadata = field_dump(body, "metadata");
@@ -133,7 +133,10 @@ static int sandboxes_read_request(struct call *c, struct live_request *q, struct
         q->metadata = xstrdup("{}");
     if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
         return -1;
-    return inputs_read(c, body, true, &q->inputs, &q->ninputs, p);
+    return inputs_read(
+        &(struct inputs_source){
+            .who = &c->who, .request = c->body, .large = c->large, .live = true},
+        &q->inputs, &q->ninputs, p);
 }
 
 static void do_sandbox_new(struct call *c) {
@@ -199,7 +202,7 @@ static bool read_place(struct call *c, uint64_t *ret) {
     *ret = 0;
     if (!after || num_u64(after, &rule, ret, &e) == 0)
         return true;
-    const struct live *l = live_find(c->api->o.engine, c->tenant, after, &e);
+    const struct live *l = live_find(c->api->o.engine, c->who.tenant, after, &e);
     if (l)
         *ret = place_of(l);
     else
@@ -225,7 +228,7 @@ static void do_sandboxes(struct call *c) {
     jw_object(&j);
     jw_key(&j, "sandboxes");
     jw_array(&j);
-    for (struct live *l = NULL; (l = live_next(g, c->tenant, l));) {
+    for (struct live *l = NULL; (l = live_next(g, c->who.tenant, l));) {
         if (place_of(l) <= place || !has_metadata(l, c))
             continue;
         if (n++ == most) {
@@ -309,7 +312,8 @@ static void do_sandbox_resume(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sandboxes", "Make a sandbox that stays", "sandboxes", &sandbox_schema, NULL, 201,
-      "the sandbox", JSON_TYPE}, do_sandbox_new, .body_max = 64 * MB},
+      "the sandbox", JSON_TYPE}, do_sandbox_new, .body_max = 64 * MB,
+     .prepare = inputs_prepare},
     {{"GET", "/v1/sandboxes", "List sandboxes, by metadata.NAME=VALUE", "sandboxes", NULL, NULL, 200,
       "a page of sandboxes", JSON_TYPE, &sandboxes_query}, do_sandboxes},
     {{"GET", "/v1/sandboxes/{id}", "Look at a sandbox", "sandboxes", NULL, NULL, 200, "the sandbox",

@@ -64,12 +64,15 @@ static void bash_reply_made(struct outlet *o, struct live *l) {
 static int bash_read_request(struct call *c, struct live_request *q, struct problem *p) {
     const struct engine *g = c->api->o.engine;
     uint32_t ttl = (uint32_t)field_int(c->body, "ttl_seconds", TTL_S);
-    *q = live_request_of(c);
+    *q = live_request_for(&c->who);
     q->profile = xstrdup(g->config.profiles[0].name);
     q->metadata = xstrdup("{}");
     q->limits = g->config.defaults;
     q->ttl_s = q->idle_s = ttl;
-    return inputs_read(c, c->body, true, &q->inputs, &q->ninputs, p);
+    return inputs_read(
+        &(struct inputs_source){
+            .who = &c->who, .request = c->body, .large = c->large, .live = true},
+        &q->inputs, &q->ninputs, p);
 }
 
 static void do_session_new(struct call *c) {
@@ -85,7 +88,7 @@ static struct live *bash_find(struct call *c) {
     struct live *l = NULL;
     if (strncmp(id, PREFIX, sizeof PREFIX - 1) == 0) {
         snprintf(own, sizeof own, OWN_PREFIX "%s", id + sizeof PREFIX - 1);
-        l = live_find(c->api->o.engine, c->tenant, own, &e);
+        l = live_find(c->api->o.engine, c->who.tenant, own, &e);
     }
     if (!l) {
         snprintf(text, sizeof text, "Session '%.100s' not found", id);
@@ -174,7 +177,7 @@ static void do_session_bash(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sessions", "A session: a place to run bash in", "sessions", &session_schema, NULL,
-      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB},
+      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB, .prepare = inputs_prepare},
     {{"DELETE", "/v1/sessions/{session_id}", "End a session", "sessions", NULL, NULL, 204, "nothing",
       NULL}, do_session_delete},
     {{"POST", "/v1/sessions/{session_id}/bash", "Run bash in a session", "sessions", &bash_schema,

@@ -28,7 +28,7 @@ static void use(struct call *c, alias_fn *then) {
         shared_use(c, NULL, then);
         return;
     }
-    struct live *l = live_find(c->api->o.engine, c->tenant, other, &e);
+    struct live *l = live_find(c->api->o.engine, c->who.tenant, other, &e);
     if (l)
         then(c, l);
     else

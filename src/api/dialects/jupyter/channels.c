@@ -125,7 +125,7 @@ static void do_jupyter_channels(struct call *c) {
         return;
     }
     to->in = (struct inbox){.crew = c->api->o.engine->crew,
-                            .owner = crew_owner(c->tenant),
+                            .owner = crew_owner(c->who.tenant),
                             .ws = to->ws,
                             .arg = to,
                             .read = to->v1 ? read_v1 : read_old,

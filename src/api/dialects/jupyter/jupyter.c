@@ -283,7 +283,7 @@ static void in_shared(struct call *c, struct live *l) {
 }
 
 static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
-    *q = live_request_of(c);
+    *q = live_request_for(&c->who);
     (void)p;
     q->env = field_dump(c->body, "env");
     shared_fill_single(c, field_str(c->body, PROFILE, "auto"), q);
@@ -330,7 +330,7 @@ static void do_jupyter_kernel_new(struct call *c) {
 /* ---- used ---- */
 
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid) {
-    struct jupyter_hub *h = jupyter_find(c->api, c->tenant, uuid);
+    struct jupyter_hub *h = jupyter_find(c->api, c->who.tenant, uuid);
     struct problem p = {.status = 404,
                         .code = "no_such_kernel",
                         .remediation = "GET /api/kernels lists those there"};
@@ -343,7 +343,8 @@ struct jupyter_hub *jupyter_named(struct call *c, const char *uuid) {
 
 void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg) {
     struct engine *g = c->api->o.engine;
-    for (struct live *l = live_next(g, c->tenant, NULL); l; l = live_next(g, c->tenant, l)) {
+    for (struct live *l = live_next(g, c->who.tenant, NULL); l;
+         l = live_next(g, c->who.tenant, l)) {
         for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
             if (kernel_label(k))
                 fn(arg, jupyter_hub(c->api, k));

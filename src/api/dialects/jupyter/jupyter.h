@@ -45,7 +45,7 @@ struct jupyter_request {
     const char *channel, *reply; /* constants: where to answer, and with what; or NULL: not */
     char *parent;                /* owned: its header, as JSON */
     /* of those that run in the kernel */
-    struct call who;      /* a copy: whose it is when the call is gone; no request, no state */
+    struct caller who;    /* whose it is, also when the call is gone */
     json_t *body;         /* owned: as of an execution of ours */
     char *extra;          /* owned: see cell_request */
     const char *op;       /* a constant, or NULL */

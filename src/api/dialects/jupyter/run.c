@@ -28,11 +28,7 @@ struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct j
     r->reply = jupyter_run_reply;
     r->parent = json_dumps(m->header, JSON_COMPACT);
     r->payloads = (struct buf)BUF_INIT;
-    r->who = *c->call;
-    r->who.req = NULL;
-    r->who.state = NULL;
-    r->who.counted = false;
-    r->who.use = NULL;
+    r->who = c->call->who;
     return r;
 }
 
@@ -127,13 +123,18 @@ static int jupyter_run_start(struct jupyter_hub *h, struct jupyter_request *r, s
     const struct limits limits = {.timeout_ms =
                                       seconds && seconds < most ? seconds * 1000 : UINT32_MAX,
                                   .cpu_seconds = NO_CPU_LIMIT_S};
-    const struct cell_job_options o = {
-        .stream = true, .op = r->op, .extra = r->extra, .tag = tag, .limits = &limits};
+    const struct cell_job_options o = {.live = l,
+                                       .body = r->body,
+                                       .stream = true,
+                                       .op = r->op,
+                                       .extra = r->extra,
+                                       .tag = tag,
+                                       .limits = &limits};
     if (!l) {
         *p = problem_of(&e);
         return -1;
     }
-    return cell_job_start(&r->who, l, r->body, &o, &h->job, p);
+    return cell_job_start(&r->who, &o, &h->job, p);
 }
 
 void jupyter_go_on(struct jupyter_hub *h) {
@@ -149,7 +150,7 @@ void jupyter_go_on(struct jupyter_hub *h) {
     r->next = NULL;
     h->running = r;
     if (jupyter_run_start(h, r, &p) < 0) {
-        call_refused(&r->who, &p);
+        call_refused(r->who.api, &p);
         jupyter_state(h, r->parent, "busy");
         jupyter_fail(r, p.code, p.message ? p.message : p.text);
         jupyter_over(h, 0);

@@ -110,14 +110,15 @@ static double rounded(double v, double steps) {
     return round(v * steps) / steps;
 }
 
-static int pyrunner_put_reply(const struct call *c, const struct oneshot *x, struct rope *to) {
+static int pyrunner_put_reply(const struct oneshot_way *way, const struct oneshot *x,
+                              struct rope *to) {
     AUTO_ROPE out = ROPE_INIT;
     AUTO_ROPE err = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const struct run *r = oneshot_run(x);
     struct receipt t = run_receipt(r);
-    (void)c;
+    (void)way;
     double seconds = rounded(t.wall_ms / 1e3, 1e3);
     if (!t.refused) {
         add_all(&out, run_text(r, 1));
@@ -227,7 +228,7 @@ static void do_redoc(struct call *c) {
 static const struct route routes[] = {
     {{"POST", "/run", "PyRunner: run a program", "pyrunner", &pyrunner_schema, NULL, 200,
       "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE}, do_pyrunner_run,
-     .body_max = 64 * MB},
+ .body_max = 64 * MB, .prepare = oneshot_prepare},
     {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true},
 };
 /* clang-format on */

@@ -216,7 +216,7 @@ static bool efast_on_file_data(void *arg, const void *data, size_t len) {
     struct efast *x = arg;
     const struct call *c = x->fc.call;
     struct err e;
-    struct live *l = live_find(c->api->o.engine, c->tenant, x->fc.id, &e);
+    struct live *l = live_find(c->api->o.engine, c->who.tenant, x->fc.id, &e);
     if (!l || files_write(live_sandbox(l), x->fd, &(struct file_piece){data, len, x->size}, &e) < 0)
         snprintf(x->write_error, sizeof x->write_error, "%s",
                  *e.kind ? e.text : "the session's disk has no room for all of it");

@@ -76,11 +76,10 @@ static void handler_put_reply(const struct rope *out, const struct rope *err,
     rope_add(to, &json);
 }
 
-static int put_error(const struct call *c, const char *code, const char *detail, struct rope *to) {
+static int put_error(const char *code, const char *detail, struct rope *to) {
     bool late = strcmp(code, "Sandbox.ExecTimeout") == 0;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    (void)c;
     jw_object(&j);
     jw_key(&j, "detail");
     jw_object(&j);
@@ -99,26 +98,26 @@ static int put_error(const struct call *c, const char *code, const char *detail,
 }
 
 /* It did not come to its end: why. */
-static int put_cut_off(const struct call *c, const struct run *r, const struct receipt *t,
-                       struct rope *to) {
+static int put_cut_off(const struct run *r, const struct receipt *t, struct rope *to) {
     char text[200];
     if (strcmp(t->status, "timeout") == 0) {
         snprintf(text, sizeof text, "Execution timed out after %u seconds", t->timeout_ms / 1000);
-        return put_error(c, "Sandbox.ExecTimeout", text, to);
+        return put_error("Sandbox.ExecTimeout", text, to);
     }
     run_why(r, text, sizeof text);
-    return put_error(c, "Sandbox.ExecException",
+    return put_error("Sandbox.ExecException",
                      *text ? text : "its process ended before the handler returned", to);
 }
 
-static int handler_put_result(const struct call *c, const struct oneshot *x, struct rope *to) {
+static int handler_put_result(const struct oneshot_way *way, const struct oneshot *x,
+                              struct rope *to) {
     AUTO_ROPE out = ROPE_INIT, err = ROPE_INIT, json = ROPE_INIT;
     AUTO_BUF none = BUF_INIT;
     const struct run *r = oneshot_run(x);
     struct receipt t = run_receipt(r);
     const struct buf *result = run_returned(r);
     if (strcmp(t.status, "ok") != 0 && strcmp(t.status, "error") != 0)
-        return put_cut_off(c, r, &t, to);
+        return put_cut_off(r, &t, to);
     rope_add_text(&out, run_text(r, 1), 0, run_text(r, 1)->bytes.len);
     rope_add_text(&err, run_text(r, 2), 0, run_text(r, 2)->bytes.len);
     /* SECURITY: it is the program's word that this is JSON. */
@@ -129,7 +128,7 @@ static int handler_put_result(const struct call *c, const struct oneshot *x, str
     const struct metrics_of m = {t.wall_ms, t.cpu_ms, (double)t.memory_peak / 1048576.0,
                                  t.timeout_ms / 1000};
     handler_put_reply(&out, &err, result, &m, &json);
-    runtime_wrap(c, &json, to);
+    runtime_wrap(way->form, &json, to);
     return 200;
 }
 
@@ -228,6 +227,7 @@ static void do_runtime_lambda(struct call *c) {
                      &(struct oneshot_way){.flags = RUN_HANDLER,
                                            .own_bounds = true,
                                            .no_files = true,
+                                           .form = runtime_is_legacy(c),
                                            .put = handler_put_result});
     }
 }

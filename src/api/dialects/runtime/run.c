@@ -190,7 +190,7 @@ static bool wants_outputs(const struct call *c) {
 
 /* The mark of a request: its own id, which is random. */
 static const char *mark_of(const struct call *c) {
-    return c->id;
+    return c->who.request;
 }
 
 /* Where the last mark is; the length when there is none. */
@@ -248,7 +248,8 @@ static void script_name(const struct call *c, const char *ending, struct buf *to
         bool has = len > n && strcmp(asked + len - n, ending) == 0;
         buf_addf(to, "%s%s", asked, has ? "" : ending);
     } else {
-        buf_addf(to, "script_%lld_%.6s%s", (long long)time(NULL), strchr(c->id, '_') + 1, ending);
+        buf_addf(to, "script_%lld_%.6s%s", (long long)time(NULL), strchr(c->who.request, '_') + 1,
+                 ending);
     }
 }
 

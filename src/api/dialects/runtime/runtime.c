@@ -40,8 +40,8 @@ static const struct schema runtime_cleanup_schema = {"RuntimeCleanup", cleanup_f
 
 /* ---- replies ---- */
 
-static bool is_legacy(const struct call *c) {
-    const char *asked = c->req ? http_header(c->req, HEADER) : NULL; /* its client may be gone */
+bool runtime_is_legacy(const struct call *c) {
+    const char *asked = http_header(c->req, HEADER);
     return strcmp(asked ? asked : c->api->config->runtime.replies, dialects[1]) == 0;
 }
 
@@ -53,8 +53,7 @@ bool runtime_enter(struct call *c) {
     return false;
 }
 
-void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to) {
-    bool twice = is_legacy(c);
+void runtime_wrap(bool twice, const struct rope *json, struct rope *to) {
     if (twice)
         rope_adds(to, "{\"result\":");
     rope_add_rope(to, json);
@@ -67,7 +66,7 @@ void runtime_wrap(const struct call *c, const struct rope *json, struct rope *to
 
 void runtime_reply_rope(struct call *c, struct rope *json) {
     AUTO_ROPE whole = ROPE_INIT;
-    runtime_wrap(c, json, &whole);
+    runtime_wrap(runtime_is_legacy(c), json, &whole);
     http_reply_rope(c->req, 200, "application/json", &whole);
     rope_done(json);
 }
@@ -120,7 +119,7 @@ static bool is_plain(int status) {
 static int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
     struct jw j = JW_INIT(to);
     const char *message = p->message ? p->message : p->text;
-    bool legacy = is_legacy(c) && !is_plain(p->status);
+    bool legacy = runtime_is_legacy(c) && !is_plain(p->status);
     jw_object(&j);
     jw_key(&j, "detail");
     if (legacy)
@@ -353,7 +352,8 @@ static void do_runtime_workspaces(struct call *c) {
     jw_object(&j);
     jw_key(&j, "workspaces");
     jw_object(&j);
-    for (struct live *l = live_next(g, c->tenant, NULL); l; l = live_next(g, c->tenant, l)) {
+    for (struct live *l = live_next(g, c->who.tenant, NULL); l;
+         l = live_next(g, c->who.tenant, l)) {
         const char *name = alias_name(l, RUNTIME);
         if (!name)
             continue;
@@ -439,8 +439,8 @@ static void do_runtime_cleanup(struct call *c) {
     c->state = u;
     c->state_done = leave_cleanup;
     jw_array(&u->skipped);
-    for (struct live *next, *l = live_next(g, c->tenant, NULL); l; l = next) {
-        next = live_next(g, c->tenant, l);
+    for (struct live *next, *l = live_next(g, c->who.tenant, NULL); l; l = next) {
+        next = live_next(g, c->who.tenant, l);
         if (alias_name(l, RUNTIME))
             clean_one(u, l, force);
     }

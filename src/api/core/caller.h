@@ -1,0 +1,15 @@
+#pragma once
+/* Who asks: all that a job has to know of its request, which may be over before the job is. For
+ * api/ only. */
+
+#include "keys/keys.h"
+
+struct api;
+
+struct caller {
+    struct api *api;  /* borrowed: outlives all of its callers */
+    char tenant[65];  /* "default" without a key */
+    char key[24];     /* the id of the key; "" without one */
+    char request[40]; /* the id of the request, for logs and the X-Request-Id header */
+    struct key_limits limits;
+};
