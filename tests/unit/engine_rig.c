@@ -125,9 +125,13 @@ static void from_kernel(struct rig *r, struct rig_process *p) {
         const uint8_t *data = wire_get_bytes(&in, &len);
         json_auto_t *o = json_loadb((const char *)data, len, 0, NULL);
         const char *id = json_string_value(json_object_get(o, "id"));
-        rig_say(r, "%s", json_string_value(json_object_get(o, "op")));
+        const char *op = json_string_value(json_object_get(o, "op"));
+        assert_non_null(op);
+        rig_say(r, "%s", op);
         if (id)
             snprintf(p->asked, sizeof p->asked, "%s", id);
+        if (id && strcmp(op, "execute") == 0)
+            snprintf(p->cell, sizeof p->cell, "%s", id);
     }
 }
 
@@ -383,15 +387,22 @@ static void do_err(struct rig *r, const char *value) {
     assert_int_equal(write(rig_process(r)->peer[3], value, strlen(value)), strlen(value));
 }
 
+static void replace(char *text, size_t cap, const char *what, const char *with) {
+    char before[400];
+    const char *at = strstr(text, what);
+    if (!at)
+        return;
+    snprintf(before, sizeof before, "%s", text);
+    snprintf(text, cap, "%.*s%s%s", (int)(at - text), before, with,
+             before + (at - text) + strlen(what));
+}
+
 static void do_say(struct rig *r, const char *value) {
     char text[400];
     struct wire_out o;
-    const char *id = strstr(value, "ID");
-    if (id)
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(id - value), value, rig_process(r)->asked,
-                 id + 2);
-    else
-        snprintf(text, sizeof text, "%s", value);
+    snprintf(text, sizeof text, "%s", value);
+    replace(text, sizeof text, "CELL", rig_process(r)->cell);
+    replace(text, sizeof text, "ID", rig_process(r)->asked);
     wire_begin(&o, WIRE_K_SAY);
     wire_put_bytes(&o, text, strlen(text));
     send_to(rig_process(r)->peer[0], &o);
@@ -575,6 +586,7 @@ static void start(struct rig *r, const struct config *c) {
 }
 
 void rig_init(struct rig *r, const struct config *c) {
+    *r = (struct rig){0};
     log_init("rig", LOG_ERROR);
     signal(SIGPIPE, SIG_IGN);
     start(r, c);

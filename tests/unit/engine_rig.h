@@ -18,8 +18,9 @@
  *   exit=N  killed=N       the process ended, with this code or of this signal
  *   gone                   all of the sandbox is dead
  *   out=TEXT  err=TEXT     the process prints
- *   say={JSON}             the kernel says that; ID stands for the id of what it was last asked
- *   reply  error           init answers the oldest question; with a descriptor: file, temp, tty
+ *   say={JSON}             the kernel says that; ID stands for the id of what it was last asked,
+ *                          CELL for that of the last cell
+ *   reply  error  file=TEXT  init answers the oldest question; with a file that holds this
  *   changed=PATH           init answers with this list of changed files
  *   denied  limit=N        init tells that something was refused, or which limit was met
  *   oom  pids              the control group counts a kill, or a refused process
@@ -42,6 +43,7 @@ struct rig_process {
     int fds[4];     /* the engine's ends, as the warden keeps them: ctl, stdin, stdout, stderr */
     int peer[4];    /* ours; -1 when closed */
     char asked[64]; /* the id of the last request that the kernel got */
+    char cell[64];  /* and of the last one to execute something */
 };
 
 struct rig_sandbox {
