@@ -27,7 +27,7 @@
 #define MOMENT_NS    (uint64_t)3000000
 #define LOOK_NS      (uint64_t)250000000 /* for memory that was given back */
 
-static void ask(struct profile_pool *p) {
+static void ask_for_one(struct profile_pool *p) {
     struct wire_out o;
     wire_begin(&o, WIRE_W_MAKE);
     wire_put_u32(&o, p->index);
@@ -53,7 +53,7 @@ static void want(struct profile_pool *p, unsigned total) {
     unsigned most = p->state == PROFILE_READY ? p->engine->max_making : 1;
     unsigned free_places = room(p->engine);
     while (p->nready + p->making < total && p->making < most && free_places-- > 0)
-        ask(p);
+        ask_for_one(p);
 }
 
 /* Ready sandboxes must not take the places that a program of another profile waits for. */

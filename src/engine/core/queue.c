@@ -17,7 +17,7 @@ struct queue_lane {
     char tenant[];
 };
 
-static struct queue_lane *find(const struct queue *q, const char *tenant) {
+static struct queue_lane *find_lane(const struct queue *q, const char *tenant) {
     struct queue_lane *l = q->turn;
     if (!l)
         return NULL;
@@ -54,7 +54,7 @@ static void close_lane(struct queue *q, struct queue_lane *l) {
 }
 
 void queue_add(struct queue *q, struct queue_item *i, const char *tenant) {
-    struct queue_lane *l = find(q, tenant);
+    struct queue_lane *l = find_lane(q, tenant);
     if (!l)
         l = open_lane(q, tenant);
     i->lane = l;
@@ -90,7 +90,7 @@ struct queue_item *queue_take(struct queue *q) {
 }
 
 struct queue_item *queue_surplus(const struct queue *q, const char *tenant) {
-    const struct queue_lane *own = find(q, tenant), *most = q->turn;
+    const struct queue_lane *own = find_lane(q, tenant), *most = q->turn;
     if (!most)
         return NULL;
     for (const struct queue_lane *l = q->turn->next; l != q->turn; l = l->next) {

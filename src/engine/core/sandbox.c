@@ -295,7 +295,7 @@ void sandbox_more(struct engine *g, struct wire_in *in) {
         s->guest->kind->more(s->guest->owner, number, in, why);
 }
 
-static bool ask(struct sandbox *s, const struct wire_out *o, const struct question *q) {
+static bool ask_init(struct sandbox *s, const struct wire_out *o, const struct question *q) {
     if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING)
         return false;
     s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = *q;
@@ -304,12 +304,12 @@ static bool ask(struct sandbox *s, const struct wire_out *o, const struct questi
 }
 
 bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o) {
-    return ask(s, o, &(struct question){.what = what});
+    return ask_init(s, o, &(struct question){.what = what});
 }
 
 bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
                      void (*fn)(void *arg, struct wire_in *in), void *arg) {
-    return ask(s, o, &(struct question){.fn = fn, .arg = arg});
+    return ask_init(s, o, &(struct question){.fn = fn, .arg = arg});
 }
 
 static void nobody(void *arg, struct wire_in *in) {

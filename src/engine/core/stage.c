@@ -41,7 +41,7 @@ static int too_busy(struct err *e) {
     return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
 }
 
-static int ask(struct stage *t, const struct wire_out *o, struct err *e) {
+static int stage_ask(struct stage *t, const struct wire_out *o, struct err *e) {
     if (!sandbox_ask_for(t->sandbox, o, stage_on_limited, t))
         return too_busy(e);
     t->waiting++;
@@ -67,7 +67,7 @@ int stage_begin(struct stage *t, struct err *e) {
     if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
         wire_begin(&o, WIRE_I_LIMITS);
         limits_put(&o, l);
-        if (ask(t, &o, e) < 0)
+        if (stage_ask(t, &o, e) < 0)
             return -1;
     }
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
@@ -76,7 +76,7 @@ int stage_begin(struct stage *t, struct err *e) {
         if (t->sandbox->pool->config->live) /* each cell has its own; init would add up all */
             watched.cpu_seconds = 0;
         limits_put(&o, &watched);
-        if (ask(t, &o, e) < 0)
+        if (stage_ask(t, &o, e) < 0)
             return -1;
     }
     if (t->ninputs && ask_input(t, e) < 0)

@@ -2,10 +2,11 @@
  * one-shot run (result.c). It may have tens of megabytes, so nothing large is copied: the reply is
  * made of the pieces when it is read. */
 
-#include "engine/live/cell.h"
+#include "engine/live/cell_result.h"
 
 #include "base/rope.h"
 #include "engine/core/warnings.h"
+#include "engine/live/cell.h"
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
 

@@ -1,5 +1,7 @@
 /* Commands as others see them: found, and told in JSON. */
 
+#include "engine/live/command_view.h"
+
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/rope.h"

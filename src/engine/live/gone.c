@@ -42,7 +42,7 @@ static void free_entry(struct entry *x) {
     free(x);
 }
 
-static struct entry **find(struct gone *g, const char *tenant, const char *id) {
+static struct entry **find_entry(struct gone *g, const char *tenant, const char *id) {
     struct entry **at = &g->first;
     while (*at && (strcmp((*at)->id, id) != 0 || strcmp((*at)->tenant, tenant) != 0))
         at = &(*at)->next;
@@ -59,7 +59,7 @@ static void drop(struct gone *g, struct entry **at) {
 }
 
 static void put(struct gone *g, const char *tenant, const char *id, const char *reason) {
-    struct entry **old = find(g, tenant, id), *x = xcalloc(1, sizeof *x);
+    struct entry **old = find_entry(g, tenant, id), *x = xcalloc(1, sizeof *x);
     if (*old)
         drop(g, old);
     *x = (struct entry){

@@ -328,10 +328,6 @@ static void keep_tell_heirs(struct live *l) {
             h->command(h->arg, l, c, number);
 }
 
-const char *live_tenant(const struct live *l) {
-    return l->req.tenant;
-}
-
 static int keep_adopt(struct live *l, int *journal, struct err *e) {
     AUTO_BUF text = BUF_INIT;
     json_auto_t *o = NULL;

@@ -1,12 +1,13 @@
 /* Kernels as others see them: found, named, watched, told in JSON. */
 
-#include "engine/live/kernel.h"
+#include "engine/live/kernel_view.h"
 
 #include "base/list.h"
 #include "engine/live/cell.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
+#include "engine/live/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

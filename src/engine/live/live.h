@@ -3,7 +3,9 @@
  * The native API and the dialects stand on this; it knows nothing of HTTP.
  *
  * By callbacks, on the loop. A struct live, kernel, cell or command is borrowed by whoever found it
- * until the loop's next turn; who comes back later looks it up again by its id. */
+ * until the loop's next turn; who comes back later looks it up again by its id.
+ *
+ * This is the header for others: it has all of what they may use, and includes the rest of that. */
 
 #include "base/id.h"
 #include "base/json.h"
@@ -12,6 +14,11 @@
 #include "engine/core/files.h"
 #include "engine/core/outcome.h"
 #include "engine/core/stage.h"
+#include "engine/live/cell_result.h"
+#include "engine/live/command_view.h"
+#include "engine/live/kernel_view.h"
+#include "engine/live/live_change.h"
+#include "engine/live/live_view.h"
 
 struct cell;
 struct engine;
@@ -55,13 +62,6 @@ bool live_name_taken(const struct engine *g, const char *tenant, const char *nam
                      const struct live *except);
 /* The tenant's (NULL: everybody's), oldest first: the first, and the one after `l`. */
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
-const char *live_id(const struct live *l);
-double live_created(const struct live *l), live_expires(const struct live *l); /* unix time */
-const char *live_tenant(const struct live *l);
-const char *live_profile(const struct live *l);
-const char *live_python(const struct live *l);   /* the version; or "" */
-const char *live_metadata(const struct live *l); /* JSON */
-const char *live_alias(const struct live *l);    /* or NULL */
 bool live_is_held(const struct live *l);
 /* It is in use: not idle until as many live_release. For requests that last. */
 void live_hold(struct live *l);
@@ -78,18 +78,6 @@ void live_unwatch(struct live_watcher *w);
 /* Kills all of it; `done` when nothing is left. `reason` is a constant, for those who come later.
  */
 void live_end(struct live *l, const char *reason, void (*done)(void *arg), void *arg);
-/* Freeze and thaw. Executions do not begin, and their clocks stand still, while it is paused. */
-int live_pause(struct live *l, bool pause, struct err *e);
-bool live_is_paused(const struct live *l);
-
-struct live_change {
-    const char *metadata, *name; /* NULL: as it is */
-    const struct limits *limits; /* fields that are 0 stay; or NULL */
-    uint32_t ttl_s, idle_s;      /* 0: as it is; else it counts from now */
-};
-int live_change(struct live *l, const struct live_change *c, struct err *e);
-const struct limits *live_limits(const struct live *l);
-void live_json(struct live *l, struct buf *to);
 
 /* For its files: see engine/core/files.h. */
 struct sandbox *live_sandbox(const struct live *l);
@@ -108,29 +96,6 @@ struct kernel_request {
 /* One more. Kinds "limit_too_high", "cannot_limit". */
 int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *fn, void *arg,
                struct err *e);
-/* By its id; NULL is the default one. NULL with kind "no_such_kernel". */
-struct kernel *kernel_find(struct live *l, const char *id, struct err *e);
-struct kernel *kernel_next(struct live *l, const struct kernel *k);
-const char *kernel_id(const struct kernel *k);
-struct live *kernel_live(struct kernel *k);
-bool kernel_is_default(const struct kernel *k);
-const char *kernel_state(const struct kernel *k); /* starting, idle, busy */
-uint64_t kernel_count(const struct kernel *k);    /* the number of the last cell */
-/* What a dialect knows of it: kept with it, over a restart of the server too; NULL: nothing. */
-const char *kernel_label(const struct kernel *k);
-void kernel_set_label(struct kernel *k, const char *label);
-/* Its process died and another one comes; that is there; none can be had; it was deleted, or its
- * sandbox has ended: the last that is told. Who leaves before takes itself out. */
-enum kernel_news { KERNEL_DIED, KERNEL_BACK, KERNEL_DEAD, KERNEL_GONE };
-struct kernel_watcher {
-    struct kernel_watcher *next;
-    struct kernel *kernel; /* borrowed; NULL when it is gone, or was left */
-    void (*on_news)(struct kernel_watcher *w, enum kernel_news news);
-    void *arg;
-};
-void kernel_watch(struct kernel *k, struct kernel_watcher *w);
-void kernel_unwatch(struct kernel_watcher *w);
-void kernel_json(const struct kernel *k, struct buf *to);
 /* Not the default one. */
 int kernel_delete(struct kernel *k, struct err *e);
 /* KeyboardInterrupt; false when nothing runs. */
@@ -184,12 +149,6 @@ void cell_interrupt(struct cell *c);
 void cell_hold(struct cell *c, bool hold);
 /* For one that came from an earlier server: who hears of it from now on. */
 void cell_call(struct cell *c, const struct cell_callbacks *cb);
-/* In on_done: the result without what its events have told, its output and results; and all of it,
- * which is taken from the cell. */
-void cell_end_json(const struct cell *c, struct buf *to);
-struct rope;
-void cell_result(struct cell *c, struct rope *to);
-struct receipt cell_receipt(const struct cell *c);
 
 /* ---- commands ---- */
 
@@ -226,29 +185,6 @@ struct command_callbacks {
 int command_may_start(const struct live *l, struct err *e);
 int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
                 struct command **ret, struct err *e);
-struct command *command_find(struct live *l, const char *id, struct err *e);
-struct command *command_next(struct live *l, const struct command *c);
-const char *command_id(const struct command *c);
-const struct command_request *command_asked(const struct command *c);
-/* running, exited, killed or timeout. */
-const char *command_status(const struct command *c);
-bool command_runs(const struct command *c);
-bool command_has_terminal(const struct command *c);
-bool command_stays(const struct command *c);
-void command_set_stays(struct command *c, bool stays);
-void command_json(struct command *c, struct buf *to);    /* all but stdout and stderr */
-void command_result(struct command *c, struct rope *to); /* with them */
-/* How it ended; lives as long as the command. */
-struct command_end {
-    struct blob *text[2]; /* what is kept of stdout and stderr */
-    bool truncated[2], timed_out;
-    int exit_code;
-    uint64_t duration_ms;
-};
-struct command_end command_end(struct command *c);
-const struct denials *command_denied(const struct command *c);
-/* What of it is kept: of stdout, or of the terminal. */
-const struct buf *command_kept(const struct command *c);
 /* To its process group, as soon as it is there; SIGKILL to all that comes from it. */
 int command_signal(struct command *c, int sig, struct err *e);
 /* No bytes are the end of its stdin. Kind "stdin_closed", "stdin_full". */

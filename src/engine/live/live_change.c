@@ -1,6 +1,8 @@
 /* What can be changed of a live sandbox while it lives: its limits and times, its name, and whether
  * it runs at all. */
 
+#include "engine/live/live_change.h"
+
 #include "base/buf.h"
 #include "base/clock.h"
 #include "engine/core/admit.h"

@@ -1,5 +1,7 @@
 /* A live sandbox as others see it. */
 
+#include "engine/live/live_view.h"
+
 #include "base/clock.h"
 #include "engine/live/internal.h"
 #include "engine/live/pace.h"
@@ -19,6 +21,9 @@ const char *live_alias(const struct live *l) {
     return l->req.alias;
 }
 
+const char *live_tenant(const struct live *l) {
+    return l->req.tenant;
+}
 const char *live_profile(const struct live *l) {
     return l->profile;
 }
