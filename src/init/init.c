@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "init/answers.h"
 #include "init/caller.h"
+#include "init/epolls.h"
 #include "init/files.h"
 #include "init/locks.h"
 #include "init/procs.h"
@@ -63,6 +64,7 @@ struct box {
     struct procs procs;
     struct watcher watcher;
     struct sockets sockets;
+    struct epolls epolls;
     struct locks locks;
     uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
     bool told_of_use;            /* of the network */
@@ -230,11 +232,11 @@ static void serve_call(struct box *b, struct proc *from, struct caller *c) {
         else
             answers_memfd(c, b->plan.uid);
         return;
-    case SECCOMP_SPLICE: /* the errno of files that cannot be spliced: programs copy instead */
-        if (!b->watcher.is_on)
-            caller_go_on(c);
-        else
-            caller_answer(c, EINVAL);
+    case SECCOMP_EPOLL:
+        epolls_make(&b->epolls, c, b->plan.uid);
+        return;
+    case SECCOMP_IFACE:
+        answers_interface(c);
         return;
     case SECCOMP_REFUSE:
         caller_answer(c, refuse(b, from, c->nr, c->args));

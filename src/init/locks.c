@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/magic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,12 +33,14 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define SWEEP_MS      100
 #define WAIT_MS       10
 #define OPEN_FILE_MAX 4
 #define PROCESS_MAX   64
+#define PID_FS_MAGIC_ 0x50494446 /* Linux 6.9 */
 
 /* ---- who has what ---- */
 
@@ -200,13 +203,22 @@ static bool may_wait(const struct lock_call *c) {
 
 /* ---- the calls ---- */
 
+/* Namespaces, pidfds and the like: an inode of the machine's, on a mount that is never read-only.
+ */
+static bool is_kernels(int fd) {
+    struct statfs fs;
+    return fstatfs(fd, &fs) < 0 || fs.f_type == NSFS_MAGIC || fs.f_type == PROC_SUPER_MAGIC ||
+           fs.f_type == PID_FS_MAGIC_ || fs.f_type == ANON_INODE_FS_MAGIC;
+}
+
 static bool is_own(int fd, struct lock_file *ret) {
     struct stat st;
     struct statvfs fs;
     if (fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0)
         return false;
     *ret = (struct lock_file){st.st_dev, st.st_ino};
-    return (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && !(fs.f_flag & ST_RDONLY);
+    return (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && !(fs.f_flag & ST_RDONLY) &&
+           !is_kernels(fd);
 }
 
 /* Counts from the beginning of the file: the place in an open file of ours is another. 0 or an

@@ -18,6 +18,7 @@
 #include "init/sockets.h"
 
 #include "base/fd.h"
+#include "init/epolls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,25 +46,12 @@ static int set_buffer(int fd, int option, int bytes) {
     return setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
 }
 
-/* Those that init made and somebody still has. */
-static unsigned count_netlink(int epoll) {
-    char path[48], text[8192];
-    struct err e;
-    unsigned n = 0;
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
-    if (file_read_at(AT_FDCWD, path, text, sizeof text, &e) < 0)
-        return UINT32_MAX;
-    for (const char *at = text; (at = strstr(at, "\ntfd:")); at++)
-        n++;
-    return n;
-}
-
 static int make_netlink(struct sockets *s, const struct caller *c, int *ret_fd) {
     struct epoll_event none = {.events = 0};
     if (!s->made && (s->netlink = epoll_create1(EPOLL_CLOEXEC)) < 0)
         return errno;
     s->made = true;
-    if (count_netlink(s->netlink) >= NETLINK_MAX)
+    if (epolls_watched(s->netlink) >= NETLINK_MAX)
         return ENFILE;
     AUTO_FD fd = socket(AF_NETLINK, (int)c->args[1] | SOCK_CLOEXEC, (int)c->args[2]);
     if (fd < 0 || set_buffer(fd, SO_RCVBUF, NETLINK_BYTES) < 0 ||

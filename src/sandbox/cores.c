@@ -29,7 +29,7 @@ bool cores_are_piped(void) {
     if (read(fd, &first, 1) < 0)
         first = '|';
     close(fd);
-    return first == '|';
+    return first == '|' || first == '@'; /* a program, or since 6.16 a socket */
 }
 
 int cores_forbid(struct err *e) {

@@ -255,6 +255,14 @@ static bool is_plain_socket(const uint64_t args[6]) {
            (protocol == IPPROTO_IP || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP);
 }
 
+static bool is_epoll(int nr) {
+#if defined __x86_64__
+    if (nr == SYS_epoll_create)
+        return true;
+#endif
+    return nr == SYS_epoll_create1;
+}
+
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
     if (nr == SYS_socket)
         return is_plain_socket(args) ? SECCOMP_SOCKET : SECCOMP_REFUSE;
@@ -264,7 +272,8 @@ enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
                    : nr == SYS_accept || nr == SYS_accept4 ? SECCOMP_ACCEPT
                    : nr == SYS_sysinfo                     ? SECCOMP_SYSINFO
                    : nr == SYS_memfd_create                ? SECCOMP_MEMFD
-                   : nr == SYS_splice                      ? SECCOMP_SPLICE
+                   : nr == SYS_ioctl                       ? SECCOMP_IFACE
+                   : is_epoll(nr)                          ? SECCOMP_EPOLL
                                                            : SECCOMP_LOCK;
     return SECCOMP_REFUSE;
 }

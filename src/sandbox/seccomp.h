@@ -34,7 +34,8 @@ enum seccomp_service {
     SECCOMP_LOCK,    /* fcntl and flock: a lock on a file */
     SECCOMP_SYSINFO, /* tell of the sandbox, not of the machine */
     SECCOMP_MEMFD,   /* make a file in its place where no control group counts it */
-    SECCOMP_SPLICE,  /* refuse it there */
+    SECCOMP_EPOLL,   /* make one more, if there are not too many */
+    SECCOMP_IFACE,   /* tell of the interface, which is lo */
 };
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]);
 /* How a notified call that is refused is answered; never NULL (a call that is not in the table gets

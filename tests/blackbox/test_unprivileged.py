@@ -521,7 +521,8 @@ os.write(w, b"x")
 open("made", "w").write(json.dumps(found))
 print(json.dumps(found))
 """
-MAY_BE_DONE = ("signal ", "pidfd_open", "pidfd signal")
+# Priorities are answered as if they had been set; that init's stays is looked at.
+MAY_BE_DONE = ("signal ", "pidfd_open", "pidfd signal", "priority", "scheduler", "ioprio")
 
 
 def init_state(pid: int) -> dict[str, Any]:

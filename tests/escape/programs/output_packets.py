@@ -14,7 +14,8 @@ for _ in range(100):
     os.write(1, b"x" * 5000)
     os.write(1, b"y")
 source = os.open("/usr/bin/python3", os.O_RDONLY)
-os.splice(source, 1, 10_000)
+with contextlib.suppress(OSError):  # refused, too
+    os.splice(source, 1, 10_000)
 own = os.open("/proc/self/fd/1", os.O_RDONLY | os.O_NONBLOCK)
 for _ in range(100):
     os.write(1, b"z" * 4096)
