@@ -250,7 +250,6 @@ static const struct decision {
     {"pages into pipes", SYS_vmsplice, {0}, ERR(ENOSYS)},
     {"pages of files into sockets", SYS_splice, {0}, ERR(EINVAL)},
     {"the same by sendfile", SYS_sendfile, {0}, ERR(EINVAL)},
-    {"sendfile", SYS_sendfile, {0}, ALLOW},
     {"memfd_create, which init answers", SYS_memfd_create, {0}, NOTE},
     {"pidfd_open", SYS_pidfd_open, {0}, ALLOW},
     {"fchmodat2", 452, {0}, ALLOW},
