@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/num.h"
+#include "wire/codec.h"
 #include "wire/run.h"
 
 #include <errno.h>
@@ -163,22 +164,19 @@ static bool step_socket(struct job *j) {
     if (got != WIRE_GOT)
         fail("the engine hung up: %s", e.text);
     bool over = false;
-    if (in.type == WIRE_C_OUTPUT) {
-        (void)wire_get_u32(&in);
-        size_t len;
-        const void *data = wire_get_bytes(&in, &len);
-        keep(j, data, len);
-    } else if (in.type == WIRE_C_RESULT) {
-        check_status((int)wire_get_u32(&in));
-        (void)wire_get_str(&in, WIRE_MAX);
-        size_t len;
-        const uint8_t *json = wire_get_bytes(&in, &len);
-        j->warm = has(json, len, "\"warm\":true") || has(json, len, "\"warm\": true");
+    struct c_output output;
+    struct c_result result;
+    struct c_error error;
+    if (c_output_get(&in, &output, &e) == 0) {
+        keep(j, output.data.data, output.data.len);
+    } else if (c_result_get(&in, &result, &e) == 0) {
+        check_status((int)result.status);
+        const struct wire_bytes *json = &result.json;
+        j->warm = has(json->data, json->len, "\"warm\":true") ||
+                  has(json->data, json->len, "\"warm\": true");
         over = true;
-    } else if (in.type == WIRE_C_ERROR) {
-        (void)wire_get_u32(&in);
-        const char *kind = wire_get_str(&in, WIRE_MAX);
-        fail("%s: %s", kind, wire_get_str(&in, WIRE_MAX));
+    } else if (c_error_get(&in, &error, &e) == 0) {
+        fail("%s: %s", error.kind, error.message);
     }
     wire_in_done(&in);
     return over;

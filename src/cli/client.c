@@ -15,6 +15,7 @@
 #include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/screen.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -63,10 +64,7 @@ static bool next_message(struct session *s) {
     const struct client_job *j = s->job;
     if (s->phase == PHASE_INPUTS && s->next_input < j->ninputs) {
         const struct input *i = &j->inputs[s->next_input++];
-        wire_begin(&s->out, WIRE_C_INPUT);
-        wire_put_str(&s->out, i->path);
-        wire_put_u32(&s->out, i->mode);
-        wire_put_fd(&s->out, i->fd);
+        c_input_put(&s->out, &(struct c_input){.path = i->path, .mode = i->mode, .file = i->fd});
         return true;
     }
     if (s->phase < PHASE_OPEN) {
@@ -75,8 +73,7 @@ static bool next_message(struct session *s) {
         return true;
     }
     if (s->signal) {
-        wire_begin(&s->out, WIRE_C_SIGNAL);
-        wire_put_u32(&s->out, s->signal);
+        c_signal_put(&s->out, &(struct c_signal){.signal = s->signal});
         s->signal = 0;
         return true;
     }
@@ -117,8 +114,7 @@ static void read_stdin(struct session *s) {
         s->stdin_open = false;
     }
     s->stdin_room -= (size_t)n;
-    wire_begin(&s->out, WIRE_C_STDIN);
-    wire_put_bytes(&s->out, chunk, (size_t)n);
+    c_stdin_put(&s->out, &(struct c_stdin){.data = {chunk, (size_t)n}});
     s->out_waits = true;
 }
 
@@ -136,74 +132,64 @@ static void take_signal(struct session *s) {
 /* Receiving. */
 
 static int on_output(struct session *s, struct err *e) {
-    size_t len;
-    uint32_t stream = wire_get_u32(&s->in);
-    const uint8_t *data = wire_get_bytes(&s->in, &len);
-    if (wire_end(&s->in, e) < 0)
+    struct c_output m;
+    if (c_output_get(&s->in, &m, e) < 0)
         return -1;
-    if (stream != STDOUT_FILENO && stream != STDERR_FILENO)
-        return err_set(e, EPROTO, "C_OUTPUT: stream %u", stream);
+    if (m.stream != STDOUT_FILENO && m.stream != STDERR_FILENO)
+        return err_set(e, EPROTO, "C_OUTPUT: stream %u", m.stream);
     if (s->job->run->flags & RUN_QUIET)
         return 0;
     buf_clear(&s->shown);
-    s->output_fd = (int)stream;
-    screen_add(&s->screens[stream == STDERR_FILENO], s->output_fd, &s->shown, (const char *)data,
-               len);
+    s->output_fd = (int)m.stream;
+    screen_add(&s->screens[m.stream == STDERR_FILENO], s->output_fd, &s->shown, m.data.data,
+               m.data.len);
     s->output = s->shown.data;
     s->output_len = s->shown.len;
     return 0;
 }
 
 static int on_file(struct session *s, struct err *e) {
-    const char *path = wire_get_str(&s->in, PATH_MAX);
-    uint64_t size = wire_get_u64(&s->in);
-    AUTO_FD fd = wire_take_fd(&s->in);
-    if (wire_end(&s->in, e) < 0)
+    struct c_file m;
+    if (c_file_get(&s->in, &m, e) < 0)
         return -1;
-    return s->job->out ? outdir_write(s->job->out, path, fd, size, e) : 0;
+    return s->job->out ? outdir_write(s->job->out, m.path, m.file, m.size, e) : 0;
 }
 
 static int on_started(struct session *s, struct err *e) {
-    const char *id = wire_get_str(&s->in, 64);
-    if (wire_end(&s->in, e) < 0)
+    struct c_started m;
+    if (c_started_get(&s->in, &m, e) < 0)
         return -1;
     s->started = true;
     if (s->job->verbose) {
         AUTO_BUF line = BUF_INIT;
-        buf_addf(&line, "started %s", id);
+        buf_addf(&line, "started %s", m.id);
         report_say(line.data);
     }
     return 0;
 }
 
 static int on_result(struct session *s, struct err *e) {
-    uint32_t status = wire_get_u32(&s->in);
-    const char *why = wire_get_str(&s->in, WIRE_MAX);
-    size_t len;
-    const uint8_t *json = wire_get_bytes(&s->in, &len);
-    if (wire_end(&s->in, e) < 0)
+    struct c_result m;
+    if (c_result_get(&s->in, &m, e) < 0)
         return -1;
-    if (status > 255)
-        return err_set(e, EPROTO, "C_RESULT: exit status %u", status);
-    buf_adds(&s->outcome->why, why);
-    buf_add(&s->outcome->json, json, len);
-    if (s->in.nfds)
-        s->outcome->json_fd = wire_take_fd(&s->in);
-    leave(s, CLIENT_RESULT, status);
+    if (m.status > 255)
+        return err_set(e, EPROTO, "C_RESULT: exit status %u", m.status);
+    buf_adds(&s->outcome->why, m.why);
+    buf_add(&s->outcome->json, m.json.data, m.json.len);
+    if (m.file >= 0)
+        s->outcome->json_fd = wire_keep(&s->in, m.file);
+    leave(s, CLIENT_RESULT, m.status);
     return s->job->out ? outdir_open(s->job->out, e) : 0;
 }
 
 static int on_error(struct session *s, struct err *e) {
-    uint32_t retryable = wire_get_u32(&s->in);
-    const char *kind = wire_get_str(&s->in, 64);
-    const char *message = wire_get_str(&s->in, WIRE_MAX);
-    const char *remediation = wire_get_str(&s->in, WIRE_MAX);
-    if (wire_end(&s->in, e) < 0)
+    struct c_error m;
+    if (c_error_get(&s->in, &m, e) < 0)
         return -1;
-    buf_adds(&s->outcome->kind, kind);
-    buf_adds(&s->outcome->message, message);
-    buf_adds(&s->outcome->remediation, remediation);
-    s->outcome->retryable = retryable != 0;
+    buf_adds(&s->outcome->kind, m.kind);
+    buf_adds(&s->outcome->message, m.message);
+    buf_adds(&s->outcome->remediation, m.remedy);
+    s->outcome->retryable = m.retryable != 0;
     leave(s, CLIENT_REFUSED, 0);
     return 0;
 }
@@ -218,8 +204,10 @@ static int handle(struct session *s, struct err *e) {
     if (type == WIRE_C_STARTED)
         return on_started(s, e);
     if (type == WIRE_C_WANT) {
-        s->stdin_room += wire_get_u32(&s->in);
-        return wire_end(&s->in, e);
+        struct c_want m;
+        int r = c_want_get(&s->in, &m, e);
+        s->stdin_room += m.bytes;
+        return r;
     }
     if (type == WIRE_C_RESULT)
         return on_result(s, e);

@@ -11,7 +11,7 @@
 #include "cli/state.h"
 #include "config/options.h"
 #include "supervisor/listen.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -66,11 +66,12 @@ static int ask_engine(const char *path, struct buf *to, struct err *e) {
     if (poll(&p, 1, ANSWER_MS) <= 0)
         return err_user(e, "engine_gone", "the engine on %s does not answer", path);
     static struct wire_in in;
-    if (wire_recv(sock, &in, e) != WIRE_GOT || in.type != WIRE_C_STATE)
+    struct c_state m;
+    if (wire_recv(sock, &in, e) != WIRE_GOT || c_state_get(&in, &m, e) < 0)
         return err_user(e, "engine_gone", "the engine on %s went away", path);
-    AUTO_FD fd = wire_take_fd(&in);
+    int r = read_state(m.json, to, e);
     wire_in_done(&in);
-    return read_state(fd, to, e);
+    return r;
 }
 
 static int status(const struct status_options *s, struct err *e) {

@@ -10,7 +10,9 @@
 
 #include "base/fd.h"
 #include "init/beneath.h"
-#include "init/walk.h"
+#include "init/list.h"
+#include "init/remove.h"
+#include "wire/codec.h"
 #include "wire/entry.h"
 
 #include <errno.h>
@@ -37,19 +39,7 @@ void files_error(struct wire_out *o, int errnum, const char *what) {
     char text[200];
     snprintf(text, sizeof text, "%.120s%s: %s", what, strlen(what) > 120 ? "..." : "",
              strerror(errnum));
-    wire_begin(o, WIRE_I_ERROR);
-    wire_put_u32(o, (uint32_t)errnum);
-    wire_put_str(o, text);
-}
-
-static const char *get_path(struct ask *a) {
-    return wire_get_str(a->in, ENTRY_PATH_MAX);
-}
-
-/* Whether all of the message was there, and nothing else. */
-static bool is_whole(struct ask *a) {
-    struct err e;
-    return wire_end(a->in, &e) == 0;
+    i_error_put(o, &(struct i_error){.errnum = (uint32_t)errnum, .why = text});
 }
 
 /* The end of a request that answers nothing but "done". */
@@ -61,8 +51,7 @@ static void done(struct ask *a, int r, const char *what) {
 }
 
 static void give_fd(struct ask *a, int *fd) {
-    wire_begin(a->o, WIRE_I_REPLY);
-    wire_put_fd(a->o, *fd);
+    i_reply_fd_put(a->o, &(struct i_reply_fd){.fd = *fd});
     *a->ret_fd = fd_take(fd);
 }
 
@@ -77,133 +66,132 @@ static int unfit(int fd) {
 }
 
 static void do_open(struct ask *a) {
-    uint32_t flags = wire_get_u32(a->in), mode = wire_get_u32(a->in);
-    const char *path = get_path(a), *name;
-    bool create = flags & O_CREAT;
-    if (!is_whole(a) || (flags & ~(uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL))) {
+    struct i_open m;
+    struct err e;
+    const char *name;
+    if (i_open_get(a->in, &m, &e) < 0 ||
+        (m.flags & ~(uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | O_EXCL))) {
         files_error(a->o, EINVAL, "open");
         return;
     }
-    AUTO_FD above = create ? beneath_parent(&a->place, path, true, &name) : -1;
-    AUTO_FD fd =
-        create && above < 0 ? -1 : beneath_open(&a->place, path, flags, (mode_t)(mode & MODES));
+    bool create = m.flags & O_CREAT;
+    AUTO_FD above = create ? beneath_parent(&a->place, m.path, true, &name) : -1;
+    AUTO_FD fd = create && above < 0
+                     ? -1
+                     : beneath_open(&a->place, m.path, m.flags, (mode_t)(m.mode & MODES));
     int bad = fd < 0 ? errno : unfit(fd);
     if (!bad && create && fchown(fd, a->place.uid, a->place.uid) < 0)
         bad = errno;
     if (bad)
-        files_error(a->o, bad, path);
+        files_error(a->o, bad, m.path);
     else
         give_fd(a, &fd);
 }
 
 static void do_stat(struct ask *a) {
-    const char *path = get_path(a);
+    struct i_stat m;
+    struct err e;
     char target[ENTRY_PATH_MAX + 1] = "";
     struct stat st;
-    if (!is_whole(a)) {
+    if (i_stat_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "stat");
         return;
     }
-    AUTO_FD fd = beneath_open(&a->place, path, O_PATH, 0);
+    AUTO_FD fd = beneath_open(&a->place, m.path, O_PATH, 0);
     if (fd < 0 || fstat(fd, &st) < 0) {
-        files_error(a->o, errno, path);
+        files_error(a->o, errno, m.path);
         return;
     }
     if (S_ISLNK(st.st_mode))
-        walk_target(fd, "", target);
+        list_target(fd, "", target);
     AUTO_BUF record = BUF_INIT;
-    struct entry f = walk_entry(&st, path, target);
+    struct entry f = list_entry(&st, m.path, target);
     entry_put(&record, &f);
-    wire_begin(a->o, WIRE_I_REPLY);
-    wire_put_bytes(a->o, record.data, record.len);
+    i_reply_entry_put(a->o, &(struct i_reply_entry){{record.data, record.len}});
+}
+
+static void give_list(struct ask *a, uint32_t count, bool cut) {
+    i_reply_list_put(a->o,
+                     &(struct i_reply_list){.count = count, .cut = cut, .records = *a->ret_fd});
 }
 
 static void do_list(struct ask *a) {
-    const char *path = get_path(a);
-    bool recursive = wire_get_u32(a->in);
-    uint32_t most = wire_get_u32(a->in);
-    const char *after = wire_get_str(a->in, ENTRY_PATH_MAX);
-    struct listing l = {.out = BUF_INIT, .recursive = recursive, .most = most};
+    struct i_list m;
     struct err e;
-    if (!is_whole(a)) {
+    if (i_list_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "list");
         return;
     }
-    int dir = beneath_open(&a->place, path, O_RDONLY | O_DIRECTORY, 0);
+    struct listing l = {.out = BUF_INIT, .recursive = m.recursive, .most = m.most};
+    int dir = beneath_open(&a->place, m.path, O_RDONLY | O_DIRECTORY, 0);
     if (dir < 0) {
-        files_error(a->o, errno, path);
+        files_error(a->o, errno, m.path);
         return;
     }
-    int r = walk_list(&l, dir, path, after);
+    int r = list_page(&l, dir, m.path, m.after);
     if (r == 0 && memfd_of("list", l.out.data, l.out.len, a->ret_fd, &e) < 0)
         r = -1, errno = e.code;
     buf_done(&l.out);
-    if (r < 0) {
-        files_error(a->o, errno, path);
-        return;
-    }
-    wire_begin(a->o, WIRE_I_REPLY);
-    wire_put_u32(a->o, l.count);
-    wire_put_u32(a->o, l.cut);
-    wire_put_fd(a->o, *a->ret_fd);
+    if (r < 0)
+        files_error(a->o, errno, m.path);
+    else
+        give_list(a, l.count, l.cut);
 }
 
 static void do_changes(struct ask *a) {
-    struct changed w = {.out = BUF_INIT, .most = wire_get_u32(a->in), .depth = wire_get_u32(a->in)};
-    w.since_ns = wire_get_u64(a->in);
+    struct i_changes m;
     struct err e;
-    if (!is_whole(a) || w.depth > 64) {
+    if (i_changes_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "list the workspace");
         return;
     }
+    struct changed w = {.out = BUF_INIT, .most = m.most, .depth = m.depth, .since_ns = m.since_ns};
     int top = openat(a->place.workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = top < 0 ? err_sys(&e, "open") : 0;
     if (r == 0) {
-        walk_changes(&w, top);
+        list_changes(&w, top);
         r = memfd_of("changes", w.out.data, w.out.len, a->ret_fd, &e);
     }
     buf_done(&w.out);
-    if (r < 0) {
+    if (r < 0)
         files_error(a->o, e.code, "list the workspace");
-        return;
-    }
-    wire_begin(a->o, WIRE_I_REPLY);
-    wire_put_u32(a->o, w.count);
-    wire_put_u32(a->o, w.cut);
-    wire_put_fd(a->o, *a->ret_fd);
+    else
+        give_list(a, w.count, w.cut);
 }
 
 /* ---- changing ---- */
 
 static void do_mkdir(struct ask *a) {
-    const char *path = get_path(a), *name = "";
-    uint32_t mode = wire_get_u32(a->in);
-    bool parents = wire_get_u32(a->in);
-    if (!is_whole(a)) {
+    struct i_mkdir m;
+    struct err e;
+    const char *name = "";
+    if (i_mkdir_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "mkdir");
         return;
     }
-    AUTO_FD dir = beneath_parent(&a->place, path, parents, &name);
-    int r = dir < 0 ? -1 : mkdirat(dir, name, (mode_t)(mode & MODES));
+    AUTO_FD dir = beneath_parent(&a->place, m.path, m.parents, &name);
+    int r = dir < 0 ? -1 : mkdirat(dir, name, (mode_t)(m.mode & MODES));
     if (r == 0)
         r = fchownat(dir, name, a->place.uid, a->place.uid, AT_SYMLINK_NOFOLLOW);
-    done(a, r, path);
+    done(a, r, m.path);
 }
 
 static void do_move(struct ask *a) {
-    const char *from = get_path(a), *to = get_path(a), *old = "", *new = "";
-    if (!is_whole(a)) {
+    struct i_move m;
+    struct err e;
+    const char *old = "", *new = "";
+    if (i_move_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "move");
         return;
     }
-    AUTO_FD there = beneath_parent(&a->place, from, false, &old);
+    AUTO_FD there = beneath_parent(&a->place, m.from, false, &old);
     struct stat st;
     if (there < 0 || fstatat(there, old, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        files_error(a->o, errno, from);
+        files_error(a->o, errno, m.from);
         return;
     }
-    AUTO_FD dir = beneath_parent(&a->place, to, true, &new);
-    done(a, dir < 0 ? -1 : renameat2(there, old, dir, new, RENAME_NOREPLACE), to);
+    AUTO_FD dir = beneath_parent(&a->place, m.to, true, &new);
+    done(a, dir < 0 ? -1 : renameat2(there, old, dir, new, RENAME_NOREPLACE), m.to);
 }
 
 /* By the descriptor's name, since there is no fchmodat of a link itself. */
@@ -219,32 +207,35 @@ static int change_mode(int fd, mode_t mode) {
 }
 
 static void do_chmod(struct ask *a) {
-    const char *path = get_path(a);
-    uint32_t mode = wire_get_u32(a->in);
-    if (!is_whole(a)) {
+    struct i_chmod m;
+    struct err e;
+    if (i_chmod_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "chmod");
         return;
     }
-    AUTO_FD fd = beneath_open(&a->place, path, O_PATH, 0);
-    done(a, fd < 0 ? -1 : change_mode(fd, (mode_t)(mode & MODES)), path);
+    AUTO_FD fd = beneath_open(&a->place, m.path, O_PATH, 0);
+    done(a, fd < 0 ? -1 : change_mode(fd, (mode_t)(m.mode & MODES)), m.path);
 }
 
 static void do_remove(struct ask *a) {
-    const char *path = get_path(a), *name = "";
-    bool recursive = wire_get_u32(a->in);
-    if (!is_whole(a)) {
+    struct i_remove m;
+    struct err e;
+    const char *name = "";
+    if (i_remove_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "remove");
         return;
     }
-    AUTO_FD dir = beneath_parent(&a->place, path, false, &name);
-    done(a, dir < 0 ? -1 : walk_remove(dir, name, recursive), path);
+    AUTO_FD dir = beneath_parent(&a->place, m.path, false, &name);
+    done(a, dir < 0 ? -1 : remove_tree(dir, name, m.recursive), m.path);
 }
 
 /* ---- writing: a file without a name, which gets one when it is whole ---- */
 
 static void do_temp(struct ask *a) {
-    AUTO_FD fd = is_whole(a) ? openat(a->place.workspace, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
-                             : (errno = EINVAL, -1);
+    struct err e;
+    AUTO_FD fd = wire_get_nothing(a->in, &e) == 0
+                     ? openat(a->place.workspace, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+                     : (errno = EINVAL, -1);
     if (fd < 0 || fchown(fd, a->place.uid, a->place.uid) < 0)
         files_error(a->o, errno, "make a file");
     else
@@ -255,8 +246,10 @@ static void do_temp(struct ask *a) {
  * that no group is charged for: tabs and echoes make a thousand times what writing them costs. */
 static void do_terminal(struct ask *a) {
     const int unlock = 0;
-    AUTO_FD fd = is_whole(a) ? open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
-                             : (errno = EINVAL, -1);
+    struct err e;
+    AUTO_FD fd = wire_get_nothing(a->in, &e) == 0
+                     ? open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
+                     : (errno = EINVAL, -1);
     if (fd < 0 || ioctl(fd, TIOCSPTLCK, &unlock) < 0)
         files_error(a->o, errno, "open a terminal");
     else
@@ -334,38 +327,38 @@ static int place(const struct ask *a, int dir, const char *name, int fd) {
 }
 
 static void do_place(struct ask *a) {
-    const char *path = get_path(a), *name = "";
-    uint32_t mode = wire_get_u32(a->in);
-    uint64_t mtime_ns = wire_get_u64(a->in);
-    AUTO_FD fd = wire_take_fd(a->in);
-    if (!is_whole(a) || check_temp(a, fd) < 0) {
+    struct i_place m;
+    struct err e;
+    const char *name = "";
+    if (i_place_get(a->in, &m, &e) < 0 || check_temp(a, m.file) < 0) {
         files_error(a->o, EINVAL, "place");
         return;
     }
-    AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
+    AUTO_FD dir = beneath_parent(&a->place, m.path, true, &name);
     int replaced = dir < 0 ? -1 : look_at(dir, name);
-    if (replaced < 0 || dress(fd, (mode_t)(mode & MODES), mtime_ns) < 0 ||
-        place(a, dir, name, fd) < 0) {
-        files_error(a->o, errno, path);
+    if (replaced < 0 || dress(m.file, (mode_t)(m.mode & MODES), m.mtime_ns) < 0 ||
+        place(a, dir, name, m.file) < 0) {
+        files_error(a->o, errno, m.path);
         return;
     }
-    wire_begin(a->o, WIRE_I_REPLY);
-    wire_put_u32(a->o, (uint32_t)replaced);
+    i_reply_place_put(a->o, &(struct i_reply_place){.replaced = (uint32_t)replaced});
 }
 
 static void do_link(struct ask *a) {
-    const char *target = get_path(a), *path = get_path(a), *name = "";
+    struct i_link m;
+    struct err e;
+    const char *name = "";
     char temp[32];
-    if (!is_whole(a)) {
+    if (i_link_get(a->in, &m, &e) < 0) {
         files_error(a->o, EINVAL, "link");
         return;
     }
     beneath_name(temp);
-    AUTO_FD dir = beneath_parent(&a->place, path, true, &name);
-    int r = dir < 0 || look_at(dir, name) < 0 ? -1 : symlinkat(target, dir, temp);
+    AUTO_FD dir = beneath_parent(&a->place, m.path, true, &name);
+    int r = dir < 0 || look_at(dir, name) < 0 ? -1 : symlinkat(m.target, dir, temp);
     if (r == 0)
         r = fchownat(dir, temp, a->place.uid, a->place.uid, AT_SYMLINK_NOFOLLOW);
-    done(a, r < 0 ? -1 : rename_over(dir, temp, name), path);
+    done(a, r < 0 ? -1 : rename_over(dir, temp, name), m.path);
 }
 
 /* ---- which ---- */

@@ -1,7 +1,7 @@
-/* See walk.h. Bounded by the request, by MAX_BYTES of answer and by MAX_NAMES of names held; the
+/* See list.h. Bounded by the request, by MAX_BYTES of answer and by MAX_NAMES of names held; the
  * tree itself by the tmpfs's inodes. */
 
-#include "init/walk.h"
+#include "init/list.h"
 
 #include "base/fd.h"
 
@@ -71,7 +71,7 @@ static void changes_in(struct changed *w, int dir, size_t len, uint32_t depth) {
     closedir(d);
 }
 
-void walk_changes(struct changed *w, int dir) {
+void list_changes(struct changed *w, int dir) {
     struct stat st;
     w->dev = fstat(dir, &st) < 0 ? 0 : st.st_dev;
     changes_in(w, dir, 0, 0);
@@ -131,7 +131,7 @@ static enum entry_type type_of(mode_t mode) {
                            : ENTRY_OTHER;
 }
 
-struct entry walk_entry(const struct stat *st, const char *path, const char *target) {
+struct entry list_entry(const struct stat *st, const char *path, const char *target) {
     int64_t ns; /* any time can be set: before 1970 is 1970, and there is a last one */
     if (__builtin_mul_overflow((int64_t)st->st_mtim.tv_sec, 1000000000, &ns) ||
         __builtin_add_overflow(ns, (int64_t)st->st_mtim.tv_nsec, &ns))
@@ -145,7 +145,7 @@ struct entry walk_entry(const struct stat *st, const char *path, const char *tar
                           .target = target};
 }
 
-void walk_target(int dir, const char *name, char ret[ENTRY_PATH_MAX + 1]) {
+void list_target(int dir, const char *name, char ret[ENTRY_PATH_MAX + 1]) {
     ssize_t n = readlinkat(dir, name, ret, ENTRY_PATH_MAX);
     ret[n < 0 ? 0 : n] = '\0';
 }
@@ -158,8 +158,8 @@ static void add(struct pager *g, int dir, const char *name, const struct stat *s
         return;
     }
     if (S_ISLNK(st->st_mode))
-        walk_target(dir, name, target);
-    struct entry f = walk_entry(st, g->path, target);
+        list_target(dir, name, target);
+    struct entry f = list_entry(st, g->path, target);
     f.deep = deep;
     entry_put(&l->out, &f);
     l->count++;
@@ -221,7 +221,7 @@ static int list_in(struct pager *g, int dir, size_t len, const char *after, unsi
     return r;
 }
 
-int walk_list(struct listing *l, int dir, const char *path, const char *after) {
+int list_page(struct listing *l, int dir, const char *path, const char *after) {
     struct pager g = {.l = l};
     size_t len = strlen(path);
     memcpy(g.path, path, len + 1);

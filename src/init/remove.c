@@ -1,8 +1,8 @@
-/* See walk.h. A tree may be deeper than any path is long and than descriptors could be open, so
+/* See remove.h. A tree may be deeper than any path is long and than descriptors could be open, so
  * nothing here goes down: what a directory of the tree holds and is not empty itself is moved up
  * into the tree's top first. Each directory moves once at most. */
 
-#include "init/walk.h"
+#include "init/remove.h"
 
 #include "base/fd.h"
 #include "init/beneath.h"
@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_STEPS 200000 /* several times what the tmpfs holds: somebody makes files faster */
@@ -75,7 +76,7 @@ static int empty_top(struct remover *r, int dir, const char *name) {
     return remove_one(dir, name) < 0 ? -1 : 0;
 }
 
-int walk_remove(int dir, const char *name, bool recursive) {
+int remove_tree(int dir, const char *name, bool recursive) {
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -1; /* below, what is gone is as good as removed */

@@ -13,10 +13,10 @@
 #include "nursery/birth.h"
 
 #include "base/fd.h"
-#include "nursery/nursery.h"
+#include "nursery/mounts.h"
 #include "sandbox/idmap_write.h"
 #include "sandbox/root.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,10 +38,7 @@
 static _Noreturn void fail(int chan, const struct err *why) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, WIRE_N_STATE);
-    wire_put_u32(&o, PROFILE_BROKEN);
-    wire_put_str(&o, why->text);
-    wire_put_str(&o, "");
+    n_state_put(&o, &(struct n_state){.state = PROFILE_BROKEN, .what = why->text});
     wire_send(chan, &o, &e);
     _exit(1);
 }
@@ -173,8 +170,7 @@ static int bear(const struct idmap *ids, unsigned profile, int chan, int config_
         second_stage(go[0], exe, profile, chan, config_fd);
     }
     struct wire_out o;
-    wire_begin(&o, WIRE_N_BORN);
-    wire_put_u32(&o, (uint32_t)pid);
+    n_born_put(&o, &(struct n_born){.pid = (uint32_t)pid});
     if (wire_send(chan, &o, e) != WIRE_SENT || idmap_write(ids, pid, e) < 0) {
         kill(pid, SIGKILL);
         return err_wrap(e, "id map");

@@ -4,11 +4,12 @@
  * init, through which more kernels come (kernels.c). N_END kills init, and with it all that is in
  * the pid namespace; when init can be reaped, all of it is gone (N_GONE). */
 
-#include "nursery/nursery.h"
+#include "nursery/boxes.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "init/init.h"
+#include "nursery/kernels.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,10 +22,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void tell(struct nursery *n, enum wire_type type, uint64_t id) {
+static void box_tell_gone(struct nursery *n, uint64_t id) {
     struct wire_out o;
-    wire_begin(&o, type);
-    wire_put_u64(&o, id);
+    n_gone_put(&o, &(struct n_gone){.sandbox = id});
     chan_send(&n->warden, &o);
 }
 
@@ -44,7 +44,7 @@ static void close_transit(struct box *b) {
         kernels_close(k);
 }
 
-static void box_kill(struct box *b) {
+void boxes_end(struct box *b) {
     close_transit(b);
     if (b->state == BOX_DYING)
         return;
@@ -55,16 +55,14 @@ static void box_kill(struct box *b) {
 void boxes_failed(struct nursery *n, struct box *b, const char *why) {
     if (!b->told) {
         struct wire_out o;
-        wire_begin(&o, WIRE_N_FAILED);
-        wire_put_u64(&o, b->id);
-        wire_put_str(&o, why);
+        n_failed_put(&o, &(struct n_failed){.sandbox = b->id, .why = why});
         chan_send(&n->warden, &o);
         b->told = true;
     }
-    box_kill(b);
+    boxes_end(b);
 }
 
-static void on_init(struct watch *w, uint32_t events) {
+static void box_on_init(struct watch *w, uint32_t events) {
     struct box *b = w->arg;
     struct err e;
     struct wire_in in;
@@ -146,31 +144,29 @@ static void box_free(struct nursery *n, struct box *b) {
     free(b);
 }
 
-void boxes_make(struct nursery *n, struct wire_in *in) {
+void boxes_make(struct nursery *n, const struct n_make *m, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
-    *b = (struct box){
-        .nursery = n, .pidfd = -1, .net = {.ns = -1}, .hand = -1, .born = -1, .next = n->boxes};
-    b->watch = (struct watch){.fd = -1, .fn = on_init, .arg = b};
-    b->id = wire_get_u64(in);
-    uint32_t slot = wire_get_u32(in);
-    b->uid = n->single ? 0 : slot + 1;
-    b->used = &n->used[slot < n->config.max_sandboxes ? slot : 0];
-    kernels_add(b, 0, in);
+    *b = (struct box){.nursery = n,
+                      .state = BOX_MAKING,
+                      .id = m->sandbox,
+                      .uid = n->single ? 0 : m->slot + 1,
+                      .pidfd = -1,
+                      .net = {.ns = -1},
+                      .hand = -1,
+                      .born = -1,
+                      .next = n->boxes};
+    b->watch = (struct watch){.fd = -1, .fn = box_on_init, .arg = b};
+    b->used = &n->used[m->slot < n->config.max_sandboxes ? m->slot : 0];
+    kernels_add(b, 0, &m->procs, in);
     n->boxes = b;
     struct err e;
     if (box_start(n, b, &e) == 0)
         return;
     boxes_failed(n, b, e.text);
     if (b->init <= 0) {
-        tell(n, WIRE_N_GONE, b->id);
+        box_tell_gone(n, b->id);
         box_free(n, b);
     }
-}
-
-void boxes_end(struct nursery *n, uint64_t id) {
-    struct box *b = boxes_find(n, id);
-    if (b)
-        box_kill(b);
 }
 
 bool boxes_reaped(struct nursery *n, pid_t pid, int status) {
@@ -184,7 +180,7 @@ bool boxes_reaped(struct nursery *n, pid_t pid, int status) {
         if (b->init == pid) {
             if (!b->told)
                 boxes_failed(n, b, "init died");
-            tell(n, WIRE_N_GONE, b->id);
+            box_tell_gone(n, b->id);
             box_free(n, b);
             return true;
         }

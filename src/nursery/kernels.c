@@ -3,11 +3,13 @@
  * zygote forks it (Z_FORK) → N_KERNEL_MADE. When it ends, its zygote says so, or, when that is
  * gone, we reap it. What happens to a further one is nothing to the box. */
 
-#include "nursery/nursery.h"
+#include "nursery/kernels.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "init/procs.h"
+#include "nursery/boxes.h"
+#include "nursery/zygotes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +20,13 @@
 
 #define HAND_UP 500 /* see netpool.c: what stays is out of the way of new inits */
 
-static void tell_failed(struct nursery *n, uint64_t id, uint32_t number, const char *why) {
+static void kernel_tell_failed(struct nursery *n, uint64_t id, uint32_t number, const char *why) {
     struct wire_out o;
-    wire_begin(&o, WIRE_N_KERNEL_FAILED);
-    wire_put_u64(&o, id);
-    wire_put_u32(&o, number);
-    wire_put_str(&o, why);
+    n_kernel_failed_put(&o, &(struct n_kernel_failed){.sandbox = id, .number = number, .why = why});
     chan_send(&n->warden, &o);
 }
 
-static struct kernel *find(struct box *b, uint32_t number) {
+static struct kernel *find_kernel(struct box *b, uint32_t number) {
     for (struct kernel *k = b->kernels; k; k = k->next) {
         if (k->number == number)
             return k;
@@ -37,7 +36,7 @@ static struct kernel *find(struct box *b, uint32_t number) {
 
 struct kernel *kernels_find(struct nursery *n, uint64_t id, uint32_t number) {
     struct box *b = boxes_find(n, id);
-    return b ? find(b, number) : NULL;
+    return b ? find_kernel(b, number) : NULL;
 }
 
 void kernels_close(struct kernel *k) {
@@ -63,7 +62,8 @@ void kernels_free(struct box *b) {
         kernel_free(b->kernels);
 }
 
-struct kernel *kernels_add(struct box *b, uint32_t number, struct wire_in *in) {
+struct kernel *kernels_add(struct box *b, uint32_t number, const struct wire_fds *procs,
+                           struct wire_in *in) {
     bool first = b->state == BOX_MAKING;
     struct kernel *k = xcalloc(1, sizeof *k);
     k->box = b;
@@ -72,8 +72,8 @@ struct kernel *kernels_add(struct box *b, uint32_t number, struct wire_in *in) {
     k->nours = first ? SANDBOX_SNMP : KERNEL_OWNER_FDS;
     memset(k->ours, 0xff, sizeof k->ours);
     memset(k->ends, 0xff, sizeof k->ends);
-    while (in->fd_at < in->nfds && k->nprocs < MAX_PROCS)
-        k->procs[k->nprocs++] = wire_take_fd(in);
+    k->nprocs = procs->n;
+    wire_keep_all(in, procs->fd, procs->n, k->procs);
     struct kernel **end = &b->kernels;
     while (*end)
         end = &(*end)->next;
@@ -107,38 +107,42 @@ static const char *refusal(struct box *b, uint32_t number) {
     unsigned n = 0;
     if (!b || b->state != BOX_LIVE || b->hand < 0)
         return "there is no such live sandbox";
-    if (find(b, number))
+    if (find_kernel(b, number))
         return "a process of this sandbox has this number";
     for (const struct kernel *k = b->kernels; k; k = k->next)
         n++;
     return n < PROCS_MAX ? NULL : "the sandbox has as many kernels and commands as it may have";
 }
 
-void kernels_more(struct nursery *n, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t number = wire_get_u32(in);
-    struct box *b = boxes_find(n, id);
-    const char *why = refusal(b, number);
+void kernels_more(struct nursery *n, struct box *b, const struct n_kernel *m, struct wire_in *in) {
+    const char *why = refusal(b, m->number);
     if (why) {
-        tell_failed(n, id, number, why);
+        kernel_tell_failed(n, m->sandbox, m->number, why);
         return;
     }
-    kernels_add(b, number, in);
+    kernels_add(b, m->number, &m->procs, in);
     ask_init(b);
+}
+
+static bool take_ends(struct kernel *k, struct wire_in *in) {
+    struct i_ready m;
+    struct err e;
+    if (i_ready_get(in, &m, &e) < 0 || m.ours.n != k->nours || m.ends.n != KERNEL_END_FDS)
+        return false;
+    wire_keep_all(in, m.ours.fd, m.ours.n, k->ours);
+    wire_keep_all(in, m.ends.fd, m.ends.n, k->ends);
+    return true;
 }
 
 bool kernels_ends(struct box *b, struct wire_in *in) {
     struct kernel *k = oldest(b, KERNEL_ASKED);
-    unsigned nends = sizeof k->ends / sizeof *k->ends;
+    struct i_broken broken;
+    struct err e;
     if (!k)
         return false;
-    if (in->type == WIRE_I_BROKEN) {
-        kernels_failed(k, wire_get_str(in, ERR_TEXT_MAX));
-    } else if (in->type == WIRE_I_READY && in->nfds == k->nours + nends) {
-        for (unsigned i = 0; i < k->nours; i++)
-            k->ours[i] = wire_take_fd(in);
-        for (unsigned i = 0; i < nends; i++)
-            k->ends[i] = wire_take_fd(in);
+    if (i_broken_get(in, &broken, &e) == 0) {
+        kernels_failed(k, broken.why);
+    } else if (take_ends(k, in)) {
         k->state = KERNEL_WAITING;
         k->turn = b->nursery->turns++;
         zygotes_dispatch(b->nursery);
@@ -155,7 +159,7 @@ void kernels_failed(struct kernel *k, const char *why) {
         boxes_failed(b->nursery, b, why);
         return;
     }
-    tell_failed(b->nursery, b->id, k->number, why);
+    kernel_tell_failed(b->nursery, b->id, k->number, why);
     kernel_free(k);
     ask_init(b);
 }
@@ -172,19 +176,24 @@ static void keep_hand(struct box *b) {
         fd_close(&b->hand);
 }
 
-static void tell_made(struct kernel *k, bool first) {
-    struct box *b = k->box;
+static void kernel_tell_made(const struct kernel *k) {
+    struct n_kernel_made m = {.sandbox = k->box->id, .number = k->number};
     struct wire_out o;
-    wire_begin(&o, first ? WIRE_N_MADE : WIRE_N_KERNEL_MADE);
-    wire_put_u64(&o, b->id);
-    if (!first)
-        wire_put_u32(&o, k->number);
-    for (unsigned i = 0; i < k->nours; i++)
-        wire_put_fd(&o, k->ours[i]);
-    if (first) {
-        wire_put_fd(&o, b->net.tables[NET_SNMP]);
-        wire_put_fd(&o, b->net.tables[NET_SNMP6]);
-    }
+    memcpy(m.fds, k->ours, sizeof m.fds);
+    n_kernel_made_put(&o, &m);
+    chan_send(&k->box->nursery->warden, &o);
+}
+
+/* The sandbox is there with its first kernel. */
+static void box_tell_made(const struct kernel *k) {
+    struct box *b = k->box;
+    struct n_made m = {.sandbox = b->id};
+    struct wire_out o;
+    _Static_assert(sizeof k->ours == SANDBOX_SNMP * sizeof(int), "those that init makes");
+    memcpy(m.fds, k->ours, sizeof k->ours);
+    m.fds[SANDBOX_SNMP] = b->net.tables[NET_SNMP];
+    m.fds[SANDBOX_SNMP6] = b->net.tables[NET_SNMP6];
+    n_made_put(&o, &m);
     chan_send(&b->nursery->warden, &o);
 }
 
@@ -195,7 +204,10 @@ void kernels_forked(struct kernel *k, pid_t pid) {
         return;
     k->state = KERNEL_LIVE;
     bool first = b->state == BOX_MAKING;
-    tell_made(k, first);
+    if (first)
+        box_tell_made(k);
+    else
+        kernel_tell_made(k);
     kernels_close(k);
     if (!first)
         return;
@@ -208,10 +220,7 @@ void kernels_exited(struct kernel *k, int status) {
     struct box *b = k->box;
     if (b->state != BOX_DYING) { /* else it was told to */
         struct wire_out o;
-        wire_begin(&o, WIRE_N_EXITED);
-        wire_put_u64(&o, b->id);
-        wire_put_u32(&o, k->number);
-        wire_put_u32(&o, (uint32_t)status);
+        n_exited_put(&o, &(struct n_exited){b->id, k->number, (uint32_t)status});
         chan_send(&b->nursery->warden, &o);
     }
     kernel_free(k);

@@ -1,6 +1,6 @@
-/* See nursery.h. */
+/* See mounts.h. */
 
-#include "nursery/nursery.h"
+#include "nursery/mounts.h"
 
 int mounts_read(const struct config_profile *p, struct mounts *ret, struct err *e) {
     for (ret->n = 0; ret->n < p->mounts.n && ret->n < MOUNTS_MAX; ret->n++) {

@@ -9,7 +9,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "nursery/birth.h"
+#include "nursery/boxes.h"
+#include "nursery/orders.h"
+#include "nursery/zygotes.h"
 #include "sandbox/mount.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,25 +28,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void on_warden(struct chan *c, struct wire_in *in) {
+/* SECURITY: a warden that asks for what it may not is none. */
+static void nursery_on_warden(struct chan *c, struct wire_in *in) {
     struct nursery *n = c->arg;
-    if (in->type == WIRE_N_MAKE)
-        boxes_make(n, in);
-    else if (in->type == WIRE_N_END)
-        boxes_end(n, wire_get_u64(in));
-    else if (in->type == WIRE_N_KERNEL)
-        kernels_more(n, in);
-    else
-        log_error("warden sent message=%s", wire_type_name(in->type));
+    if (orders_serve(n, in))
+        return;
+    log_error("warden sent what it may not, leaving message=%s", wire_type_name(in->type));
+    _exit(1);
 }
 
 /* Leaving ends every process of the namespace. */
-static void on_warden_gone(struct chan *c, const struct err *why) {
-    (void)c, (void)why;
+static void nursery_on_warden_gone(struct chan *c, const struct err *why) {
+    (void)c;
+    if (why->code == EPROTONOSUPPORT)
+        log_error("warden is of another version, leaving error=%s", log_text(why->text));
     _exit(0);
 }
 
-static void on_signal(struct watch *w, uint32_t events) {
+static void nursery_on_signal(struct watch *w, uint32_t events) {
     struct nursery *n = w->arg;
     struct signalfd_siginfo info;
     (void)events;
@@ -55,7 +58,14 @@ static void on_signal(struct watch *w, uint32_t events) {
     }
 }
 
-static void on_restart(struct timer *t) {
+void nursery_state(struct nursery *n, enum profile_state state, const char *what,
+                   const char *modules) {
+    struct wire_out o;
+    n_state_put(&o, &(struct n_state){.state = state, .what = what, .modules = modules});
+    chan_send(&n->warden, &o);
+}
+
+static void nursery_on_restart(struct timer *t) {
     struct nursery *n = t->arg;
     struct err e;
     if (zygotes_start(n, &e) < 0) {
@@ -70,7 +80,8 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     if (loop_new(&n->loop, e) < 0)
         return -1;
     int chan = NURSERY_CHAN;
-    n->warden = (struct chan){.on_msg = on_warden, .on_gone = on_warden_gone, .arg = n};
+    n->warden =
+        (struct chan){.on_msg = nursery_on_warden, .on_gone = nursery_on_warden_gone, .arg = n};
     if (fd_set_cloexec(chan, 1, e) < 0 || chan_init(&n->warden, n->loop, &chan, e) < 0 ||
         config_unpack(NURSERY_CONFIG, &n->config, e) < 0)
         return -1;
@@ -108,8 +119,8 @@ _Noreturn void nurse(unsigned profile) {
     struct err e;
     log_init("nursery", LOG_INFO);
     n.filter = n.setup = n.signals = n.warden.fd = -1;
-    n.restart = (struct timer){.fn = on_restart, .arg = &n};
-    n.signal_watch = (struct watch){.fd = -1, .fn = on_signal, .arg = &n};
+    n.restart = (struct timer){.fn = nursery_on_restart, .arg = &n};
+    n.signal_watch = (struct watch){.fd = -1, .fn = nursery_on_signal, .arg = &n};
     const int signals[] = {SIGCHLD};
     int r = set_up(&n, profile, &e);
     if (r == 0)

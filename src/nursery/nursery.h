@@ -4,15 +4,12 @@
 
 #include "config/config.h"
 #include "loop/loop.h"
+#include "nursery/mounts.h"
 #include "nursery/netpool.h"
-#include "sandbox/root.h"
 #include "wire/chan.h"
-#include "wire/mounts.h"
 #include "wire/wire.h"
 
 #include <sys/types.h>
-
-#define MAX_PROCS 8
 
 struct nursery;
 struct zygote;
@@ -37,19 +34,21 @@ struct kernel {
      * process's own, from KERNEL_CTL on; its control groups. */
     int ours[SANDBOX_SNMP];
     unsigned nours;
-    int ends[KERNEL_FDS_ - KERNEL_CTL];
-    int procs[MAX_PROCS];
+    int ends[KERNEL_END_FDS];
+    int procs[PROCS_FDS];
     unsigned nprocs;
     struct zygote *zygote; /* borrowed: who forks or forked it; NULL when that is gone */
 };
 
 enum box_state {
+    BOX_GONE, /* of a number that no box has */
     BOX_MAKING,
     BOX_LIVE,  /* handed over */
     BOX_DYING, /* init was killed, not yet reaped */
+    BOX_STATES_
 };
 
-/* A sandbox, seen from here. */
+/* A sandbox as its nursery sees it. */
 struct box {
     struct box *next;
     struct nursery *nursery; /* borrowed */
@@ -71,7 +70,8 @@ enum zygote_state {
     ZYGOTE_STARTING,
     ZYGOTE_READY,
     ZYGOTE_LEAVING, /* replaced and killed; what it said before is still read */
-    ZYGOTE_GONE
+    ZYGOTE_GONE,
+    ZYGOTE_STATES_
 };
 
 struct zygote {
@@ -86,13 +86,6 @@ struct zygote {
     bool retiring; /* a younger one takes over; no new work */
     bool said_why; /* it told that the profile is broken */
     struct deferred free_later;
-};
-
-/* Host directories for the workspaces. It stays where it is read to. */
-struct mounts {
-    struct mount_words words[MOUNTS_MAX];
-    struct root_mount items[MOUNTS_MAX]; /* borrowed from the words */
-    unsigned n;
 };
 
 struct nursery {
@@ -122,38 +115,6 @@ struct nursery {
 
 _Noreturn void nurse(unsigned profile);
 
-/* mounts.c */
-int mounts_read(const struct config_profile *p, struct mounts *ret, struct err *e);
-
-/* zygotes.c */
-int zygotes_init(struct nursery *n, struct err *e);
-int zygotes_start(struct nursery *n, struct err *e);
-/* Gives waiting kernels to zygotes that can take them. */
-void zygotes_dispatch(struct nursery *n);
-/* A child ended: true if it was a zygote. */
-bool zygotes_reaped(struct nursery *n, pid_t pid, int status);
+/* Tells the warden, and with it everybody who shows the profile. */
 void nursery_state(struct nursery *n, enum profile_state state, const char *what,
                    const char *modules);
-
-/* boxes.c */
-void boxes_make(struct nursery *n, struct wire_in *in);
-void boxes_end(struct nursery *n, uint64_t id);
-bool boxes_reaped(struct nursery *n, pid_t pid, int status);
-struct box *boxes_find(struct nursery *n, uint64_t id);
-void boxes_failed(struct nursery *n, struct box *b, const char *why);
-
-/* kernels.c */
-struct kernel *kernels_add(struct box *b, uint32_t number, struct wire_in *in);
-/* N_KERNEL */
-void kernels_more(struct nursery *n, struct wire_in *in);
-/* An answer of init's is here: true if it was for a kernel that waits for its ends. */
-bool kernels_ends(struct box *b, struct wire_in *in);
-struct kernel *kernels_find(struct nursery *n, uint64_t id, uint32_t number);
-/* It is there: its owner's ends go to the warden. */
-void kernels_forked(struct kernel *k, pid_t pid);
-/* Frees it, unless its box dies of it. */
-void kernels_failed(struct kernel *k, const char *why);
-/* Frees it. */
-void kernels_exited(struct kernel *k, int status);
-void kernels_close(struct kernel *k);
-void kernels_free(struct box *b);

@@ -3,14 +3,16 @@
  * ever), and restarted when it dies. Kernels do not notice: they are re-parented to the nursery,
  * which reaps them. While none is ready, those to come wait. */
 
-#include "nursery/nursery.h"
+#include "nursery/zygotes.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "nursery/kernels.h"
 #include "sandbox/root.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/seccomp_load.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,16 +30,6 @@
 #define LAST_WORDS  128 /* times 32 messages: more than a zygote has kernels */
 #define FAIL_MAX    5   /* deaths in a row before the profile counts as broken */
 #define TOO_OLD     97  /* how cell/zygote.py leaves a Python that cannot read the rest of it */
-
-void nursery_state(struct nursery *n, enum profile_state state, const char *what,
-                   const char *modules) {
-    struct wire_out o;
-    wire_begin(&o, WIRE_N_STATE);
-    wire_put_u32(&o, state);
-    wire_put_str(&o, what);
-    wire_put_str(&o, modules);
-    chan_send(&n->warden, &o);
-}
 
 /* A line for each name of a list with commas. */
 static void add_modules(struct buf *b, const char *key, const char *names) {
@@ -75,8 +67,7 @@ static _Noreturn void give_up(int chan, const char *what) {
     struct err e, ignored;
     struct wire_out o;
     err_sys(&e, "%s", what);
-    wire_begin(&o, WIRE_Z_LOST);
-    wire_put_str(&o, e.text);
+    z_lost_put(&o, &(struct z_lost){.why = e.text});
     wire_send(chan, &o, &ignored);
     _exit(127);
 }
@@ -158,7 +149,7 @@ static unsigned usable(struct nursery *n) {
 }
 
 /* What it was asked to fork will not come. */
-static void forget(struct box *b, const struct zygote *z) {
+static void forget_forks(struct box *b, const struct zygote *z) {
     for (struct kernel *k = b->kernels, *next; k; k = next) {
         next = k->next;
         if (k->zygote != z)
@@ -169,10 +160,13 @@ static void forget(struct box *b, const struct zygote *z) {
     }
 }
 
-static void on_gone(struct chan *c, const struct err *why) {
+static void zygote_on_gone(struct chan *c, const struct err *why) {
     struct zygote *z = c->arg;
     struct nursery *n = z->nursery;
-    (void)why;
+    if (why->code == EPROTONOSUPPORT) { /* its module is of another build than we */
+        z->said_why = true;
+        nursery_state(n, PROFILE_BROKEN, why->text, "");
+    }
     if (z->state == ZYGOTE_READY && !z->retiring)
         log_warn("zygote gone pid=%d", (int)z->pid);
     bool young = z->state == ZYGOTE_STARTING;
@@ -180,7 +174,7 @@ static void on_gone(struct chan *c, const struct err *why) {
     loop_timer_stop(n->loop, &z->age);
     kill(z->pid, SIGKILL);
     for (struct box *b = n->boxes; b; b = b->next)
-        forget(b, z);
+        forget_forks(b, z);
     if (z->retiring)
         return;
     n->failures = young ? n->failures + 1 : 0;
@@ -208,81 +202,114 @@ static void retire_old(struct nursery *n) {
     }
 }
 
-static void forked(struct nursery *n, struct zygote *z, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t number = wire_get_u32(in);
-    pid_t pid = (pid_t)wire_get_u32(in);
-    if (z->pending)
-        z->pending--;
-    struct kernel *k = kernels_find(n, id, number);
-    if (k)
-        kernels_forked(k, pid);
-    zygotes_dispatch(n);
-    retire_old(n);
-}
+/* ---- what zygotes say ---- */
 
-static void refused(struct nursery *n, struct zygote *z, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t number = wire_get_u32(in);
-    const char *why = wire_get_str(in, ERR_TEXT_MAX);
-    if (z->pending)
-        z->pending--;
-    struct kernel *k = kernels_find(n, id, number);
-    if (k)
-        kernels_failed(k, why);
-    zygotes_dispatch(n);
-    retire_old(n);
-}
+union said {
+    struct z_ready ready;
+    struct z_broken broken;
+    struct z_lost lost;
+    struct z_forked forked;
+    struct z_failed failed;
+    struct z_exited exited;
+};
 
-static void exited(struct nursery *n, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t number = wire_get_u32(in);
-    pid_t pid = (pid_t)wire_get_u32(in);
-    int status = (int)wire_get_u32(in);
-    struct kernel *k = kernels_find(n, id, number);
-    if (k && k->pid == pid)
-        kernels_exited(k, status);
-}
-
-static void ready(struct nursery *n, struct zygote *z, struct wire_in *in) {
-    const char *version = wire_get_str(in, 64);
-    const char *modules = wire_get_str(in, 4096);
+static void zygote_said_ready(struct zygote *z, const union said *m) {
+    struct nursery *n = z->nursery;
     z->state = ZYGOTE_READY;
     n->failures = 0;
     loop_timer_in_ms(n->loop, &z->age, (uint64_t)n->config.zygote_age_s * 1000);
-    nursery_state(n, PROFILE_READY, version, modules);
+    nursery_state(n, PROFILE_READY, m->ready.version, m->ready.modules);
     retire_old(n);
     zygotes_dispatch(n);
 }
 
-static void on_msg(struct chan *c, struct wire_in *in) {
-    struct zygote *z = c->arg;
-    struct nursery *n = z->nursery;
-    switch ((int)in->type) {
-    case WIRE_Z_READY:
-        ready(n, z, in);
-        break;
-    case WIRE_Z_BROKEN:
-        z->said_why = true;
-        nursery_state(n, PROFILE_BROKEN, wire_get_str(in, 2048), "");
-        break;
-    case WIRE_Z_LOST:
-        snprintf(n->why, sizeof n->why, "its interpreter cannot be started: %.300s",
-                 wire_get_str(in, ERR_TEXT_MAX));
-        break;
-    case WIRE_Z_FORKED:
-        forked(n, z, in);
-        break;
-    case WIRE_Z_FAILED:
-        refused(n, z, in);
-        break;
-    case WIRE_Z_EXITED:
-        exited(n, in);
-        break;
-    default:
-        log_error("zygote sent message=%s", wire_type_name(in->type));
-        kill(z->pid, SIGKILL);
+static void zygote_said_broken(struct zygote *z, const union said *m) {
+    z->said_why = true;
+    nursery_state(z->nursery, PROFILE_BROKEN, m->broken.why, "");
+}
+
+static void zygote_said_lost(struct zygote *z, const union said *m) {
+    snprintf(z->nursery->why, sizeof z->nursery->why, "its interpreter cannot be started: %.300s",
+             m->lost.why);
+}
+
+/* A fork was answered: there is room for another. */
+static void settle(struct zygote *z) {
+    zygotes_dispatch(z->nursery);
+    retire_old(z->nursery);
+}
+
+static void zygote_said_forked(struct zygote *z, const union said *m) {
+    struct kernel *k = kernels_find(z->nursery, m->forked.sandbox, m->forked.number);
+    if (z->pending)
+        z->pending--;
+    if (k)
+        kernels_forked(k, (pid_t)m->forked.pid);
+    settle(z);
+}
+
+static void zygote_said_failed(struct zygote *z, const union said *m) {
+    struct kernel *k = kernels_find(z->nursery, m->failed.sandbox, m->failed.number);
+    if (z->pending)
+        z->pending--;
+    if (k)
+        kernels_failed(k, m->failed.why);
+    settle(z);
+}
+
+static void zygote_said_exited(struct zygote *z, const union said *m) {
+    struct kernel *k = kernels_find(z->nursery, m->exited.sandbox, m->exited.number);
+    if (k && k->pid == (pid_t)m->exited.pid)
+        kernels_exited(k, (int)m->exited.status);
+}
+
+#define STARTING (1u << ZYGOTE_STARTING)
+#define WORKING  (1u << ZYGOTE_READY | 1u << ZYGOTE_LEAVING)
+
+static const struct {
+    enum wire_type type;
+    enum wire_payload payload;
+    unsigned states;
+    void (*fn)(struct zygote *z, const union said *m);
+} sayings[] = {
+    {WIRE_Z_READY, WIRE_PAYLOAD_z_ready, STARTING, zygote_said_ready},
+    {WIRE_Z_BROKEN, WIRE_PAYLOAD_z_broken, STARTING, zygote_said_broken},
+    {WIRE_Z_LOST, WIRE_PAYLOAD_z_lost, STARTING, zygote_said_lost},
+    {WIRE_Z_FORKED, WIRE_PAYLOAD_z_forked, WORKING, zygote_said_forked},
+    {WIRE_Z_FAILED, WIRE_PAYLOAD_z_failed, WORKING, zygote_said_failed},
+    {WIRE_Z_EXITED, WIRE_PAYLOAD_z_exited, WORKING, zygote_said_exited},
+};
+#define SAYINGS (sizeof sayings / sizeof *sayings)
+
+bool zygotes_allows(enum wire_type type, enum zygote_state state) {
+    for (size_t i = 0; i < SAYINGS; i++) {
+        if (sayings[i].type == type)
+            return sayings[i].states & 1u << state;
     }
+    return false;
+}
+
+static bool zygote_serve(struct zygote *z, struct wire_in *in) {
+    union said m;
+    struct err e;
+    for (size_t i = 0; i < SAYINGS; i++) {
+        if (sayings[i].type != in->type)
+            continue;
+        if (!zygotes_allows(in->type, z->state) ||
+            wire_get(in, wire_layout(sayings[i].payload), &m, &e) < 0)
+            return false;
+        sayings[i].fn(z, &m);
+        return true;
+    }
+    return false;
+}
+
+static void zygote_on_msg(struct chan *c, struct wire_in *in) {
+    struct zygote *z = c->arg;
+    if (zygote_serve(z, in))
+        return;
+    log_error("zygote sent what it may not, ending it message=%s", wire_type_name(in->type));
+    kill(z->pid, SIGKILL);
 }
 
 static void replace(struct zygote *z) {
@@ -295,7 +322,7 @@ static void replace(struct zygote *z) {
         log_error("start zygote error=%s", log_text(e.text));
 }
 
-static void on_age(struct timer *t) {
+static void zygote_on_age(struct timer *t) {
     replace(t->arg);
 }
 
@@ -315,8 +342,8 @@ static int start_one(struct nursery *n, struct err *e) {
     struct zygote *z = xcalloc(1, sizeof *z);
     z->nursery = n;
     z->pid = pid;
-    z->chan = (struct chan){.on_msg = on_msg, .on_gone = on_gone, .arg = z};
-    z->age = (struct timer){.fn = on_age, .arg = z};
+    z->chan = (struct chan){.on_msg = zygote_on_msg, .on_gone = zygote_on_gone, .arg = z};
+    z->age = (struct timer){.fn = zygote_on_age, .arg = z};
     z->free_later = (struct deferred){.fn = zygote_free, .arg = z};
     z->next = n->zygotes;
     n->zygotes = z;
@@ -349,17 +376,13 @@ static struct zygote *choose(struct nursery *n) {
 static void give(struct zygote *z, struct kernel *k) {
     const struct box *b = k->box;
     struct wire_out o;
-    wire_begin(&o, WIRE_Z_FORK);
-    wire_put_u64(&o, b->id);
-    wire_put_u32(&o, k->number);
-    wire_put_u32(&o, b->uid);
-    wire_put_u32(&o, k->nprocs);
-    wire_put_fd(&o, b->pidfd);
-    wire_put_fd(&o, b->hand);
-    for (size_t i = 0; i < sizeof k->ends / sizeof *k->ends; i++)
-        wire_put_fd(&o, k->ends[i]);
-    for (unsigned i = 0; i < k->nprocs; i++)
-        wire_put_fd(&o, k->procs[i]);
+    struct z_fork m = {.sandbox = b->id, .number = k->number, .uid = b->uid};
+    m.fds[KERNEL_INIT] = b->pidfd;
+    m.fds[KERNEL_HAND] = b->hand;
+    memcpy(m.fds + KERNEL_CTL, k->ends, sizeof k->ends);
+    m.procs.n = k->nprocs;
+    memcpy(m.procs.fd, k->procs, k->nprocs * sizeof *k->procs);
+    z_fork_put(&o, &m);
     k->state = KERNEL_FORKING;
     k->zygote = z;
     z->pending++;
@@ -405,7 +428,7 @@ bool zygotes_reaped(struct nursery *n, pid_t pid, int status) {
                 chan_pump(&z->chan); /* what it said before it died */
             struct err e = {0};
             if (z->state != ZYGOTE_GONE)
-                on_gone(&z->chan, &e);
+                zygote_on_gone(&z->chan, &e);
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
             log_error("zygote could not be started why=%s", log_text(n->why));

@@ -12,6 +12,7 @@
 #include "engine/oneshot/result.h"
 #include "engine/oneshot/run.h"
 #include "loop/acceptor.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,11 +99,7 @@ static void send_error(struct client *c, const struct err *why) {
     for (size_t i = 0; i < sizeof again / sizeof *again; i++)
         retryable |= strcmp(kind, again[i]) == 0;
     struct wire_out o;
-    wire_begin(&o, WIRE_C_ERROR);
-    wire_put_u32(&o, retryable);
-    wire_put_str(&o, kind);
-    wire_put_str(&o, why->text);
-    wire_put_str(&o, remedy(kind));
+    c_error_put(&o, &(struct c_error){retryable, kind, why->text, remedy(kind)});
     chan_send(&c->chan, &o);
 }
 
@@ -111,17 +108,14 @@ static void send_error(struct client *c, const struct err *why) {
 static void on_start(void *arg, struct run *r) {
     struct client *c = arg;
     struct wire_out o;
-    wire_begin(&o, WIRE_C_STARTED);
-    wire_put_str(&o, run_id(r));
+    c_started_put(&o, &(struct c_started){.id = run_id(r)});
     chan_send(&c->chan, &o);
 }
 
 static void on_output(void *arg, int stream, const void *data, size_t len) {
     struct client *c = arg;
     struct wire_out o;
-    wire_begin(&o, WIRE_C_OUTPUT);
-    wire_put_u32(&o, (uint32_t)stream);
-    wire_put_bytes(&o, data, len);
+    c_output_put(&o, &(struct c_output){.stream = (uint32_t)stream, .data = {data, len}});
     chan_send(&c->chan, &o);
     if (c->run && c->chan.queued > HIGH_WATER)
         run_hold(c->run, true);
@@ -132,18 +126,14 @@ static void on_stdin(void *arg, size_t taken) {
     struct wire_out o;
     if (!taken)
         return;
-    wire_begin(&o, WIRE_C_WANT);
-    wire_put_u32(&o, (uint32_t)taken);
+    c_want_put(&o, &(struct c_want){.bytes = (uint32_t)taken});
     chan_send(&c->chan, &o);
 }
 
 static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
     struct client *c = arg;
     struct wire_out o;
-    wire_begin(&o, WIRE_C_FILE);
-    wire_put_str(&o, path);
-    wire_put_u64(&o, size);
-    wire_put_fd(&o, *fd);
+    c_file_put(&o, &(struct c_file){.path = path, .size = size, .file = *fd});
     chan_send(&c->chan, &o);
     return false;
 }
@@ -181,12 +171,10 @@ static void send_result(struct client *c, struct run *r) {
         return;
     }
     struct wire_out o;
-    wire_begin(&o, WIRE_C_RESULT);
-    wire_put_u32(&o, (uint32_t)run_exit_status(r));
-    wire_put_str(&o, notes.data);
-    wire_put_bytes(&o, json.data, fd < 0 ? json.len : 0);
-    if (fd >= 0)
-        wire_put_fd(&o, fd);
+    c_result_put(&o, &(struct c_result){.status = (uint32_t)run_exit_status(r),
+                                        .why = notes.data,
+                                        .json = {json.data, fd < 0 ? json.len : 0},
+                                        .file = fd});
     chan_send(&c->chan, &o);
 }
 
@@ -224,15 +212,13 @@ static bool is_file(int fd) {
 }
 
 static bool do_input(struct client *c, struct wire_in *in) {
-    const char *path = wire_get_str(in, 4095);
-    uint32_t mode = wire_get_u32(in);
+    struct c_input m;
     struct err e;
-    AUTO_FD fd = wire_end(in, &e) < 0 ? -1 : wire_take_fd(in);
-    if (fd < 0 || !is_file(fd) || c->ninputs == RUN_MAX_FILES || c->run)
+    if (c_input_get(in, &m, &e) < 0 || !is_file(m.file) || c->ninputs == RUN_MAX_FILES || c->run)
         return false;
     c->inputs = xrealloc(c->inputs, (c->ninputs + 1) * sizeof *c->inputs);
     c->inputs[c->ninputs++] =
-        (struct run_input){.path = xstrdup(path), .mode = mode, .fd = fd_take(&fd)};
+        (struct run_input){.path = xstrdup(m.path), .mode = m.mode, .fd = wire_keep(in, m.file)};
     return true;
 }
 
@@ -288,25 +274,24 @@ static bool do_run(struct client *c, struct wire_in *in) {
 }
 
 static bool do_stdin(struct client *c, struct wire_in *in) {
-    size_t len;
+    struct c_stdin m;
     struct err e;
-    const uint8_t *data = wire_get_bytes(in, &len);
-    if (wire_end(in, &e) < 0)
+    if (c_stdin_get(in, &m, &e) < 0)
         return false;
-    if (c->run && run_stdin_backlog(c->run) + len > RUN_STDIN_WINDOW)
+    if (c->run && run_stdin_backlog(c->run) + m.data.len > RUN_STDIN_WINDOW)
         return false;
     if (c->run)
-        run_stdin(c->run, data, len);
+        run_stdin(c->run, m.data.data, m.data.len);
     return true;
 }
 
 static bool do_signal(struct client *c, struct wire_in *in) {
     struct err e;
-    uint32_t sig = wire_get_u32(in);
-    if (wire_end(in, &e) < 0 || sig == 0 || sig > 31)
+    struct c_signal m;
+    if (c_signal_get(in, &m, &e) < 0 || m.signal == 0)
         return false;
     if (c->run)
-        run_signal(c->run, (int)sig);
+        run_signal(c->run, (int)m.signal);
     return true;
 }
 
@@ -327,10 +312,9 @@ static bool do_info(struct client *c, struct wire_in *in) {
     if (!reads_answers(c))
         return false;
     about_json(c->all->engine, &json);
-    if (wire_end(in, &e) < 0 || memfd_of("state", json.data, json.len, &fd, &e) < 0)
+    if (wire_get_nothing(in, &e) < 0 || memfd_of("state", json.data, json.len, &fd, &e) < 0)
         return false;
-    wire_begin(&o, WIRE_C_STATE);
-    wire_put_fd(&o, fd);
+    c_state_put(&o, &(struct c_state){.json = fd});
     chan_send(&c->chan, &o);
     return true;
 }

@@ -8,7 +8,7 @@
 #include "base/signals.h"
 #include "config/config.h"
 #include "sandbox/cgroup.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -194,9 +194,7 @@ int warden_tell(const struct warden *w, const struct config *c, struct err *e) {
     if (pack_both(c, &config, &all, e) < 0)
         return -1;
     struct wire_out o;
-    wire_begin(&o, WIRE_L_CONFIG);
-    wire_put_fd(&o, config);
-    wire_put_fd(&o, all);
+    l_config_put(&o, &(struct l_config){.config = config, .all = all});
     return wire_send(w->life, &o, e) == WIRE_SENT ? 0 : -1;
 }
 

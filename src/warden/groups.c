@@ -3,9 +3,10 @@
  * what the kernel left behind is killed, and the group removed as soon as the last process in it is
  * dead. What is still there when the sandbox is gone is removed before the slot serves again. */
 
-#include "warden/warden.h"
+#include "warden/groups.h"
 
 #include "base/buf.h"
+#include "warden/slots.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct group {
     struct cgroup_slot cgroup;
 };
 
-static struct group *find(const struct slot *s, uint32_t number) {
+static struct group *find_group(const struct slot *s, uint32_t number) {
     struct group *g = s->groups;
     while (g && (g->number != number || g->left))
         g = g->next;
@@ -52,7 +53,7 @@ static unsigned count(const struct slot *s) {
 const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t number,
                                       const struct cgroup_limits *l, struct err *e) {
     groups_retry(w, s);
-    if (find(s, number) || count(s) >= GROUPS_MAX) {
+    if (find_group(s, number) || count(s) >= GROUPS_MAX) {
         err_set(e, EAGAIN, "the sandbox has too many control groups that are not empty");
         return NULL;
     }
@@ -68,12 +69,12 @@ const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t
 }
 
 const struct cgroup_slot *groups_find(const struct slot *s, uint32_t number) {
-    const struct group *g = find(s, number);
+    const struct group *g = find_group(s, number);
     return g ? &g->cgroup : NULL;
 }
 
 void groups_left(struct warden *w, struct slot *s, uint32_t number) {
-    struct group *g = find(s, number);
+    struct group *g = find_group(s, number);
     if (!g)
         return;
     g->left = true;

@@ -12,11 +12,17 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "sandbox/cores.h"
+#include "warden/groups.h"
+#include "warden/nurseries.h"
+#include "warden/reload.h"
+#include "warden/say.h"
+#include "warden/server.h"
+#include "warden/slots.h"
+#include "warden/survivors.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,21 +39,6 @@
 #define EXIT_CANNOT 3
 #define PART_ENOUGH 1024 /* ids */
 #define BIRTH_MS    50   /* that nurseries have to be born, before the start goes on */
-
-void warden_say(struct warden *w, const char *fmt, ...) {
-    char line[2200];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(line, sizeof line - 1, fmt, ap);
-    va_end(ap);
-    size_t len = n < 0 ? 0 : (size_t)n >= sizeof line - 1 ? sizeof line - 2 : (size_t)n;
-    for (size_t i = 0; i < len; i++) {
-        if (line[i] == '\n')
-            line[i] = ' ';
-    }
-    line[len] = '\n';
-    (void)!write(w->ready_fd, line, len + 1);
-}
 
 static void stop(struct warden *w) {
     w->stopping = true;
@@ -91,7 +82,7 @@ static void on_life(struct watch *watch, uint32_t events) {
     if (got == WIRE_NONE)
         return;
     if (got == WIRE_GOT && in.type == WIRE_L_CONFIG) {
-        warden_reload(w, &in);
+        reload_serve(w, &in);
         return;
     }
     socket_remove(w);
@@ -254,7 +245,7 @@ static void tear_down(struct warden *w) {
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
     for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
-        kept_free(&w->slots[i]);
+        survivors_free(&w->slots[i]);
         groups_forget(w, &w->slots[i]);
         if (w->slots[i].made)
             cgroup_slot_done(&w->cgroups, &w->slots[i].cgroup, false);

@@ -1,12 +1,16 @@
 /* The nurseries, one per profile: started, watched, restarted. When one dies, the kernel has
  * already killed all that was in its pid namespace by the time we can reap it. */
 
-#include "warden/warden.h"
+#include "warden/nurseries.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/reports.h"
+#include "warden/server.h"
+#include "warden/slots.h"
+#include "warden/spawn.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,186 +23,45 @@
 #define YOUNG_MS 2000
 #define FAIL_MAX 5
 
-static void tell_failed(struct warden *w, struct slot *s, const char *why) {
-    struct wire_out o;
-    if (s->failed || s->orphan)
+void nurseries_failed(struct warden *w, struct slot *s, const char *why) {
+    if (s->settled || s->orphan)
         return;
-    s->failed = true;
-    wire_begin(&o, WIRE_W_FAILED);
-    wire_put_u32(&o, s->nursery->profile);
-    wire_put_str(&o, why);
-    chan_send(&w->server_chan, &o);
+    s->settled = true;
+    server_tell_failed(w, s->nursery->profile, why);
 }
 
-static void on_made(struct nursery_child *n, struct wire_in *in) {
-    struct warden *w = n->warden;
-    struct slot *s = slots_find(w, wire_get_u64(in));
-    if (!s || s->orphan || s->nursery != n || in->nfds != SANDBOX_FDS_)
-        return;
-    if (n->retired) { /* nobody waits for it any more */
-        slots_end(s);
-        return;
-    }
-    struct wire_out o;
-    unsigned knobs = s->known ? 0 : s->cgroup.nknobs;
-    wire_begin(&o, WIRE_W_MADE);
-    wire_put_u64(&o, s->sandbox);
-    wire_put_u32(&o, n->profile);
-    wire_put_u32(&o, (uint32_t)(s - w->slots));
-    wire_put_u32(&o, knobs);
-    for (unsigned i = 0; i < in->nfds; i++)
-        wire_put_fd(&o, in->fds[i]);
-    for (unsigned i = 0; i < knobs; i++)
-        wire_put_fd(&o, s->cgroup.knobs[i]);
-    chan_send(&w->server_chan, &o);
-    s->known = s->failed = true;
-    if (w->config.profiles[n->profile].live)
-        kept_made(s, in);
+static void nursery_kill(const struct nursery_child *n) {
+    if (n->pid > 0)
+        kill(n->pid, SIGKILL);
+    else if (n->birth > 0)
+        kill(n->birth, SIGKILL);
 }
 
-static void on_kernel_made(struct nursery_child *n, struct wire_in *in) {
-    struct warden *w = n->warden;
-    struct slot *s = slots_find(w, wire_get_u64(in));
-    uint32_t number = wire_get_u32(in);
-    if (in->bad || !s || s->orphan || !s->kept || s->nursery != n || in->nfds != KERNEL_OWNER_FDS)
-        return;
-    struct wire_out o;
-    wire_begin(&o, WIRE_W_KERNEL_MADE);
-    wire_put_u64(&o, s->sandbox);
-    wire_put_u32(&o, number);
-    for (unsigned i = 0; i < in->nfds; i++)
-        wire_put_fd(&o, in->fds[i]);
-    kept_put_knobs(s, number, &o);
-    chan_send(&w->server_chan, &o);
-    kept_kernel_made(s, number, in);
-}
-
-static void on_kernel_failed(struct nursery_child *n, struct wire_in *in) {
-    struct slot *s = slots_find(n->warden, wire_get_u64(in));
-    uint32_t number = wire_get_u32(in);
-    const char *why = wire_get_str(in, ERR_TEXT_MAX);
-    if (in->bad || !s || s->nursery != n)
-        return;
-    groups_left(n->warden, s, number);
-    if (!s->orphan)
-        server_tell_kernel_failed(n->warden, s->sandbox, number, why);
-}
-
-static void on_exited(struct nursery_child *n, struct wire_in *in) {
-    struct warden *w = n->warden;
-    struct wire_out o;
-    struct slot *s = slots_find(w, wire_get_u64(in));
-    uint32_t number = wire_get_u32(in), status = wire_get_u32(in);
-    if (in->bad || !s || s->orphan || s->nursery != n)
-        return;
-    wire_begin(&o, WIRE_W_EXITED);
-    wire_put_u64(&o, s->sandbox);
-    wire_put_u32(&o, number);
-    wire_put_u32(&o, status);
-    chan_send(&w->server_chan, &o);
-    kept_exited(s, number, status, !w->server_chan.gone);
-}
-
-/* By the name of the profile that it is the live half of. */
-static void say_live(struct warden *w, const struct nursery_child *n, const char *how) {
-    unsigned twin = config_twin(&w->config, n->profile);
-    if (twin < w->config.nprofiles)
-        warden_say(w, "live %s %s", w->config.profiles[twin].name, how);
-}
-
-static void on_state(struct nursery_child *n, struct wire_in *in) {
-    struct warden *w = n->warden;
-    const char *name = w->config.profiles[n->profile].name;
-    uint32_t state = wire_get_u32(in);
-    const char *what = wire_get_str(in, sizeof n->what - 1);
-    const char *modules = wire_get_str(in, sizeof n->modules - 1);
-    struct err e;
-    if (wire_end(in, &e) < 0 || state > PROFILE_RESTARTING || n->retired)
-        return;
-    enum profile_state before = n->state;
-    bool news = before != (enum profile_state)state || strcmp(n->what, what) != 0;
-    n->state = (enum profile_state)state;
-    snprintf(n->what, sizeof n->what, "%s", what);
-    snprintf(n->modules, sizeof n->modules, "%s", modules);
-    bool live = w->config.profiles[n->profile].live;
-    if (n->state == PROFILE_READY) {
-        n->failures = 0;
-        if (before != PROFILE_READY && live) {
-            log_info("live kernels ready profile=%s", name);
-            say_live(w, n, "ready");
-        } else if (before != PROFILE_READY)
-            warden_say(w, "profile %s ready (%s)", name, what);
-    } else if (n->state == PROFILE_RESTARTING) { /* only a zygote's death makes a nursery say so */
-        w->zygote_restarts++;
-        server_tell_restarts(w);
-    } else if (n->state == PROFILE_BROKEN && news) { /* not for each try to start it again */
-        if (live) {
-            log_warn("no live kernels profile=%s why=%s", name, log_text(what));
-            AUTO_BUF why = BUF_INIT;
-            buf_addf(&why, "broken: %s", what);
-            say_live(w, n, why.data);
-        } else
-            warden_say(w, "profile %s broken: %s", name, what);
-    }
-    server_tell_profile(w, n->profile);
-    unsigned twin = config_twin(&w->config, n->profile);
-    if (!live && twin < w->config.nprofiles)
-        nurseries_add_live(w, twin);
-}
-
-static void on_msg(struct chan *c, struct wire_in *in) {
+static void nursery_on_msg(struct chan *c, struct wire_in *in) {
     struct nursery_child *n = c->arg;
-    struct warden *w = n->warden;
-    struct slot *s;
-    switch ((int)in->type) {
-    case WIRE_N_BORN:
-        n->pid = (pid_t)wire_get_u32(in);
-        nurseries_left(w, n);
-        break;
-    case WIRE_N_MADE:
-        on_made(n, in);
-        break;
-    case WIRE_N_FAILED:
-        s = slots_find(w, wire_get_u64(in));
-        if (s)
-            tell_failed(w, s, wire_get_str(in, ERR_TEXT_MAX));
-        break;
-    case WIRE_N_KERNEL_MADE:
-        on_kernel_made(n, in);
-        break;
-    case WIRE_N_KERNEL_FAILED:
-        on_kernel_failed(n, in);
-        break;
-    case WIRE_N_EXITED:
-        on_exited(n, in);
-        break;
-    case WIRE_N_GONE:
-        s = slots_find(w, wire_get_u64(in));
-        if (s)
-            slots_release(w, s);
-        break;
-    case WIRE_N_STATE:
-        on_state(n, in);
-        break;
-    default:
-        log_error("nursery sent message=%s", wire_type_name(in->type));
-    }
+    if (reports_serve(n, in))
+        return;
+    log_error("nursery sent what it may not, ending it profile=%s message=%s",
+              n->warden->config.profiles[n->profile].name, wire_type_name(in->type));
+    nursery_kill(n);
 }
 
 /* It will be reaped; what is left to do is done then. */
-static void on_gone(struct chan *c, const struct err *why) {
+static void nursery_on_gone(struct chan *c, const struct err *why) {
     struct nursery_child *n = c->arg;
-    (void)why;
-    if (n->pid > 0)
-        kill(n->pid, SIGKILL);
+    if (why->code == EPROTONOSUPPORT) {
+        log_error("nursery is of another version, ending it error=%s", log_text(why->text));
+        reports_state(n, &(struct n_state){PROFILE_BROKEN, why->text, ""});
+    }
+    nursery_kill(n);
 }
 
-static int start(struct nursery_child *n, struct err *e);
+static int nursery_start(struct nursery_child *n, struct err *e);
 
-static void on_restart(struct timer *t) {
+static void nursery_on_restart(struct timer *t) {
     struct nursery_child *n = t->arg;
     struct err e;
-    if (start(n, &e) < 0) {
+    if (nursery_start(n, &e) < 0) {
         log_error("start nursery error=%s", log_text(e.text));
         loop_timer_in_ms(n->warden->loop, t, 1000);
     }
@@ -209,7 +72,7 @@ static unsigned part_of(const struct warden *w, unsigned profile) {
     return w->no_live ? config_named(&w->config, profile) : profile;
 }
 
-static int start(struct nursery_child *n, struct err *e) {
+static int nursery_start(struct nursery_child *n, struct err *e) {
     struct warden *w = n->warden;
     struct idmap part = idmap_part(&w->ids, part_of(w, n->profile), w->parts);
     part.uid += w->ids_from;
@@ -232,7 +95,8 @@ static int start(struct nursery_child *n, struct err *e) {
     chan_done(&n->chan);
     n->birth = n->pid = 0;
     n->started_ns = now_ns();
-    n->chan = (struct chan){.fd = -1, .on_msg = on_msg, .on_gone = on_gone, .arg = n};
+    n->chan =
+        (struct chan){.fd = -1, .on_msg = nursery_on_msg, .on_gone = nursery_on_gone, .arg = n};
     int r = spawn(w, &s, &n->birth, e);
     close(pair[1]);
     if (r < 0 || chan_init(&n->chan, w->loop, &pair[0], e) < 0) {
@@ -242,7 +106,7 @@ static int start(struct nursery_child *n, struct err *e) {
     return 0;
 }
 
-static void free_now(struct deferred *d) {
+static void nursery_free(struct deferred *d) {
     free(d->arg);
 }
 
@@ -251,11 +115,11 @@ int nurseries_add(struct warden *w, unsigned profile, struct err *e) {
     n->warden = w;
     n->profile = profile;
     n->chan = (struct chan){.fd = -1, .gone = true};
-    n->restart = (struct timer){.fn = on_restart, .arg = n};
-    n->free_later = (struct deferred){.fn = free_now, .arg = n};
+    n->restart = (struct timer){.fn = nursery_on_restart, .arg = n};
+    n->free_later = (struct deferred){.fn = nursery_free, .arg = n};
     n->next = w->all;
     w->all = w->nurseries[profile] = n;
-    return start(n, e);
+    return nursery_start(n, e);
 }
 
 void nurseries_add_live(struct warden *w, unsigned profile) {
@@ -271,7 +135,7 @@ void nurseries_add_live(struct warden *w, unsigned profile) {
 }
 
 /* It has no process any more, and no sandbox. */
-static void forget(struct nursery_child *n) {
+static void nursery_forget(struct nursery_child *n) {
     struct warden *w = n->warden;
     for (struct nursery_child **p = &w->all; *p; p = &(*p)->next) {
         if (*p == n) {
@@ -307,14 +171,14 @@ void nurseries_left(struct warden *w, struct nursery_child *n) {
 void nurseries_retire(struct warden *w, struct nursery_child *n) {
     n->retired = true;
     if (n->pid == 0 && n->birth == 0) { /* it waited to be started again, or was given up */
-        forget(n);
+        nursery_forget(n);
         return;
     }
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
         struct slot *s = &w->slots[i];
-        if (s->state != SLOT_USED || s->nursery != n || s->failed)
+        if (s->state != SLOT_USED || s->nursery != n || s->settled)
             continue;
-        tell_failed(w, s, "its profile is being replaced");
+        nurseries_failed(w, s, "its profile is being replaced");
         slots_end(s);
     }
     nurseries_left(w, n);
@@ -327,7 +191,7 @@ static void all_gone(struct nursery_child *n) {
         struct slot *s = &w->slots[i];
         if (s->state != SLOT_USED || s->nursery != n)
             continue;
-        tell_failed(w, s, "the nursery died");
+        nurseries_failed(w, s, "the nursery died");
         slots_release(w, s);
     }
 }
@@ -368,7 +232,7 @@ bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
         chan_done(&n->chan);
         all_gone(n);
         if (n->retired)
-            forget(n);
+            nursery_forget(n);
         else
             restart_later(n);
         return true;

@@ -5,10 +5,13 @@
  * retired: it makes no more sandboxes, goes on with the programs that run in it, and ends with the
  * last of them. Both have the same range of ids: a slot is in one of them at a time. */
 
-#include "warden/warden.h"
+#include "warden/reload.h"
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/nurseries.h"
+#include "warden/server.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,9 +38,7 @@ static int check(const struct warden *w, const struct config *next, struct err *
 
 static void tell_server(struct warden *w, uint32_t changed) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_RELOAD);
-    wire_put_u32(&o, changed);
-    wire_put_fd(&o, w->all_fd);
+    w_reload_put(&o, &(struct w_reload){.changed = changed, .config = w->all_fd});
     chan_send(&w->server_chan, &o);
 }
 
@@ -79,10 +80,12 @@ static int take_over(struct warden *w, int *fd, int *all, struct err *e) {
     return 0;
 }
 
-void warden_reload(struct warden *w, struct wire_in *in) {
+void reload_serve(struct warden *w, struct wire_in *in) {
     struct err e;
-    AUTO_FD fd = wire_take_fd(in);
-    AUTO_FD all = wire_take_fd(in);
-    if (wire_end(in, &e) < 0 || take_over(w, &fd, &all, &e) < 0)
+    struct l_config m;
+    int r = l_config_get(in, &m, &e);
+    AUTO_FD fd = r < 0 ? -1 : wire_keep(in, m.config);
+    AUTO_FD all = r < 0 ? -1 : wire_keep(in, m.all);
+    if (r < 0 || take_over(w, &fd, &all, &e) < 0)
         log_error("profiles not read, those known stay error=%s", log_text(e.text));
 }

@@ -1,11 +1,15 @@
 /* Slots: the places for sandboxes. Each has a control group and stands for a uid of the nursery's
  * range; both serve again when, and only when, nothing of the last sandbox is left. */
 
-#include "warden/warden.h"
+#include "warden/slots.h"
 
 #include "base/log.h"
+#include "warden/groups.h"
+#include "warden/nurseries.h"
+#include "warden/survivors.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define RECHECK_MS 20
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
@@ -60,16 +64,29 @@ struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e
     if (++w->used > w->most_used)
         w->most_used = w->used;
     s->state = SLOT_USED;
-    s->failed = s->orphan = false;
+    s->settled = s->told = s->ending = s->orphan = false;
     s->nursery = n;
     s->sandbox = ++w->last_sandbox;
     return s;
 }
 
+static struct wire_fds slot_fds(const int *fds, unsigned n) {
+    struct wire_fds f = {.n = n};
+    memcpy(f.fd, fds, n * sizeof *fds);
+    return f;
+}
+
+struct wire_fds slots_knobs(const struct cgroup_slot *g) {
+    return slot_fds(g->knobs, g->nknobs);
+}
+
+struct wire_fds slots_procs(const struct cgroup_slot *g) {
+    return slot_fds(g->procs, g->nprocs);
+}
+
 void slots_end(const struct slot *s) {
     struct wire_out o;
-    wire_begin(&o, WIRE_N_END);
-    wire_put_u64(&o, s->sandbox);
+    n_end_put(&o, &(struct n_end){.sandbox = s->sandbox});
     chan_send(&s->nursery->chan, &o);
 }
 
@@ -85,8 +102,7 @@ void slots_look_again(struct warden *w) {
 static void tell_gone(struct warden *w, struct slot *s) {
     struct wire_out o;
     s->untold = false;
-    wire_begin(&o, WIRE_W_GONE);
-    wire_put_u64(&o, s->sandbox);
+    w_gone_put(&o, &(struct w_gone){.sandbox = s->sandbox});
     chan_send(&w->server_chan, &o);
 }
 
@@ -97,7 +113,7 @@ static bool has_memory(const struct warden *w, const struct slot *s) {
 }
 
 void slots_release(struct warden *w, struct slot *s) {
-    kept_free(s);
+    survivors_free(s);
     w->used--;
     s->state = SLOT_FREE;
     s->untold = has_memory(w, s);
@@ -171,12 +187,11 @@ static bool is_spare(const struct slot *s) {
     return s->made && s->state == SLOT_FREE;
 }
 
-static void forget(struct warden *w, struct slot *s) {
+static void slot_forget(struct warden *w, struct slot *s) {
     struct wire_out o;
     cgroup_slot_done(&w->cgroups, &s->cgroup, true);
     s->made = false;
-    wire_begin(&o, WIRE_W_FORGET);
-    wire_put_u32(&o, (uint32_t)(s - w->slots));
+    w_forget_put(&o, &(struct w_forget){.slot = (uint32_t)(s - w->slots)});
     chan_send(&w->server_chan, &o);
 }
 
@@ -188,7 +203,7 @@ void slots_spare(struct timer *t) {
     for (unsigned i = w->config.max_sandboxes; i-- && spare > keep && forgotten < AT_ONCE;) {
         if (!is_spare(&w->slots[i]))
             continue;
-        forget(w, &w->slots[i]);
+        slot_forget(w, &w->slots[i]);
         forgotten++;
         spare--;
     }

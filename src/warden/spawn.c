@@ -1,6 +1,6 @@
-/* See warden.h. */
+/* See spawn.h. */
 
-#include "warden/warden.h"
+#include "warden/spawn.h"
 
 #include "base/fd.h"
 #include "base/service.h"
@@ -22,7 +22,7 @@ static int drop(const struct service *id) {
 }
 
 /* The program is open already: it may lie below a directory that only root can enter. */
-static _Noreturn void child(const struct spawn *s, int program, const struct service *id) {
+static _Noreturn void become(const struct spawn *s, int program, const struct service *id) {
     int moved[SPAWN_MAX_FDS], exe = fcntl(program, F_DUPFD_CLOEXEC, 3 + 2 * SPAWN_MAX_FDS);
     sigset_t none;
     sigemptyset(&none);
@@ -61,7 +61,7 @@ int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err 
     if (pid < 0)
         return err_sys(e, "fork %s", s->program);
     if (pid == 0)
-        child(s, program, &id);
+        become(s, program, &id);
     *ret = pid;
     return 0;
 }

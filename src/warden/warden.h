@@ -21,15 +21,17 @@ enum slot_state {
 
 struct slot {
     enum slot_state state;
-    bool made;   /* its control group exists */
-    bool known;  /* the server has its knobs */
-    bool failed; /* the server was told that this sandbox is not to be had */
-    bool orphan; /* whose server died: the next one never hears of it */
-    bool untold; /* it is over, but its memory is not back: for the server it is still there */
+    bool made;    /* its control group exists */
+    bool known;   /* the server has its knobs */
+    bool settled; /* the server was told what became of it: made, or not to be had */
+    bool told;    /* the server knows its number */
+    bool ending;  /* the server has given it up */
+    bool orphan;  /* its server died: the next one never hears of it */
+    bool untold;  /* it is over, but its memory is not back: for the server it is still there */
     struct cgroup_slot cgroup;
     uint64_t sandbox;
     struct nursery_child *nursery; /* borrowed: whose sandbox it is */
-    struct kept *kept;             /* owned: see kept.c; NULL unless its kernels stay */
+    struct survivor *survivor;     /* owned: see survivors.c; NULL unless its kernels stay */
     struct group *groups;          /* owned: see groups.c; mostly NULL */
     unsigned looks;                /* how often a dirty one was looked at */
     bool shrink;                   /* a dirty one: what nobody holds is to be freed */
@@ -85,88 +87,3 @@ struct warden {
 };
 
 #define HTTP_FDS 8 /* the first of what is handed on to the server for HTTP */
-
-/* nurseries.c */
-int nurseries_add(struct warden *w, unsigned profile, struct err *e);
-/* The same for a profile of live kernels, once its twin needs the cores no more; nothing else waits
- * for it. Until then it has no nursery. */
-void nurseries_add_live(struct warden *w, unsigned profile);
-/* Another one takes over. */
-void nurseries_retire(struct warden *w, struct nursery_child *n);
-/* A sandbox of its is gone: a retired one goes with the last. */
-void nurseries_left(struct warden *w, struct nursery_child *n);
-void nurseries_free(struct warden *w);
-bool nurseries_reaped(struct warden *w, pid_t pid, int status);
-
-/* server.c */
-int server_start(struct warden *w, struct err *e);
-void server_reaped(struct warden *w, int status);
-void server_tell_profile(struct warden *w, unsigned profile);
-void server_tell_restarts(struct warden *w);
-void server_tell_kernel_failed(struct warden *w, uint64_t sandbox, uint32_t number,
-                               const char *why);
-
-/* kept.c */
-/* N_MADE, N_KERNEL_MADE: take the descriptors. */
-void kept_made(struct slot *s, struct wire_in *in);
-void kept_kernel_made(struct slot *s, uint32_t number, struct wire_in *in);
-/* The rest of W_KERNEL_MADE. */
-void kept_put_knobs(const struct slot *s, uint32_t number, struct wire_out *o);
-/* The server has closed its end of the process's stdin, which is none while we have a copy. */
-void kept_shut(struct slot *s, uint32_t number);
-/* `heard`: by a server. */
-void kept_exited(struct slot *s, uint32_t number, uint32_t status, bool heard);
-/* Takes *journal. */
-int kept_keep(struct slot *s, int *journal, struct err *e);
-/* Whether the sandbox goes on without its server. */
-bool kept_outlives(const struct slot *s);
-void kept_free(struct slot *s);
-/* A server has just started: what an earlier one kept is its now. */
-void kept_give(struct warden *w);
-
-/* groups.c: a kernel of a live sandbox may have a control group of its own below the slot's. */
-/* NULL and why. */
-const struct cgroup_slot *groups_make(struct warden *w, struct slot *s, uint32_t number,
-                                      const struct cgroup_limits *l, struct err *e);
-/* NULL: it has none. */
-const struct cgroup_slot *groups_find(const struct slot *s, uint32_t number);
-/* The kernel has ended, and nobody wants to read the group any more: what the kernel left behind in
- * it ends, too. */
-void groups_left(struct warden *w, struct slot *s, uint32_t number);
-/* The sandbox is gone. True when no group is left; else it is to be asked again. */
-bool groups_clear(struct warden *w, struct slot *s);
-/* Those that are left: tries each once. True when some are still there. */
-bool groups_retry(struct warden *w, struct slot *s);
-/* Closes those that cannot be removed. */
-void groups_forget(struct warden *w, struct slot *s);
-
-/* reload.c */
-void warden_reload(struct warden *w, struct wire_in *in);
-
-/* slots.c */
-struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e);
-struct slot *slots_find(struct warden *w, uint64_t sandbox);
-/* Kills its sandbox. */
-void slots_end(const struct slot *s);
-/* The sandbox is gone. */
-void slots_release(struct warden *w, struct slot *s);
-/* Something is about to be empty. */
-void slots_look_again(struct warden *w);
-void slots_recheck(struct timer *t);
-/* Control groups that nobody has needed for a while are removed: the kernel's memory for each is
- * about a megabyte. */
-void slots_spare(struct timer *t);
-
-/* spawn.c: the one place that forks. The descriptors become 3, 4, … of the new program. */
-#define SPAWN_MAX_FDS (3 + HTTP_FD_DIRS_ + HTTP_MAX_LISTENERS) /* as many as the server gets */
-struct spawn {
-    const char *program; /* name in libexec */
-    const char *const *argv;
-    const int *fds;
-    unsigned nfds;
-    bool unprivileged; /* give up root, if we have it */
-};
-int spawn(const struct warden *w, const struct spawn *s, pid_t *ret, struct err *e);
-
-/* A line for the one who started us. */
-void warden_say(struct warden *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

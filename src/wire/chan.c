@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,11 +52,12 @@ static void leave(struct chan *c, int *fds, unsigned n) {
     for (unsigned at = 0; c->heir && at < n;) {
         struct wire_out o;
         unsigned from = at;
-        wire_begin(&o, WIRE_I_LEFT);
-        for (; at < n && o.nfds < WIRE_MAX_FDS; at++) {
+        struct i_left m = {0};
+        for (; at < n && m.fds.n < WIRE_MAX_FDS; at++) {
             if (fds[at] >= 0)
-                wire_put_fd(&o, fds[at]);
+                m.fds.fd[m.fds.n++] = fds[at];
         }
+        i_left_put(&o, &m);
         if (o.nfds)
             chan_send(c->heir, &o); /* one that is gone takes nothing: then we close them */
         if (c->heir->head)
@@ -73,7 +75,7 @@ void chan_leave(struct chan *c, int *fds, unsigned n) {
     leave(c, fds, n);
     if (!c->heir)
         return;
-    wire_begin(&o, WIRE_I_LEFT);
+    i_left_put(&o, &(struct i_left){0});
     chan_send(c->heir, &o);
     if (c->heir->left > LEFT_MAX) {
         err_set(&e, EPROTO, "it sends more descriptors than its sandbox can close");
@@ -94,6 +96,8 @@ static bool read_one(struct chan *c) {
     enum wire_got got = wire_recv(c->fd, &in, &e);
     switch (got == WIRE_BAD && in.cut && c->takes_cut ? WIRE_GOT : got) {
     case WIRE_GOT:
+        if (in.version < c->version)
+            c->version = in.version;
         c->on_msg(c, &in);
         leave_rest(c, &in);
         return !c->gone && !c->paused && c->fd >= 0;
@@ -175,6 +179,7 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
     c->head = c->tail = NULL;
     c->queued = 0;
     c->left = 0;
+    c->version = WIRE_VERSION;
     c->paused = c->gone = false;
     c->watch = (struct watch){.fd = -1, .fn = on_event, .arg = c};
     if (loop_watch(l, &c->watch, *fd, EPOLLIN, e) < 0)
@@ -231,11 +236,18 @@ void chan_send(struct chan *c, const struct wire_out *o) {
         return;
     struct err e;
     if (o->bad) { /* never half of it, and never in silence */
-        uint16_t type;
-        memcpy(&type, o->data, sizeof type);
-        log_error("message dropped, it does not fit message=%s bytes=%zu fds=%u",
-                  wire_type_name((enum wire_type)type), o->len, o->nfds);
+        log_error("message dropped, it does not fit message=%s bytes=%zu fds=%u", wire_out_name(o),
+                  o->len, o->nfds);
         return;
+    }
+    struct wire_out lowered;
+    if (c->version && c->version < WIRE_VERSION) {
+        if (!wire_lower(o, c->version, &lowered)) {
+            log_error("message dropped, its receiver is older version=%u message=%s", c->version,
+                      wire_out_name(o));
+            return;
+        }
+        o = &lowered;
     }
     enum wire_sent sent = c->head ? WIRE_AGAIN : wire_send(c->fd, o, &e);
     if (sent == WIRE_AGAIN)

@@ -18,6 +18,9 @@ struct chan {
     struct chan_packet *head, *tail;
     size_t queued; /* bytes that wait */
     bool paused, gone;
+    uint16_t
+        version;    /* that the peer speaks, and we with it: ours (or 0), until a packet of an older
+                       one    comes or the owner, who may know better, sets it after chan_init */
     bool takes_cut; /* on_msg looks how many descriptors came: it gets messages that are cut, too */
     void (*on_msg)(struct chan *c, struct wire_in *in);
     void (*on_gone)(struct chan *c, const struct err *why);

@@ -2,7 +2,7 @@
 
 #include "wire/limits.h"
 
-#include "wire/wire.h"
+#include "wire/fields.h"
 
 #include <stddef.h>
 
@@ -47,17 +47,20 @@ void limits_set(struct limits *l, size_t i, uint64_t v) {
 }
 
 void limits_put(struct wire_out *o, const struct limits *l) {
-    for (size_t i = 0; i < LIMITS_; i++) {
-        if (limits_info[i].type == LIMIT_LONG)
-            wire_put_u64(o, limits_value(l, i));
-        else
-            wire_put_u32(o, (uint32_t)limits_value(l, i));
-    }
+    wire_put_u32(o, LIMITS_);
+    for (size_t i = 0; i < LIMITS_; i++)
+        wire_put_u64(o, limits_value(l, i));
 }
 
 struct limits limits_get(struct wire_in *in) {
     struct limits l = {0};
-    for (size_t i = 0; i < LIMITS_; i++)
-        limits_set(&l, i, limits_info[i].type == LIMIT_LONG ? wire_get_u64(in) : wire_get_u32(in));
+    uint32_t n = wire_get_u32(in);
+    for (uint32_t i = 0; i < n && !in->bad; i++) {
+        uint64_t v = wire_get_u64(in);
+        if (i < LIMITS_ && v <= limits_most(i))
+            limits_set(&l, i, v);
+        else
+            in->bad |= v != 0;
+    }
     return l;
 }

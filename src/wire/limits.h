@@ -113,6 +113,7 @@ bool limits_any(const struct limits *l, unsigned scopes);
 uint64_t limits_most(size_t i);
 void limits_set(struct limits *l, size_t i, uint64_t v);
 
-/* In a message: each in the list's order, u32 or u64. */
+/* In a message: how many there are, and each in the list's order, as u64. New ones come at the
+ * list's end: what an older peer does not send is 0, and what it does not know must be.  */
 void limits_put(struct wire_out *o, const struct limits *l);
 struct limits limits_get(struct wire_in *i);

@@ -1,142 +1,131 @@
 #pragma once
-/* The one list of messages. A line names the message, who sends it to whom, and its payload; fds
- * are listed in their order. `wire_type_name` is for logs.
+/* The one list of messages, with what each carries. README.md says how to add or change one.
  *
- *   S server   W warden   N nursery   Z zygote   I init   K kernel   C client (the command line) */
+ *   S server   W warden   N nursery   Z zygote   I init   K kernel   C client (the command line)
+ *   L the life line, from the supervisor to the warden
+ *
+ * First the messages: X(NAME, number, since). A number is never given to another message, since a
+ * peer may be of an older build; `since` is the WIRE_VERSION that brought the message. Those
+ * without a payload below carry nothing, but for C_RUN, K_RUN and K_DONE, which wire/run.h
+ * describes. */
 
 #define WIRE_MESSAGES(X)                                                                            \
     /* S→W */                                                                                     \
-    X(W_MAKE) /* u32 profile                                      a sandbox, please */              \
-    X(W_END)  /* u64 sandbox                                      kill it, whatever it does */      \
-    X(W_LOST) /* u64 sandbox      the same: not all of it came here, nor the knobs of its slot */   \
-    X(W_KERNEL) /* u64 sandbox, u32 number, u64 memory bytes, u32 pids, u32 cpus percent            \
-                   one more process in it; with memory: it has a control group of its own */        \
-    X(W_LEFT)   /* u64 sandbox, u32 number    the control group of one that ended is read */        \
-    X(W_SHUT) /* u64 sandbox, u32 number      its stdin is at its end: the copy of it goes too */   \
-    X(W_KEEP) /* u64 sandbox; fd: its journal      it outlives this server; the next gets both */   \
+    X(W_MAKE, 1, 2)   /* a sandbox, please */                                                       \
+    X(W_END, 2, 2)    /* kill it, whatever it does */                                               \
+    X(W_LOST, 3, 2)   /* the same: not all of it came here, nor the knobs of its slot */            \
+    X(W_KERNEL, 4, 2) /* one more process in a live sandbox */                                      \
+    X(W_LEFT, 5, 2)   /* the control group of a process that ended is read */                       \
+    X(W_SHUT, 6, 2)   /* the stdin of a process is at its end: the warden's copy goes too */        \
+    X(W_KEEP, 7, 2) /* the sandbox outlives this server; the next one gets it, and its journal */   \
     /* W→S */                                                                                     \
-    X(W_MADE)   /* u64 sandbox, u32 profile, u32 slot, u32 knobs;                                   \
-                   fds: SANDBOX_FDS_ in their order, then `knobs` cgroup knobs (first use of a      \
-                   slot only; later sandboxes in it have the same) */                               \
-    X(W_FAILED) /* u32 profile, str why                             no sandbox this time */         \
-    X(W_EXITED) /* u64 sandbox, u32 number, u32 wait status         its kernel process ended */     \
-    X(W_KERNEL_MADE)   /* u64 sandbox, u32 number; fds: SANDBOX_CTL, _STDIN, _STDOUT, _STDERR, and  \
-                          the cgroup knobs if it has a group of its own */                          \
-    X(W_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
-    X(W_KEPT)          /* u64 sandbox, u32 profile, u32 slot, u32 knobs, u32 kernels;               \
-                          fds: journal, SANDBOX_FDS_, knobs. What an earlier server kept; that many \
-                          W_KERNEL_MADE follow (number 0 is in SANDBOX_FDS_, as ends that are shut  \
-                          when it is gone), and W_EXITED of those that ended meanwhile */           \
-    X(W_GONE)          /* u64 sandbox                                      all of it is dead */     \
-    X(W_FORGET)        /* u32 slot          its control group is gone: let its knobs go too */      \
-    X(W_PROFILE) /* u32 profile, u32 profile_state, str what, str modules (space separated) */      \
-    X(W_LAYERS) /* u32 n, n times: str layer, u32 probe_state, str how   what the machine gives */  \
-    X(W_RESTARTS) /* u32 server, u32 nurseries, u32 zygotes         that had to be, so far; the     \
-                     first one comes behind the last W_KEPT */                                      \
-    X(W_RELOAD)   /* u32 changed profiles, a bit each; fd: the packed configuration */              \
+    X(W_MADE, 10, 2)                                                                                \
+    X(W_FAILED, 11, 2) /* no sandbox this time */                                                   \
+    X(W_EXITED, 12, 2) /* a kernel or command ended */                                              \
+    X(W_KERNEL_MADE, 13, 2)                                                                         \
+    X(W_KERNEL_FAILED, 14, 2)                                                                       \
+    X(W_KEPT, 15, 2)    /* what an earlier server kept; one W_KERNEL_MADE for each further process  \
+                           follows, and W_EXITED of those that ended meanwhile */                   \
+    X(W_GONE, 16, 2)    /* all of the sandbox is dead */                                            \
+    X(W_FORGET, 17, 2)  /* the slot's control group is gone: let its knobs go too */                \
+    X(W_PROFILE, 18, 2) /* what a profile's nursery said of itself */                               \
+    X(W_LAYER, 19, 2)   /* what the machine gives of one layer of isolation */                      \
+    X(W_RESTARTS, 20, 2) /* that had to be, so far; the first one comes behind the last W_KEPT */   \
+    X(W_RELOAD, 21, 2)   /* the configuration anew */                                               \
     /* the supervisor→W */                                                                        \
-    X(L_CONFIG) /* fds: the packed configuration, the warden's part and all   the profiles anew */  \
+    X(L_CONFIG, 40, 2) /* the configuration anew */                                                 \
     /* W→N */                                                                                     \
-    X(N_MAKE)   /* u64 sandbox, u32 slot; fds: cgroup.procs files */                                \
-    X(N_END)    /* u64 sandbox */                                                                   \
-    X(N_KERNEL) /* u64 sandbox, u32 number; fds: cgroup.procs files */                              \
+    X(N_MAKE, 50, 2)                                                                                \
+    X(N_END, 51, 2)                                                                                 \
+    X(N_KERNEL, 52, 2)                                                                              \
     /* N→W */                                                                                     \
-    X(N_MADE)          /* u64 sandbox; fds: SANDBOX_FDS_ */                                         \
-    X(N_FAILED)        /* u64 sandbox, str why */                                                   \
-    X(N_EXITED)        /* u64 sandbox, u32 number, u32 wait status */                               \
-    X(N_KERNEL_MADE)   /* as W_KERNEL_MADE, no knobs */                                             \
-    X(N_KERNEL_FAILED) /* u64 sandbox, u32 number, str why */                                       \
-    X(N_GONE)          /* u64 sandbox */                                                            \
-    X(N_BORN)  /* u32 pid                          the nursery proper, a child of the warden */     \
-    X(N_STATE) /* u32 profile_state, str what, str modules */                                       \
+    X(N_MADE, 60, 2)                                                                                \
+    X(N_FAILED, 61, 2)                                                                              \
+    X(N_EXITED, 62, 2)                                                                              \
+    X(N_KERNEL_MADE, 63, 2)                                                                         \
+    X(N_KERNEL_FAILED, 64, 2)                                                                       \
+    X(N_GONE, 65, 2)                                                                                \
+    X(N_BORN, 66, 2)  /* the nursery proper, a child of the warden */                               \
+    X(N_STATE, 67, 2) /* of the profile */                                                          \
     /* N→Z */                                                                                     \
-    X(Z_FORK) /* u64 sandbox, u32 number, u32 uid, u32 procs;                                       \
-                 fds: KERNEL_FDS_ in their order, then `procs` cgroup.procs files */                \
+    X(Z_FORK, 80, 2)                                                                                \
     /* Z→N */                                                                                     \
-    X(Z_READY)  /* str version, str modules */                                                      \
-    X(Z_BROKEN) /* str why                       the profile cannot be loaded; it exits */          \
-    X(Z_LOST)   /* str why                       no interpreter could be started; it exits */       \
-    X(Z_FORKED) /* u64 sandbox, u32 number, u32 pid */                                              \
-    X(Z_FAILED) /* u64 sandbox, u32 number, str why */                                              \
-    X(Z_EXITED) /* u64 sandbox, u32 number, u32 pid, u32 wait status */                             \
+    X(Z_READY, 85, 2)                                                                               \
+    X(Z_BROKEN, 86, 2) /* the profile cannot be loaded; the zygote exits */                         \
+    X(Z_LOST, 87, 2)   /* no interpreter could be started; the zygote exits */                      \
+    X(Z_FORKED, 88, 2)                                                                              \
+    X(Z_FAILED, 89, 2)                                                                              \
+    X(Z_EXITED, 90, 2)                                                                              \
     /* I→N */                                                                                     \
-    X(I_READY)  /* fds: SANDBOX_FDS_, then the kernel's ends: KERNEL_FDS_ less the pidfd */         \
-    X(I_BROKEN) /* str why */                                                                       \
-    /* N→I, on the same socket, answered by I_READY: KERNEL_SET_FDS */                            \
-    X(I_MORE) /* -                                 ends for one more process */                     \
+    X(I_READY, 100, 2)                                                                              \
+    X(I_BROKEN, 101, 2)                                                                             \
+    /* N→I, on the same socket, answered by I_READY or I_BROKEN */                                \
+    X(I_MORE, 102, 2) /* ends for one more process */                                               \
     /* S→I, each answered by I_REPLY or I_ERROR in order */                                       \
-    X(I_OPEN)    /* u32 flags (O_RDONLY, or O_WRONLY with O_CREAT…), u32 mode, str path */        \
-    X(I_STAT)    /* str path ("": the workspace) */                                                 \
-    X(I_LIST)    /* str path, u32 recursive, u32 most, str after (the last page's last path) */     \
-    X(I_MKDIR)   /* str path, u32 mode, u32 parents */                                              \
-    X(I_MOVE)    /* str from, str to              nothing is replaced */                            \
-    X(I_CHMOD)   /* str path, u32 mode */                                                           \
-    X(I_REMOVE)  /* str path, u32 recursive */                                                      \
-    X(I_TEMP)    /* -                             a file without a name, to write to */             \
-    X(I_TTY)     /* -                             a new terminal: the end without a screen */       \
-    X(I_PLACE)   /* str path, u32 mode, u64 mtime_ns (0: as it is); fd: that file   gives it its    \
-                    name, over another file */                                                      \
-    X(I_LINK)    /* str target, str path          a symlink, over another file */                   \
-    X(I_CHANGES) /* u32 most, u32 depth, u64 since_ns   regular files that changed since */         \
-    X(I_KILL)    /* -                             SIGKILL to all but init, until none is left */    \
-    X(I_SIGNAL)  /* u32 number, u32 signal, u32 signal_scope   to a kernel or command */            \
-    X(I_LIMITS)  /* limits (limits.h)             new ones: of the tmpfs, in meminfo, of the        \
-                    watch, if there is one */                                                       \
-    X(I_WATCH)   /* limits                        no cgroups here: watch these */                   \
-    X(I_USAGE)   /* -                             no cgroups here: what was used */                 \
-    X(I_ECHO)    /* u64                           sent back: what came before is of others */       \
-    X(I_LEFT) /* fds, or none                  of a program, unwanted: to be closed when the next   \
-                 message comes, for by then the server has closed its own; no reply */              \
+    X(I_OPEN, 110, 2)                                                                               \
+    X(I_STAT, 111, 2)                                                                               \
+    X(I_LIST, 112, 2)                                                                               \
+    X(I_MKDIR, 113, 2)                                                                              \
+    X(I_MOVE, 114, 2) /* nothing is replaced */                                                     \
+    X(I_CHMOD, 115, 2)                                                                              \
+    X(I_REMOVE, 116, 2)                                                                             \
+    X(I_TEMP, 117, 2)    /* a file without a name, to write to */                                   \
+    X(I_TTY, 118, 2)     /* a new terminal: the end without a screen */                             \
+    X(I_PLACE, 119, 2)   /* gives a file of I_TEMP its name, over another file */                   \
+    X(I_LINK, 120, 2)    /* a symlink, over another file */                                         \
+    X(I_CHANGES, 121, 2) /* regular files that changed since */                                     \
+    X(I_KILL, 122, 2)    /* SIGKILL to all but init, until none is left */                          \
+    X(I_SIGNAL, 123, 2)  /* to a kernel or command */                                               \
+    X(I_LIMITS, 124, 2)  /* new ones: of the tmpfs, in meminfo, of the watch if there is one */     \
+    X(I_WATCH, 125, 2)   /* no cgroups here: watch these limits */                                  \
+    X(I_USAGE, 126, 2)   /* no cgroups here: what was used */                                       \
+    X(I_ECHO, 127, 2)    /* sent back: answers before it are to questions of an earlier server */   \
+    X(I_LEFT, 128, 2)    /* fds, or none: of a program, unwanted, to be closed when the next        \
+                            message comes, for by then the server has closed its own; no reply */   \
     /* I→S */                                                                                     \
-    X(I_REPLY)  /* I_OPEN, I_TEMP, I_TTY: one fd; I_STAT: bytes, a record of wire/entry.h; I_LIST:  \
-                   u32 count, u32 cut, fd with such records; I_PLACE: u32 replaced; I_CHANGES: u32  \
-                   count, u32 cut, fd with records (init/walk.h); I_USAGE: u64 peak bytes, u64 cpu  \
-                   us */                                                                            \
-    X(I_ERROR)  /* u32 errno, str why */                                                            \
-    X(I_DENIED) /* u32 process, str op, str detail, str rule  unasked: a refusal to be told */      \
-    X(I_LIMIT)  /* u32 limit_kind                unasked: the watchdog (no cgroups) ended it, or,   \
-                   for LIMIT_PIDS, those that were too many */                                      \
-    X(I_TASKS)  /* u32                           unasked: processes and threads now (live, no       \
-                   cgroups) */                                                                      \
-    X(I_NET) /* -                             unasked: a socket reaches the network namespace */    \
+    X(I_REPLY, 140, 2) /* what it carries depends on the question: i_reply_… below, or nothing */ \
+    X(I_ERROR, 141, 2)                                                                              \
+    X(I_DENIED, 142, 2) /* unasked: a refusal to be told */                                         \
+    X(I_LIMIT, 143, 2)  /* unasked: the watchdog (no cgroups) ended it, or, for LIMIT_PIDS, those   \
+                           that were too many */                                                    \
+    X(I_TASKS, 144, 2)  /* unasked: processes and threads now (live, no cgroups) */                 \
+    X(I_NET, 145, 2)    /* unasked: a socket reaches the network namespace */                       \
     /* K→I */                                                                                     \
-    X(K_HAND) /* u32 number, u32 pid; fd: seccomp listener once, before any user code */            \
+    X(K_HAND, 160, 2) /* once, before any user code */                                              \
     /* K→S */                                                                                     \
-    X(K_READY)  /* -                             waiting for code */                                \
-    X(K_BROKEN) /* str why                       could not enter its sandbox */                     \
-    X(K_DONE)   /* see wire/run.h                the execution's end, from a hostile process */     \
-    X(K_SAY)    /* bytes JSON, empty when in fd: a regular file of at most LIVE_MAX bytes */        \
+    X(K_READY, 165, 2)  /* waiting for code */                                                      \
+    X(K_BROKEN, 166, 2) /* could not enter its sandbox */                                           \
+    X(K_DONE, 167, 2)   /* the execution's end, from a hostile process */                           \
+    X(K_SAY, 168, 2)    /* of a live kernel */                                                      \
     /* S→K */                                                                                     \
-    X(K_RUN)  /* see wire/run.h; fd: the code when it is not inline */                              \
-    X(K_LIVE) /* limits (limits.h; 0: not by rlimit)   be a live kernel */                          \
-    X(K_DO)   /* as K_SAY                        to a live kernel; see py/cell/live.py */           \
-    X(K_EXEC) /* limits, as K_LIVE; u32 rows, u32 columns (0: no terminal), str directory,          \
-                 u32 nargs, str…, u32 nenv, str "K=V"…; fd: of I_TTY       be a command */      \
+    X(K_RUN, 175, 2)                                                                                \
+    X(K_LIVE, 176, 2) /* be a live kernel */                                                        \
+    X(K_DO, 177, 2)   /* to a live kernel; see py/cell/live.py */                                   \
+    X(K_EXEC, 178, 2) /* be a command */                                                            \
     /* C→S */                                                                                     \
-    X(C_INPUT)  /* str path, u32 mode; fd: a regular file or memfd   before C_RUN, any number */    \
-    X(C_RUN)    /* see wire/run.h; fd: the code when it is not inline */                            \
-    X(C_STDIN)  /* bytes; empty means end of file */                                                \
-    X(C_SIGNAL) /* u32 signal                    Ctrl-C at the client */                            \
-    X(C_INFO)   /* -                             ask for the engine's state */                      \
+    X(C_INPUT, 190, 2) /* before C_RUN, any number */                                               \
+    X(C_RUN, 191, 2)                                                                                \
+    X(C_STDIN, 192, 2)  /* empty means end of file */                                               \
+    X(C_SIGNAL, 193, 2) /* Ctrl-C at the client */                                                  \
+    X(C_INFO, 194, 2)   /* ask for the engine's state */                                            \
     /* S→C */                                                                                     \
-    X(C_STARTED) /* str execution id */                                                             \
-    X(C_WANT)    /* u32 bytes                     that much more of stdin may come */               \
-    X(C_OUTPUT)  /* u32 stream (1 or 2), bytes */                                                   \
-    X(C_FILE)    /* str path, u64 size; fd: the file, read only */                                  \
-    X(C_RESULT)  /* u32 exit status for a shell, str why ("" when the program just ended),          \
-                    bytes the result as JSON (empty when it is in the descriptor);                  \
-                    fd: memfd with the JSON when it does not fit */                                 \
-    X(C_ERROR)   /* u32 retryable, str kind, str message, str remediation */                        \
-    X(C_STATE)   /* fd: memfd with JSON */
+    X(C_STARTED, 200, 2)                                                                            \
+    X(C_WANT, 201, 2) /* that much more of stdin may come */                                        \
+    X(C_OUTPUT, 202, 2)                                                                             \
+    X(C_FILE, 203, 2)                                                                               \
+    X(C_RESULT, 204, 2)                                                                             \
+    X(C_ERROR, 205, 2)                                                                              \
+    X(C_STATE, 206, 2)
 
 enum wire_type {
     WIRE_TYPE_NONE = 0,
-#define X(name) WIRE_##name,
+#define X(name, number, since) WIRE_##name = (number),
     WIRE_MESSAGES(X)
 #undef X
-        WIRE_TYPES_
+        WIRE_TYPES_ = 256
 };
 
+/* For logs. */
 const char *wire_type_name(enum wire_type type);
 
 /* What the owner of a sandbox holds. */
@@ -146,11 +135,14 @@ enum sandbox_fd {
     SANDBOX_STDIN,  /* write end */
     SANDBOX_STDOUT, /* read ends */
     SANDBOX_STDERR,
+    /* From here on native only: another way of making sandboxes may leave them out, and whoever
+     * uses one looks whether it is there. */
     SANDBOX_WORKSPACE, /* O_PATH: only for fstat and fstatfs, without a question to init */
     SANDBOX_SNMP,      /* /proc/net/snmp and snmp6 of the network namespace: what had no route */
     SANDBOX_SNMP6,
     SANDBOX_FDS_
 };
+#define SANDBOX_NEEDED ((1u << SANDBOX_WORKSPACE) - 1) /* a bit each: no sandbox without these */
 
 /* What the zygote's child needs to become the kernel of a sandbox. */
 enum kernel_fd {
@@ -163,15 +155,13 @@ enum kernel_fd {
     KERNEL_LANDLOCK, /* ruleset, or absent (then it is the null device) */
     KERNEL_FDS_
 };
-/* What init makes of these: the sandbox's but for the network's tables, the kernel's from
- * KERNEL_CTL on. */
-#define INIT_FDS (SANDBOX_SNMP + KERNEL_FDS_ - KERNEL_CTL)
-/* The same for one more process in a sandbox: CTL, STDIN, STDOUT, STDERR of the owner, then the
- * kernel's from KERNEL_CTL on. */
+/* What init makes of these for a process: those of the owner (CTL, STDIN, STDOUT, STDERR; for the
+ * first one the sandbox's up to SANDBOX_SNMP), and the kernel's from KERNEL_CTL on. */
 #define KERNEL_OWNER_FDS 4
-#define KERNEL_SET_FDS   (KERNEL_OWNER_FDS + KERNEL_FDS_ - KERNEL_CTL)
+#define KERNEL_END_FDS   (KERNEL_FDS_ - KERNEL_CTL)
 
-#define LIVE_MAX (64u << 20) /* bytes of one K_SAY or K_DO */
+#define LIVE_MAX  (64u << 20) /* bytes of one K_SAY or K_DO */
+#define PROCS_FDS 8           /* cgroup.procs files of one control group at most */
 
 /* Whom a signal is for: the process itself, its process group, or every process that comes from it.
  */
@@ -187,3 +177,265 @@ enum limit_kind {
     LIMIT_DISK,
     LIMIT_OUTPUT
 };
+
+/* The payloads: P(struct, message, surplus). From each line come `struct w_make`, w_make_put() and
+ * w_make_get() (wire/codec.h). A message may have several payloads (I_REPLY). `surplus`:
+ * descriptors beyond those named are no fault; for peers that are not ours, whose descriptors are
+ * closed by others. */
+#define WIRE_PAYLOADS(P)                                                                           \
+    P(w_make, W_MAKE, false)                                                                       \
+    P(w_end, W_END, false)                                                                         \
+    P(w_lost, W_LOST, false)                                                                       \
+    P(w_kernel, W_KERNEL, false)                                                                   \
+    P(w_left, W_LEFT, false)                                                                       \
+    P(w_shut, W_SHUT, false)                                                                       \
+    P(w_keep, W_KEEP, false)                                                                       \
+    P(w_made, W_MADE, false)                                                                       \
+    P(w_failed, W_FAILED, false)                                                                   \
+    P(w_exited, W_EXITED, false)                                                                   \
+    P(w_kernel_made, W_KERNEL_MADE, false)                                                         \
+    P(w_kernel_failed, W_KERNEL_FAILED, false)                                                     \
+    P(w_kept, W_KEPT, false)                                                                       \
+    P(w_gone, W_GONE, false)                                                                       \
+    P(w_forget, W_FORGET, false)                                                                   \
+    P(w_profile, W_PROFILE, false)                                                                 \
+    P(w_layer, W_LAYER, false)                                                                     \
+    P(w_restarts, W_RESTARTS, false)                                                               \
+    P(w_reload, W_RELOAD, false)                                                                   \
+    P(l_config, L_CONFIG, false)                                                                   \
+    P(n_make, N_MAKE, false)                                                                       \
+    P(n_end, N_END, false)                                                                         \
+    P(n_kernel, N_KERNEL, false)                                                                   \
+    P(n_made, N_MADE, false)                                                                       \
+    P(n_failed, N_FAILED, false)                                                                   \
+    P(n_exited, N_EXITED, false)                                                                   \
+    P(n_kernel_made, N_KERNEL_MADE, false)                                                         \
+    P(n_kernel_failed, N_KERNEL_FAILED, false)                                                     \
+    P(n_gone, N_GONE, false)                                                                       \
+    P(n_born, N_BORN, false)                                                                       \
+    P(n_state, N_STATE, false)                                                                     \
+    P(z_fork, Z_FORK, false)                                                                       \
+    P(z_ready, Z_READY, false)                                                                     \
+    P(z_broken, Z_BROKEN, false)                                                                   \
+    P(z_lost, Z_LOST, false)                                                                       \
+    P(z_forked, Z_FORKED, false)                                                                   \
+    P(z_failed, Z_FAILED, false)                                                                   \
+    P(z_exited, Z_EXITED, false)                                                                   \
+    P(i_ready, I_READY, false)                                                                     \
+    P(i_broken, I_BROKEN, false)                                                                   \
+    P(i_open, I_OPEN, false)                                                                       \
+    P(i_stat, I_STAT, false)                                                                       \
+    P(i_list, I_LIST, false)                                                                       \
+    P(i_mkdir, I_MKDIR, false)                                                                     \
+    P(i_move, I_MOVE, false)                                                                       \
+    P(i_chmod, I_CHMOD, false)                                                                     \
+    P(i_remove, I_REMOVE, false)                                                                   \
+    P(i_place, I_PLACE, false)                                                                     \
+    P(i_link, I_LINK, false)                                                                       \
+    P(i_changes, I_CHANGES, false)                                                                 \
+    P(i_signal, I_SIGNAL, false)                                                                   \
+    P(i_limits, I_LIMITS, false)                                                                   \
+    P(i_watch, I_WATCH, false)                                                                     \
+    P(i_echo, I_ECHO, false)                                                                       \
+    P(i_left, I_LEFT, false)                                                                       \
+    P(i_reply_fd, I_REPLY, false)                                                                  \
+    P(i_reply_entry, I_REPLY, false)                                                               \
+    P(i_reply_list, I_REPLY, false)                                                                \
+    P(i_reply_place, I_REPLY, false)                                                               \
+    P(i_reply_usage, I_REPLY, false)                                                               \
+    P(i_reply_echo, I_REPLY, false)                                                                \
+    P(i_error, I_ERROR, false)                                                                     \
+    P(i_denied, I_DENIED, false)                                                                   \
+    P(i_limit, I_LIMIT, false)                                                                     \
+    P(i_tasks, I_TASKS, false)                                                                     \
+    P(k_hand, K_HAND, false)                                                                       \
+    P(k_broken, K_BROKEN, true)                                                                    \
+    P(k_say, K_SAY, true)                                                                          \
+    P(k_live, K_LIVE, false)                                                                       \
+    P(k_do, K_DO, false)                                                                           \
+    P(k_exec, K_EXEC, false)                                                                       \
+    P(c_input, C_INPUT, true)                                                                      \
+    P(c_stdin, C_STDIN, true)                                                                      \
+    P(c_signal, C_SIGNAL, true)                                                                    \
+    P(c_started, C_STARTED, true)                                                                  \
+    P(c_want, C_WANT, true)                                                                        \
+    P(c_output, C_OUTPUT, true)                                                                    \
+    P(c_file, C_FILE, true)                                                                        \
+    P(c_result, C_RESULT, true)                                                                    \
+    P(c_error, C_ERROR, true)                                                                      \
+    P(c_state, C_STATE, true)
+
+/* The fields of each: F(since, kind, name, most), in the order in which they travel. New ones come
+ * at the end, with the WIRE_VERSION that brought them.
+ *   u32 u64  numbers; u32: at most `most`, unless that is 0
+ *   str      a string of at most `most` bytes
+ *   text     the same, cut when it is sent: words for people
+ *   bytes    struct wire_bytes
+ *   strs     struct wire_strs, a list of strings
+ *   limits   struct limits (limits.h)
+ *   fd       a descriptor; fd_or: one, or -1 for none
+ *   fds      struct wire_fds, at most `most` descriptors
+ *   fd_map   an array of `most` descriptors, of which any may be -1 */
+#define WIRE_WHY  400 /* bytes of a reason */
+#define WIRE_PATH 4095
+
+#define w_make_fields(F) F(0, u32, profile, 0)
+#define w_end_fields(F)  F(0, u64, sandbox, 0)
+#define w_lost_fields(F) F(0, u64, sandbox, 0)
+#define w_kernel_fields(F)                                                                         \
+    F(0, u64, sandbox, 0)                                                                          \
+    F(0, u32, number, 0)                                                                           \
+    F(0, u64, memory_bytes, 0) /* not 0: the process has a control group of its own */             \
+    F(0, u32, pids, 0)                                                                             \
+    F(0, u32, cpus_percent, 0)
+#define w_left_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0)
+#define w_shut_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0)
+#define w_keep_fields(F) F(0, u64, sandbox, 0) F(0, fd, journal, 0)
+#define w_made_fields(F)                                                                           \
+    F(0, u64, sandbox, 0)                                                                          \
+    F(0, u32, profile, 0)                                                                          \
+    F(0, u32, slot, 0)                                                                             \
+    F(0, u32, version, 0) /* that its init and its kernels speak */                                \
+    F(0, fd_map, fds, SANDBOX_FDS_)                                                                \
+    F(0, fds, knobs, WIRE_MAX_FDS) /* first use of a slot only; later sandboxes have the same */
+#define w_failed_fields(F) F(0, u32, profile, 0) F(0, text, why, WIRE_WHY)
+#define w_exited_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, u32, status, 0)
+#define w_kernel_made_fields(F)                                                                    \
+    F(0, u64, sandbox, 0)                                                                          \
+    F(0, u32, number, 0)                                                                           \
+    F(0, fd_map, fds, KERNEL_OWNER_FDS)                                                            \
+    F(0, fds, knobs, WIRE_MAX_FDS) /* if it has a group of its own */
+#define w_kernel_failed_fields(F)                                                                  \
+    F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, text, why, WIRE_WHY)
+#define w_kept_fields(F)                                                                           \
+    F(0, u64, sandbox, 0)                                                                          \
+    F(0, u32, profile, 0)                                                                          \
+    F(0, u32, slot, 0)                                                                             \
+    F(0, u32, version, 0)                                                                          \
+    F(0, u32, kernels, 0) /* W_KERNEL_MADE that follow */                                          \
+    F(0, fd, journal, 0)                                                                           \
+    F(0, fd_map, fds, SANDBOX_FDS_) /* of kernel 0: ends that are shut when it is gone */          \
+    F(0, fds, knobs, WIRE_MAX_FDS)
+#define w_gone_fields(F)   F(0, u64, sandbox, 0)
+#define w_forget_fields(F) F(0, u32, slot, 0)
+#define w_profile_fields(F)                                                                        \
+    F(0, u32, profile, 0)                                                                          \
+    F(0, u32, state, PROFILE_RESTARTING)                                                           \
+    F(0, text, what, 2047)                                                                         \
+    F(0, text, modules, 4095) /* space separated */
+#define w_layer_fields(F)                                                                          \
+    F(0, text, name, 63) F(0, u32, state, 0) /* enum probe_state */ F(0, text, how, 255)
+#define w_restarts_fields(F) F(0, u32, server, 0) F(0, u32, nurseries, 0) F(0, u32, zygotes, 0)
+#define w_reload_fields(F)                                                                         \
+    F(0, u32, changed, 0) /* profiles, a bit each */                                               \
+    F(0, fd, config, 0)
+
+#define l_config_fields(F) F(0, fd, config, 0) /* the warden's part */ F(0, fd, all, 0)
+
+#define n_make_fields(F)   F(0, u64, sandbox, 0) F(0, u32, slot, 0) F(0, fds, procs, PROCS_FDS)
+#define n_end_fields(F)    F(0, u64, sandbox, 0)
+#define n_kernel_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, fds, procs, PROCS_FDS)
+#define n_made_fields(F)   F(0, u64, sandbox, 0) F(0, fd_map, fds, SANDBOX_FDS_)
+#define n_failed_fields(F) F(0, u64, sandbox, 0) F(0, text, why, WIRE_WHY)
+#define n_exited_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, u32, status, 0)
+#define n_kernel_made_fields(F)                                                                    \
+    F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, fd_map, fds, KERNEL_OWNER_FDS)
+#define n_kernel_failed_fields(F)                                                                  \
+    F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, text, why, WIRE_WHY)
+#define n_gone_fields(F) F(0, u64, sandbox, 0)
+#define n_born_fields(F) F(0, u32, pid, 0)
+#define n_state_fields(F)                                                                          \
+    F(0, u32, state, PROFILE_RESTARTING) F(0, text, what, 2047) F(0, text, modules, 4095)
+
+#define z_fork_fields(F)                                                                           \
+    F(0, u64, sandbox, 0)                                                                          \
+    F(0, u32, number, 0)                                                                           \
+    F(0, u32, uid, 0)                                                                              \
+    F(0, fd_map, fds, KERNEL_FDS_)                                                                 \
+    F(0, fds, procs, PROCS_FDS)
+#define z_ready_fields(F)  F(0, text, version, 63) F(0, text, modules, 4095)
+#define z_broken_fields(F) F(0, text, why, 2047)
+#define z_lost_fields(F)   F(0, text, why, WIRE_WHY)
+#define z_forked_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, u32, pid, 0)
+#define z_failed_fields(F) F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, text, why, WIRE_WHY)
+#define z_exited_fields(F)                                                                         \
+    F(0, u64, sandbox, 0) F(0, u32, number, 0) F(0, u32, pid, 0) F(0, u32, status, 0)
+
+#define i_ready_fields(F)  F(0, fds, ours, SANDBOX_SNMP) F(0, fds, ends, KERNEL_END_FDS)
+#define i_broken_fields(F) F(0, text, why, WIRE_WHY)
+#define i_open_fields(F)                                                                           \
+    F(0, u32, flags, 0) /* O_RDONLY, or O_WRONLY with O_CREAT… */                                \
+    F(0, u32, mode, 0)                                                                             \
+    F(0, str, path, WIRE_PATH)
+#define i_stat_fields(F) F(0, str, path, WIRE_PATH) /* "": the workspace */
+#define i_list_fields(F)                                                                           \
+    F(0, str, path, WIRE_PATH)                                                                     \
+    F(0, u32, recursive, 1)                                                                        \
+    F(0, u32, most, 0)                                                                             \
+    F(0, str, after, WIRE_PATH) /* the last page's last path */
+#define i_mkdir_fields(F)  F(0, str, path, WIRE_PATH) F(0, u32, mode, 0) F(0, u32, parents, 1)
+#define i_move_fields(F)   F(0, str, from, WIRE_PATH) F(0, str, to, WIRE_PATH)
+#define i_chmod_fields(F)  F(0, str, path, WIRE_PATH) F(0, u32, mode, 0)
+#define i_remove_fields(F) F(0, str, path, WIRE_PATH) F(0, u32, recursive, 1)
+#define i_place_fields(F)                                                                          \
+    F(0, str, path, WIRE_PATH)                                                                     \
+    F(0, u32, mode, 0)                                                                             \
+    F(0, u64, mtime_ns, 0) /* 0: as it is */                                                       \
+    F(0, fd, file, 0)
+#define i_link_fields(F)    F(0, str, target, WIRE_PATH) F(0, str, path, WIRE_PATH)
+#define i_changes_fields(F) F(0, u32, most, 0) F(0, u32, depth, 64) F(0, u64, since_ns, 0)
+#define i_signal_fields(F)  F(0, u32, number, 0) F(0, u32, signal, 0) F(0, u32, scope, SIGNAL_TREE)
+#define i_limits_fields(F)  F(0, limits, limits, 0)
+#define i_watch_fields(F)   F(0, limits, limits, 0)
+#define i_echo_fields(F)    F(0, u64, value, 0)
+#define i_left_fields(F)    F(0, fds, fds, WIRE_MAX_FDS)
+
+#define i_reply_fd_fields(F)    F(0, fd, fd, 0)       /* I_OPEN, I_TEMP, I_TTY */
+#define i_reply_entry_fields(F) F(0, bytes, entry, 0) /* I_STAT: a record of wire/entry.h */
+#define i_reply_list_fields(F)  /* I_LIST: such records; I_CHANGES: records of init/list.h */      \
+    F(0, u32, count, 0) F(0, u32, cut, 1) F(0, fd, records, 0)
+#define i_reply_place_fields(F) F(0, u32, replaced, 1)
+#define i_reply_usage_fields(F) F(0, u64, memory_peak, 0) F(0, u64, cpu_us, 0)
+#define i_reply_echo_fields(F)  F(0, u64, value, 0)
+#define i_error_fields(F)       F(0, u32, errnum, 0) F(0, text, why, 300)
+#define i_denied_fields(F)                                                                         \
+    F(0, u32, process, 0) F(0, text, op, 200) F(0, text, detail, 400) F(0, text, rule, 100)
+#define i_limit_fields(F) F(0, u32, kind, LIMIT_OUTPUT)
+#define i_tasks_fields(F) F(0, u32, tasks, 0)
+
+#define k_hand_fields(F)                                                                           \
+    F(0, u32, number, 0) F(0, u32, pid, 0) F(0, fd, listener, 0) /* of seccomp */
+#define k_broken_fields(F) F(0, text, why, WIRE_WHY)
+#define k_say_fields(F)                                                                            \
+    F(0, bytes, json, 0) /* empty when it is in the file */                                        \
+    F(0, fd_or, file, 0) /* a regular one, of at most LIVE_MAX bytes */
+#define k_do_fields(F)   F(0, bytes, json, 0) F(0, fd_or, file, 0)
+#define k_live_fields(F) F(0, limits, limits, 0) /* 0: not by rlimit */
+#define k_exec_fields(F)                                                                           \
+    F(0, limits, limits, 0) /* as k_live */                                                        \
+    F(0, u32, rows, 0)      /* 0: no terminal */                                                   \
+    F(0, u32, columns, 0)                                                                          \
+    F(0, str, directory, 0)                                                                        \
+    F(0, strs, args, 0)                                                                            \
+    F(0, strs, env, 0)       /* K=V */                                                             \
+    F(0, fd_or, terminal, 0) /* of I_TTY */
+
+#define c_input_fields(F)                                                                          \
+    F(0, str, path, WIRE_PATH)                                                                     \
+    F(0, u32, mode, 0)                                                                             \
+    F(0, fd, file, 0) /* a regular one, or a memfd                                                 \
+                       */
+#define c_stdin_fields(F)   F(0, bytes, data, 0)
+#define c_signal_fields(F)  F(0, u32, signal, 31)
+#define c_started_fields(F) F(0, str, id, 64)
+#define c_want_fields(F)    F(0, u32, bytes, 0)
+#define c_output_fields(F)  F(0, u32, stream, 2) F(0, bytes, data, 0)
+#define c_file_fields(F)    F(0, str, path, WIRE_PATH) F(0, u64, size, 0) F(0, fd, file, 0)
+#define c_result_fields(F)                                                                         \
+    F(0, u32, status, 0) /* for a shell */                                                         \
+    F(0, str, why, 0)    /* "" when the program just ended */                                      \
+    F(0, bytes, json, 0) /* the result; empty when it is in the file */                            \
+    F(0, fd_or, file, 0)
+#define c_error_fields(F)                                                                          \
+    F(0, u32, retryable, 1) F(0, str, kind, 64) F(0, text, message, 0) F(0, text, remedy, 0)
+#define c_state_fields(F) F(0, fd, json, 0)

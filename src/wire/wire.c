@@ -4,19 +4,33 @@
 #include "wire/wire.h"
 
 #include "base/fd.h"
+#include "wire/fields.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-static const char *const type_names[WIRE_TYPES_] = {[WIRE_TYPE_NONE] = "none",
-#define X(name) [WIRE_##name] = #name,
-                                                    WIRE_MESSAGES(X)
+static const struct {
+    const char *name; /* NULL: there is no such message */
+    uint16_t since;
+} types[WIRE_TYPES_] = {
+#define X(name, number, since) [number] = {#name, since},
+    WIRE_MESSAGES(X)
 #undef X
 };
 
+static bool is_known(unsigned type) {
+    return type < WIRE_TYPES_ && types[type].name;
+}
+
 const char *wire_type_name(enum wire_type type) {
-    return (unsigned)type < WIRE_TYPES_ ? type_names[type] : "unknown";
+    return is_known(type) ? types[type].name : "unknown";
+}
+
+const char *wire_out_name(const struct wire_out *o) {
+    uint16_t type;
+    memcpy(&type, o->data, sizeof type);
+    return wire_type_name((enum wire_type)type);
 }
 
 void wire_begin(struct wire_out *o, enum wire_type type) {
@@ -25,6 +39,38 @@ void wire_begin(struct wire_out *o, enum wire_type type) {
     o->len = sizeof head;
     o->bad = false;
     o->nfds = 0;
+    o->nmarks = 0;
+}
+
+void wire_mark(struct wire_out *o, uint16_t since) {
+    uint16_t last = o->nmarks ? o->marks[o->nmarks - 1].since : WIRE_OLDEST;
+    if (since <= last)
+        return;
+    if (o->nmarks == WIRE_MARKS) {
+        o->bad = true;
+        return;
+    }
+    o->marks[o->nmarks++] = (struct wire_mark){since, o->nfds, o->len};
+}
+
+bool wire_lower(const struct wire_out *o, uint16_t version, struct wire_out *ret) {
+    uint16_t head[2];
+    memcpy(head, o->data, sizeof head);
+    if (o->bad || version < WIRE_OLDEST || types[head[0]].since > version)
+        return false;
+    ret->len = o->len;
+    ret->nfds = o->nfds;
+    ret->bad = false;
+    ret->nmarks = 0;
+    for (unsigned k = o->nmarks; k-- && o->marks[k].since > version;) {
+        ret->len = o->marks[k].len;
+        ret->nfds = o->marks[k].nfds;
+    }
+    head[1] = version;
+    memcpy(ret->data, o->data, ret->len);
+    memcpy(ret->data, head, sizeof head);
+    memcpy(ret->fds, o->fds, ret->nfds * sizeof(int));
+    return true;
 }
 
 static void put(struct wire_out *o, const void *data, size_t len) {
@@ -56,6 +102,20 @@ void wire_put_bytes(struct wire_out *o, const void *data, size_t len) {
 
 void wire_put_str(struct wire_out *o, const char *s) {
     wire_put_bytes(o, s, strlen(s) + 1);
+}
+
+void wire_put_strn(struct wire_out *o, const char *s, size_t len) {
+    if (len >= WIRE_MAX) {
+        o->bad = true;
+        return;
+    }
+    wire_put_u32(o, (uint32_t)len + 1);
+    put(o, s, len);
+    put(o, "", 1);
+}
+
+void wire_put_raw(struct wire_out *o, const void *data, size_t len) {
+    put(o, data, len);
 }
 
 void wire_put_fd(struct wire_out *o, int fd) {
@@ -123,11 +183,14 @@ int wire_open(struct wire_in *i, size_t len, struct err *e) {
     if (len < sizeof head)
         return err_set(e, EPROTO, "packet of %zu bytes has no header", len);
     memcpy(head, i->data, sizeof head);
-    if (head[1] != WIRE_VERSION)
-        return err_set(e, EPROTO, "packet of version %u, expected %u", head[1], WIRE_VERSION);
-    if (head[0] == WIRE_TYPE_NONE || head[0] >= WIRE_TYPES_)
+    if (head[1] < WIRE_OLDEST || head[1] > WIRE_VERSION)
+        return err_set(e, EPROTONOSUPPORT,
+                       "packet of version %u, this program understands %d to %d", head[1],
+                       WIRE_OLDEST, WIRE_VERSION);
+    if (!is_known(head[0]))
         return err_set(e, EPROTO, "unknown message type %u", head[0]);
     i->type = (enum wire_type)head[0];
+    i->version = head[1];
     i->len = len;
     i->at = sizeof head;
     i->bad = false;

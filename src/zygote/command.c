@@ -21,38 +21,29 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define STRING_BYTES 5 /* of an empty string in a message: there cannot be more than fit */
-
 enum { EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
 
 struct command {
-    struct limits limits;
-    uint32_t rows, columns;
-    int terminal; /* -1: none */
-    const char *directory;
+    struct k_exec m;
     char **args, **env; /* NULL-terminated; the strings live as long as the message */
 };
 
 /* With room for one more. */
-static char **get_strings(struct wire_in *in) {
-    uint32_t n = wire_get_u32(in);
-    char **list = n <= WIRE_MAX / STRING_BYTES ? calloc(n + 2, sizeof *list) : NULL;
-    in->bad |= !list;
-    for (uint32_t i = 0; list && i < n; i++)
-        list[i] = (char *)(uintptr_t)wire_get_str(in, WIRE_MAX);
+static char **list_of(struct wire_strs strs) {
+    char **list = calloc((size_t)strs.n + 2, sizeof *list);
+    const char *s;
+    for (size_t i = 0; list && (s = wire_strs_next(&strs)); i++)
+        list[i] = (char *)(uintptr_t)s;
     return list;
 }
 
 static int read_command(struct wire_in *in, struct command *c, struct err *e) {
-    c->limits = limits_get(in);
-    c->rows = wire_get_u32(in);
-    c->columns = wire_get_u32(in);
-    c->directory = wire_get_str(in, WIRE_MAX);
-    c->args = get_strings(in);
-    c->env = get_strings(in);
-    c->terminal = c->rows ? wire_take_fd(in) : -1;
-    if (wire_end(in, e) < 0)
+    if (k_exec_get(in, &c->m, e) < 0)
         return -1;
+    c->args = list_of(c->m.args);
+    c->env = list_of(c->m.env);
+    if (!c->args || !c->env || (c->m.rows && c->m.terminal < 0))
+        return err_set(e, EPROTO, "K_EXEC: malformed");
     return c->args[0] ? 0 : err_set(e, EPROTO, "K_EXEC: no program");
 }
 
@@ -69,10 +60,10 @@ static void add_path(char **env) {
 }
 
 static int open_terminal(const struct command *c, int *ret_tty, struct err *e) {
-    const struct winsize size = {.ws_row = (unsigned short)c->rows,
-                                 .ws_col = (unsigned short)c->columns};
+    const struct winsize size = {.ws_row = (unsigned short)c->m.rows,
+                                 .ws_col = (unsigned short)c->m.columns};
     struct termios modes;
-    *ret_tty = ioctl(c->terminal, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    *ret_tty = ioctl(c->m.terminal, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (*ret_tty < 0 || ioctl(*ret_tty, TIOCSWINSZ, &size) < 0 || tcgetattr(*ret_tty, &modes) < 0)
         return err_sys(e, "open its other end");
     modes.c_iflag |= IUTF8; /* the erase key takes away a character, not a byte of one */
@@ -95,8 +86,7 @@ static int sit_down(const struct command *c, struct err *e) {
 static _Noreturn void broken(const struct err *why) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, WIRE_K_BROKEN);
-    wire_put_str(&o, why->text);
+    k_broken_put(&o, &(struct k_broken){.why = why->text});
     wire_send(KERNEL_CTL_FD, &o, &e);
     _exit(1);
 }
@@ -104,14 +94,14 @@ static _Noreturn void broken(const struct err *why) {
 _Noreturn void command_main(struct wire_in *in) {
     struct command c;
     struct err e;
-    if (read_command(in, &c, &e) < 0 || kernel_limit(&c.limits, &e) < 0)
+    if (read_command(in, &c, &e) < 0 || kernel_limit(&c.m.limits, &e) < 0)
         broken(&e);
-    if (c.rows && sit_down(&c, &e) < 0) {
+    if (c.m.rows && sit_down(&c, &e) < 0) {
         dprintf(2, "cloche: no terminal: %s\n", e.text);
         _exit(EXIT_CANNOT);
     }
-    if (chdir(c.directory) < 0) {
-        dprintf(2, "cloche: cannot change to %s: %s\n", c.directory, strerror(errno));
+    if (chdir(c.m.directory) < 0) {
+        dprintf(2, "cloche: cannot change to %s: %s\n", c.m.directory, strerror(errno));
         _exit(EXIT_CANNOT);
     }
     signals_reset(); /* Python ignores SIGPIPE and SIGXFSZ */

@@ -137,10 +137,7 @@ static int step_filters(struct kernel_entry *k, int *ret_listener, struct err *e
 
 static int step_hand_over(struct kernel_entry *k, int listener, struct err *e) {
     struct wire_out o;
-    wire_begin(&o, WIRE_K_HAND);
-    wire_put_u32(&o, k->number);
-    wire_put_u32(&o, (uint32_t)getpid());
-    wire_put_fd(&o, listener);
+    k_hand_put(&o, &(struct k_hand){k->number, (uint32_t)getpid(), listener});
     enum wire_sent sent = wire_send(k->fds[KERNEL_HAND], &o, e);
     close(listener);
     if (close_range(KERNEL_CTL_FD + 1, ~0u, 0) < 0)

@@ -2,8 +2,7 @@
 /* The way of a zygote's child into its sandbox. */
 
 #include "base/err.h"
-#include "wire/limits.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@ struct kernel_entry {
     uint32_t number; /* of the process in its sandbox; 0 is the first */
     uint32_t uid;
     int fds[KERNEL_FDS_];
-    int procs[8];
+    int procs[PROCS_FDS];
     unsigned nprocs;
     int proc_dir; /* O_PATH of the nursery's /proc: the sandbox's is read-only */
     const void *filter;

@@ -130,14 +130,12 @@ static PyObject *read_file(int fd) {
 
 static PyObject *read_message(struct wire_in *in) {
     struct err e;
-    size_t len;
-    const uint8_t *data = wire_get_bytes(in, &len);
-    if (in->type != WIRE_K_DO || wire_end(in, &e) < 0)
+    struct k_do m;
+    if (k_do_get(in, &m, &e) < 0)
         Py_RETURN_NONE; /* the server would not: whoever has its end is to see ours */
-    if (len > 0 || in->nfds == 0)
-        return PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)len);
-    AUTO_FD fd = wire_take_fd(in);
-    return read_file(fd);
+    if (m.json.len > 0 || m.file < 0)
+        return PyBytes_FromStringAndSize(m.json.data, (Py_ssize_t)m.json.len);
+    return read_file(m.file);
 }
 
 /* receive(wait): None at the end. No bytes where nothing is there and `wait` is False, or None and
@@ -195,14 +193,11 @@ static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
         return PyErr_NoMemory();
     AUTO_FD fd = -1;
     bool fits = (size_t)len <= INLINE_MAX;
-    wire_begin(o, WIRE_K_SAY);
-    wire_put_bytes(o, data, fits ? (size_t)len : 0);
     /* A cell may have used up its descriptors or its memory: that is no end of the kernel, as a
      * broken socket is (OSError, see channel.py). */
     if (!fits && memfd_open("say", data, (size_t)len, &fd, &e) < 0)
         return PyErr_Format(PyExc_RuntimeError, "%zd bytes cannot be shown: %s", len, e.text);
-    if (!fits)
-        wire_put_fd(o, fd);
+    k_say_put(o, &(struct k_say){.json = {data, fits ? (size_t)len : 0}, .file = fd});
     return deliver(o);
 }
 
@@ -214,23 +209,22 @@ static PyMethodDef ends[] = {
 static _Noreturn void refuse(const char *why) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, WIRE_K_BROKEN);
-    wire_put_str(&o, why);
+    k_broken_put(&o, &(struct k_broken){.why = why});
     wire_send(KERNEL_CTL_FD, &o, &e);
     _exit(1);
 }
 
 _Noreturn void live_main(struct wire_in *in) {
     struct err e;
-    const struct limits limits = limits_get(in);
+    struct k_live m;
     if (!main_function)
         refuse("this profile has no live kernels");
     /* Before the limits: its descriptors have high numbers. */
     if (open_loop() < 0)
         refuse("the event loop's descriptors cannot be opened");
-    if (wire_end(in, &e) < 0 || kernel_limit(&limits, &e) < 0)
+    if (k_live_get(in, &m, &e) < 0 || kernel_limit(&m.limits, &e) < 0)
         refuse(e.text);
-    program_use_cpus(limits.cpus_percent);
+    program_use_cpus(m.limits.cpus_percent);
     PyObject *get = PyCFunction_New(&ends[0], NULL), *put = PyCFunction_New(&ends[1], NULL);
     PyObject *streams = stdout_begin();
     if (!get || !put || !streams)

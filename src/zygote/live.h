@@ -5,7 +5,7 @@
 #define Py_LIMITED_API 0x03070000
 #include <Python.h>
 
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <stdbool.h>
 

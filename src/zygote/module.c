@@ -64,14 +64,19 @@ static struct zygote zygote;
 static const char one_thread[] =
     "a preloaded module has started a thread: a zygote forks only with one";
 
-static void send_text(int sock, enum wire_type type, const char *a, const char *b) {
+static void say_broken(int chan, const char *why) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, type);
-    wire_put_str(&o, a);
-    if (b)
-        wire_put_str(&o, b);
-    wire_send(sock, &o, &e);
+    z_broken_put(&o, &(struct z_broken){.why = why});
+    wire_send(chan, &o, &e);
+}
+
+static _Noreturn void kernel_broken(int ctl, const char *why) {
+    struct wire_out o;
+    struct err e;
+    k_broken_put(&o, &(struct k_broken){.why = why});
+    wire_send(ctl, &o, &e);
+    _exit(1);
 }
 
 /* Nothing of the zygote's own frames is to be visible to user code: from here on its stack is
@@ -109,18 +114,15 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
     struct wire_in in;
     struct wire_out o;
     bool cgroups = k->nprocs > 0;
-    if (kernel_enter(k, &e) < 0) {
-        send_text(k->fds[KERNEL_CTL], WIRE_K_BROKEN, e.text, NULL);
-        _exit(1);
-    }
+    if (kernel_enter(k, &e) < 0)
+        kernel_broken(k->fds[KERNEL_CTL], e.text);
     PyOS_AfterFork_Child();
     zygote.in_kernel = true;
     secrets_renew();
     PyObject *r = zygote.begin != Py_None ? PyObject_CallObject(zygote.begin, NULL) : Py_None;
     if (!r) {
         PyErr_Print();
-        send_text(KERNEL_CTL_FD, WIRE_K_BROKEN, "the cell could not begin", NULL);
-        _exit(1);
+        kernel_broken(KERNEL_CTL_FD, "the cell could not begin");
     }
     wire_begin(&o, WIRE_K_READY);
     if (wire_send(KERNEL_CTL_FD, &o, &e) != WIRE_SENT)
@@ -171,11 +173,10 @@ static void reap(void) {
             zygote.kernels[i].pid = 0;
             struct wire_out o;
             struct err e;
-            wire_begin(&o, WIRE_Z_EXITED);
-            wire_put_u64(&o, zygote.kernels[i].sandbox);
-            wire_put_u32(&o, zygote.kernels[i].number);
-            wire_put_u32(&o, (uint32_t)pid);
-            wire_put_u32(&o, (uint32_t)status);
+            z_exited_put(&o, &(struct z_exited){.sandbox = zygote.kernels[i].sandbox,
+                                                .number = zygote.kernels[i].number,
+                                                .pid = (uint32_t)pid,
+                                                .status = (uint32_t)status});
             wire_send(zygote.chan, &o, &e);
             break;
         }
@@ -201,10 +202,7 @@ static void wait_for_threads(void) {
 static void refuse(const struct kernel_entry *k, const char *why) {
     struct wire_out o;
     struct err e;
-    wire_begin(&o, WIRE_Z_FAILED);
-    wire_put_u64(&o, k->sandbox);
-    wire_put_u32(&o, k->number);
-    wire_put_str(&o, why);
+    z_failed_put(&o, &(struct z_failed){.sandbox = k->sandbox, .number = k->number, .why = why});
     wire_send(zygote.chan, &o, &e);
 }
 
@@ -214,18 +212,17 @@ static void close_entry(struct kernel_entry *k) {
 }
 
 static int read_fork(struct wire_in *in, struct kernel_entry *k) {
+    struct z_fork m;
     struct err e;
-    k->sandbox = wire_get_u64(in);
-    k->number = wire_get_u32(in);
-    k->uid = wire_get_u32(in);
-    k->nprocs = wire_get_u32(in);
-    if (k->nprocs > sizeof k->procs / sizeof *k->procs || wire_end(in, &e) < 0)
+    if (z_fork_get(in, &m, &e) < 0)
         return -1;
-    for (int i = 0; i < KERNEL_FDS_; i++)
-        k->fds[i] = wire_take_fd(in);
-    for (unsigned i = 0; i < k->nprocs; i++)
-        k->procs[i] = wire_take_fd(in);
-    return in->bad ? -1 : 0;
+    k->sandbox = m.sandbox;
+    k->number = m.number;
+    k->uid = m.uid;
+    wire_keep_all(in, m.fds, KERNEL_FDS_, k->fds);
+    k->nprocs = m.procs.n;
+    wire_keep_all(in, m.procs.fd, m.procs.n, k->procs);
+    return 0;
 }
 
 static void do_fork(struct wire_in *in) {
@@ -252,10 +249,8 @@ static void do_fork(struct wire_in *in) {
             remember(pid, &k);
             struct wire_out o;
             struct err e;
-            wire_begin(&o, WIRE_Z_FORKED);
-            wire_put_u64(&o, k.sandbox);
-            wire_put_u32(&o, k.number);
-            wire_put_u32(&o, (uint32_t)pid);
+            z_forked_put(&o, &(struct z_forked){
+                                 .sandbox = k.sandbox, .number = k.number, .pid = (uint32_t)pid});
             wire_send(zygote.chan, &o, &e);
         }
     }
@@ -356,11 +351,13 @@ static PyObject *py_serve(PyObject *self, PyObject *args) {
     if (!good)
         PyErr_Print();
     if (!good || threads() != 1) {
-        send_text(zygote.chan, WIRE_Z_BROKEN, good ? one_thread : "the cell cannot settle", NULL);
+        say_broken(zygote.chan, good ? one_thread : "the cell cannot settle");
         _exit(1);
     }
     memory_settle();
-    send_text(zygote.chan, WIRE_Z_READY, version_kept, modules_kept);
+    struct wire_out o;
+    z_ready_put(&o, &(struct z_ready){.version = version_kept, .modules = modules_kept});
+    wire_send(zygote.chan, &o, &e);
     loop();
 }
 
@@ -423,7 +420,7 @@ static PyObject *py_broken(PyObject *self, PyObject *args) {
     const char *why;
     if (!PyArg_ParseTuple(args, "is", &chan, &why))
         return NULL;
-    send_text(chan, WIRE_Z_BROKEN, why, NULL);
+    say_broken(chan, why);
     Py_RETURN_NONE;
 }
 

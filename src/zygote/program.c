@@ -192,8 +192,7 @@ _Noreturn void program_main(struct wire_in *in, bool cgroups) {
     if (cgroups)
         r.limits.pids = 0;
     if (rc < 0 || kernel_limit(&r.limits, &e) < 0) {
-        wire_begin(&o, WIRE_K_BROKEN);
-        wire_put_str(&o, e.text);
+        k_broken_put(&o, &(struct k_broken){.why = e.text});
         wire_send(KERNEL_CTL_FD, &o, &e);
         _exit(1);
     }

@@ -1,7 +1,7 @@
 #pragma once
 /* One program, run once in a kernel, as `python3 /workspace/__main__.py` would run it. */
 
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #include <stdbool.h>
 

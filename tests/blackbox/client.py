@@ -25,14 +25,22 @@ DEADLINE_S = float(os.environ.get("CLOCHE_TEST_DEADLINE", "120"))  # for what su
 def _messages() -> dict[str, int]:
     text = (ROOT / "src" / "wire" / "messages.h").read_text()
     body = text[text.index("#define WIRE_MESSAGES") : text.index("enum wire_type")]
-    names = re.findall(r"^\s*X\((\w+)\)", body, re.MULTILINE)
-    assert "C_RUN" in names, "messages.h is not what the tests expect"
-    return {name: number for number, name in enumerate(names, start=1)}
+    found = re.findall(r"^\s*X\((\w+), (\d+), \d+\)", body, re.MULTILINE)
+    numbers = {name: int(number) for name, number in found}
+    assert "C_RUN" in numbers, "messages.h is not what the tests expect"
+    return numbers
+
+
+def _wire_version() -> int:
+    text = (ROOT / "src" / "wire" / "wire.h").read_text()
+    match = re.search(r"^#define WIRE_VERSION +(\d+)", text, re.MULTILINE)
+    assert match, "wire.h is not what the tests expect"
+    return int(match[1])
 
 
 MESSAGES = _messages()
 NAMES = {number: name for name, number in MESSAGES.items()}
-WIRE_VERSION = 1
+WIRE_VERSION = _wire_version()
 WIRE_MAX = 65536
 WIRE_MAX_FDS = 32
 
@@ -222,8 +230,11 @@ class Client:
             flags |= RUN_CODE_FD
             code_fd = memfd(data, "code")
             data = b""
-        limits = (timeout_ms, memory_mb, cpu_seconds, cpus_percent, pids, disk_mb, open_files)
-        payload = u32(flags) + text(profile) + b"".join(map(u32, limits)) + u64(output_bytes)
+        limits = (
+            *(timeout_ms, memory_mb, cpu_seconds, cpus_percent, pids, disk_mb, open_files),
+            output_bytes,
+        )
+        payload = u32(flags) + text(profile) + u32(len(limits)) + b"".join(map(u64, limits))
         payload += strings(args) + strings(env) + blob(data)
         self.send("C_RUN", payload, [code_fd] if code_fd >= 0 else [])
         if code_fd >= 0:

@@ -101,13 +101,16 @@ static void from_warden(struct rig *r) {
         if (!get(r->warden, &in))
             return;
         rig_say(r, "%s", wire_type_name(in.type));
-        struct rig_sandbox *s = in.type == WIRE_W_MAKE ? NULL : find(r, wire_get_u64(&in));
-        if (s && in.type == WIRE_W_KERNEL)
-            s->wanted = wire_get_u32(&in);
-        if (s && in.type == WIRE_W_KEEP)
-            s->journal = wire_take_fd(&in);
-        if (s && in.type == WIRE_W_END && s->id != (uint64_t)r->nsandboxes)
-            rig_say(r, "(%u)", (unsigned)s->id);
+        struct w_kernel kernel;
+        struct w_keep keep;
+        struct w_end end;
+        struct err e;
+        if (w_kernel_get(&in, &kernel, &e) == 0)
+            find(r, kernel.sandbox)->wanted = kernel.number;
+        if (w_keep_get(&in, &keep, &e) == 0)
+            find(r, keep.sandbox)->journal = wire_keep(&in, keep.journal);
+        if (w_end_get(&in, &end, &e) == 0 && end.sandbox != (uint64_t)r->nsandboxes)
+            rig_say(r, "(%u)", (unsigned)end.sandbox);
     }
 }
 
@@ -115,15 +118,15 @@ static void from_warden(struct rig *r) {
 static void from_kernel(struct rig *r, struct rig_process *p) {
     for (;;) {
         AUTO_WIRE_IN in = {0};
-        size_t len;
+        struct k_do m;
+        struct err e;
         if (!get(p->peer[0], &in))
             return;
-        if (in.type != WIRE_K_DO) {
+        if (k_do_get(&in, &m, &e) < 0) {
             rig_say(r, "%s", wire_type_name(in.type));
             continue;
         }
-        const uint8_t *data = wire_get_bytes(&in, &len);
-        json_auto_t *o = json_loadb((const char *)data, len, 0, NULL);
+        json_auto_t *o = json_loadb(m.json.data, m.json.len, 0, NULL);
         const char *id = json_string_value(json_object_get(o, "id"));
         const char *op = json_string_value(json_object_get(o, "op"));
         assert_non_null(op);
@@ -142,18 +145,16 @@ static void from_init(struct rig *r, const struct rig_sandbox *s) {
             return;
         if (in.type == WIRE_I_LEFT)
             continue;
-        if (in.type == WIRE_I_SIGNAL) {
-            (void)wire_get_u32(&in);
-            rig_say(r, "%s", sigabbrev_np((int)wire_get_u32(&in)));
-        } else {
+        struct i_signal sig;
+        struct i_echo echo;
+        struct err e;
+        if (i_signal_get(&in, &sig, &e) == 0)
+            rig_say(r, "%s", sigabbrev_np((int)sig.signal));
+        else
             rig_say(r, "%s", wire_type_name(in.type));
-        }
-        if (in.type == WIRE_I_ECHO) { /* answered by itself: it is only the beginning */
+        if (i_echo_get(&in, &echo, &e) == 0) { /* answered by itself: it is only the beginning */
             struct wire_out o;
-            struct err e;
-            uint64_t number = wire_get_u64(&in);
-            wire_begin(&o, WIRE_I_REPLY);
-            wire_put_u64(&o, number);
+            i_reply_echo_put(&o, &(struct i_reply_echo){.value = echo.value});
             wire_send(s->req, &o, &e);
         }
     }
@@ -225,11 +226,10 @@ static int workspace(void) {
     return fd;
 }
 
-static void put_sandbox(const struct rig *r, const struct rig_sandbox *s, struct wire_out *o) {
-    for (int i = 0; i < SANDBOX_FDS_; i++)
-        wire_put_fd(o, s->fds[i]);
-    for (int i = 0; i < KNOBS_ && !r->no_groups; i++)
-        wire_put_fd(o, s->cgroup[i]);
+static struct wire_fds knobs_of(const struct rig *r, const struct rig_sandbox *s) {
+    struct wire_fds f = {.n = r->no_groups ? 0 : KNOBS_};
+    memcpy(f.fd, s->cgroup, f.n * sizeof *s->cgroup);
+    return f;
 }
 
 static uint32_t free_slot(const struct rig *r) {
@@ -264,22 +264,21 @@ static void do_made(struct rig *r, const char *value) {
     memcpy(s->fds, fds, sizeof fds);
     r->at = r->nsandboxes++;
     r->process = 0;
-    wire_begin(&o, WIRE_W_MADE);
-    wire_put_u64(&o, s->id);
-    wire_put_u32(&o, s->profile);
-    wire_put_u32(&o, s->slot);
-    wire_put_u32(&o, r->no_groups ? 0 : KNOBS_);
-    put_sandbox(r, s, &o);
+    struct w_made m = {.sandbox = s->id,
+                       .profile = s->profile,
+                       .slot = s->slot,
+                       .version = WIRE_VERSION,
+                       .knobs = knobs_of(r, s)};
+    memcpy(m.fds, s->fds, sizeof m.fds);
+    w_made_put(&o, &m);
     send_to(r->warden, &o);
 }
 
 static void put_process(const struct rig_sandbox *s, const struct rig_process *p,
                         struct wire_out *o) {
-    wire_begin(o, WIRE_W_KERNEL_MADE);
-    wire_put_u64(o, s->id);
-    wire_put_u32(o, p->number);
-    for (int i = 0; i < 4; i++)
-        wire_put_fd(o, p->fds[i]);
+    struct w_kernel_made m = {.sandbox = s->id, .number = p->number};
+    memcpy(m.fds, p->fds, sizeof m.fds);
+    w_kernel_made_put(o, &m);
 }
 
 static void do_more(struct rig *r, const char *value) {
@@ -296,20 +295,15 @@ static void do_more(struct rig *r, const char *value) {
 static void do_no_more(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_W_KERNEL_FAILED);
-    wire_put_u64(&o, rig_sandbox(r)->id);
-    wire_put_u32(&o, rig_sandbox(r)->wanted);
-    wire_put_str(&o, "no place");
+    w_kernel_failed_put(
+        &o, &(struct w_kernel_failed){rig_sandbox(r)->id, rig_sandbox(r)->wanted, "no place"});
     send_to(r->warden, &o);
 }
 
 static void tell_profile(const struct rig *r, enum profile_state state) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_PROFILE);
-    wire_put_u32(&o, r->profile);
-    wire_put_u32(&o, state);
-    wire_put_str(&o, state == PROFILE_READY ? "3.11" : "no interpreter");
-    wire_put_str(&o, "");
+    const char *what = state == PROFILE_READY ? "3.11" : "no interpreter";
+    w_profile_put(&o, &(struct w_profile){r->profile, state, what, ""});
     send_to(r->warden, &o);
 }
 
@@ -326,9 +320,7 @@ static void do_broken(struct rig *r, const char *value) {
 static void do_failed(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_W_FAILED);
-    wire_put_u32(&o, r->profile);
-    wire_put_str(&o, "no place");
+    w_failed_put(&o, &(struct w_failed){r->profile, "no place"});
     send_to(r->warden, &o);
 }
 
@@ -342,8 +334,7 @@ static void do_up(struct rig *r, const char *value) {
 static void do_unfit(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_K_BROKEN);
-    wire_put_str(&o, "no memory");
+    k_broken_put(&o, &(struct k_broken){"no memory"});
     send_to(rig_process(r)->peer[0], &o);
 }
 
@@ -355,10 +346,8 @@ static void do_down(struct rig *r, const char *value) {
 
 static void tell_exit(struct rig *r, int status) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_EXITED);
-    wire_put_u64(&o, rig_sandbox(r)->id);
-    wire_put_u32(&o, rig_process(r)->number);
-    wire_put_u32(&o, (uint32_t)status);
+    w_exited_put(&o,
+                 &(struct w_exited){rig_sandbox(r)->id, rig_process(r)->number, (uint32_t)status});
     send_to(r->warden, &o);
 }
 
@@ -374,8 +363,7 @@ static void do_gone(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
     rig_sandbox(r)->is_gone = true;
-    wire_begin(&o, WIRE_W_GONE);
-    wire_put_u64(&o, rig_sandbox(r)->id);
+    w_gone_put(&o, &(struct w_gone){rig_sandbox(r)->id});
     send_to(r->warden, &o);
 }
 
@@ -403,8 +391,7 @@ static void do_say(struct rig *r, const char *value) {
     snprintf(text, sizeof text, "%s", value);
     replace(text, sizeof text, "CELL", rig_process(r)->cell);
     replace(text, sizeof text, "ID", rig_process(r)->asked);
-    wire_begin(&o, WIRE_K_SAY);
-    wire_put_bytes(&o, text, strlen(text));
+    k_say_put(&o, &(struct k_say){.json = {text, strlen(text)}, .file = -1});
     send_to(rig_process(r)->peer[0], &o);
 }
 
@@ -418,17 +405,14 @@ static void do_reply(struct rig *r, const char *value) {
 static void do_error(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_I_ERROR);
-    wire_put_u32(&o, ENOENT);
-    wire_put_str(&o, "no such file");
+    i_error_put(&o, &(struct i_error){ENOENT, "no such file"});
     send_to(rig_sandbox(r)->req, &o);
 }
 
 static void do_file(struct rig *r, const char *value) {
     struct wire_out o;
     AUTO_FD fd = memory_file(value);
-    wire_begin(&o, WIRE_I_REPLY);
-    wire_put_fd(&o, fd);
+    i_reply_fd_put(&o, &(struct i_reply_fd){fd});
     send_to(rig_sandbox(r)->req, &o);
 }
 
@@ -443,28 +427,20 @@ static void do_changed(struct rig *r, const char *value) {
         assert_int_equal(write(fd, &len, sizeof len), sizeof len);
         assert_int_equal(write(fd, value, len), len);
     }
-    wire_begin(&o, WIRE_I_REPLY);
-    wire_put_u32(&o, len > 0);
-    wire_put_u32(&o, 0);
-    wire_put_fd(&o, fd);
+    i_reply_list_put(&o, &(struct i_reply_list){.count = len > 0, .records = fd});
     send_to(rig_sandbox(r)->req, &o);
 }
 
 static void do_denied(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_I_DENIED);
-    wire_put_u32(&o, rig_process(r)->number);
-    wire_put_str(&o, "mount");
-    wire_put_str(&o, "of nothing");
-    wire_put_str(&o, "seccomp");
+    i_denied_put(&o, &(struct i_denied){rig_process(r)->number, "mount", "of nothing", "seccomp"});
     send_to(rig_sandbox(r)->req, &o);
 }
 
 static void do_limit(struct rig *r, const char *value) {
     struct wire_out o;
-    wire_begin(&o, WIRE_I_LIMIT);
-    wire_put_u32(&o, (uint32_t)atoi(value));
+    i_limit_put(&o, &(struct i_limit){(uint32_t)atoi(value)});
     send_to(rig_sandbox(r)->req, &o);
 }
 
@@ -494,9 +470,7 @@ static void do_process(struct rig *r, const char *value) {
 static void do_settled(struct rig *r, const char *value) {
     struct wire_out o;
     (void)value;
-    wire_begin(&o, WIRE_W_RESTARTS);
-    for (int i = 0; i < 3; i++)
-        wire_put_u32(&o, 0);
+    w_restarts_put(&o, &(struct w_restarts){0});
     send_to(r->warden, &o);
 }
 
@@ -604,14 +578,15 @@ static void bury(struct rig *r) {
 
 static void hand_over(struct rig *r, const struct rig_sandbox *s) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_KEPT);
-    wire_put_u64(&o, s->id);
-    wire_put_u32(&o, s->profile);
-    wire_put_u32(&o, s->slot);
-    wire_put_u32(&o, r->no_groups ? 0 : KNOBS_);
-    wire_put_u32(&o, s->nprocesses - 1);
-    wire_put_fd(&o, s->journal);
-    put_sandbox(r, s, &o);
+    struct w_kept m = {.sandbox = s->id,
+                       .profile = s->profile,
+                       .slot = s->slot,
+                       .version = WIRE_VERSION,
+                       .kernels = s->nprocesses - 1,
+                       .journal = s->journal,
+                       .knobs = knobs_of(r, s)};
+    memcpy(m.fds, s->fds, sizeof m.fds);
+    w_kept_put(&o, &m);
     send_to(r->warden, &o);
     for (unsigned i = 1; i < s->nprocesses; i++) {
         put_process(s, &s->processes[i], &o);

@@ -79,8 +79,9 @@ static void let_init_answer(void) {
     while (wire_recv(init_end, &in, &e) == WIRE_GOT) {
         AUTO_FD fd = -1;
         if (in.type == WIRE_I_ECHO) {
-            wire_begin(&o, WIRE_I_REPLY);
-            wire_put_u64(&o, wire_get_u64(&in));
+            struct i_echo m;
+            assert_int_equal(i_echo_get(&in, &m, &e), 0);
+            i_reply_echo_put(&o, &(struct i_reply_echo){.value = m.value});
         } else {
             assert_true(files_serve(&in, workspace, getuid(), &o, &fd));
         }
@@ -106,6 +107,7 @@ static void adopt(void) {
     static struct wire_in in;
     struct err e;
     int ends[SANDBOX_FDS_][2];
+    struct w_made m = {.sandbox = 7, .version = WIRE_VERSION};
     memset(&in, 0, sizeof in);
     for (int i = 0; i < SANDBOX_FDS_; i++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends[i]), 0);
@@ -113,14 +115,14 @@ static void adopt(void) {
             close(ends[i][0]);
             ends[i][0] = dup(workspace);
         }
-        in.fds[in.nfds++] = ends[i][0];
+        m.fds[i] = in.fds[in.nfds++] = ends[i][0];
         if (i == SANDBOX_REQ)
             init_end = ends[i][1];
         else if (i != SANDBOX_CTL)
             close(ends[i][1]);
     }
     assert_int_equal(fd_set_nonblock(init_end, &e), 0);
-    sandbox = sandbox_adopt(&g, 7, 0, 0, 0, &in, &e);
+    sandbox = sandbox_adopt(&g, &m, &in, &e);
     assert_non_null(sandbox);
     sandbox->guest = &guest;
     let_init_answer();
@@ -329,9 +331,7 @@ static void an_answer_without_what_was_asked_for_is_refused(void **state) {
         wire_begin(&nonsense, WIRE_I_REPLY);
         assert_int_equal(answer_with_nonsense(ops[i]), EPROTO);
     }
-    wire_begin(&nonsense, WIRE_I_ERROR);
-    wire_put_u32(&nonsense, 0);
-    wire_put_str(&nonsense, "no errno");
+    i_error_put(&nonsense, &(struct i_error){.why = "no errno"});
     assert_int_equal(answer_with_nonsense(FILE_MKDIR), EPROTO);
 }
 
@@ -342,10 +342,7 @@ static void a_list_that_is_cut_off_is_malformed(void **state) {
     (void)state;
     entry_put(&records, &(struct entry){.path = "a", .target = ""});
     assert_int_equal(memfd_of("list", records.data, records.len - 1, &fd, &e), 0);
-    wire_begin(&nonsense, WIRE_I_REPLY);
-    wire_put_u32(&nonsense, 1);
-    wire_put_u32(&nonsense, 0);
-    wire_put_fd(&nonsense, fd);
+    i_reply_list_put(&nonsense, &(struct i_reply_list){.count = 1, .records = fd});
     assert_int_equal(answer_with_nonsense(FILE_LIST), 0);
     assert_string_equal(got.names, "malformed");
     assert_int_equal(answer_with_nonsense(FILE_CHANGES), EPROTO);

@@ -195,10 +195,8 @@ static void reply(struct rig *r, bool usage) {
     struct wire_out o;
     struct err e;
     wire_begin(&o, WIRE_I_REPLY);
-    if (usage) {
-        wire_put_u64(&o, 1000);
-        wire_put_u64(&o, 2000);
-    }
+    if (usage)
+        i_reply_usage_put(&o, &(struct i_reply_usage){1000, 2000});
     assert_int_equal(wire_send(rig_sandbox(r)->req, &o, &e), WIRE_SENT);
 }
 

@@ -227,7 +227,7 @@ static void too_many_arguments_are_refused(void **state) {
     assert_int_equal(run_get(&in, &got_run, &e), 0);
     assert_int_equal(got_run.nargs, RUN_MAX_ARGS);
     /* The count follows flags, profile, seven limits and output_bytes. */
-    size_t at = 4 + 4 + (4 + 5) + 7 * 4 + 8;
+    size_t at = 4 + 4 + (4 + 5) + 4 + LIMITS_ * 8;
     uint32_t n;
     memcpy(&n, in.data + at, sizeof n);
     assert_int_equal(n, RUN_MAX_ARGS);

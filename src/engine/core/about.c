@@ -18,24 +18,22 @@ void about_init(struct engine_about *a) {
     a->started_ns = now_ns();
 }
 
-void about_layers(struct engine_about *a, struct wire_in *in) {
-    uint32_t n = wire_get_u32(in);
-    a->nlayers = 0;
-    for (uint32_t i = 0; i < n && i < ABOUT_MAX_LAYERS && !in->bad; i++) {
-        struct engine_layer *l = &a->layers[i];
-        snprintf(l->name, sizeof l->name, "%s", wire_get_str(in, sizeof l->name - 1));
-        l->state = wire_get_u32(in);
-        snprintf(l->how, sizeof l->how, "%s", wire_get_str(in, sizeof l->how - 1));
-        a->nlayers += !in->bad && l->state <= 2;
-    }
+void about_layer(struct engine_about *a, struct wire_in *in) {
+    struct w_layer m;
+    struct err e;
+    if (w_layer_get(in, &m, &e) < 0 || m.state > 2 || a->nlayers == ABOUT_MAX_LAYERS)
+        return;
+    struct engine_layer *l = &a->layers[a->nlayers++];
+    snprintf(l->name, sizeof l->name, "%s", m.name);
+    snprintf(l->how, sizeof l->how, "%s", m.how);
+    l->state = m.state;
 }
 
 void about_restarts(struct engine_about *a, struct wire_in *in) {
-    struct engine_restarts r = {
-        .server = wire_get_u32(in), .nurseries = wire_get_u32(in), .zygotes = wire_get_u32(in)};
+    struct w_restarts m;
     struct err e;
-    if (wire_end(in, &e) == 0)
-        a->restarts = r;
+    if (w_restarts_get(in, &m, &e) == 0)
+        a->restarts = (struct engine_restarts){m.server, m.nurseries, m.zygotes};
 }
 
 uint64_t about_resident_bytes(void) {

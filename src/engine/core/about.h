@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "config/config.h"
-#include "wire/wire.h"
+#include "wire/codec.h"
 
 #define ABOUT_MAX_LAYERS 32
 
@@ -24,8 +24,8 @@ struct engine_about {
 };
 
 void about_init(struct engine_about *a);
-/* W_LAYERS and W_RESTARTS. */
-void about_layers(struct engine_about *a, struct wire_in *in);
+/* W_LAYER and W_RESTARTS. */
+void about_layer(struct engine_about *a, struct wire_in *in);
 void about_restarts(struct engine_about *a, struct wire_in *in);
 
 /* Keys and values into an object that is open. */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/core/reload.h"
 #include "engine/core/sandbox.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -27,44 +28,68 @@ static void take_kept(struct engine *g, struct wire_in *in) {
         return;
     }
     err_set(&e, ENOTSUP, "this server has no live sandboxes");
-    sandbox_refuse(g, wire_get_u64(in), &e);
+    struct w_kept m;
+    struct err unread;
+    w_kept_get(in, &m, &unread);
+    sandbox_refuse(g, m.sandbox, &e);
+}
+
+static void take_failed(struct engine *g, struct wire_in *in) {
+    struct w_failed m;
+    struct err e;
+    if (w_failed_get(in, &m, &e) == 0 && m.profile < g->config.nprofiles)
+        pool_failed(&g->pools[m.profile], m.why);
+}
+
+static void take_exited(struct engine *g, struct wire_in *in) {
+    struct w_exited m;
+    struct err e;
+    struct sandbox *s = w_exited_get(in, &m, &e) < 0 ? NULL : sandbox_find(g, m.sandbox);
+    if (s && s->guest)
+        s->guest->kind->exited(s->guest->owner, m.number, (int)m.status);
+}
+
+static void take_gone(struct engine *g, struct wire_in *in) {
+    struct w_gone m;
+    struct err e;
+    struct sandbox *s = w_gone_get(in, &m, &e) < 0 ? NULL : sandbox_find(g, m.sandbox);
+    if (s)
+        sandbox_gone(s);
+}
+
+static void take_forget(struct engine *g, struct wire_in *in) {
+    struct w_forget m;
+    struct err e;
+    if (w_forget_get(in, &m, &e) == 0 && m.slot < g->config.max_sandboxes)
+        cgroup_fds_done(&g->cgroups[m.slot]);
 }
 
 static void on_warden(struct chan *c, struct wire_in *in) {
     struct engine *g = c->arg;
-    struct sandbox *s;
-    uint32_t index, number;
     switch ((int)in->type) {
     case WIRE_W_MADE:
         sandbox_made(g, in);
         break;
     case WIRE_W_FAILED:
-        index = wire_get_u32(in);
-        if (index < g->config.nprofiles)
-            pool_failed(&g->pools[index], wire_get_str(in, ERR_TEXT_MAX));
+        take_failed(g, in);
         break;
     case WIRE_W_EXITED:
-        s = sandbox_find(g, wire_get_u64(in));
-        number = wire_get_u32(in);
-        if (s && s->guest)
-            s->guest->kind->exited(s->guest->owner, number, (int)wire_get_u32(in));
+        take_exited(g, in);
         break;
     case WIRE_W_KEPT:
         take_kept(g, in);
         break;
     case WIRE_W_KERNEL_MADE:
-    case WIRE_W_KERNEL_FAILED:
         sandbox_more(g, in);
         break;
+    case WIRE_W_KERNEL_FAILED:
+        sandbox_no_more(g, in);
+        break;
     case WIRE_W_GONE:
-        s = sandbox_find(g, wire_get_u64(in));
-        if (s)
-            sandbox_gone(s);
+        take_gone(g, in);
         break;
     case WIRE_W_FORGET:
-        index = wire_get_u32(in);
-        if (index < g->config.max_sandboxes)
-            cgroup_fds_done(&g->cgroups[index]);
+        take_forget(g, in);
         break;
     case WIRE_W_PROFILE:
         pool_profile(g, in);
@@ -72,8 +97,8 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_RELOAD:
         engine_reload(g, in);
         break;
-    case WIRE_W_LAYERS:
-        about_layers(&g->about, in);
+    case WIRE_W_LAYER:
+        about_layer(&g->about, in);
         break;
     case WIRE_W_RESTARTS:
         about_restarts(&g->about, in);

@@ -1,5 +1,5 @@
-/* See files.h. What there is to ask is a table: the message, how its payload is written, and how
- * the answer is read. An answer that makes no sense is an error like any other, EPROTO. */
+/* See files.h. What there is to ask is a table: how the question is written, and how the answer is
+ * read. An answer that makes no sense is an error like any other, EPROTO. */
 
 #include "engine/core/files.h"
 
@@ -15,78 +15,56 @@
 #include <unistd.h>
 
 #define RECORDS_MAX (8u << 20) /* more than init ever tells at once */
-#define WHY_MAX     300
 
 /* ---- what is asked ---- */
 
-static void put_str(struct wire_out *o, const char *text) {
-    wire_put_str(o, text ? text : "");
-}
-
-static void put_path(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-}
-
 static void put_read(struct wire_out *o, const struct file_question *q) {
-    wire_put_u32(o, O_RDONLY);
-    wire_put_u32(o, 0);
-    put_str(o, q->path);
+    i_open_put(o, &(struct i_open){.flags = O_RDONLY, .path = q->path});
 }
 
 static void put_create(struct wire_out *o, const struct file_question *q) {
-    wire_put_u32(o, O_WRONLY | O_CREAT | O_TRUNC);
-    wire_put_u32(o, q->mode);
-    put_str(o, q->path);
+    i_open_put(o, &(struct i_open){O_WRONLY | O_CREAT | O_TRUNC, q->mode, q->path});
+}
+
+static void put_stat(struct wire_out *o, const struct file_question *q) {
+    i_stat_put(o, &(struct i_stat){.path = q->path});
 }
 
 static void put_list(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    wire_put_u32(o, q->recursive);
-    wire_put_u32(o, q->most);
-    put_str(o, q->after);
+    i_list_put(o, &(struct i_list){q->path, q->recursive, q->most, q->after});
 }
 
 static void put_mkdir(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    wire_put_u32(o, q->mode);
-    wire_put_u32(o, true);
+    i_mkdir_put(o, &(struct i_mkdir){.path = q->path, .mode = q->mode, .parents = true});
 }
 
 static void put_move(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    put_str(o, q->to);
+    i_move_put(o, &(struct i_move){.from = q->path, .to = q->to});
 }
 
 static void put_chmod(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    wire_put_u32(o, q->mode);
+    i_chmod_put(o, &(struct i_chmod){.path = q->path, .mode = q->mode});
 }
 
 static void put_remove(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    wire_put_u32(o, q->recursive);
+    i_remove_put(o, &(struct i_remove){.path = q->path, .recursive = q->recursive});
 }
 
-static void put_nothing(struct wire_out *o, const struct file_question *q) {
-    (void)o, (void)q;
+static void put_temp(struct wire_out *o, const struct file_question *q) {
+    (void)q;
+    wire_begin(o, WIRE_I_TEMP);
 }
 
 static void put_place(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->path);
-    wire_put_u32(o, q->mode);
-    wire_put_u64(o, q->mtime_ns);
-    wire_put_fd(o, q->fd);
+    i_place_put(o, &(struct i_place){q->path, q->mode, q->mtime_ns, q->fd});
 }
 
 static void put_link(struct wire_out *o, const struct file_question *q) {
-    put_str(o, q->to);
-    put_str(o, q->path);
+    i_link_put(o, &(struct i_link){.target = q->to, .path = q->path});
 }
 
 static void put_changes(struct wire_out *o, const struct file_question *q) {
-    wire_put_u32(o, q->most);
-    wire_put_u32(o, q->depth);
-    wire_put_u64(o, q->since_ns);
+    i_changes_put(o, &(struct i_changes){q->most, q->depth, q->since_ns});
 }
 
 /* ---- what is answered ---- */
@@ -94,30 +72,33 @@ static void put_changes(struct wire_out *o, const struct file_question *q) {
 static int take_fd(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                    struct err *e) {
     (void)who;
-    a->fd = wire_take_fd(in);
-    return a->fd < 0 ? err_set(e, EPROTO, "init opened no file") : 0;
+    struct i_reply_fd m;
+    if (i_reply_fd_get(in, &m, e) < 0)
+        return err_set(e, EPROTO, "init opened no file");
+    a->fd = wire_keep(in, m.fd);
+    return 0;
 }
 
 static int take_entry(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                       struct err *e) {
     (void)who;
-    size_t len;
-    const uint8_t *at = wire_get_bytes(in, &len);
-    return at && entry_get(&at, at + len, &a->entry)
+    struct i_reply_entry m;
+    if (i_reply_entry_get(in, &m, e) < 0)
+        return err_set(e, EPROTO, "the record is malformed");
+    const uint8_t *at = m.entry.data;
+    return entry_get(&at, at + m.entry.len, &a->entry)
                ? 0
                : err_set(e, EPROTO, "the record is malformed");
 }
 
-/* A count, whether there is more, and records in a descriptor. */
 static int take_records(struct wire_in *in, struct buf *ret, bool *ret_cut, struct err *e) {
+    struct i_reply_list m;
     struct stat st;
-    (void)wire_get_u32(in);
-    *ret_cut = wire_get_u32(in) != 0;
-    AUTO_FD fd = wire_take_fd(in);
-    if (fd < 0 || wire_end(in, e) < 0 || fstat(fd, &st) < 0 || st.st_size > RECORDS_MAX)
+    if (i_reply_list_get(in, &m, e) < 0 || fstat(m.records, &st) < 0 || st.st_size > RECORDS_MAX)
         return err_set(e, EPROTO, "the list is malformed");
+    *ret_cut = m.cut;
     size_t len = (size_t)st.st_size;
-    if (pread(fd, buf_reserve(ret, len), len, 0) != (ssize_t)len)
+    if (pread(m.records, buf_reserve(ret, len), len, 0) != (ssize_t)len)
         return err_set(e, EPROTO, "the list is not whole");
     buf_commit(ret, len);
     return 0;
@@ -139,35 +120,30 @@ static int take_changes(const struct file_ask *who, struct wire_in *in, struct f
 
 static int take_replaced(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                          struct err *e) {
-    (void)who, (void)e;
-    a->replaced = wire_get_u32(in) != 0;
-    return 0;
+    (void)who;
+    struct i_reply_place m;
+    int r = i_reply_place_get(in, &m, e);
+    a->replaced = m.replaced;
+    return r;
 }
 
 static int take_nothing(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                         struct err *e) {
-    (void)who, (void)in, (void)a, (void)e;
-    return 0;
+    (void)who, (void)a;
+    return wire_get_nothing(in, e);
 }
 
 static const struct {
-    enum wire_type type;
     void (*put)(struct wire_out *o, const struct file_question *q);
     int (*take)(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                 struct err *e);
 } ops[] = {
-    [FILE_READ] = {WIRE_I_OPEN, put_read, take_fd},
-    [FILE_CREATE] = {WIRE_I_OPEN, put_create, take_fd},
-    [FILE_STAT] = {WIRE_I_STAT, put_path, take_entry},
-    [FILE_LIST] = {WIRE_I_LIST, put_list, take_page},
-    [FILE_MKDIR] = {WIRE_I_MKDIR, put_mkdir, take_nothing},
-    [FILE_MOVE] = {WIRE_I_MOVE, put_move, take_nothing},
-    [FILE_CHMOD] = {WIRE_I_CHMOD, put_chmod, take_nothing},
-    [FILE_REMOVE] = {WIRE_I_REMOVE, put_remove, take_nothing},
-    [FILE_TEMP] = {WIRE_I_TEMP, put_nothing, take_fd},
-    [FILE_PLACE] = {WIRE_I_PLACE, put_place, take_replaced},
-    [FILE_LINK] = {WIRE_I_LINK, put_link, take_nothing},
-    [FILE_CHANGES] = {WIRE_I_CHANGES, put_changes, take_changes},
+    [FILE_READ] = {put_read, take_fd},        [FILE_CREATE] = {put_create, take_fd},
+    [FILE_STAT] = {put_stat, take_entry},     [FILE_LIST] = {put_list, take_page},
+    [FILE_MKDIR] = {put_mkdir, take_nothing}, [FILE_MOVE] = {put_move, take_nothing},
+    [FILE_CHMOD] = {put_chmod, take_nothing}, [FILE_REMOVE] = {put_remove, take_nothing},
+    [FILE_TEMP] = {put_temp, take_fd},        [FILE_PLACE] = {put_place, take_replaced},
+    [FILE_LINK] = {put_link, take_nothing},   [FILE_CHANGES] = {put_changes, take_changes},
 };
 
 static int take(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
@@ -178,8 +154,9 @@ static int take(const struct file_ask *who, struct wire_in *in, struct file_answ
     }
     if (in->type == WIRE_I_REPLY)
         return ops[who->op].take(who, in, a, e);
-    int errnum = (int)wire_get_u32(in);
-    return err_set(e, errnum ? errnum : EPROTO, "%s", wire_get_str(in, WHY_MAX));
+    struct i_error m;
+    i_error_get(in, &m, e);
+    return err_set(e, m.errnum ? (int)m.errnum : EPROTO, "%s", m.why);
 }
 
 static void files_on_answer(void *arg, struct wire_in *in) {
@@ -201,7 +178,6 @@ bool files_ask(struct sandbox *s, const struct file_question *q, struct file_ask
     struct wire_out o;
     if (!s || s->nasked >= SANDBOX_MOST_ASKED)
         return false;
-    wire_begin(&o, ops[q->op].type);
     ops[q->op].put(&o, q);
     who->sandbox = s;
     who->op = q->op;

@@ -18,6 +18,7 @@
 #include "engine/core/engine.h"
 #include "engine/core/memory_watch.h"
 #include "engine/core/sandbox.h"
+#include "wire/codec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +30,7 @@
 
 static void ask_for_one(struct profile_pool *p) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_MAKE);
-    wire_put_u32(&o, p->index);
+    w_make_put(&o, &(struct w_make){.profile = p->index});
     chan_send(&p->engine->warden, &o);
     p->making++;
 }
@@ -241,19 +241,18 @@ static void pool_on_refill(struct timer *t) {
 }
 
 void pool_profile(struct engine *g, struct wire_in *in) {
-    uint32_t index = wire_get_u32(in), state = wire_get_u32(in);
-    const char *what = wire_get_str(in, 2047), *modules = wire_get_str(in, 4095);
+    struct w_profile m;
     struct err e;
-    if (wire_end(in, &e) < 0 || index >= g->config.nprofiles || state > PROFILE_RESTARTING)
+    if (w_profile_get(in, &m, &e) < 0 || m.profile >= g->config.nprofiles)
         return;
-    struct profile_pool *p = &g->pools[index];
-    p->state = (enum profile_state)state;
-    snprintf(p->what, sizeof p->what, "%s", what);
-    if (*modules)
-        snprintf(p->modules, sizeof p->modules, "%s", modules);
+    struct profile_pool *p = &g->pools[m.profile];
+    p->state = (enum profile_state)m.state;
+    snprintf(p->what, sizeof p->what, "%s", m.what);
+    if (*m.modules)
+        snprintf(p->modules, sizeof p->modules, "%s", m.modules);
     if (p->state == PROFILE_BROKEN) {
         p->making = 0;
-        refuse_all(p, "profile_broken", what);
+        refuse_all(p, "profile_broken", m.what);
     } else {
         pool_dispatch(p);
     }

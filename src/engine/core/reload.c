@@ -43,13 +43,12 @@ static void take_over(struct engine *g, struct config *next, uint32_t changed) {
 void engine_reload(struct engine *g, struct wire_in *in) {
     struct err e;
     struct config next;
-    uint32_t changed = wire_get_u32(in);
-    AUTO_FD fd = wire_take_fd(in);
-    if (wire_end(in, &e) < 0 || config_unpack(fd, &next, &e) < 0) {
+    struct w_reload m;
+    if (w_reload_get(in, &m, &e) < 0 || config_unpack(m.config, &next, &e) < 0) {
         log_error("profiles not read error=%s", log_text(e.text));
         return;
     }
     if (next.nprofiles >= g->config.nprofiles)
-        take_over(g, &next, changed);
+        take_over(g, &next, m.changed);
     config_done(&next);
 }

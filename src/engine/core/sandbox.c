@@ -103,8 +103,12 @@ static void sandbox_on_ctl(struct chan *c, struct wire_in *in) {
         s->guest->kind->frame(s->guest->owner, in);
         return;
     }
-    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN)
-        pool_failed(s->pool, wire_get_str(in, ERR_TEXT_MAX));
+    struct k_broken m;
+    struct err e;
+    if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN) {
+        k_broken_get(in, &m, &e);
+        pool_failed(s->pool, m.why);
+    }
     sandbox_end(s);
 }
 
@@ -129,29 +133,46 @@ static struct question next_question(struct sandbox *s) {
     return q;
 }
 
+/* Whether init's answers are to questions of an earlier server; its echo is the last of them. */
+static bool is_before_echo(struct sandbox *s, struct wire_in *in) {
+    struct i_reply_echo m;
+    struct err e;
+    if (!s->echo || (in->type != WIRE_I_REPLY && in->type != WIRE_I_ERROR))
+        return false;
+    if (i_reply_echo_get(in, &m, &e) == 0 && m.value == s->echo)
+        s->echo = 0;
+    return true;
+}
+
+static void take_denied(const struct guest *who, struct wire_in *in) {
+    struct i_denied m;
+    struct err e;
+    struct denials *to =
+        i_denied_get(in, &m, &e) < 0 ? NULL : who->kind->denied(who->owner, m.process);
+    if (to)
+        denials_add(to, m.op, m.detail, m.rule);
+}
+
 static void sandbox_on_req(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
+    struct i_limit limit;
+    struct i_tasks tasks;
+    struct err e;
     const struct guest *who = s->guest;
     if (in->type == WIRE_I_NET)
         s->net_used = true;
     if (!who || in->type == WIRE_I_NET)
         return;
-    if (s->echo && (in->type == WIRE_I_REPLY || in->type == WIRE_I_ERROR)) {
-        if (in->type == WIRE_I_REPLY && in->nfds == 0 && wire_get_u64(in) == s->echo)
-            s->echo = 0;
+    if (is_before_echo(s, in))
         return;
-    }
     if (in->type == WIRE_I_DENIED) {
-        uint32_t process = wire_get_u32(in);
-        const char *op = wire_get_str(in, 200), *detail = wire_get_str(in, 400);
-        const char *rule = wire_get_str(in, 100);
-        struct denials *to = in->bad ? NULL : who->kind->denied(who->owner, process);
-        if (to)
-            denials_add(to, op, detail, rule);
+        take_denied(who, in);
     } else if (in->type == WIRE_I_LIMIT) {
-        who->kind->limit(who->owner, (enum limit_kind)wire_get_u32(in));
+        if (i_limit_get(in, &limit, &e) == 0)
+            who->kind->limit(who->owner, (enum limit_kind)limit.kind);
     } else if (in->type == WIRE_I_TASKS) {
-        s->tasks = wire_get_u32(in);
+        if (i_tasks_get(in, &tasks, &e) == 0)
+            s->tasks = tasks.tasks;
     } else if (s->nasked) {
         const struct question q = next_question(s);
         if (q.fn)
@@ -164,8 +185,7 @@ static void sandbox_on_req(struct chan *c, struct wire_in *in) {
 /* Init is gone, and with it everything in the sandbox; the warden's word follows. */
 static void tell_end(const struct sandbox *s) {
     struct wire_out o;
-    wire_begin(&o, WIRE_W_END);
-    wire_put_u64(&o, s->id);
+    w_end_put(&o, &(struct w_end){.sandbox = s->id});
     chan_send(&s->engine->warden, &o);
 }
 
@@ -192,32 +212,42 @@ static void sandbox_free(struct deferred *d) {
     free(d->arg);
 }
 
-static void take_cgroup(struct sandbox *s, struct wire_in *in, uint32_t n) {
-    if (n != KNOBS_)
+static void take_cgroup(struct sandbox *s, const struct wire_fds *knobs, struct wire_in *in) {
+    if (knobs->n != KNOBS_)
         return;
     cgroup_fds_done(s->cgroup);
-    for (uint32_t i = 0; i < n; i++)
-        s->cgroup->fds[i] = wire_take_fd(in);
+    wire_keep_all(in, knobs->fd, KNOBS_, s->cgroup->fds);
     cgroup_fds_usage(s->cgroup); /* counters of before are not ours */
 }
 
+static int check(const struct engine *g, const struct w_made *m, struct err *e) {
+    if (m->version < WIRE_OLDEST || m->version > WIRE_VERSION)
+        return err_set(e, EPROTONOSUPPORT,
+                       "its init speaks version %u, this server understands %d to %d", m->version,
+                       WIRE_OLDEST, WIRE_VERSION);
+    uint32_t there = 0;
+    for (unsigned i = 0; i < SANDBOX_FDS_; i++)
+        there |= (uint32_t)(m->fds[i] >= 0) << i;
+    if (m->profile >= g->config.nprofiles || m->slot >= g->config.max_sandboxes ||
+        (there & SANDBOX_NEEDED) != SANDBOX_NEEDED)
+        return err_set(e, EPROTO, "the warden sent one that makes no sense");
+    return 0;
+}
+
 /* With its descriptors; not on the list of a pool. */
-static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                            uint32_t ncgroup, struct wire_in *in, struct err *e) {
-    if (profile >= g->config.nprofiles || slot >= g->config.max_sandboxes ||
-        in->nfds - in->fd_at != SANDBOX_FDS_ + ncgroup) {
-        err_set(e, EPROTO, in->cut ? NO_DESCRIPTORS : "the warden sent one that makes no sense");
+static struct sandbox *make(struct engine *g, const struct w_made *m, struct wire_in *in,
+                            struct err *e) {
+    if (check(g, m, e) < 0)
         return NULL;
-    }
     struct sandbox *s = xcalloc(1, sizeof *s);
     s->engine = g;
-    s->pool = &g->pools[profile];
-    s->cgroup = &g->cgroups[slot];
-    s->id = id;
+    s->pool = &g->pools[m->profile];
+    s->cgroup = &g->cgroups[m->slot];
+    s->id = m->sandbox;
+    s->version = (uint16_t)m->version;
     s->free_later = (struct deferred){.fn = sandbox_free, .arg = s};
-    for (int i = 0; i < SANDBOX_FDS_; i++)
-        s->fds[i] = wire_take_fd(in);
-    take_cgroup(s, in, ncgroup);
+    wire_keep_all(in, m->fds, SANDBOX_FDS_, s->fds);
+    take_cgroup(s, &m->knobs, in);
     g->no_groups = !cgroup_fds_there(s->cgroup);
     s->ctl = (struct chan){.fd = -1,
                            .on_msg = sandbox_on_ctl,
@@ -236,28 +266,30 @@ static struct sandbox *make(struct engine *g, uint64_t id, uint32_t profile, uin
 
 static int open_channels(struct sandbox *s, struct err *e) {
     struct loop *l = s->engine->loop;
-    return chan_init(&s->ctl, l, &s->fds[SANDBOX_CTL], e) < 0
-               ? -1
-               : chan_init(&s->req, l, &s->fds[SANDBOX_REQ], e);
+    if (chan_init(&s->ctl, l, &s->fds[SANDBOX_CTL], e) < 0 ||
+        chan_init(&s->req, l, &s->fds[SANDBOX_REQ], e) < 0)
+        return -1;
+    s->ctl.version = s->req.version = s->version;
+    return 0;
 }
 
 void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why) {
     struct wire_out o;
     log_error("sandbox not taken error=%s", log_text(why->text));
-    wire_begin(&o, WIRE_W_LOST);
-    wire_put_u64(&o, id);
+    w_lost_put(&o, &(struct w_lost){.sandbox = id});
     chan_send(&g->warden, &o);
 }
 
 void sandbox_made(struct engine *g, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), ncgroup = wire_get_u32(in);
+    struct w_made m;
     struct err e;
-    struct sandbox *s = wire_end(in, &e) < 0 ? NULL : make(g, id, profile, slot, ncgroup, in, &e);
+    struct sandbox *s = w_made_get(in, &m, &e) < 0 ? NULL : make(g, &m, in, &e);
+    if (in->cut)
+        err_set(&e, EMFILE, NO_DESCRIPTORS);
     if (!s) {
-        sandbox_refuse(g, id, &e);
-        if (profile < g->config.nprofiles)
-            pool_failed(&g->pools[profile], e.text);
+        sandbox_refuse(g, m.sandbox, &e);
+        if (m.profile < g->config.nprofiles)
+            pool_failed(&g->pools[m.profile], e.text);
         return;
     }
     loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);
@@ -267,9 +299,9 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
     }
 }
 
-struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t ncgroup, struct wire_in *in, struct err *e) {
-    struct sandbox *s = make(g, id, profile, slot, ncgroup, in, e);
+struct sandbox *sandbox_adopt(struct engine *g, const struct w_made *m, struct wire_in *in,
+                              struct err *e) {
+    struct sandbox *s = make(g, m, in, e);
     struct wire_out o;
     if (!s)
         return NULL;
@@ -281,18 +313,29 @@ struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, u
     }
     if (getrandom(&s->echo, sizeof s->echo, 0) != (ssize_t)sizeof s->echo || s->echo == 0)
         s->echo = now_ns();
-    wire_begin(&o, WIRE_I_ECHO);
-    wire_put_u64(&o, s->echo);
+    i_echo_put(&o, &(struct i_echo){.value = s->echo});
     chan_send(&s->req, &o);
     return s;
 }
 
 void sandbox_more(struct engine *g, struct wire_in *in) {
-    struct sandbox *s = sandbox_find(g, wire_get_u64(in));
-    uint32_t number = wire_get_u32(in);
-    const char *why = in->type == WIRE_W_KERNEL_FAILED ? wire_get_str(in, ERR_TEXT_MAX) : NULL;
+    struct w_kernel_made m;
+    struct err e;
+    const char *why = w_kernel_made_get(in, &m, &e) < 0 ? e.text : NULL;
+    if (in->cut)
+        why = NO_DESCRIPTORS;
+    const struct sandbox *s = sandbox_find(g, m.sandbox);
     if (s && s->guest && s->guest->kind->more)
-        s->guest->kind->more(s->guest->owner, number, in, why);
+        s->guest->kind->more(s->guest->owner, &m, in, why);
+}
+
+void sandbox_no_more(struct engine *g, struct wire_in *in) {
+    struct w_kernel_failed m;
+    struct err e;
+    const struct sandbox *s =
+        w_kernel_failed_get(in, &m, &e) < 0 ? NULL : sandbox_find(g, m.sandbox);
+    if (s && s->guest && s->guest->kind->no_more)
+        s->guest->kind->no_more(s->guest->owner, m.number, m.why);
 }
 
 static bool ask_init(struct sandbox *s, const struct wire_out *o, const struct question *q) {

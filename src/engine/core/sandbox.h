@@ -5,6 +5,7 @@
 #include "engine/core/denials.h"
 #include "engine/core/pool.h"
 #include "wire/chan.h"
+#include "wire/codec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,8 +50,10 @@ struct guest_kind {
     /* From the warden. */
     void (*exited)(void *owner, uint32_t number, int status);
     void (*lost)(void *owner);
-    /* One more process is there, or `why` there is none; NULL for guests that ask for none. */
-    void (*more)(void *owner, uint32_t number, struct wire_in *in, const char *why);
+    /* One more process is there, but for `why` not all of it came; or there is none. NULL for
+     * guests that ask for none. */
+    void (*more)(void *owner, const struct w_kernel_made *m, struct wire_in *in, const char *why);
+    void (*no_more)(void *owner, uint32_t number, const char *why);
 };
 
 /* A question to init without an answer yet. */
@@ -68,7 +71,8 @@ struct sandbox {
     struct cgroup_fds *cgroup;  /* borrowed: the slot's */
     enum sandbox_state state;
     uint64_t id, workspace_mtime_ns;
-    uint64_t charge; /* bytes of the memory budget, from its program's start until it is gone */
+    uint16_t version; /* of the protocol, that its init and its kernels speak */
+    uint64_t charge;  /* bytes of the memory budget, from its program's start until it is gone */
     uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
     uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
     uint64_t memory_seen; /* at the last look of memory_watch.c */
@@ -91,14 +95,15 @@ struct sandbox {
 void sandbox_move(struct sandbox *s, enum sandbox_state to);
 /* From W_MADE. */
 void sandbox_made(struct engine *g, struct wire_in *in);
-/* From W_KEPT, behind its numbers and the journal. It has no guest yet. */
-struct sandbox *sandbox_adopt(struct engine *g, uint64_t id, uint32_t profile, uint32_t slot,
-                              uint32_t ncgroup, struct wire_in *in, struct err *e);
+/* From W_KEPT. It has no guest yet. */
+struct sandbox *sandbox_adopt(struct engine *g, const struct w_made *m, struct wire_in *in,
+                              struct err *e);
 /* For one that did not come whole: nobody else would end it. */
 void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
 #define NO_DESCRIPTORS "the server may have no more files open (see `ulimit -Hn`)"
 /* From W_KERNEL_MADE and W_KERNEL_FAILED. */
 void sandbox_more(struct engine *g, struct wire_in *in);
+void sandbox_no_more(struct engine *g, struct wire_in *in);
 /* Asks init; the answer reaches the guest. False when too much is asked at once. */
 bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
 /* The same with the answer for `fn`, which gets NULL when the sandbox ends before it. */

@@ -7,6 +7,7 @@
 #include "engine/core/sandbox.h"
 #include "loop/copy.h"
 #include "loop/crew.h"
+#include "wire/codec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,17 +66,15 @@ int stage_begin(struct stage *t, struct err *e) {
         return -1;
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
     if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
-        wire_begin(&o, WIRE_I_LIMITS);
-        limits_put(&o, l);
+        i_limits_put(&o, &(struct i_limits){.limits = *l});
         if (stage_ask(t, &o, e) < 0)
             return -1;
     }
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
-        wire_begin(&o, WIRE_I_WATCH);
-        struct limits watched = *l;
+        struct i_watch m = {.limits = *l};
         if (t->sandbox->pool->config->live) /* each cell has its own; init would add up all */
-            watched.cpu_seconds = 0;
-        limits_put(&o, &watched);
+            m.limits.cpu_seconds = 0;
+        i_watch_put(&o, &m);
         if (stage_ask(t, &o, e) < 0)
             return -1;
     }
@@ -166,8 +165,9 @@ static void stage_on_open(void *arg, struct file_answer *a) {
 static int take_limited(struct wire_in *in, struct err *e) {
     if (in->type == WIRE_I_REPLY)
         return 0;
-    (void)wire_get_u32(in);
-    return err_set(e, EIO, "init: %s", wire_get_str(in, 300));
+    struct i_error no;
+    i_error_get(in, &no, e);
+    return err_set(e, EIO, "init: %s", no.why);
 }
 
 static void stage_on_limited(void *arg, struct wire_in *in) {

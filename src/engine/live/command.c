@@ -59,7 +59,8 @@ static void merge_env(json_t *all, const char *more) {
         json_object_update(all, other);
 }
 
-static void put_env(struct wire_out *o, const struct command *c) {
+/* Returns how many strings there are. */
+static uint32_t put_env(struct buf *to, const struct command *c) {
     json_auto_t *all = json_loads(usual_env, 0, NULL);
     const char *key;
     json_t *value;
@@ -67,31 +68,30 @@ static void put_env(struct wire_out *o, const struct command *c) {
         json_object_set_new(all, "TERM", json_string("xterm-256color"));
     merge_env(all, c->live->req.env);
     merge_env(all, c->req.env);
-    wire_put_u32(o, (uint32_t)json_object_size(all));
     json_object_foreach(all, key, value) {
         AUTO_BUF pair = BUF_INIT;
         buf_addf(&pair, "%s=%s", key, json_string_value(value));
-        wire_put_str(o, pair.data);
+        wire_strs_add(to, pair.data);
     }
+    return (uint32_t)json_object_size(all);
 }
 
 static void command_begin(struct command *c) {
     const struct limits limits = group_self_limits(&c->process);
     struct wire_out o;
-    uint32_t n = 0;
-    wire_begin(&o, WIRE_K_EXEC);
-    limits_put(&o, &limits);
-    wire_put_u32(&o, c->req.rows);
-    wire_put_u32(&o, c->req.columns);
-    wire_put_str(&o, c->req.cwd);
-    for (char **at = c->req.argv; *at; at++)
-        n++;
-    wire_put_u32(&o, n);
-    for (char **at = c->req.argv; *at; at++)
-        wire_put_str(&o, *at);
-    put_env(&o, c);
-    if (c->req.rows)
-        wire_put_fd(&o, c->terminal);
+    AUTO_BUF args = BUF_INIT;
+    AUTO_BUF env = BUF_INIT;
+    struct k_exec m = {.limits = limits,
+                       .rows = c->req.rows,
+                       .columns = c->req.columns,
+                       .directory = c->req.cwd,
+                       .terminal = c->req.rows ? c->terminal : -1};
+    for (char **at = c->req.argv; *at; at++, m.args.n++)
+        wire_strs_add(&args, *at);
+    m.env.n = put_env(&env, c);
+    m.args.raw = (const uint8_t *)args.data, m.args.len = args.len;
+    m.env.raw = (const uint8_t *)env.data, m.env.len = env.len;
+    k_exec_put(&o, &m);
     if (o.bad) {
         snprintf(c->why, sizeof c->why, "its arguments and environment are too long");
         process_kill(&c->process);
@@ -121,8 +121,9 @@ static void command_on_resumed(void *owner) {
 static void command_on_terminal(void *arg, struct wire_in *in) {
     struct command *c = arg;
     struct err e;
-    if (in && in->type == WIRE_I_REPLY)
-        c->terminal = wire_take_fd(in);
+    struct i_reply_fd m;
+    if (in && i_reply_fd_get(in, &m, &e) == 0)
+        c->terminal = wire_keep(in, m.fd);
     if (c->terminal >= 0 && isatty(c->terminal) && fd_set_nonblock(c->terminal, &e) == 0) {
         command_watch_output(c, 0, c->terminal);
         command_pump_stdin(c);
@@ -178,7 +179,10 @@ static void command_on_hung_up(void *owner) {
 static void command_on_frame(void *owner, struct wire_in *in) {
     struct command *c = owner;
     if (in->type == WIRE_K_BROKEN) {
-        snprintf(c->why, sizeof c->why, "%s", wire_get_str(in, sizeof c->why - 1));
+        struct k_broken m;
+        struct err e;
+        k_broken_get(in, &m, &e);
+        snprintf(c->why, sizeof c->why, "%s", m.why);
         return;
     }
     process_kill(&c->process);

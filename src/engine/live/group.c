@@ -159,9 +159,7 @@ void group_leave(struct process *p) {
     p->live->cpu_below_us += p->last.cpu_us;
     p->was_own = true;
     cgroup_fds_done(&p->cgroup);
-    wire_begin(&o, WIRE_W_LEFT);
-    wire_put_u64(&o, p->live->sandbox->id);
-    wire_put_u32(&o, p->number);
+    w_left_put(&o, &(struct w_left){.sandbox = p->live->sandbox->id, .number = p->number});
     chan_send(&p->live->engine->warden, &o);
 }
 

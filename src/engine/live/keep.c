@@ -186,9 +186,7 @@ void live_keep(struct live *l) {
     }
     l->unwritten = true;
     keep_write_now(&l->write_later);
-    wire_begin(&o, WIRE_W_KEEP);
-    wire_put_u64(&o, l->sandbox->id);
-    wire_put_fd(&o, journal_fd(l->journal));
+    w_keep_put(&o, &(struct w_keep){.sandbox = l->sandbox->id, .journal = journal_fd(l->journal)});
     chan_send(&l->engine->warden, &o);
 }
 
@@ -341,17 +339,17 @@ static int keep_adopt(struct live *l, int *journal, struct err *e) {
 }
 
 void live_adopt(struct engine *g, struct wire_in *in) {
-    uint64_t id = wire_get_u64(in);
-    uint32_t profile = wire_get_u32(in), slot = wire_get_u32(in), ncgroup = wire_get_u32(in);
-    uint32_t more = wire_get_u32(in);
-    AUTO_FD journal = wire_take_fd(in);
+    struct w_kept m;
     struct err e;
-    struct sandbox *s =
-        wire_end(in, &e) < 0 ? NULL : sandbox_adopt(g, id, profile, slot, ncgroup, in, &e);
+    int r = w_kept_get(in, &m, &e);
+    struct w_made made = {m.sandbox, m.profile, m.slot, m.version, {0}, m.knobs};
+    memcpy(made.fds, m.fds, sizeof made.fds);
+    struct sandbox *s = r < 0 ? NULL : sandbox_adopt(g, &made, in, &e);
     if (!s) {
-        sandbox_refuse(g, id, &e);
+        sandbox_refuse(g, m.sandbox, &e);
         return;
     }
+    AUTO_FD journal = wire_keep(in, m.journal);
     struct live *l = live_inherit(g, s);
     if (keep_adopt(l, &journal, &e) < 0) {
         log_error("live sandbox not taken over error=%s", log_text(e.text));
@@ -359,5 +357,5 @@ void live_adopt(struct engine *g, struct wire_in *in) {
         return;
     }
     log_info("live sandbox taken over id=%s", l->id);
-    live_inherited(l, more);
+    live_inherited(l, m.kernels);
 }

@@ -162,8 +162,7 @@ static void kernel_begin(struct kernel *k) {
         kernel_kill(k);
         return;
     }
-    wire_begin(&o, WIRE_K_LIVE);
-    limits_put(&o, &limits);
+    k_live_put(&o, &(struct k_live){.limits = limits});
     chan_send(k->process.ctl, &o);
     k->begun = true;
     if (pace_rests(k->live))

@@ -68,10 +68,7 @@ static bool telling_slice(struct work *w) {
 
 static void tell(struct kernel *k, const struct buf *json, int fd) {
     struct wire_out o;
-    wire_begin(&o, WIRE_K_DO);
-    wire_put_bytes(&o, json->data, json->len);
-    if (fd >= 0)
-        wire_put_fd(&o, fd);
+    k_do_put(&o, &(struct k_do){.json = {json->data, json->len}, .file = fd});
     chan_send(k->process.ctl, &o);
     memory_wake(k->live->engine);
 }
@@ -287,15 +284,14 @@ void kernel_on_frame(void *owner, struct wire_in *in) {
     struct kernel *k = owner;
     struct said s;
     struct err e;
-    size_t len;
+    struct k_say m;
     if (k->state == KERNEL_ENDING)
         return;
     uint64_t began = thread_cpu_ns();
-    const uint8_t *data = in->type == WIRE_K_SAY ? wire_get_bytes(in, &len) : NULL;
-    int fd = data && !in->bad && len == 0 ? wire_take_fd(in) : -1;
-    if (fd >= 0)
-        hear_large(k, fd);
-    else if (!data || in->bad || said_read((const char *)data, len, &s, &e) < 0)
+    int r = k_say_get(in, &m, &e);
+    if (r == 0 && m.json.len == 0 && m.file >= 0)
+        hear_large(k, wire_keep(in, m.file));
+    else if (r < 0 || said_read(m.json.data, m.json.len, &s, &e) < 0)
         kernel_give_up(k, no_kernel_says);
     else
         hear(k, &s);

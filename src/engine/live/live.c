@@ -276,14 +276,21 @@ static void live_on_exited(void *owner, uint32_t number, int status) {
     processes_exited(owner, number, status);
 }
 
-static void live_on_more(void *owner, uint32_t number, struct wire_in *in, const char *why) {
-    struct live *l = owner;
-    if (why)
-        processes_failed(l, number, why);
-    else
-        processes_made(l, number, in);
+/* Of those that an earlier server left. */
+static void live_one_came(struct live *l) {
     if (l->to_come && --l->to_come == 0)
         processes_all_here(l);
+}
+
+static void live_on_more(void *owner, const struct w_kernel_made *m, struct wire_in *in,
+                         const char *why) {
+    processes_made(owner, m, in, why);
+    live_one_came(owner);
+}
+
+static void live_on_no_more(void *owner, uint32_t number, const char *why) {
+    processes_failed(owner, number, why);
+    live_one_came(owner);
 }
 
 static void live_on_lost(void *owner) {
@@ -309,6 +316,7 @@ static const struct guest_kind live_kind = {
     .exited = live_on_exited,
     .lost = live_on_lost,
     .more = live_on_more,
+    .no_more = live_on_no_more,
 };
 
 static struct live *live_make(struct engine *g) {

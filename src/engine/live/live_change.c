@@ -80,8 +80,7 @@ static int change_limits(struct live *l, const struct limits *want, struct err *
     if (next.disk_mb != old->disk_mb || next.memory_mb != old->memory_mb ||
         next.pids != old->pids) {
         struct wire_out o;
-        wire_begin(&o, WIRE_I_LIMITS);
-        limits_put(&o, &next);
+        i_limits_put(&o, &(struct i_limits){.limits = next});
         live_ask(l, &o, nobody, l);
     }
     l->req.limits = next;

@@ -76,7 +76,10 @@ static void process_said(struct process *p, struct wire_in *in) {
         else
             p->kind->on_ready(p->owner);
     } else if (in->type == WIRE_K_BROKEN) {
-        snprintf(p->why, sizeof p->why, "%s", wire_get_str(in, sizeof p->why - 1));
+        struct k_broken m;
+        struct err e;
+        k_broken_get(in, &m, &e);
+        snprintf(p->why, sizeof p->why, "%s", m.why);
     }
 }
 
@@ -127,12 +130,13 @@ void process_start(struct process *p, struct live *l) {
     process_set_up(p, l);
     loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
     process_link(p, l);
-    wire_begin(&o, WIRE_W_KERNEL);
-    wire_put_u64(&o, l->sandbox->id);
-    wire_put_u32(&o, p->number);
-    wire_put_u64(&o, p->limits.memory_mb ? config_group_bytes(&p->limits) : 0);
-    wire_put_u32(&o, p->limits.pids);
-    wire_put_u32(&o, p->limits.cpus_percent);
+    const struct w_kernel m = {.sandbox = l->sandbox->id,
+                               .number = p->number,
+                               .memory_bytes =
+                                   p->limits.memory_mb ? config_group_bytes(&p->limits) : 0,
+                               .pids = p->limits.pids,
+                               .cpus_percent = p->limits.cpus_percent};
+    w_kernel_put(&o, &m);
     chan_send(&l->engine->warden, &o);
 }
 
@@ -233,25 +237,28 @@ void processes_ended_with(struct live *l) {
 
 /* ---- from the warden ---- */
 
-void processes_made(struct live *l, uint32_t number, struct wire_in *in) {
-    struct process *p = process_find(l, number);
+void processes_made(struct live *l, const struct w_kernel_made *m, struct wire_in *in,
+                    const char *why) {
+    struct process *p = process_find(l, m->number);
     struct err e;
     if (p && p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED)
         return;
     if (!p)
-        p = stranger_new(l, number);
+        p = stranger_new(l, m->number);
     bool expected = p->state == PROCESS_EXPECTED;
-    AUTO_FD ctl = wire_take_fd(in);
-    for (int i = 0; i < 3; i++) {
-        p->fds[i] = wire_take_fd(in);
+    AUTO_FD ctl = wire_keep(in, m->fds[0]);
+    wire_keep_all(in, m->fds + 1, 3, p->fds);
+    for (int i = 0; i < 3; i++)
         fd_set_nonblock(p->fds[i], &e);
-    }
-    for (unsigned i = 0; in->nfds - in->fd_at == KNOBS_ - i && i < KNOBS_; i++)
-        p->cgroup.fds[i] = wire_take_fd(in);
+    if (m->knobs.n == KNOBS_)
+        wire_keep_all(in, m->knobs.fd, KNOBS_, p->cgroup.fds);
     p->own.gone = false;
     process_move(p, PROCESS_STARTING);
-    if (wire_end(in, &e) < 0 || chan_init(&p->own, l->engine->loop, &ctl, &e) < 0) {
-        snprintf(p->why, sizeof p->why, "%.190s", in->cut ? NO_DESCRIPTORS : e.text);
+    if (!why && chan_init(&p->own, l->engine->loop, &ctl, &e) < 0)
+        why = e.text;
+    p->own.version = l->sandbox->version;
+    if (why) {
+        snprintf(p->why, sizeof p->why, "%.190s", why);
         process_kill(p);
     } else if (expected) {
         process_resume(p);
@@ -308,10 +315,7 @@ static void answered(void *arg, struct wire_in *in) {
 
 void process_signal_message(const struct process *p, int sig, enum signal_scope scope,
                             struct wire_out *ret) {
-    wire_begin(ret, WIRE_I_SIGNAL);
-    wire_put_u32(ret, p->number);
-    wire_put_u32(ret, (uint32_t)sig);
-    wire_put_u32(ret, scope);
+    i_signal_put(ret, &(struct i_signal){p->number, (uint32_t)sig, scope});
 }
 
 void process_signal(struct process *p, int sig, enum signal_scope scope) {
@@ -327,9 +331,8 @@ void process_close_stdin(struct process *p) {
     if (p->fds[0] < 0)
         return;
     fd_close(&p->fds[0]);
-    wire_begin(&o, WIRE_W_SHUT); /* the warden has a copy */
-    wire_put_u64(&o, p->live->sandbox->id);
-    wire_put_u32(&o, p->number);
+    w_shut_put(&o, &(struct w_shut){.sandbox = p->live->sandbox->id,
+                                    .number = p->number}); /* the warden has a copy */
     chan_send(&p->live->engine->warden, &o);
 }
 

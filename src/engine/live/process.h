@@ -5,7 +5,7 @@
 #include "engine/core/cgroup_fds.h"
 #include "engine/core/denials.h"
 #include "wire/chan.h"
-#include "wire/messages.h"
+#include "wire/codec.h"
 
 struct live;
 
@@ -66,7 +66,9 @@ void process_close_stdin(struct process *p);
 /* No more callbacks. */
 void process_done(struct process *p);
 /* From the warden, and from number 0's socket. */
-void processes_made(struct live *l, uint32_t number, struct wire_in *in);
+/* `why`: not all of it came. */
+void processes_made(struct live *l, const struct w_kernel_made *m, struct wire_in *in,
+                    const char *why);
 void processes_failed(struct live *l, uint32_t number, const char *why);
 void processes_exited(struct live *l, uint32_t number, int status);
 void processes_frame(struct live *l, struct wire_in *in);

@@ -259,10 +259,12 @@ static void run_on_changes(void *arg, struct file_answer *a) {
 }
 
 void run_take_usage(struct run *r, struct wire_in *in) {
-    if (in->type != WIRE_I_REPLY)
+    struct i_reply_usage m;
+    struct err e;
+    if (i_reply_usage_get(in, &m, &e) < 0)
         return;
-    r->outcome.memory_peak = wire_get_u64(in);
-    r->outcome.cpu_us = wire_get_u64(in);
+    r->outcome.memory_peak = m.memory_peak;
+    r->outcome.cpu_us = m.cpu_us;
     r->is_measured = true;
 }
 

@@ -291,7 +291,9 @@ static void run_on_frame(void *owner, struct wire_in *in) {
     if (r->state != RUN_ACTIVE)
         return;
     if (in->type == WIRE_K_BROKEN) {
-        err_set(&e, EIO, "the kernel could not start: %s", wire_get_str(in, ERR_TEXT_MAX - 40));
+        struct k_broken m;
+        k_broken_get(in, &m, &e);
+        err_set(&e, EIO, "the kernel could not start: %.300s", m.why);
         run_fail(r, &e);
         return;
     }
@@ -425,10 +427,9 @@ void run_signal(struct run *r, int sig) {
         run_kill(r, END_SIGNAL);
     } else if (r->state == RUN_ACTIVE) {
         struct wire_out o;
-        wire_begin(&o, WIRE_I_SIGNAL);
-        wire_put_u32(&o, 0); /* the first kernel */
-        wire_put_u32(&o, (uint32_t)sig);
-        wire_put_u32(&o, SIGNAL_PROCESS);
+        i_signal_put(&o, &(struct i_signal){.number = 0, /* the first kernel */
+                                            .signal = (uint32_t)sig,
+                                            .scope = SIGNAL_PROCESS});
         sandbox_ask(r->sandbox, ASKED_SIGNAL, &o);
     } else if (r->state == RUN_QUEUED) {
         pool_leave(r->pool, &r->guest);

@@ -1,5 +1,5 @@
 #pragma once
-/* Trees: listing and removing what hostile processes change at the same time. */
+/* Listing trees that hostile processes change at the same time. */
 
 #include "base/buf.h"
 #include "wire/entry.h"
@@ -8,22 +8,21 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct entry walk_entry(const struct stat *st, const char *path, const char *target);
+struct entry list_entry(const struct stat *st, const char *path, const char *target);
 /* The target of the symlink `name` in `dir` (or of the O_PATH descriptor, with ""), cut. */
-void walk_target(int dir, const char *name, char ret[ENTRY_PATH_MAX + 1]);
+void list_target(int dir, const char *name, char ret[ENTRY_PATH_MAX + 1]);
 
-/* list.c: entries below a directory, each directory before what is in it and otherwise by name, so
- * that the next page is what comes after the last one's last path, whatever has changed between. */
+/* Entries below a directory, each directory before what is in it and otherwise by name, so that the
+ * next page is what comes after the last one's last path, whatever has changed between. */
 struct listing {
     struct buf out; /* records of wire/entry.h; the caller's to free */
     bool recursive, cut;
     uint32_t most, count;
 };
 /* Takes dir, whose path is `path`. 0, or -1 and errno. */
-int walk_list(struct listing *l, int dir, const char *path, const char *after);
+int list_page(struct listing *l, int dir, const char *path, const char *after);
 
-/* list.c: regular files of the workspace that changed, in no order; records for engine/changes.c.
- */
+/* Regular files of the workspace that changed, in no order; records for engine/core/changes.c. */
 struct changed {
     struct buf out; /* u64 size, u32 length of the path, the path; the caller's to free */
     char path[4096];
@@ -33,7 +32,4 @@ struct changed {
     bool cut;          /* not all is in the list */
     bool full; /* and no more goes in; a tree that is too deep does not hide its neighbours */
 };
-void walk_changes(struct changed *w, int dir);
-
-/* remove.c: 0, or -1 and errno. */
-int walk_remove(int dir, const char *name, bool recursive);
+void list_changes(struct changed *w, int dir);

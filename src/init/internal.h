@@ -1,0 +1,28 @@
+#pragma once
+/* What the parts of init share: see init.c. */
+
+#include "init/epolls.h"
+#include "init/init.h"
+#include "init/locks.h"
+#include "init/procs.h"
+#include "init/sockets.h"
+#include "init/watch.h"
+#include "wire/codec.h"
+
+#define DISK_FILES 20000 /* inodes of the tmpfs */
+
+struct init {
+    struct init_plan plan;
+    int req, hand, signals, workspace;
+    int meminfo; /* its own, once its memory is not the usual */
+    struct procs procs;
+    struct watcher watcher;
+    struct sockets sockets;
+    struct epolls epolls;
+    struct locks locks;
+    uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
+    bool told_of_use;            /* of the network */
+    unsigned told_tasks;
+    int left[WIRE_MAX_FDS]; /* owned: of the last message, if that was an I_LEFT */
+    unsigned nleft;
+};

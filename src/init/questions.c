@@ -1,0 +1,206 @@
+/* See questions.h. The table says in which stage each question is allowed. Answers are told apart
+ * by their order only, so that every question has exactly one, but for I_LEFT, which has none. */
+
+#include "init/questions.h"
+
+#include "base/fd.h"
+#include "init/files.h"
+#include "sandbox/proc.h"
+#include "sandbox/root.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KILL_PATIENCE 25000 /* rounds of 200 µs: five seconds */
+
+/* One question under way; *ret_fd is what the answer names, closed after sending. */
+struct question {
+    struct init *init;
+    struct wire_in *in;
+    struct wire_out *o;
+    int *ret_fd;
+};
+
+static void question_done(struct question *q, int errnum, const char *what) {
+    if (errnum)
+        files_error(q->o, errnum, what);
+    else
+        wire_begin(q->o, WIRE_I_REPLY);
+}
+
+/* The zygote reaps the kernel, we the rest. There is no event for "nobody else is left", hence the
+ * short naps. */
+int questions_kill_all(void) {
+    const struct timespec nap = {.tv_nsec = 200000};
+    for (int i = 0; i < KILL_PATIENCE; i++) {
+        if (kill(-1, SIGKILL) < 0 && errno == ESRCH)
+            return 0;
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+        nanosleep(&nap, NULL);
+    }
+    return ETIMEDOUT;
+}
+
+static void question_file(struct question *q) {
+    const struct init *b = q->init;
+    files_serve(q->in, b->workspace, b->plan.uid, q->o, q->ret_fd);
+}
+
+static void question_kill(struct question *q) {
+    struct err e;
+    question_done(q, wire_get_nothing(q->in, &e) < 0 ? EINVAL : questions_kill_all(), "kill");
+}
+
+static void question_signal(struct question *q) {
+    struct i_signal m;
+    struct err e;
+    int r = i_signal_get(q->in, &m, &e);
+    question_done(q, r < 0 ? EINVAL : procs_signal(&q->init->procs, m.number, m.signal, m.scope),
+                  "signal");
+}
+
+static void question_limits(struct question *q) {
+    struct init *b = q->init;
+    struct i_limits m;
+    struct err e;
+    if (i_limits_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "resize");
+        return;
+    }
+    const struct limits *next = &m.limits;
+    struct root_private places = {.disk_mb = next->disk_mb, .disk_files = DISK_FILES};
+    int r = next->disk_mb == b->plan.disk_mb ? 0 : root_resize(&places, &e);
+    question_done(q, r < 0 ? e.code : 0, "resize");
+    if (r == 0)
+        b->plan.disk_mb = next->disk_mb;
+    watch_change(&b->watcher, next->memory_mb, next->pids);
+    if (next->memory_mb != b->plan.memory_mb) {
+        b->plan.memory_mb = next->memory_mb;
+        proc_memory(&b->meminfo, next->memory_mb, &e); /* a full tmpfs has no room: no matter */
+    }
+}
+
+static void question_watch(struct question *q) {
+    struct init *b = q->init;
+    struct i_watch m;
+    struct err e;
+    if (i_watch_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "watch");
+        return;
+    }
+    const struct watch_plan p = {.limits = m.limits,
+                                 .is_live = b->plan.live,
+                                 .network = b->plan.used,
+                                 .kernel = procs_pid(&b->procs, 0),
+                                 .procs = &b->procs};
+    watch_limits(&b->watcher, &p);
+    question_done(q, 0, "watch");
+}
+
+static void question_usage(struct question *q) {
+    struct watch_usage u = watch_usage(&q->init->watcher);
+    i_reply_usage_put(q->o,
+                      &(struct i_reply_usage){.memory_peak = u.memory_peak, .cpu_us = u.cpu_us});
+}
+
+static void question_echo(struct question *q) {
+    struct i_echo m;
+    struct err e;
+    q->init->told_tasks = 0; /* that was another server */
+    if (i_echo_get(q->in, &m, &e) < 0)
+        question_done(q, EINVAL, "echo");
+    else
+        i_reply_echo_put(q->o, &(struct i_reply_echo){.value = m.value});
+}
+
+#define FRESH   (1u << INIT_FRESH)
+#define ONESHOT (1u << INIT_ONESHOT)
+#define LIVE    (1u << INIT_LIVE)
+
+static const struct {
+    enum wire_type type;
+    unsigned stages;
+    void (*fn)(struct question *q); /* NULL: no answer, see keep_left */
+} questions[] = {
+    {WIRE_I_OPEN, ONESHOT | LIVE, question_file},
+    {WIRE_I_CHANGES, ONESHOT | LIVE, question_file},
+    {WIRE_I_STAT, LIVE, question_file},
+    {WIRE_I_LIST, LIVE, question_file},
+    {WIRE_I_MKDIR, LIVE, question_file},
+    {WIRE_I_MOVE, LIVE, question_file},
+    {WIRE_I_CHMOD, LIVE, question_file},
+    {WIRE_I_REMOVE, LIVE, question_file},
+    {WIRE_I_TEMP, LIVE, question_file},
+    {WIRE_I_PLACE, LIVE, question_file},
+    {WIRE_I_LINK, LIVE, question_file},
+    {WIRE_I_TTY, LIVE, question_file},
+    {WIRE_I_ECHO, LIVE, question_echo},
+    {WIRE_I_KILL, ONESHOT | LIVE, question_kill},
+    {WIRE_I_SIGNAL, ONESHOT | LIVE, question_signal},
+    {WIRE_I_LIMITS, ONESHOT | LIVE, question_limits},
+    {WIRE_I_WATCH, ONESHOT | LIVE, question_watch},
+    {WIRE_I_USAGE, ONESHOT | LIVE, question_usage},
+    {WIRE_I_LEFT, FRESH | ONESHOT | LIVE, NULL},
+};
+#define QUESTIONS (sizeof questions / sizeof *questions)
+
+bool questions_allows(enum wire_type type, enum init_stage stage) {
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        if (questions[i].type == type)
+            return questions[i].stages & 1u << stage;
+    }
+    return false;
+}
+
+/* None may be lost because the server is slow. */
+static void question_answer(struct init *b, const struct wire_out *o) {
+    struct err e;
+    while (wire_send(b->req, o, &e) == WIRE_AGAIN) {
+        struct pollfd p = {.fd = b->req, .events = POLLOUT};
+        poll(&p, 1, -1);
+    }
+}
+
+static void keep_left(struct init *b, struct wire_in *in) {
+    struct i_left m;
+    struct err e;
+    if (i_left_get(in, &m, &e) == 0) {
+        b->nleft = m.fds.n;
+        wire_keep_all(in, m.fds.fd, m.fds.n, b->left);
+    }
+}
+
+static enum init_stage stage_of(const struct init *b) {
+    return b->procs.top == 0 ? INIT_FRESH : b->plan.live ? INIT_LIVE : INIT_ONESHOT;
+}
+
+void questions_serve(struct init *b) {
+    struct err e;
+    struct wire_in in;
+    in.nfds = in.fd_at = 0;
+    enum wire_got got = wire_recv(b->req, &in, &e);
+    if (got == WIRE_NONE)
+        return;
+    if (got != WIRE_GOT || !questions_allows(in.type, stage_of(b)))
+        _exit(0);
+    fd_close_all(b->left, b->nleft);
+    b->nleft = 0;
+    struct wire_out o;
+    int fd = -1;
+    struct question q = {.init = b, .in = &in, .o = &o, .ret_fd = &fd};
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        if (questions[i].type == in.type && questions[i].fn) {
+            questions[i].fn(&q);
+            question_answer(b, &o);
+        }
+    }
+    if (in.type == WIRE_I_LEFT)
+        keep_left(b, &in);
+    wire_in_done(&in);
+    fd_close(&fd);
+}
