@@ -21,7 +21,7 @@
 
 #define RECORDS_BYTES (64u << 20)
 #define RECORDS_NS    600000000000ull
-#define DRAIN_LOOK_NS 50000000u
+#define DRAIN_LOOK_MS 50
 
 int api_reload(struct api *a, struct err *e) {
     struct keys keys = {0};
@@ -105,7 +105,7 @@ int api_listen(struct api *a, int *fd, struct err *e) {
 static void api_on_drain(struct timer *t) {
     struct api *a = t->arg;
     if (a->active && now_ns() < a->drain_until_ns) {
-        loop_timer(a->o.loop, t, now_ns() + DRAIN_LOOK_NS);
+        loop_timer_in_ms(a->o.loop, t, DRAIN_LOOK_MS);
         return;
     }
     audit_close(&a->audit);
@@ -116,7 +116,7 @@ void api_drain(struct api *a, uint32_t within_ms, void (*done)(void *arg), void 
     http_drain(a->http);
     a->drained = done;
     a->drained_arg = arg;
-    a->drain_until_ns = now_ns() + (uint64_t)within_ms * 1000000u;
+    a->drain_until_ns = now_ns() + ms_to_ns(within_ms);
     a->drain_timer = (struct timer){.fn = api_on_drain, .arg = a};
-    loop_timer(a->o.loop, &a->drain_timer, now_ns());
+    loop_timer_in_ms(a->o.loop, &a->drain_timer, 0);
 }

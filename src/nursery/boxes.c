@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "init/init.h"
 #include "nursery/kernels.h"
 
@@ -130,12 +131,7 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
 }
 
 static void box_free(struct nursery *n, struct box *b) {
-    for (struct box **p = &n->boxes; *p; p = &(*p)->next) {
-        if (*p == b) {
-            *p = b->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&n->boxes, b, next);
     close_transit(b);
     kernels_free(b);
     fd_close(&b->pidfd);

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "init/procs.h"
 #include "nursery/boxes.h"
 #include "nursery/zygotes.h"
@@ -47,12 +48,7 @@ void kernels_close(struct kernel *k) {
 }
 
 static void kernel_free(struct kernel *k) {
-    for (struct kernel **p = &k->box->kernels; *p; p = &(*p)->next) {
-        if (*p == k) {
-            *p = k->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&k->box->kernels, k, next);
     kernels_close(k);
     free(k);
 }
@@ -74,10 +70,7 @@ struct kernel *kernels_add(struct box *b, uint32_t number, const struct wire_fds
     memset(k->ends, 0xff, sizeof k->ends);
     k->nprocs = procs->n;
     wire_keep_all(in, procs->fd, procs->n, k->procs);
-    struct kernel **end = &b->kernels;
-    while (*end)
-        end = &(*end)->next;
-    *end = k;
+    LIST_APPEND(&b->kernels, k, next);
     return k;
 }
 

@@ -72,10 +72,10 @@ static bool trial_is_over(const struct told *t) {
 }
 
 static void wait_for_all(struct told *t, struct warden *w) {
-    uint64_t until = now_ns() + WITHIN_S * 1000000000ull;
+    uint64_t until = now_ns() + ms_to_ns(WITHIN_S * 1000);
     while (!trial_is_over(t) && now_ns() < until) {
         struct pollfd p = {.fd = w->ready, .events = POLLIN};
-        int rc = poll(&p, 1, (int)((until - now_ns()) / 1000000u) + 1);
+        int rc = poll(&p, 1, (int)ns_to_ms(until - now_ns()) + 1);
         if (rc < 0 && errno != EINTR)
             return;
         if (rc <= 0)

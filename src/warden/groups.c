@@ -6,6 +6,7 @@
 #include "warden/groups.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "warden/slots.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@ bool groups_retry(struct warden *w, struct slot *s) {
             at = &g->next;
             continue;
         }
-        *at = g->next;
+        (void)LIST_POP(at, next);
         cgroup_slot_done(&w->cgroups, &g->cgroup, false);
         free(g);
     }

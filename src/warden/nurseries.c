@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "warden/reports.h"
 #include "warden/server.h"
@@ -137,12 +138,7 @@ void nurseries_add_live(struct warden *w, unsigned profile) {
 /* It has no process any more, and no sandbox. */
 static void nursery_forget(struct nursery_child *n) {
     struct warden *w = n->warden;
-    for (struct nursery_child **p = &w->all; *p; p = &(*p)->next) {
-        if (*p == n) {
-            *p = n->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&w->all, n, next);
     loop_timer_stop(w->loop, &n->restart);
     chan_done(&n->chan);
     loop_defer(w->loop, &n->free_later);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "warden/groups.h"
 #include "warden/slots.h"
 
@@ -36,8 +37,7 @@ struct survivor {
 };
 
 static void drop_kernel(struct survivor_kernel **at) {
-    struct survivor_kernel *k = *at;
-    *at = k->next;
+    struct survivor_kernel *k = LIST_POP(at, next);
     fd_close_all(k->fds, KERNEL_OWNER_FDS);
     free(k);
 }
@@ -54,8 +54,7 @@ static struct survivor_kernel *add_kernel(struct survivor *v, uint32_t number) {
     if (*at)
         drop_kernel(at);
     k->number = number;
-    k->next = v->kernels;
-    v->kernels = k;
+    LIST_PUSH(&v->kernels, k, next);
     return k;
 }
 

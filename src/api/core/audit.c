@@ -5,7 +5,6 @@
 #include "api/core/audit.h"
 
 #include "api/core/call.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -24,7 +23,7 @@
 #define AHEAD     (4u << 20)   /* room that is taken at a time */
 #define LOW       (256u << 10) /* with less than that nothing new begins: it is for what runs */
 #define LINES_MAX (16u << 20)  /* bytes of lines that wait */
-#define AGAIN_NS  1000000000u
+#define AGAIN_MS  1000
 
 void audit_code(struct audit_code *to, const char *code, size_t len, bool keep) {
     uint8_t hash[32];
@@ -52,7 +51,7 @@ static int audit_fail(struct audit *a, const char *what) {
         log_error("audit log error=%s", log_text(strerror(errno)));
     snprintf(a->why, sizeof a->why, "%s: %s", what, strerror(errno));
     a->failures++;
-    loop_timer(a->o.loop, &a->again, now_ns() + AGAIN_NS);
+    loop_timer_in_ms(a->o.loop, &a->again, AGAIN_MS);
     return -1;
 }
 

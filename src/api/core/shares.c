@@ -4,6 +4,7 @@
 #include "api/core/shares.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +44,7 @@ void shares_resize(struct shares *s, struct share_item *it, size_t bytes) {
 }
 
 static void drop(struct shares *s, struct share *h) {
-    struct share **at = &s->first;
-    while (*at != h)
-        at = &(*at)->next;
-    *at = h->next;
+    LIST_REMOVE(&s->first, h, next);
     free(h);
 }
 

@@ -50,7 +50,7 @@ static void free_outgoing(struct file_call *fc) {
 
 static void next_turn(struct outgoing *g) {
     if (!file_call_waits(&g->fc))
-        loop_timer(g->fc.call->api->o.loop, &g->turn, now_ns());
+        loop_timer_in_ms(g->fc.call->api->o.loop, &g->turn, 0);
 }
 
 /* The client has a part already. */

@@ -5,7 +5,6 @@
 
 #include "api/files/unpack.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "pack/unpacker.h"
 
@@ -45,7 +44,7 @@ static void free_incoming(struct file_call *fc) {
 
 static void next_turn(struct incoming *g) {
     if (!file_call_waits(&g->fc))
-        loop_timer(g->fc.call->api->o.loop, &g->turn, now_ns());
+        loop_timer_in_ms(g->fc.call->api->o.loop, &g->turn, 0);
 }
 
 static void refuse(struct incoming *g, const struct err *e) {

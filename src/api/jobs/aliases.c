@@ -5,6 +5,7 @@
 
 #include "api/jobs/live_requests.h"
 #include "base/fd.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,10 +91,7 @@ static struct alias *add_entry(struct call *c, const char *dialect, const char *
 }
 
 static void unlink_entry(struct alias *m) {
-    struct alias **at = &m->api->aliases;
-    while (*at != m)
-        at = &(*at)->next;
-    *at = m->next;
+    LIST_REMOVE(&m->api->aliases, m, next);
 }
 
 /* An earlier one may have ended it. */

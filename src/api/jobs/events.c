@@ -3,14 +3,13 @@
 #include "api/jobs/events.h"
 
 #include "api/jobs/records.h"
-#include "base/clock.h"
 #include "base/num.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
+#define ALIVE_MS 10000 /* between two signs of life on a quiet stream */
 
 struct following {
     struct call *call;
@@ -88,13 +87,13 @@ static void events_on_event(struct follower *f, uint64_t number, const char *typ
         w->from.hold(w->from.arg, true);
     else if (!w->from.arg)
         f->paused = full;
-    loop_timer(w->call->api->o.loop, &w->alive, now_ns() + ALIVE_NS);
+    loop_timer_in_ms(w->call->api->o.loop, &w->alive, ALIVE_MS);
 }
 
 static void events_on_alive(struct timer *t) {
     struct following *w = t->arg;
     http_write(w->call->req, sign_of(w), strlen(sign_of(w)));
-    loop_timer(w->call->api->o.loop, t, now_ns() + ALIVE_NS);
+    loop_timer_in_ms(w->call->api->o.loop, t, ALIVE_MS);
 }
 
 /* The reader has caught up: on from the last event that it got. */

@@ -5,6 +5,7 @@
 #include "api/core/shares.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -258,11 +259,6 @@ void record_follow(struct record *rec, struct follower *f) {
 void record_unfollow(struct follower *f) {
     if (!f->record)
         return;
-    for (struct follower **at = &f->record->followers; *at; at = &(*at)->next) {
-        if (*at == f) {
-            *at = f->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&f->record->followers, f, next);
     f->record = NULL;
 }

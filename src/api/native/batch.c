@@ -9,6 +9,7 @@
 #include "api/jobs/outlet.h"
 #include "api/native/native.h"
 #include "base/clock.h"
+#include "base/list.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 #define MAX_ITEMS 10000
 #define MAX_BUSY  64
-#define ALIVE_NS  10000000000ull
+#define ALIVE_MS  10000
 #define AGAIN_NS  100000000ull
 #define SIGN      "\n"
 
@@ -63,12 +64,7 @@ static struct loop *loop_of(const struct batch *b) {
 }
 
 static void take_out(struct item *i) {
-    for (struct item **at = &i->batch->running; *at; at = &(*at)->next) {
-        if (*at == i) {
-            *at = i->next;
-            return;
-        }
-    }
+    LIST_REMOVE(&i->batch->running, i, next);
 }
 
 static void free_batch(void *state) {
@@ -98,7 +94,7 @@ static void line_of(struct batch *b, size_t index, struct rope *json) {
     rope_adds(&out, "\n");
     outlet_write_rope(&b->out, &out);
     if (b->out.call)
-        loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
+        loop_timer_in_ms(loop_of(b), &b->alive, ALIVE_MS);
 }
 
 static void line(struct batch *b, size_t index, struct buf *json) {
@@ -109,7 +105,7 @@ static void line(struct batch *b, size_t index, struct buf *json) {
 
 /* Not from within a callback of the engine's. */
 static void more_soon(struct batch *b) {
-    loop_timer(loop_of(b), &b->more, now_ns());
+    loop_timer_in_ms(loop_of(b), &b->more, 0);
 }
 
 static bool is_patient(struct batch *b) {
@@ -118,7 +114,7 @@ static bool is_patient(struct batch *b) {
         return true;
     if (!b->out_since_ns)
         b->out_since_ns = now;
-    if (now - b->out_since_ns >= most_ms * 1000000u)
+    if (now - b->out_since_ns >= ms_to_ns(most_ms))
         return false;
     loop_timer(loop_of(b), &b->more, now + AGAIN_NS);
     return true;
@@ -221,7 +217,7 @@ static void batch_on_drain(struct http_req *r) {
 static void batch_on_alive(struct timer *t) {
     struct batch *b = t->arg;
     outlet_sign(&b->out, SIGN);
-    loop_timer(loop_of(b), t, now_ns() + ALIVE_NS);
+    loop_timer_in_ms(loop_of(b), t, ALIVE_MS);
 }
 
 static void batch_on_gone(struct http_req *r) {
@@ -252,7 +248,7 @@ static void do_batch(struct call *c) {
     http_on_drain(c->req, batch_on_drain);
     http_on_gone(c->req, batch_on_gone);
     outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
-    loop_timer(loop_of(b), &b->alive, now_ns() + ALIVE_NS);
+    loop_timer_in_ms(loop_of(b), &b->alive, ALIVE_MS);
     batch_go_on(b);
 }
 

@@ -5,13 +5,12 @@
 #include "api/jobs/events.h"
 #include "api/jobs/job_wait.h"
 #include "api/jobs/oneshot_wait.h"
-#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_NS 10000000000ull /* between two signs of life on a quiet stream */
+#define ALIVE_MS 10000 /* between two signs of life on a quiet stream */
 
 struct stream {
     struct job_wait wait;
@@ -60,7 +59,7 @@ static void event(struct stream *w, const char *type, uint64_t number, const str
     buf_adds(&frame, w->lines ? "}\n" : "\n\n");
     outlet_write(&w->wait.out, frame.data, frame.len);
     if (w->wait.out.call)
-        loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
+        loop_timer_in_ms(loop_of(w), &w->alive, ALIVE_MS);
 }
 
 static const char *sign_of(const struct stream *w) {
@@ -70,7 +69,7 @@ static const char *sign_of(const struct stream *w) {
 static void stream_on_alive(struct timer *t) {
     struct stream *w = t->arg;
     outlet_sign(&w->wait.out, sign_of(w));
-    loop_timer(loop_of(w), t, now_ns() + ALIVE_NS);
+    loop_timer_in_ms(loop_of(w), t, ALIVE_MS);
 }
 
 static void stream_on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
@@ -154,7 +153,7 @@ static void do_execute_stream(struct call *c) {
     if (oneshot_start(&c->who, &o, &x, &p) == 0) {
         w->wait.job = x;
         begin_stream(w, oneshot_id(x));
-        loop_timer(loop_of(w), &w->alive, now_ns() + ALIVE_NS);
+        loop_timer_in_ms(loop_of(w), &w->alive, ALIVE_MS);
         return;
     }
     if (strcmp(p.code, "bad_path") != 0) {

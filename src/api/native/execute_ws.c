@@ -10,7 +10,6 @@
 
 #include "api/core/inbox.h"
 #include "api/jobs/oneshot.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "http/fields_read.h"
 #include "http/ws.h"
@@ -286,8 +285,7 @@ static void do_execute_ws(struct call *c) {
                            .take = talk_take_heard,
                            .drop = talk_drop_heard};
     if (t->ws)
-        loop_timer(loop_of(t), &t->late,
-                   now_ns() + (uint64_t)c->api->config->http.header_s * 1000000000u);
+        loop_timer_in_ms(loop_of(t), &t->late, (uint64_t)c->api->config->http.header_s * 1000);
 }
 
 /* ---- routes ---- */

@@ -20,7 +20,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define READY_NS 10000000000u /* a kernel that is not ready by then never will be */
+#define READY_MS 10000 /* a kernel that is not ready by then never will be */
 
 static const uint8_t sandbox_moves[SANDBOX_STATES_] = {
     [SANDBOX_STARTING] = 1 << SANDBOX_READY | 1 << SANDBOX_BUSY | 1 << SANDBOX_ENDING,
@@ -292,7 +292,7 @@ void sandbox_made(struct engine *g, struct wire_in *in) {
             pool_failed(&g->pools[m.profile], e.text);
         return;
     }
-    loop_timer(g->loop, &s->deadline, now_ns() + READY_NS);
+    loop_timer_in_ms(g->loop, &s->deadline, READY_MS);
     if (open_channels(s, &e) < 0) {
         pool_failed(s->pool, e.text);
         sandbox_end(s);

@@ -4,13 +4,12 @@
 
 #include "engine/live/cpu_account.h"
 
-#include "base/clock.h"
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
 #include "engine/live/lives.h"
 #include "engine/live/pace.h"
 
-#define ACCOUNT_NS 2000000000u
+#define ACCOUNT_MS 2000
 
 static bool is_executing(const struct live *l) {
     for (const struct kernel *k = l->kernels; k; k = k->next) {
@@ -36,14 +35,14 @@ static void cpu_account_on_timer(struct timer *t) {
     struct live *l = t->arg;
     if (!is_executing(l))
         account_now(l);
-    loop_timer(l->engine->loop, t, now_ns() + ACCOUNT_NS);
+    loop_timer_in_ms(l->engine->loop, t, ACCOUNT_MS);
 }
 
 void cpu_account_begin(struct live *l) {
     l->account_timer = (struct timer){.fn = cpu_account_on_timer, .arg = l};
     l->cpu_told_us = pace_cpu_us(l);
     if (l->req.payer)
-        loop_timer(l->engine->loop, &l->account_timer, now_ns() + ACCOUNT_NS);
+        loop_timer_in_ms(l->engine->loop, &l->account_timer, ACCOUNT_MS);
 }
 
 void cpu_account_end(struct live *l) {

@@ -31,7 +31,7 @@
 
 #define FAIL_MAX   3
 #define RETRY_NS   200000000u
-#define HUNG_UP_NS 2000000000u
+#define HUNG_UP_MS 2000
 
 /* A process may end in any state, and another one comes. */
 static const uint8_t kernel_moves[KERNEL_STATES_] = {
@@ -220,7 +220,7 @@ static const char hung_up[] = "it closed its connection to cloche";
 /* One that dies hangs up as well, and its end is told soon, as soon as the machine lets it be. */
 static void kernel_on_hung_up(void *owner) {
     struct kernel *k = owner;
-    loop_timer(k->live->engine->loop, &k->retry, now_ns() + HUNG_UP_NS);
+    loop_timer_in_ms(k->live->engine->loop, &k->retry, HUNG_UP_MS);
 }
 
 /* ---- its end, and the next process ---- */

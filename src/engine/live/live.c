@@ -347,7 +347,7 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
     id_make("sbx_", l->id, sizeof l->id);
     l->guest.files_bytes = files_bytes;
     *ret = l;
-    loop_timer(g->loop, &l->timer, now_ns() + ms_to_ns(g->config.queue_ms));
+    loop_timer_in_ms(g->loop, &l->timer, g->config.queue_ms);
     pool_enter(p, &l->guest, l->req.tenant);
     return 0;
 }

@@ -4,7 +4,6 @@
 
 #include "engine/live/process.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/list.h"
 #include "engine/core/sandbox.h"
@@ -16,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define READY_NS 10000000000u
+#define READY_MS 10000
 
 static const uint8_t process_moves[PROCESS_STATES_] = {
     [PROCESS_NONE] = 1 << PROCESS_ASKED | 1 << PROCESS_EXPECTED | 1 << PROCESS_READY,
@@ -128,7 +127,7 @@ void process_start(struct process *p, struct live *l) {
     p->why[0] = '\0';
     p->number = ++l->last_number;
     process_set_up(p, l);
-    loop_timer(l->engine->loop, &p->deadline, now_ns() + READY_NS);
+    loop_timer_in_ms(l->engine->loop, &p->deadline, READY_MS);
     process_link(p, l);
     const struct w_kernel m = {.sandbox = l->sandbox->id,
                                .number = p->number,
@@ -338,6 +337,6 @@ void process_close_stdin(struct process *p) {
 
 void process_kill(struct process *p) {
     p->doomed = true;
-    loop_timer(p->live->engine->loop, &p->deadline, now_ns() + READY_NS);
+    loop_timer_in_ms(p->live->engine->loop, &p->deadline, READY_MS);
     process_signal(p, SIGKILL, SIGNAL_TREE);
 }

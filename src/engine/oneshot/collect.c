@@ -25,7 +25,7 @@ static bool may_have_files(const struct run *r) {
 
 /* For init's next answer. */
 static void set_deadline(struct run *r) {
-    loop_timer(r->engine->loop, &r->timer, now_ns() + ms_to_ns(r->engine->config.queue_ms));
+    loop_timer_in_ms(r->engine->loop, &r->timer, r->engine->config.queue_ms);
 }
 
 static void run_on_changes(void *arg, struct file_answer *a);

@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_NS     2000000000u /* for I_KILL to be answered */
-#define CPU_CHECK_NS 20000000u   /* at least between two looks at the CPU time */
+#define GRACE_MS     2000      /* for I_KILL to be answered */
+#define CPU_CHECK_NS 20000000u /* at least between two looks at the CPU time */
 
 static const uint8_t run_moves[RUN_STATES_] = {
     [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
@@ -148,7 +148,7 @@ static void run_kill(struct run *r, enum run_end end) {
     run_move(r, RUN_KILLING);
     run_ask_usage(r); /* death may take longer than we wait for it */
     wire_begin(&o, WIRE_I_KILL);
-    loop_timer(r->engine->loop, &r->timer, now_ns() + GRACE_NS);
+    loop_timer_in_ms(r->engine->loop, &r->timer, GRACE_MS);
     if (!sandbox_ask(r->sandbox, ASKED_KILL, &o)) {
         run_collect(r);
     }

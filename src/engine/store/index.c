@@ -3,6 +3,7 @@
 #include "engine/store/index.h"
 
 #include "base/buf.h"
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +67,7 @@ static void free_node(struct node *n) {
 }
 
 void index_drop(struct file_index *x, struct node *n) {
-    struct node **at = &x->buckets[bucket_of(x, n->entry.id)];
-    while (*at != n)
-        at = &(*at)->chain;
-    *at = n->chain;
+    LIST_REMOVE(&x->buckets[bucket_of(x, n->entry.id)], n, chain);
     *(n->older ? &n->older->newer : &x->oldest) = n->newer;
     *(n->newer ? &n->newer->older : &x->newest) = n->older;
     for (struct store_cursor *c = x->cursors; c; c = c->next)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "engine/store/expire.h"
 #include "engine/store/internal.h"
 #include "engine/store/recover.h"
@@ -143,10 +144,7 @@ bool store_list_is_over(const struct store_cursor *c) {
 }
 
 void store_list_end(struct store_cursor *c) {
-    struct store_cursor **at = &c->store->index.cursors;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LIST_REMOVE(&c->store->index.cursors, c, next);
 }
 
 struct store_usage store_usage(const struct store *s) {

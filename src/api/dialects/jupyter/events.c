@@ -5,7 +5,6 @@
 
 #include "api/jobs/cell_job.h"
 #include "base/base64.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json_value.h"
 #include "http/ws.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAY_LATER_NS 50000000u
+#define SAY_LATER_MS 50
 #define PRINTED_MAX  (1u << 20) /* bytes of one message */
 #define PAYLOADS_MAX (16u << 20)
 
@@ -103,7 +102,7 @@ static void say_stream(struct jupyter_request *r, const char *name, const char *
         say_printed(h);
     h->printed_to = name;
     if (h->printed.len == 0)
-        loop_timer(h->api->o.loop, &h->say_later, now_ns() + SAY_LATER_NS);
+        loop_timer_in_ms(h->api->o.loop, &h->say_later, SAY_LATER_MS);
     buf_add(&h->printed, json + before, len - before - after);
     if (h->printed.len > PRINTED_MAX)
         say_printed(h);

@@ -7,6 +7,7 @@
 #include "api/dialects/jupyter/jupyter.h"
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "http/ws.h"
 
@@ -253,12 +254,7 @@ void jupyter_leave(struct jupyter_client *c) {
     if (!h)
         return;
     c->hub = NULL;
-    for (struct jupyter_client **at = &h->clients; *at; at = &(*at)->next) {
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&h->clients, c, next);
     bool ran = h->running && h->running->client == c;
     forget_client(h->running, c);
     forget_client(h->queue, c);
@@ -313,12 +309,7 @@ static void on_cull(struct timer *t) {
 
 static void free_hub(struct jupyter_hub *h) {
     struct jupyter *j = dialect_state(h->api, &jupyter_dialect);
-    for (struct jupyter_hub **at = &j->hubs; *at; at = &(*at)->next) {
-        if (*at == h) {
-            *at = h->next;
-            break;
-        }
-    }
+    LIST_REMOVE(&j->hubs, h, next);
     loop_timer_stop(h->api->o.loop, &h->cull);
     jupyter_run_done(h);
     forget_kept(h);

@@ -9,6 +9,7 @@
 
 #include "base/base64.h"
 #include "base/fd.h"
+#include "base/list.h"
 #include "http/ws.h"
 
 #include <ctype.h>
@@ -205,12 +206,7 @@ struct question {
 static const struct question *find_question(const char *type);
 
 static void take_out(struct jupyter_request *r) {
-    for (struct jupyter_request **at = &r->hub->asked; *at; at = &(*at)->next) {
-        if (*at == r) {
-            *at = r->next;
-            return;
-        }
-    }
+    LIST_REMOVE(&r->hub->asked, r, next);
 }
 
 static void messages_on_answer(void *arg, const char *json, size_t len, const struct err *why) {
