@@ -210,6 +210,21 @@ static void the_nearest_source_wins(void **state) {
     }
 }
 
+static void every_name_and_variable_is_there_once(void **state) {
+    (void)state;
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct setting *s = &settings[i];
+        assert_true(*s->help);
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(settings[k].name, s->name) == 0)
+                fail_msg("two settings %s", s->name);
+            if (s->variable && settings[k].variable &&
+                strcmp(settings[k].variable, s->variable) == 0)
+                fail_msg("two settings from %s", s->variable);
+        }
+    }
+}
+
 static void our_own_variable_beats_the_other_services(void **state) {
     (void)state;
     struct err e;
@@ -448,6 +463,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(defaults_are_the_contract, setup),
         cmocka_unit_test_setup(the_nearest_source_wins, setup),
+        cmocka_unit_test(every_name_and_variable_is_there_once),
         cmocka_unit_test_setup(our_own_variable_beats_the_other_services, setup),
         cmocka_unit_test_setup(mistakes_are_named, setup),
         cmocka_unit_test_setup(limits_give_way_to_what_was_chosen, setup),

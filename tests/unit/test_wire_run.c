@@ -68,6 +68,43 @@ static void a_program_arrives_whole(void **state) {
     assert_int_equal(got_run.code_fd, -1);
 }
 
+/* A payload as another version would send it: that many limits, each of its place and 7, and the
+ * last one of `last`. */
+static struct limits limits_of_other_version(uint32_t n, uint64_t last) {
+    struct err e;
+    wire_begin(&out, WIRE_I_LIMITS);
+    wire_put_u32(&out, n);
+    for (uint32_t i = 0; i < n; i++)
+        wire_put_u64(&out, i + 1 < n ? 7 + i : last);
+    assert_int_equal(deliver(out.len, &e), 0);
+    return limits_get(&in);
+}
+
+static void limits_of_another_version_are_understood(void **state) {
+    (void)state;
+    struct limits few = limits_of_other_version(2, 8);
+    assert_false(in.bad);
+    struct limits more = limits_of_other_version(LIMITS_ + 1, 0);
+    assert_false(in.bad);
+    for (size_t i = 0; i < LIMITS_; i++) {
+        assert_int_equal(limits_value(&few, i), i < 2 ? 7 + i : 0);
+        assert_int_equal(limits_value(&more, i), 7 + i);
+    }
+    (void)limits_of_other_version(LIMITS_ + 1, 1); /* which nobody here would enforce */
+    assert_true(in.bad);
+}
+
+static void a_number_that_does_not_fit_is_the_largest(void **state) {
+    (void)state;
+    struct limits l = {0};
+    for (size_t i = 0; i < LIMITS_; i++) {
+        limits_set(&l, i, UINT64_MAX);
+        assert_true(limits_value(&l, i) == limits_most(i));
+    }
+    assert_int_equal(l.memory_mb, UINT32_MAX);
+    assert_true(l.output_bytes == UINT64_MAX);
+}
+
 static void code_in_a_descriptor_is_handed_over(void **state) {
     (void)state;
     struct err e;
@@ -226,8 +263,8 @@ static void too_many_arguments_are_refused(void **state) {
     assert_int_equal(deliver(out.len, &e), 0);
     assert_int_equal(run_get(&in, &got_run, &e), 0);
     assert_int_equal(got_run.nargs, RUN_MAX_ARGS);
-    /* The count follows flags, profile, seven limits and output_bytes. */
-    size_t at = 4 + 4 + (4 + 5) + 4 + LIMITS_ * 8;
+    /* The count follows the header, flags, profile and limits. */
+    size_t at = 4 + 4 + (4 + 5) + (4 + LIMITS_ * 8);
     uint32_t n;
     memcpy(&n, in.data + at, sizeof n);
     assert_int_equal(n, RUN_MAX_ARGS);
@@ -240,6 +277,8 @@ static void too_many_arguments_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_program_arrives_whole, setup),
+        cmocka_unit_test(limits_of_another_version_are_understood),
+        cmocka_unit_test(a_number_that_does_not_fit_is_the_largest),
         cmocka_unit_test_setup(code_in_a_descriptor_is_handed_over, setup),
         cmocka_unit_test_setup(a_promised_descriptor_that_is_missing_is_refused, setup),
         cmocka_unit_test_setup(a_program_cut_anywhere_is_refused, setup),

@@ -58,7 +58,7 @@ static void do_health(struct call *c) {
 static void put_live(struct jw *j, const struct config *cfg) {
     jw_key(j, "live");
     jw_object(j);
-    about_put_limits(j, "defaults", &cfg->live);
+    about_put_limits(j, "defaults", &cfg->live, LIMIT_OF_ANY);
     jw_key_uint(j, "ttl_seconds", cfg->live_ttl_s);
     jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
     jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
@@ -77,8 +77,8 @@ static void do_info(struct call *c) {
     jw_key_str(&j, "version", CLOCHE_VERSION);
     jw_key_real(&j, "uptime_seconds", (double)(now_ns() - c->api->started_ns) / 1e9);
     jw_key_str(&j, "minimum", cfg->minimum);
-    about_put_limits(&j, "defaults", &cfg->defaults);
-    about_put_limits(&j, "maxima", &cfg->maxima);
+    about_put_limits(&j, "defaults", &cfg->defaults, LIMIT_OF_ANY);
+    about_put_limits(&j, "maxima", &cfg->maxima, LIMIT_OF_ANY);
     put_live(&j, cfg);
     jw_key(&j, "files");
     jw_object(&j);

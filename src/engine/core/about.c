@@ -89,11 +89,13 @@ void about_put_live(struct jw *j, const struct engine *g, unsigned profile) {
     jw_key_str(j, "live_what", p && p->state == PROFILE_BROKEN ? p->what : NULL);
 }
 
-void about_put_limits(struct jw *j, const char *key, const struct limits *l) {
+void about_put_limits(struct jw *j, const char *key, const struct limits *l, unsigned scopes) {
     jw_key(j, key);
     jw_object(j);
     for (size_t i = 0; i < LIMITS_; i++) {
         uint64_t v = limits_value(l, i);
+        if (!(limits_info[i].scope & scopes))
+            continue;
         jw_key(j, limits_info[i].name);
         if (v == 0) /* as much as the others allow */
             jw_null(j);

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "config/config.h"
+#include "engine/core/about.h"
 #include "engine/core/sandbox.h"
 #include "engine/live/internal.h"
 #include "engine/live/pace.h"
@@ -15,15 +16,19 @@
 
 /* ---- limits ---- */
 
+/* A kernel has no more than its sandbox. */
+static void lower(struct limits *own, const struct limits *most) {
+    for (size_t i = 0; i < LIMITS_; i++)
+        if (limits_info[i].scope == LIMIT_OF_KERNEL && limits_value(own, i) > limits_value(most, i))
+            limits_set(own, i, limits_value(most, i));
+}
+
 /* The operator's, for a kernel that asks for nothing. */
 static struct limits usual_limits(const struct live *l) {
     struct limits usual = l->engine->config.live_kernel;
-    const struct limits *most = &l->req.limits;
     if (!cgroup_fds_there(l->sandbox->cgroup))
         return (struct limits){0};
-    for (size_t i = 0; i < LIMITS_; i++)
-        if (limits_value(&usual, i) > limits_value(most, i))
-            limits_set(&usual, i, limits_value(most, i));
+    lower(&usual, &l->req.limits);
     return usual;
 }
 
@@ -129,17 +134,11 @@ bool group_ran_out_of_memory(const struct process *p) {
                                         : cgroup_fds_ran_out_of_memory(common(p->live));
 }
 
-static uint32_t lower(uint32_t own, uint32_t most) {
-    return own < most ? own : most;
-}
-
 int group_lower(struct process *p, const struct limits *most, struct err *e) {
     if (!p->limits.memory_mb)
         return 0;
     struct limits next = p->limits;
-    next.memory_mb = lower(next.memory_mb, most->memory_mb);
-    next.cpus_percent = lower(next.cpus_percent, most->cpus_percent);
-    next.pids = lower(next.pids, most->pids);
+    lower(&next, most);
     next.disk_mb = most->disk_mb;
     if (cgroup_fds_set_memory(&p->cgroup, config_group_bytes(&next), e) < 0 ||
         cgroup_fds_set_cpus(&p->cgroup, next.cpus_percent, e) < 0 ||
@@ -169,12 +168,7 @@ void group_json(const struct process *p, struct jw *j) {
         jw_key_null(j, "limits");
         return;
     }
-    jw_key(j, "limits");
-    jw_object(j);
-    jw_key_uint(j, "memory_mb", p->limits.memory_mb);
-    jw_key_real(j, "cpus", p->limits.cpus_percent / 100.0);
-    jw_key_uint(j, "pids", p->limits.pids);
-    jw_object_end(j);
+    about_put_limits(j, "limits", &p->limits, LIMIT_OF_KERNEL);
     jw_key(j, "usage");
     jw_object(j);
     jw_key_uint(j, "memory_bytes", cgroup_fds_memory(&p->cgroup));

@@ -103,7 +103,7 @@ void live_json(struct live *l, struct buf *to) {
         jw_key_real(&j, "idle_expires", unix_time(l->idle_since_ns + l->req.idle_s * SECOND_NS));
     else
         jw_key_null(&j, "idle_expires");
-    about_put_limits(&j, "limits", &l->req.limits);
+    about_put_limits(&j, "limits", &l->req.limits, LIMIT_OF_ANY);
     put_kernels(&j, l);
     put_usage(&j, l);
     jw_key_str(&j, "network", "none");
