@@ -111,11 +111,7 @@ bool access_check_origin(struct call *c, struct problem *ret) {
     const struct config *cfg = c->api->config;
     const char *host = http_header(c->req, "Host"), *origin = http_header(c->req, "Origin");
     if (host && !is_name_of_ours(c, host) && !any_host(c)) {
-        *ret = (struct problem){
-            .status = 421,
-            .code = "bad_host",
-            .message = "this server answers to loopback names only",
-            .remediation = "use 127.0.0.1 or localhost, or list the name with --allow-host"};
+        problem_set(ret, "bad_host", "this server answers to loopback names only");
         return false;
     }
     if (!origin || is_own_origin(c, origin))
@@ -124,11 +120,7 @@ bool access_check_origin(struct call *c, struct problem *ret) {
         allow_origin(c, origin);
         return true;
     }
-    *ret = (struct problem){.status = 403,
-                            .code = "bad_origin",
-                            .message = "pages of other sites may not use this server",
-                            .remediation = "list the site with --cors-origin, or the server's "
-                                           "own name with --allow-host"};
+    problem_set(ret, "bad_origin", "pages of other sites may not use this server");
     return false;
 }
 
@@ -166,12 +158,8 @@ bool access_check_key(struct call *c, struct problem *ret) {
     const char *secret = secret_of(c);
     const struct key *key = secret ? keys_find(&a->keys, secret, strlen(secret)) : NULL;
     if (!key) {
-        *ret = (struct problem){
-            .status = 401,
-            .code = secret ? "bad_key" : "no_key",
-            .message = secret ? "this key is not known" : "this server wants an API key",
-            .remediation = "send it as \"Authorization: Bearer KEY\" or X-API-Key; the operator "
-                           "makes one with `cloche key add`"};
+        problem_set(ret, secret ? "bad_key" : "no_key",
+                    secret ? "this key is not known" : "this server wants an API key");
         return false;
     }
     snprintf(c->who.tenant, sizeof c->who.tenant, "%s", key->tenant);

@@ -193,14 +193,7 @@ bool audit_refuses(const struct audit *a) {
 int audit_lets(struct audit *a, struct problem *ret) {
     if (!audit_refuses(a) || audit_catch_up(a) == 0 || !audit_refuses(a))
         return 0;
-    *ret = (struct problem){.status = 503,
-                            .code = "audit_unavailable",
-                            .remediation = "the operator has to make room for the audit log, or to "
-                                           "let programs run without it (--audit-full allow)",
-                            .retryable = true,
-                            .retry_after_s = 5};
-    snprintf(ret->text, sizeof ret->text, "nothing runs that cannot be audited: %s", a->why);
-    return -1;
+    return problem_set(ret, "audit_unavailable", "nothing runs that cannot be audited: %s", a->why);
 }
 
 void audit_write(struct audit *a, const struct audit_line *l) {

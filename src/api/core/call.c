@@ -14,27 +14,12 @@
 #include "http/ws.h"
 #include "http/ws_handshake.h"
 
-#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- answers ---- */
-
-void problem_json(const struct problem *p, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    const char *message = p->message ? p->message : p->text;
-    jw_object(&j);
-    jw_key(&j, "error");
-    jw_object(&j);
-    jw_key_str(&j, "code", p->code);
-    jw_key_str(&j, "message", message);
-    jw_key_str(&j, "remediation", p->remediation);
-    jw_key_bool(&j, "retryable", p->retryable);
-    jw_object_end(&j);
-    jw_key_str(&j, "detail", p->detail ? p->detail : message);
-    jw_object_end(&j);
-}
 
 void call_json(struct call *c, int status, const struct buf *json) {
     http_reply(c->req, status, "application/json", json->data, json->len);
@@ -71,130 +56,26 @@ void call_problem(struct call *c, const struct problem *p) {
     call_json(c, status, &json);
 }
 
-/* One table from the words of docs/errors.md to HTTP. */
-static const struct problem known[] = {
-    {.status = 422,
-     .code = "unknown_profile",
-     .remediation = "choose one of GET /v1/profiles, or leave it to auto",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 503,
-     .code = "profile_broken",
-     .remediation = "choose another profile, or see the server's log",
-     .retryable = false,
-     .retry_after_s = 60},
-    {.status = 422,
-     .code = "limit_too_high",
-     .remediation = "ask for less; GET /v1/info tells the maxima",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 422,
-     .code = "bad_path",
-     .remediation = "use a relative path without \"..\" that is not taken",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 413,
-     .code = "disk_full",
-     .remediation = "send less, or give the sandbox more disk (limits.disk_mb)",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 413,
-     .code = "file_too_large",
-     .remediation = "send a smaller file, or raise max_file_mb",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 413,
-     .code = "code_too_long",
-     .remediation = "send the data as a file",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 404,
-     .code = "no_file",
-     .remediation = "upload it again: files are kept for a time only",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 503,
-     .code = "queue_full",
-     .remediation = "try again later",
-     .retryable = true,
-     .retry_after_s = 1},
-    {.status = 503,
-     .code = "queue_timeout",
-     .remediation = "try again later",
-     .retryable = true,
-     .retry_after_s = 1},
-    {.status = 503,
-     .code = "memory_budget",
-     .remediation = "try again later",
-     .retryable = true,
-     .retry_after_s = 1},
-    {.status = 503,
-     .code = "no_descriptors",
-     .remediation = "try again later, or send fewer files at a time",
-     .retryable = true,
-     .retry_after_s = 1},
-    {.status = 503,
-     .code = "no_sandbox",
-     .remediation = "try again later; the server's log says more",
-     .retryable = true,
-     .retry_after_s = 2},
-    {.status = 409,
-     .code = "interrupted",
-     .remediation = "run it again",
-     .retryable = false,
-     .retry_after_s = 0},
-    {.status = 404,
-     .code = "no_such_sandbox",
-     .remediation = "GET /v1/sandboxes lists those there"},
-    {.status = 410, .code = "sandbox_gone", .remediation = "make a new one"},
-    {.status = 404, .code = "no_such_kernel", .remediation = "GET the sandbox's /kernels"},
-    {.status = 410, .code = "kernel_gone", .remediation = "use another kernel"},
-    {.status = 409, .code = "is_default", .remediation = "restart it, or delete the sandbox"},
-    {.status = 409, .code = "name_taken", .remediation = "choose another, or delete that one"},
-    {.status = 409, .code = "not_waiting", .remediation = "wait for an input event"},
-    {.status = 409, .code = "kernel_busy", .remediation = "try again later", .retryable = true},
-    {.status = 409, .code = "kernel_failed", .remediation = "try again, or restart the kernel"},
-    {.status = 404, .code = "no_such_command", .remediation = "GET the sandbox's /commands"},
-    {.status = 409, .code = "no_terminal", .remediation = "start one with GET …/commands/pty"},
-    {.status = 409, .code = "command_over", .remediation = "GET the command for its result"},
-    {.status = 409,
-     .code = "stdin_closed",
-     .remediation = "start it with background: true, and send eof last"},
-    {.status = 409, .code = "stdin_full", .remediation = "try again later", .retryable = true},
-    {.status = 429,
-     .code = "too_many_commands",
-     .remediation = "wait for one to end, or kill it",
-     .retryable = true,
-     .retry_after_s = 1},
-    {.status = 501, .code = "cannot_pause", .remediation = "see cloche doctor"},
-    {.status = 501, .code = "cannot_limit", .remediation = "leave limits out; see cloche doctor"},
-    {.status = 422, .code = "bad_value", .remediation = "see /docs"},
-    {.status = 429,
-     .code = "too_many_sandboxes",
-     .remediation = "delete one that is not needed",
-     .retryable = true,
-     .retry_after_s = 5},
-    {.status = 503,
-     .code = "sandbox_lost",
-     .remediation = "run it again",
-     .retryable = true,
-     .retry_after_s = 1},
-};
+void call_refuse(struct call *c, const char *code, const char *fmt, ...) {
+    struct problem p;
+    char text[ERR_TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    problem_set(&p, code, "%s", text);
+    call_problem(c, &p);
+}
 
-struct problem problem_of(const struct err *e) {
-    const char *kind = e->code == EMFILE || e->code == ENFILE ? "no_descriptors" : e->kind;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i].code, kind) != 0)
-            continue;
-        struct problem p = known[i];
-        snprintf(p.text, sizeof p.text, "%s", e->text);
-        return p;
-    }
-    struct problem p = {.status = 500,
-                        .code = "internal",
-                        .message = "Internal Server Error",
-                        .remediation = "see the server's log"};
-    return p;
+void call_bad_value(struct call *c, const char *remediation, const char *fmt, ...) {
+    struct problem p;
+    char text[ERR_TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    problem_bad_value(&p, remediation, "%s", text);
+    call_problem(c, &p);
 }
 
 void call_fail(struct call *c, const struct err *e) {
@@ -218,37 +99,26 @@ bool call_is_websocket(struct call *c, const char *instead) {
 
 /* ---- the body ---- */
 
-static void add_error(struct buf *reply, const struct problem *p) {
-    AUTO_BUF all = BUF_INIT;
-    buf_add(&all, reply->data, reply->len - 1);
-    buf_addf(&all,
-             ",\"error\":{\"code\":\"%s\",\"message\":\"%s\",\"remediation\":\"%s\","
-             "\"retryable\":false}}",
-             p->code, p->message, p->remediation);
-    buf_clear(reply);
-    buf_add(reply, all.data, all.len);
-}
-
 void call_add_error(struct buf *reply, int status) {
-    static const struct problem utf8 = {
-        .code = "bad_body", .message = "the body is not UTF-8", .remediation = "see /docs"};
-    static const struct problem fields = {
-        .code = "bad_fields",
-        .message = "the body is not what this endpoint takes; detail lists why",
-        .remediation = "see /docs"};
-    add_error(reply, status == 400 ? &utf8 : &fields);
+    struct problem p;
+    if (status == 400)
+        problem_set(&p, "bad_body", "the body is not UTF-8");
+    else
+        problem_set(&p, "bad_fields", "the body is not what this endpoint takes; detail lists why");
+    problem_add(&p, reply);
 }
 
 /* Of a body that was not read. */
 static void add_body_error(const struct call *c, size_t len, struct buf *reply, int status) {
-    static const struct problem type = {
-        .code = "bad_fields",
-        .message = "the body is not taken for JSON: its Content-Type does not say so",
-        .remediation = "send the header Content-Type: application/json"};
-    if (len > 0 && !fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type")))
-        add_error(reply, &type);
-    else
+    struct problem p;
+    if (len == 0 || fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type"))) {
         call_add_error(reply, status);
+        return;
+    }
+    problem_set(&p, "bad_fields",
+                "the body is not taken for JSON: its Content-Type does not say so");
+    p.remediation = "send the header Content-Type: application/json";
+    problem_add(&p, reply);
 }
 
 static void refuse_body(struct call *c, size_t len, int status, struct buf *reply) {
@@ -292,22 +162,14 @@ static void no_room(struct http_req *r) {
     char text[140];
     snprintf(text, sizeof text, "the bodies of the requests under way have %u MB already%s",
              c->api->config->http.bodies_mb, c->use ? ", or those of this tenant its half" : "");
-    call_problem(c, &(struct problem){.status = 503,
-                                      .code = "bodies_full",
-                                      .message = text,
-                                      .remediation = "try again later, or send less at a time",
-                                      .retryable = true,
-                                      .retry_after_s = 1});
+    call_refuse(c, "bodies_full", "%s", text);
 }
 
 static void call_too_large(struct http_req *r) {
     struct call *c = http_user(r);
     char text[100];
     snprintf(text, sizeof text, "the body has more than %zu bytes", body_most(c));
-    call_problem(c, &(struct problem){.status = 413,
-                                      .code = "body_too_large",
-                                      .message = text,
-                                      .remediation = "upload large data with POST /v1/files"});
+    call_refuse(c, "body_too_large", "%s", text);
 }
 
 static bool is_query_field(const struct field *f, const char *name) {

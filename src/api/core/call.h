@@ -5,11 +5,11 @@
 
 #include "api/core/api_state.h"
 #include "api/core/caller.h"
+#include "api/core/problem.h"
 #include "base/json.h"
 #include "http/fields.h"
 
 struct body;
-struct problem;
 struct tenant_use;
 
 #define CALL_PARAMS 2
@@ -29,21 +29,17 @@ struct call {
     void (*state_done)(void *state); /* when the request is over */
 };
 
-/* The error object of api.md. `detail` is what existing clients read; NULL: the message. */
-struct problem {
-    int status;
-    const char *code, *message /* NULL: text */, *remediation, *detail;
-    bool retryable;
-    unsigned retry_after_s;
-    char text[ERR_TEXT_MAX];
-};
 void call_problem(struct call *c, const struct problem *p);
-void problem_json(const struct problem *p, struct buf *to);
 /* Counts a 429 or 503 that is told in another way than by call_problem. */
 void call_refused(struct api *a, const struct problem *p);
+/* The reply for an error of that kind (problem.h). */
+void call_refuse(struct call *c, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The reply for a bad_value, with a remedy of its own. */
+void call_bad_value(struct call *c, const char *remediation, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The reply for an error of the engine or the store. */
 void call_fail(struct call *c, const struct err *e);
-struct problem problem_of(const struct err *e);
 void call_json(struct call *c, int status, const struct buf *json);
 /* Whether the request is the handshake of a WebSocket; otherwise it was answered. `instead` is what
  * can be done without one. */

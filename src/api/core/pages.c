@@ -28,10 +28,7 @@ bool page_read(struct call *c, struct page *ret) {
     struct err e;
     *ret = (struct page){.limit = 0};
     if (limit && num_u32(limit, &limits, &ret->limit, &e) < 0) {
-        call_problem(c, &(struct problem){.status = 422,
-                                          .code = "bad_value",
-                                          .message = e.text,
-                                          .remediation = "see /docs"});
+        call_refuse(c, "bad_value", "%s", e.text);
         return false;
     }
     if (after && num_u64(after, &places, &ret->after, &e) < 0)
@@ -69,10 +66,7 @@ bool page_takes(struct page_walk *w, const char *id) {
 
 void page_reply(struct call *c, const struct page_walk *w, struct jw *j) {
     if (!w->on) {
-        call_problem(c, &(struct problem){.status = 422,
-                                          .code = "bad_value",
-                                          .message = "after: there is none of that name",
-                                          .remediation = "begin again, without after"});
+        call_bad_value(c, "begin again, without after", "after: there is none of that name");
         return;
     }
     if (w->page.limit)

@@ -65,12 +65,8 @@ static void pass_time(struct tally *t, const struct key_limits *l) {
 }
 
 static int quota_too_much(struct problem *ret, const char *code, double wait_s, const char *what) {
-    *ret = (struct problem){.status = 429,
-                            .code = code,
-                            .remediation = "wait, or ask the operator for more",
-                            .retryable = true,
-                            .retry_after_s = wait_s < 1 ? 1u : (unsigned)ceil(wait_s)};
-    snprintf(ret->text, sizeof ret->text, "%s", what);
+    problem_set(ret, code, "%s", what);
+    ret->retry_after_s = wait_s < 1 ? 1u : (unsigned)ceil(wait_s);
     return -1;
 }
 

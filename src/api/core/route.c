@@ -81,18 +81,13 @@ static void find_shape(struct call *c) {
 }
 
 static void no_route(struct call *c, const char *allow) {
-    struct problem p = {.status = 404,
-                        .code = "no_route",
-                        .message = "there is nothing at this path",
-                        .detail = "Not Found",
-                        .remediation = "GET /openapi.json lists what there is"};
+    struct problem p;
+    problem_set(&p, "no_route", "there is nothing at this path");
+    p.detail = "Not Found";
     if (*allow) {
         http_add_header(c->req, "Allow", allow);
-        p = (struct problem){.status = 405,
-                             .code = "bad_method",
-                             .message = "this path does not take that method",
-                             .detail = "Method Not Allowed",
-                             .remediation = "see the Allow header"};
+        problem_set(&p, "bad_method", "this path does not take that method");
+        p.detail = "Method Not Allowed";
     }
     find_shape(c);
     call_problem(c, &p);

@@ -159,10 +159,7 @@ static void alias_make(struct alias *m, struct call *c, alias_fill *fill) {
 static bool is_good(struct call *c, const char *name) {
     if (*name && strlen(name) <= ALIAS_MAX)
         return true;
-    call_problem(c, &(struct problem){.status = 422,
-                                      .code = "bad_value",
-                                      .message = "the name has no or more than 200 bytes",
-                                      .remediation = "choose another name"});
+    call_bad_value(c, "choose another name", "the name has no or more than 200 bytes");
     return false;
 }
 

@@ -208,11 +208,11 @@ static struct cell_job *cell_job_new(const struct caller *who, const struct cell
 static int cell_job_check(const struct caller *who, const struct cell_job_options *o,
                           struct problem *p) {
     if (live_is_paused(o->live))
-        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+        return problem_set(p, "sandbox_paused", "the sandbox is paused: resume it first");
     if (env_check(o->body, p) < 0)
         return -1;
     if (json_string_length(json_object_get(o->body, "code")) > RUN_MAX_CODE)
-        return problem_plain(p, 413, "code_too_long", "the cell has more than 16 MiB");
+        return problem_set(p, "code_too_long", "the cell has more than 16 MiB");
     return quota_may_run(who, p);
 }
 

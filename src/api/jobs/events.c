@@ -45,11 +45,7 @@ bool events_after(struct call *c, uint64_t *ret) {
         after = http_header(c->req, "Last-Event-ID");
     if (!after || num_u64(after, &rule, ret, &e) == 0)
         return true;
-    call_problem(
-        c, &(struct problem){.status = 422,
-                             .code = "bad_value",
-                             .message = e.text,
-                             .remediation = "give the number of the last event that you have"});
+    call_bad_value(c, "give the number of the last event that you have", "%s", e.text);
     return false;
 }
 

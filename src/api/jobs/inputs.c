@@ -37,12 +37,6 @@ struct inputs {
     unsigned *n;
 };
 
-int problem_plain(struct problem *p, int status, const char *code, const char *text) {
-    *p = (struct problem){.status = status, .code = code, .remediation = "see /docs"};
-    snprintf(p->text, sizeof p->text, "%s", text);
-    return -1;
-}
-
 static bool is_base64(const json_t *file) {
     return strcmp(field_str(file, "encoding", "utf8"), "base64") == 0;
 }
@@ -60,7 +54,7 @@ static int inline_file(const struct inputs_source *s, const json_t *f, int *ret_
                                                             json_string_length(content)))) {
         snprintf(text, sizeof text, "the content of file '%.200s' is not base64",
                  field_str(f, "path", ""));
-        return problem_plain(p, 422, "bad_base64", text);
+        return problem_set(p, "bad_base64", "%s", text);
     }
     int r = decode ? memfd_of("file", bytes.data, bytes.len, ret_fd, &e)
                    : body_memfd(s->large, content, ret_fd, &e);
@@ -80,7 +74,7 @@ static int stored_file(const struct caller *who, const json_t *f, int *ret_fd, s
         return -1;
     }
     snprintf(text, sizeof text, "File with ID '%.100s' not found for path '%.200s'.", id, path);
-    return problem_plain(p, 404, "no_file", text);
+    return problem_set(p, "no_file", "%s", text);
 }
 
 /* A request may bring a thousand files, and each is a descriptor for as long as it waits. The
@@ -125,7 +119,7 @@ int inputs_read(const struct inputs_source *from, struct run_input **ret, unsign
         if (!wrong)
             continue;
         paths_wrong(wrong, path, text, sizeof text);
-        return problem_plain(p, 422, "bad_path", text);
+        return problem_set(p, "bad_path", "%s", text);
     }
     return 0;
 }
@@ -153,15 +147,15 @@ void inputs_prepare(struct body *b, const json_t *request) {
 int cwd_check(const json_t *body, struct problem *p) {
     return strlen(field_str(body, "cwd", "")) <= CWD_MAX
                ? 0
-               : problem_plain(p, 422, "bad_value", "cwd has more than 4095 bytes");
+               : problem_set(p, "bad_value", "cwd has more than 4095 bytes");
 }
 
 /* As JSON, escapes included: that is what is kept, in a journal that has a bound. */
 int env_check_kept(const json_t *body, struct problem *p) {
     const json_t *env = json_object_get(body, "env");
     if (json_is_object(env) && json_dumpb(env, NULL, 0, JSON_COMPACT) > ENV_KEPT_MAX)
-        return problem_plain(p, 422, "bad_value",
-                             "env has more than 32768 bytes as JSON; write them to a file");
+        return problem_set(p, "bad_value",
+                           "env has more than 32768 bytes as JSON; write them to a file");
     return env_check(body, p);
 }
 
@@ -170,7 +164,7 @@ int env_check(const json_t *body, struct problem *p) {
     json_t *value;
     json_object_foreach(json_object_get(body, "env"), key, value) {
         if (!*key || strchr(key, '='))
-            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+            return problem_set(p, "bad_value", "a name in env is empty or holds a '='");
     }
     return 0;
 }

@@ -10,8 +10,6 @@
 
 extern const struct schema inputs_schema;
 
-/* -1, for `return problem_plain(…)`. */
-int problem_plain(struct problem *p, int status, const char *code, const char *text);
 /* The member `files` of a request. */
 struct inputs_source {
     const struct caller *who;

@@ -54,10 +54,10 @@ int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, st
     if (field_int(body, "timeout_ms", 0) > timeout_max) {
         char text[100];
         snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", timeout_max);
-        return problem_plain(p, 422, "limit_too_high", text);
+        return problem_set(p, "limit_too_high", "%s", text);
     }
     if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
-        return problem_plain(p, 422, "bad_value", "limits.cpus must be from 0.01 to 10240");
+        return problem_set(p, "bad_value", "limits.cpus must be from 0.01 to 10240");
     *ret = (struct limits){0};
     read_some(body, LIMIT_OF_CALL, ret);
     read_some(l, LIMIT_OF_WHOLE | LIMIT_OF_CELL, ret);

@@ -346,8 +346,7 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
     const char *key;
     size_t i;
     if (strings_size(args, env) > MAX_STRINGS)
-        return problem_plain(p, 422, "bad_value",
-                             "args and env have more than 30000 bytes together");
+        return problem_set(p, "bad_value", "args and env have more than 30000 bytes together");
     q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
     json_array_foreach(args, i, v) {
         q->args[q->nargs++] = xstrdup(json_string_value(v));
@@ -356,7 +355,7 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
     json_object_foreach(env, key, value) {
         struct buf b = BUF_INIT;
         if (*key == '\0' || strchr(key, '='))
-            return problem_plain(p, 422, "bad_value", "a name in env is empty or holds a '='");
+            return problem_set(p, "bad_value", "a name in env is empty or holds a '='");
         buf_addf(&b, "%s=%s", key, json_string_value(value));
         q->env[q->nenv++] = buf_take(&b);
     }
@@ -369,7 +368,7 @@ static int add_code(const struct oneshot_options *o, struct run_request *q, stru
     size_t len = json_string_length(code);
     struct err e;
     if (len > RUN_MAX_CODE)
-        return problem_plain(p, 413, "code_too_long", "the program has more than 16 MiB");
+        return problem_set(p, "code_too_long", "the program has more than 16 MiB");
     if (len > INLINE_CODE) {
         if (body_memfd(o->large, code, &q->code_fd, &e) == 0)
             return 0;

@@ -39,13 +39,9 @@ static void outlet_fail(struct outlet *o, const struct problem *p) {
 }
 
 void outlet_done(struct outlet *o) {
-    outlet_fail(
-        o, &(struct problem){.status = 503,
-                             .code = "client_gone",
-                             .message = "the first request with this Idempotency-Key was cut off",
-                             .remediation = "send it again",
-                             .retryable = true,
-                             .retry_after_s = 1});
+    struct problem p;
+    problem_set(&p, "client_gone", "the first request with this Idempotency-Key was cut off");
+    outlet_fail(o, &p);
     if (!o->call)
         o->who.api->alone--;
     quota_leave(o->who.api->quota, &o->who, &o->counted);

@@ -140,16 +140,10 @@ struct replay *replay_find(const struct call *c, const char *key) {
 }
 
 static void too_many(struct call *c, size_t most) {
-    struct problem p = {.status = 429,
-                        .code = "idempotency_keys_full",
-                        .remediation = "send it without a key, or wait: each is kept for an hour",
-                        .retryable = true,
-                        .retry_after_s = 60};
-    snprintf(p.text, sizeof p.text,
-             "%zu requests with an Idempotency-Key came within an hour, which is as many as are "
-             "kept for one tenant; this one was not carried out",
-             most);
-    call_problem(c, &p);
+    call_refuse(c, "idempotency_keys_full",
+                "%zu requests with an Idempotency-Key came within an hour, which is as many as are "
+                "kept for one tenant; this one was not carried out",
+                most);
 }
 
 struct replay *replay_add(struct call *c, const char *key) {
@@ -183,26 +177,17 @@ void replay_hold(struct replay *r, bool hold) {
 /* ---- later requests ---- */
 
 static void replay_lost(const struct replay *r, struct call *c, bool asks_for_stream) {
-    struct problem p = {.status = 409,
-                        .code = "reply_not_kept",
-                        .remediation = "look the execution up, if it has an id, with GET "
-                                       "/v1/executions/ID; a new key runs it again"};
-    const char *as = *r->execution ? " as " : "";
-    if (r->refers)
-        snprintf(p.text, sizeof p.text, "this request was carried out as %s, as a stream%s",
-                 r->execution, asks_for_stream ? ", whose events are not kept any more" : "");
-    else if (r->said > REPLY_MAX)
-        snprintf(
-            p.text, sizeof p.text,
-            "this request was carried out%s%s, but its reply of %zu bytes was too large to keep",
-            as, r->execution, r->said);
-    else
-        snprintf(
-            p.text, sizeof p.text,
-            "this request was carried out%s%s, but its reply of %zu bytes had to make room for "
-            "later ones",
-            as, r->execution, r->said);
-    call_problem(c, &p);
+    const char *as = *r->execution ? " as " : "", *why = "was too large to keep";
+    if (r->refers) {
+        call_refuse(c, "reply_not_kept", "this request was carried out as %s, as a stream%s",
+                    r->execution, asks_for_stream ? ", whose events are not kept any more" : "");
+        return;
+    }
+    if (r->said <= REPLY_MAX)
+        why = "had to make room for later ones";
+    call_refuse(c, "reply_not_kept",
+                "this request was carried out%s%s, but its reply of %zu bytes %s", as, r->execution,
+                r->said, why);
 }
 
 static void reply_again(const struct replay *r, struct call *c) {
@@ -258,11 +243,9 @@ static struct call *next_waiter(struct replay *r) {
 }
 
 void replay_conflict(struct call *c) {
-    call_problem(c, &(struct problem){.status = 422,
-                                      .code = "idempotency_key_reused",
-                                      .message = "this Idempotency-Key came before with another "
-                                                 "request",
-                                      .remediation = "use a new key for a new request"});
+    call_refuse(c, "idempotency_key_reused",
+                "this Idempotency-Key came before with another "
+                "request");
 }
 
 void replay_answer(struct replay *r, struct call *c, const uint8_t hash[32]) {
@@ -339,10 +322,8 @@ bool replay_key(struct call *c, const char **ret_key) {
     *ret_key = http_header(c->req, "Idempotency-Key");
     if (!*ret_key || is_good(*ret_key))
         return true;
-    call_problem(c, &(struct problem){.status = 422,
-                                      .code = "bad_idempotency_key",
-                                      .message = "Idempotency-Key must be 1 to 255 printable "
-                                                 "characters without spaces",
-                                      .remediation = "send a UUID, for example"});
+    call_refuse(c, "bad_idempotency_key",
+                "Idempotency-Key must be 1 to 255 printable "
+                "characters without spaces");
     return false;
 }

@@ -158,10 +158,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
     if (!call_is_websocket(c, "POST to the sandbox's /commands"))
         return false;
     if (word && !goes_on && strcmp(word, "hangup") != 0) {
-        call_problem(c, &(struct problem){.status = 422,
-                                          .code = "bad_value",
-                                          .message = "on_disconnect is \"hangup\" or \"continue\"",
-                                          .remediation = "leave it out to hang up"});
+        call_bad_value(c, "leave it out to hang up", "on_disconnect is \"hangup\" or \"continue\"");
         return false;
     }
     t->call = c;
@@ -184,10 +181,7 @@ static bool read_size(struct call *c, const char *name, uint32_t fallback, uint3
     *ret = fallback;
     if (!text || num_u32(text, &rule, ret, &e) == 0)
         return true;
-    call_problem(c, &(struct problem){.status = 422,
-                                      .code = "bad_value",
-                                      .message = e.text,
-                                      .remediation = "rows and cols are from 1 to 1000"});
+    call_bad_value(c, "rows and cols are from 1 to 1000", "%s", e.text);
     return false;
 }
 
@@ -208,12 +202,12 @@ static void do_command_pty(struct call *c) {
     struct err e;
     if (!l || !read_size(c, "rows", ROWS, &q.rows) || !read_size(c, "cols", COLS, &q.columns))
         return;
-    if (live_is_paused(l) || (cmd && strlen(cmd) > 30000) || (cwd && strlen(cwd) > 4000)) {
-        problem_plain(&p, live_is_paused(l) ? 409 : 422,
-                      live_is_paused(l) ? "sandbox_paused" : "bad_value",
-                      live_is_paused(l) ? "the sandbox is paused: resume it first"
-                                        : "cmd or cwd is too long");
-        call_problem(c, &p);
+    if (live_is_paused(l)) {
+        call_refuse(c, "sandbox_paused", "the sandbox is paused: resume it first");
+        return;
+    }
+    if ((cmd && strlen(cmd) > 30000) || (cwd && strlen(cwd) > 4000)) {
+        call_refuse(c, "bad_value", "cmd or cwd is too long");
         return;
     }
     if (command_may_start(l, &e) < 0) {
@@ -255,10 +249,7 @@ static void do_command_attach(struct call *c) {
     if (!x || !read_size(c, "rows", 0, &rows) || !read_size(c, "cols", 0, &columns))
         return;
     if (!command_has_terminal(x) || !command_runs(x)) {
-        call_problem(c, &(struct problem){.status = 409,
-                                          .code = "no_terminal",
-                                          .message = "the command is over, or has no terminal",
-                                          .remediation = "start one with GET …/commands/pty"});
+        call_refuse(c, "no_terminal", "the command is over, or has no terminal");
         return;
     }
     struct seat *t = xcalloc(1, sizeof *t);

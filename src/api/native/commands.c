@@ -117,13 +117,13 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     bool background = field_bool(body, "background", false);
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
-        return problem_plain(p, 422, "bad_value", "cmd and argv: give one of them");
+        return problem_set(p, "bad_value", "cmd and argv: give one of them");
     if (env_check(body, p) < 0 || cwd_check(body, p) < 0)
         return -1;
     if (strings_size(body) > MAX_STRINGS)
-        return problem_plain(p, 422, "bad_value",
-                             "the arguments and the environment have more than 40000 bytes; "
-                             "write them to a file");
+        return problem_set(p, "bad_value",
+                           "the arguments and the environment have more than 40000 bytes; "
+                           "write them to a file");
     q->argv = cmd ? shell_line(cmd) : copy_list(json_object_get(body, "argv"));
     q->env = field_dump(body, "env");
     q->shown = cmd ? xstrdup(cmd) : joined(q->argv);
@@ -134,12 +134,11 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     q->timeout_ms = (uint32_t)field_int(body, "timeout_ms", background ? 0 : TIMEOUT_MS);
     q->output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
     if (!q->argv[0][0])
-        return problem_plain(p, 422, "bad_value", "argv: the program's name is empty");
+        return problem_set(p, "bad_value", "argv: the program's name is empty");
     if (q->timeout_ms == 0 && !background)
-        return problem_plain(p, 422, "bad_value",
-                             "timeout_ms of 0, no limit, is for background commands");
+        return problem_set(p, "bad_value", "timeout_ms of 0, no limit, is for background commands");
     if (strlen(q->cwd) >= PATH_MAX)
-        return problem_plain(p, 422, "bad_value", "cwd is longer than a path can be");
+        return problem_set(p, "bad_value", "cwd is longer than a path can be");
     return 0;
 }
 
@@ -147,7 +146,7 @@ static int commands_start(struct call *c, struct command_job_options *o, struct 
                           struct problem *p) {
     struct command_request q;
     if (live_is_paused(o->live))
-        return problem_plain(p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+        return problem_set(p, "sandbox_paused", "the sandbox is paused: resume it first");
     if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)
         o->goes_on = true;
     o->request = &q;
@@ -293,10 +292,7 @@ static void do_command_events(struct call *c) {
     if (!x || !events_after(c, &after))
         return;
     if (!rec) {
-        call_problem(c, &(struct problem){.status = 404,
-                                          .code = "no_events",
-                                          .message = "the events of this command are forgotten",
-                                          .remediation = "GET the command for its output"});
+        call_refuse(c, "no_events", "the events of this command are forgotten");
         return;
     }
     events_stream(c, rec, form == EVENTS_LINES ? form : EVENTS_SSE, after,
@@ -354,10 +350,7 @@ static void do_command_signal(struct call *c) {
     if (number < 0) {
         char text[120];
         snprintf(text, sizeof text, "signal: there is no signal \"%s\"", word);
-        call_problem(c, &(struct problem){.status = 422,
-                                          .code = "bad_value",
-                                          .message = text,
-                                          .remediation = "a name as SIGTERM, or 1 to 31"});
+        call_bad_value(c, "a name as SIGTERM, or 1 to 31", "%s", text);
     } else if (command_signal(x, number, &e) < 0) {
         call_fail(c, &e);
     } else {

@@ -113,7 +113,7 @@ static void stream_on_done(void *arg, struct oneshot *x, const struct err *why) 
         struct problem p = problem_of(why);
         call_refused(w->wait.out.who.api, &p);
         jw_object(&j);
-        jw_key_str(&j, "message", p.message ? p.message : p.text);
+        jw_key_str(&j, "message", problem_message(&p));
         jw_key_str(&j, "code", p.code);
         jw_key_str(&j, "remediation", p.remediation);
         jw_key_bool(&j, "retryable", p.retryable);

@@ -8,11 +8,7 @@
 static struct record *executions_find(struct call *c) {
     struct record *rec = records_find(c->api->records, c->who.tenant, c->params[0]);
     if (!rec)
-        call_problem(c, &(struct problem){.status = 404,
-                                          .code = "no_execution",
-                                          .message = "there is no such execution",
-                                          .remediation = "executions are remembered for a few "
-                                                         "minutes only"});
+        call_refuse(c, "no_execution", "there is no such execution");
     return rec;
 }
 

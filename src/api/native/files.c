@@ -44,10 +44,7 @@ static void upload_free(void *state) {
 static void upload_too_large(struct call *c) {
     char text[100];
     snprintf(text, sizeof text, "File size exceeds maximum of %u MB", c->api->config->http.file_mb);
-    call_problem(c, &(struct problem){.status = 413,
-                                      .code = "file_too_large",
-                                      .message = text,
-                                      .remediation = "send a smaller file, or raise max_file_mb"});
+    call_refuse(c, "file_too_large", "%s", text);
 }
 
 static bool upload_failed(struct upload *u, const struct err *e) {
@@ -120,10 +117,7 @@ static void whole(struct http_req *r) {
         return;
     }
     if (!http_form_is_whole(r)) {
-        call_problem(c, &(struct problem){.status = 400,
-                                          .code = "bad_form",
-                                          .message = "the form ends without its last boundary",
-                                          .remediation = "send all of it"});
+        call_refuse(c, "bad_form", "the form ends without its last boundary");
         return;
     }
     hash_upload(u, hash);
@@ -163,13 +157,9 @@ static bool look_up_key(struct call *c, struct upload *u) {
         return false;
     }
     if (!replay_is_done(r)) {
-        call_problem(c, &(struct problem){.status = 409,
-                                          .code = "idempotency_key_busy",
-                                          .message = "an upload with this Idempotency-Key is still "
-                                                     "under way",
-                                          .remediation = "try again when it is through",
-                                          .retryable = true,
-                                          .retry_after_s = 1});
+        call_refuse(c, "idempotency_key_busy",
+                    "an upload with this Idempotency-Key is still "
+                    "under way");
         return false;
     }
     replay_hold(r, true);

@@ -251,11 +251,10 @@ static void do_asset(struct call *c) {
             return;
         }
     }
-    call_problem(c, &(struct problem){.status = 404,
-                                      .code = "no_route",
-                                      .message = "there is nothing at this path",
-                                      .detail = "Not Found",
-                                      .remediation = "GET /openapi.json lists what there is"});
+    struct problem p;
+    problem_set(&p, "no_route", "there is nothing at this path");
+    p.detail = "Not Found";
+    call_problem(c, &p);
 }
 
 static void do_root(struct call *c) {

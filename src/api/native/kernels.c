@@ -149,10 +149,7 @@ static struct live *running_live(struct call *c) {
     struct live *l = call_live(c);
     if (!l || !live_is_paused(l))
         return l;
-    call_problem(c, &(struct problem){.status = 409,
-                                      .code = "sandbox_paused",
-                                      .message = "the sandbox is paused",
-                                      .remediation = "resume it first"});
+    call_refuse(c, "sandbox_paused", "the sandbox is paused");
     return NULL;
 }
 
@@ -366,10 +363,7 @@ static void do_variables(struct call *c) {
     struct err e;
     char members[40];
     if (limit && num_u32(limit, &rule, &most, &e) < 0) {
-        call_problem(c, &(struct problem){.status = 422,
-                                          .code = "bad_value",
-                                          .message = e.text,
-                                          .remediation = "see /docs"});
+        call_refuse(c, "bad_value", "%s", e.text);
         return;
     }
     snprintf(members, sizeof members, "\"most\":%u", most);

@@ -24,6 +24,7 @@
 #define MAX_STREAMS 32
 #define MAX_REF     256 /* bytes */
 #define ALLOWED     "execute, stdin, interrupt, resize, resume"
+#define TYPES       "type is one of: " ALLOWED
 
 struct stream {
     struct session *session; /* NULL: this place is free */
@@ -112,12 +113,10 @@ static void sandbox_ws_catch_up(struct session *s, struct stream *st) {
         record_follow(rec, &st->f);
         return;
     }
-    sandbox_ws_fail(
-        s, st->ref,
-        &(struct problem){.status = 404,
-                          .code = "no_execution",
-                          .message = "the execution was forgotten before its events were read",
-                          .remediation = "read faster"});
+    struct problem p;
+    problem_set(&p, "no_execution", "the execution was forgotten before its events were read");
+    p.remediation = "read faster";
+    sandbox_ws_fail(s, st->ref, &p);
     free_place(st);
 }
 
@@ -141,13 +140,9 @@ static struct stream *new_stream(struct session *s, const char *ref) {
         st->f = (struct follower){.fn = sandbox_ws_on_event, .arg = st};
         return st;
     }
-    sandbox_ws_fail(
-        s, ref,
-        &(struct problem){.status = 429,
-                          .code = "too_many_executions",
-                          .message = "32 executions are under way on this connection",
-                          .remediation = "wait for one to end, or open another connection",
-                          .retryable = true});
+    struct problem p;
+    problem_set(&p, "too_many_executions", "32 executions are under way on this connection");
+    sandbox_ws_fail(s, ref, &p);
     return NULL;
 }
 
@@ -183,7 +178,7 @@ static struct kernel *find_kernel(struct session *s, const json_t *body, const c
     if (!k) {
         fail_with(s, ref, &e);
     } else if (live_is_paused(s->watcher.live)) {
-        problem_plain(&p, 409, "sandbox_paused", "the sandbox is paused: resume it first");
+        problem_set(&p, "sandbox_paused", "the sandbox is paused: resume it first");
         sandbox_ws_fail(s, ref, &p);
         return NULL;
     }
@@ -255,10 +250,8 @@ static void do_message_resume(struct session *s, const json_t *body, const char 
     uint64_t after = (uint64_t)field_int(body, "after", 0);
     struct record *rec =
         records_find(c->api->records, c->who.tenant, field_str(body, "execution_id", ""));
-    struct problem none = {.status = 404,
-                           .code = "no_execution",
-                           .message = "there is no such execution",
-                           .remediation = "executions are remembered for a few minutes only"};
+    struct problem none;
+    problem_set(&none, "no_execution", "there is no such execution");
     if (rec && record_is_done(rec) && after >= record_last(rec)) {
         none.message = "the execution is over and has no event after that number";
         none.remediation = "GET /v1/executions/{id} has its result";
@@ -301,13 +294,9 @@ static int read_ref(const json_t *body, struct buf *to, struct problem *p) {
     struct jw j = JW_INIT(to);
     if (!ref || json_is_null(ref))
         return 0;
-    if (!json_is_string(ref) || json_string_length(ref) > MAX_REF) {
-        *p = (struct problem){.status = 422,
-                              .code = "bad_value",
-                              .message = "ref is not a string of at most 256 bytes",
-                              .remediation = "leave it out, or make it shorter"};
-        return -1;
-    }
+    if (!json_is_string(ref) || json_string_length(ref) > MAX_REF)
+        return problem_bad_value(p, "leave it out, or make it shorter",
+                                 "ref is not a string of at most 256 bytes");
     jw_strn(&j, json_string_value(ref), json_string_length(ref));
     return 0;
 }
@@ -317,14 +306,10 @@ static int read_type(const json_t *body, const struct message **ret, struct prob
     *ret = find_message(json_string_value(type));
     if (*ret)
         return 0;
-    *p = (struct problem){
-        .status = 422, .code = "bad_value", .remediation = "type is one of: " ALLOWED};
-    if (json_is_string(type))
-        snprintf(p->text, sizeof p->text, "type is \"%.40s\", which is none of: " ALLOWED,
-                 json_string_value(type));
-    else
-        snprintf(p->text, sizeof p->text, "the message has no type, which is one of: " ALLOWED);
-    return -1;
+    if (!json_is_string(type))
+        return problem_bad_value(p, TYPES, "the message has no type, which is one of: " ALLOWED);
+    return problem_bad_value(p, TYPES, "type is \"%.40s\", which is none of: " ALLOWED,
+                             json_string_value(type));
 }
 
 /* Against the table of its type. False: the client knows what is wrong. */

@@ -95,7 +95,7 @@ static int check_name(const struct call *c, const struct live *own, struct probl
     char quoted[80];
     struct err e;
     if (strlen(name) > MAX_NAME)
-        return problem_plain(p, 422, "bad_value", "name has more than 128 bytes");
+        return problem_set(p, "bad_value", "name has more than 128 bytes");
     if (!*name || !live_name_taken(c->api->o.engine, c->who.tenant, name, own))
         return 0;
     err_user(&e, "name_taken", "there is a sandbox with the name %s already",
@@ -113,8 +113,8 @@ static int check_words(const struct call *c, const struct live *own, struct prob
         return -1;
     json_object_foreach(json_object_get(body, "metadata"), key, value) {
         if (!*key || strlen(key) > MAX_NAME || json_string_length(value) > 8 * MAX_NAME)
-            return problem_plain(p, 422, "bad_value",
-                                 "metadata: a name has 1 to 128 bytes, a value at most 1024");
+            return problem_set(p, "bad_value",
+                               "metadata: a name has 1 to 128 bytes, a value at most 1024");
     }
     return env_check_kept(body, p);
 }
@@ -183,9 +183,7 @@ static bool read_page(struct call *c, uint32_t *ret) {
     *ret = PAGE;
     if (!limit || num_u32(limit, &rule, ret, &e) == 0)
         return true;
-    call_problem(
-        c, &(struct problem){
-               .status = 422, .code = "bad_value", .message = e.text, .remediation = "see /docs"});
+    call_refuse(c, "bad_value", "%s", e.text);
     return false;
 }
 

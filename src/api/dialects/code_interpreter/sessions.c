@@ -152,7 +152,7 @@ static void do_session_bash(struct call *c) {
     if (most && timeout > most) {
         char text[100];
         snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", most);
-        problem_plain(&p, 422, "limit_too_high", text);
+        problem_set(&p, "limit_too_high", "%s", text);
         call_problem(c, &p);
         return;
     }
@@ -161,7 +161,7 @@ static void do_session_bash(struct call *c) {
         return;
     const char *cmd = field_str(c->body, "cmd", "");
     if (strlen(cmd) > 40000) {
-        problem_plain(&p, 422, "bad_value", "cmd has more than 40000 bytes");
+        problem_set(&p, "bad_value", "cmd has more than 40000 bytes");
         call_problem(c, &p);
         return;
     }

@@ -38,12 +38,12 @@ static void use(struct call *c, alias_fn *then) {
 /* ---- what went wrong, in its words ---- */
 
 static bool says(const struct problem *p, const char *words) {
-    return strstr(p->message ? p->message : p->text, words) != NULL;
+    return strstr(problem_message(p), words) != NULL;
 }
 
 static int ipybox_tell(const struct call *c, const struct problem *p, struct buf *to) {
     struct problem q = *p;
-    const char *message = p->message ? p->message : p->text;
+    const char *message = problem_message(p);
     char text[ERR_TEXT_MAX + 32];
     bool is_directory = strncmp(c->route->doc.path, "/dir", 4) == 0;
     if (strcmp(p->code, "no_such_path") == 0) {

@@ -16,7 +16,7 @@ static int jupyter_tell(const struct call *c, const struct problem *p, struct bu
     AUTO_BUF ours = BUF_INIT;
     (void)c;
     problem_json(p, &ours);
-    with_reason(to, p->message ? p->message : p->text, p->status, &ours);
+    with_reason(to, problem_message(p), p->status, &ours);
     return p->status;
 }
 

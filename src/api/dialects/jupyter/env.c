@@ -44,7 +44,7 @@ int jupyter_set_env(struct call *c, struct problem *p) {
     json_object_set_new(env, MARK, json_string("1"));
     json_object_set_new(c->body, "env", env);
     if (json_object_size(env) > RUN_MAX_ENV)
-        return problem_plain(p, 422, "bad_value",
-                             "env has more variables than 256, with those of this server");
+        return problem_set(p, "bad_value",
+                           "env has more variables than 256, with those of this server");
     return env_check_kept(c->body, p);
 }

@@ -152,7 +152,7 @@ void jupyter_go_on(struct jupyter_hub *h) {
     if (jupyter_run_start(h, r, &p) < 0) {
         call_refused(r->who.api, &p);
         jupyter_state(h, r->parent, "busy");
-        jupyter_fail(r, p.code, p.message ? p.message : p.text);
+        jupyter_fail(r, p.code, problem_message(&p));
         jupyter_over(h, 0);
         return;
     }

@@ -92,17 +92,6 @@ void runtime_error(struct call *c, int status, const char *code, const char *fmt
     call_problem(c, &p);
 }
 
-/* What of an error is the same in all: the object that says what to do. */
-static void put_error(struct jw *j, const struct problem *p, const char *message) {
-    jw_key(j, "error");
-    jw_object(j);
-    jw_key_str(j, "code", p->code);
-    jw_key_str(j, "message", message);
-    jw_key_str(j, "remediation", p->remediation);
-    jw_key_bool(j, "retryable", p->retryable);
-    jw_object_end(j);
-}
-
 static void put_legacy_detail(struct jw *j, const struct problem *p, const char *message) {
     jw_object(j);
     jw_key_str(j, "type", p->status == 500 ? "UnexpectedError" : "SandboxError");
@@ -118,7 +107,7 @@ static bool is_plain(int status) {
 
 static int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
     struct jw j = JW_INIT(to);
-    const char *message = p->message ? p->message : p->text;
+    const char *message = problem_message(p);
     bool legacy = runtime_is_legacy(c) && !is_plain(p->status);
     jw_object(&j);
     jw_key(&j, "detail");
@@ -126,7 +115,7 @@ static int runtime_tell(const struct call *c, const struct problem *p, struct bu
         put_legacy_detail(&j, p, message);
     else
         jw_str(&j, p->detail ? p->detail : message);
-    put_error(&j, p, message);
+    problem_put(p, &j);
     jw_object_end(&j);
     if (legacy)
         return 500;
@@ -147,7 +136,7 @@ static const struct {
 
 int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to) {
     struct jw j = JW_INIT(to);
-    const char *message = p->message ? p->message : p->text;
+    const char *message = problem_message(p);
     const char *code = "Sandbox.ExecException", *description = "Handler execution exception";
     (void)c;
     for (size_t i = 0; i < sizeof lambda_words / sizeof *lambda_words; i++) {
@@ -164,7 +153,7 @@ int runtime_tell_lambda(const struct call *c, const struct problem *p, struct bu
     jw_key_str(&j, "error_detail", message);
     jw_key_str(&j, "solution", p->remediation);
     jw_object_end(&j);
-    put_error(&j, p, message);
+    problem_put(p, &j);
     jw_object_end(&j);
     return p->status;
 }

@@ -1,0 +1,186 @@
+/* See problem.h. */
+
+#include "api/core/problem.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SEE_DOCS "see /docs"
+#define LATER    "try again later"
+
+/* One table from the words of docs/errors.md to HTTP. */
+static const struct kind {
+    const char *code;
+    int status;
+    const char *remediation;
+    bool retryable;
+    unsigned retry_after_s;
+} kinds[] = {
+    /* the request */
+    {"bad_body", 400, SEE_DOCS},
+    {"bad_form", 400, "send all of it"},
+    {"bad_header", 400, "leave it out, and send the whole file"},
+    {"no_key", 401,
+     "send it as \"Authorization: Bearer KEY\" or X-API-Key; the operator makes one with "
+     "`cloche key add`"},
+    {"bad_key", 401,
+     "send it as \"Authorization: Bearer KEY\" or X-API-Key; the operator makes one with "
+     "`cloche key add`"},
+    {"bad_origin", 403,
+     "list the site with --cors-origin, or the server's own name with --allow-host"},
+    {"no_route", 404, "GET /openapi.json lists what there is"},
+    {"bad_method", 405, "see the Allow header"},
+    {"body_too_large", 413, "upload large data with POST /v1/files"},
+    {"bad_host", 421, "use 127.0.0.1 or localhost, or list the name with --allow-host"},
+    {"bad_fields", 422, SEE_DOCS},
+    {"bad_json", 422, SEE_DOCS},
+    {"bad_value", 422, SEE_DOCS},
+    {"bad_base64", 422, SEE_DOCS},
+    {"bad_idempotency_key", 422, "send a UUID, for example"},
+    {"idempotency_key_reused", 422, "use a new key for a new request"},
+    {"idempotency_key_busy", 409, "try again when it is through", true, 1},
+    {"idempotency_keys_full", 429, "send it without a key, or wait: each is kept for an hour", true,
+     60},
+    {"reply_not_kept", 409,
+     "look the execution up, if it has an id, with GET /v1/executions/ID; a new key runs it "
+     "again"},
+    {"client_gone", 503, "send it again", true, 1},
+
+    /* what a key or the server has room for */
+    {"too_many_at_once", 429, "wait, or ask the operator for more", true, 1},
+    {"too_many_requests", 429, "wait, or ask the operator for more", true, 1},
+    {"too_much_cpu", 429, "wait, or ask the operator for more", true, 1},
+    {"too_many_executions", 429, "wait for one to end, or open another connection", true},
+    {"too_many_commands", 429, "wait for one to end, or kill it", true, 1},
+    {"too_many_sandboxes", 429, "delete one that is not needed", true, 5},
+    {"bodies_full", 503, "try again later, or send less at a time", true, 1},
+    {"queue_full", 503, LATER, true, 1},
+    {"queue_timeout", 503, LATER, true, 1},
+    {"memory_budget", 503, LATER, true, 1},
+    {"no_descriptors", 503, "try again later, or send fewer files at a time", true, 1},
+    {"no_sandbox", 503, "try again later; the server's log says more", true, 2},
+    {"sandbox_busy", 503, LATER, true, 1},
+    {"sandbox_lost", 503, "run it again", true, 1},
+    {"audit_unavailable", 503,
+     "the operator has to make room for the audit log, or to let programs run without it "
+     "(--audit-full allow)",
+     true, 5},
+
+    /* programs */
+    {"unknown_profile", 422, "choose one of GET /v1/profiles, or leave it to auto"},
+    {"profile_broken", 503, "choose another profile, or see the server's log", false, 60},
+    {"limit_too_high", 422, "ask for less; GET /v1/info tells the maxima"},
+    {"code_too_long", 413, "send the data as a file"},
+    {"no_execution", 404, "executions are remembered for a few minutes only"},
+    {"interrupted", 409, "run it again"},
+
+    /* files */
+    {"no_file", 404, "upload it again: files are kept for a time only"},
+    {"file_too_large", 413, "send a smaller file, or raise max_file_mb"},
+    {"disk_full", 413, "send less, or give the sandbox more disk (limits.disk_mb)"},
+    {"bad_path", 422, "use a relative path without \"..\" that is not taken"},
+
+    /* live sandboxes */
+    {"no_such_sandbox", 404, "GET /v1/sandboxes lists those there"},
+    {"sandbox_gone", 410, "make a new one"},
+    {"sandbox_paused", 409, "resume it first"},
+    {"name_taken", 409, "choose another, or delete that one"},
+    {"cannot_pause", 501, "see cloche doctor"},
+    {"cannot_limit", 501, "leave limits out; see cloche doctor"},
+    {"no_such_kernel", 404, "GET the sandbox's /kernels"},
+    {"kernel_gone", 410, "use another kernel"},
+    {"kernel_busy", 409, LATER, true},
+    {"kernel_failed", 409, "try again, or restart the kernel"},
+    {"is_default", 409, "restart it, or delete the sandbox"},
+    {"not_waiting", 409, "wait for an input event"},
+    {"no_such_command", 404, "GET the sandbox's /commands"},
+    {"no_events", 404, "GET the command for its output"},
+    {"command_over", 409, "GET the command for its result"},
+    {"no_terminal", 409, "start one with GET …/commands/pty"},
+    {"stdin_closed", 409, "start it with background: true, and send eof last"},
+    {"stdin_full", 409, LATER, true},
+};
+
+static const struct kind internal = {"internal", 500, "see the server's log"};
+
+static const struct kind *kind_of(const char *code) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].code, code) == 0)
+            return &kinds[i];
+    }
+    return &internal;
+}
+
+/* Without a message yet. */
+static void problem_init(struct problem *p, const struct kind *k) {
+    *p = (struct problem){.status = k->status,
+                          .code = k->code,
+                          .remediation = k->remediation,
+                          .retryable = k->retryable,
+                          .retry_after_s = k->retry_after_s};
+}
+
+int problem_set(struct problem *p, const char *code, const char *fmt, ...) {
+    va_list args;
+    problem_init(p, kind_of(code));
+    va_start(args, fmt);
+    vsnprintf(p->text, sizeof p->text, fmt, args);
+    va_end(args);
+    return -1;
+}
+
+int problem_bad_value(struct problem *p, const char *remediation, const char *fmt, ...) {
+    va_list args;
+    problem_init(p, kind_of("bad_value"));
+    p->remediation = remediation;
+    va_start(args, fmt);
+    vsnprintf(p->text, sizeof p->text, fmt, args);
+    va_end(args);
+    return -1;
+}
+
+struct problem problem_of(const struct err *e) {
+    bool no_fds = e->code == EMFILE || e->code == ENFILE;
+    const struct kind *k = kind_of(no_fds ? "no_descriptors" : e->kind);
+    struct problem p;
+    problem_init(&p, k);
+    snprintf(p.text, sizeof p.text, "%s", e->text);
+    if (k == &internal) /* the log has the reason */
+        p.message = "Internal Server Error";
+    return p;
+}
+
+const char *problem_message(const struct problem *p) {
+    return p->message ? p->message : p->text;
+}
+
+void problem_json(const struct problem *p, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    problem_put(p, &j);
+    jw_key_str(&j, "detail", p->detail ? p->detail : problem_message(p));
+    jw_object_end(&j);
+}
+
+void problem_put(const struct problem *p, struct jw *j) {
+    jw_key(j, "error");
+    jw_object(j);
+    jw_key_str(j, "code", p->code);
+    jw_key_str(j, "message", problem_message(p));
+    jw_key_str(j, "remediation", p->remediation);
+    jw_key_bool(j, "retryable", p->retryable);
+    jw_object_end(j);
+}
+
+void problem_add(const struct problem *p, struct buf *object) {
+    AUTO_BUF member = BUF_INIT;
+    struct jw j = JW_INIT(&member);
+    problem_put(p, &j);
+    object->data[object->len - 1] = ','; /* the closing brace */
+    buf_add(object, member.data, member.len);
+    buf_addc(object, '}');
+}
