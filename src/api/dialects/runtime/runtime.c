@@ -53,8 +53,8 @@ bool runtime_enter(struct call *c) {
     return false;
 }
 
-void runtime_wrap(bool twice, const struct rope *json, struct rope *to) {
-    if (twice)
+void runtime_wrap(bool legacy, const struct rope *json, struct rope *to) {
+    if (legacy)
         rope_adds(to, "{\"result\":");
     rope_add_rope(to, json);
     if (!twice)
