@@ -57,7 +57,7 @@ void runtime_wrap(bool legacy, const struct rope *json, struct rope *to) {
     if (legacy)
         rope_adds(to, "{\"result\":");
     rope_add_rope(to, json);
-    if (!twice)
+    if (!legacy)
         return;
     rope_adds(to, ",\"full_result\":");
     rope_add_rope(to, json);
