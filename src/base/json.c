@@ -230,6 +230,13 @@ void jw_raw(struct jw *j, const char *json, size_t len) {
     buf_add(j->to, json, len);
 }
 
+void jw_members(struct jw *j, const char *object, size_t len) {
+    if (len <= 2) /* {} */
+        return;
+    before(j);
+    buf_add(j->to, object + 1, len - 2);
+}
+
 void jw_key_str(struct jw *j, const char *key, const char *text) {
     jw_key(j, key);
     jw_str(j, text);

@@ -43,6 +43,8 @@ void jw_bool(struct jw *j, bool v);
 void jw_null(struct jw *j);
 /* One value that is JSON already. */
 void jw_raw(struct jw *j, const char *json, size_t len);
+/* The members of a compact object that is JSON already, among those of the open one. */
+void jw_members(struct jw *j, const char *object, size_t len);
 
 /* Key and value in one call. */
 void jw_key_str(struct jw *j, const char *key, const char *text);

@@ -88,7 +88,7 @@ static const char *clean(const char *path, char to[PATH_LIMIT + 1]) {
     return NULL;
 }
 
-static const char *check(struct archive_entry *a, struct pack_entry *ret) {
+static const char *check_entry(struct archive_entry *a, struct pack_entry *ret) {
     if (archive_entry_hardlink(a))
         return "is a hard link";
     switch (archive_entry_filetype(a)) {
@@ -122,7 +122,7 @@ int unpacker_next(struct unpacker *u, struct pack_entry *ret, struct err *e) {
     *ret = (struct pack_entry){.path = u->path, .target = "", .mode = archive_entry_perm(a) & 0777};
     const char *name = archive_entry_pathname(a), *wrong = clean(name, u->path);
     if (!wrong)
-        wrong = check(a, ret);
+        wrong = check_entry(a, ret);
     if (!wrong && !*u->path && ret->type != PACK_DIRECTORY)
         wrong = "has no name";
     if (wrong)

@@ -320,8 +320,23 @@ static void a_member_is_found_without_reading_the_rest(void **state) {
         json_member(text, len, "d");
 }
 
+static void members_of_another_object_stand_among_ours(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT;
+    struct jw j = JW_INIT(&text);
+    jw_object(&j);
+    jw_members(&j, "{}", 2);
+    jw_key_int(&j, "a", 1);
+    jw_members(&j, "{\"b\":2,\"c\":[]}", 14);
+    jw_members(&j, "{}", 2);
+    jw_key_int(&j, "d", 3);
+    jw_object_end(&j);
+    assert_string_equal(text.data, "{\"a\":1,\"b\":2,\"c\":[],\"d\":3}");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_of_another_object_stand_among_ours),
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(any_bytes_become_valid_json),
         cmocka_unit_test(commas_are_where_they_belong),

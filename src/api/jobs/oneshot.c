@@ -9,6 +9,7 @@
 #include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/utf8_stream.h"
 #include "engine/store/store_copy.h"
@@ -207,7 +208,10 @@ static void oneshot_on_output(void *arg, int stream, const void *data, size_t le
 static void oneshot_on_start(void *arg, struct run *r) {
     struct oneshot *x = arg;
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"id\":\"%s\"}", run_id(r));
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", run_id(r));
+    jw_object_end(&j);
     uint64_t number = record_event(record_of(x), "start", json.data, json.len);
     if (x->o.on_start && !x->left)
         x->o.on_start(x->o.arg, number, run_id(r));

@@ -10,6 +10,7 @@
 #include "api/jobs/command_job.h"
 #include "api/jobs/inputs.h"
 #include "api/native/commands.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "http/fields_read.h"
@@ -69,8 +70,11 @@ static void on_bytes(void *arg, const void *data, size_t len) {
 /* The object, with its type as the first member. */
 static void say(struct seat *t, const char *type, const struct buf *object) {
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"type\":\"%s\",", type);
-    buf_add(&json, object->data + 1, object->len - 1);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "type", type);
+    jw_members(&j, object->data, object->len);
+    jw_object_end(&j);
     ws_send_text(t->ws, json.data, json.len);
 }
 
@@ -237,7 +241,11 @@ static void do_command_pty(struct call *c) {
         return;
     }
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"type\":\"start\",\"id\":\"%s\"}", command_id(t->command));
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "type", "start");
+    jw_key_str(&j, "id", command_id(t->command));
+    jw_object_end(&j);
     ws_send_text(t->ws, json.data, json.len);
     log_info("terminal sandbox=%s command=%s request=%s", live_id(l), command_id(t->command),
              c->who.request);

@@ -10,6 +10,7 @@
 
 #include "api/core/inbox.h"
 #include "api/jobs/oneshot.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "http/fields_read.h"
 #include "http/ws.h"
@@ -35,12 +36,13 @@ struct talk {
 /* `json` is an object; `number` that of the event in the execution's record, 0: it is in none. */
 static void talk_tell(struct talk *t, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF text = BUF_INIT;
-    buf_addf(&text, "{\"type\":\"%s\"", type);
+    struct jw j = JW_INIT(&text);
+    jw_object(&j);
+    jw_key_str(&j, "type", type);
     if (number)
-        buf_addf(&text, ",\"seq\":%llu", (unsigned long long)number);
-    if (json->len > 2)
-        buf_addc(&text, ',');
-    buf_add(&text, json->data + 1, json->len - 1);
+        jw_key_uint(&j, "seq", number);
+    jw_members(&j, json->data, json->len);
+    jw_object_end(&j);
     ws_send_text(t->ws, text.data, text.len);
 }
 
@@ -60,7 +62,10 @@ static void talk_fail(struct talk *t, const struct problem *p, uint64_t number) 
 
 static void talk_on_start(void *arg, uint64_t number, const char *id) {
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"id\":\"%s\"}", id);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", id);
+    jw_object_end(&j);
     talk_tell(arg, "start", number, &json);
 }
 

@@ -10,6 +10,7 @@
 #include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/num.h"
 #include "engine/core/bounds.h"
 
@@ -163,7 +164,10 @@ static void do_interrupt(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     if (!k)
         return;
-    buf_addf(&json, "{\"interrupted\":%s}", kernel_interrupt(k) ? "true" : "false");
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_bool(&j, "interrupted", kernel_interrupt(k));
+    jw_object_end(&j);
     call_json(c, 200, &json);
 }
 

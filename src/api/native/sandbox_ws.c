@@ -12,6 +12,7 @@
 #include "api/jobs/records.h"
 #include "api/native/kernels.h"
 #include "api/native/native.h"
+#include "base/json.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
 #include "loop/crew.h"
@@ -56,16 +57,19 @@ struct event {
 
 static void sandbox_ws_tell(struct session *s, const struct event *e) {
     AUTO_BUF text = BUF_INIT;
-    buf_addf(&text, "{\"type\":\"%s\"", e->type);
+    struct jw j = JW_INIT(&text);
+    jw_object(&j);
+    jw_key_str(&j, "type", e->type);
     if (e->number)
-        buf_addf(&text, ",\"seq\":%llu", (unsigned long long)e->number);
+        jw_key_uint(&j, "seq", e->number);
     if (e->id)
-        buf_addf(&text, ",\"execution_id\":\"%s\"", e->id);
-    if (e->ref)
-        buf_addf(&text, ",\"ref\":%s", e->ref);
-    if (e->len > 2)
-        buf_addc(&text, ',');
-    buf_add(&text, e->members + 1, e->len - 1);
+        jw_key_str(&j, "execution_id", e->id);
+    if (e->ref) {
+        jw_key(&j, "ref");
+        jw_raw(&j, e->ref, strlen(e->ref));
+    }
+    jw_members(&j, e->members, e->len);
+    jw_object_end(&j);
     ws_send_text(s->ws, text.data, text.len);
 }
 
@@ -197,7 +201,10 @@ static void do_message_interrupt(struct session *s, const json_t *body, const ch
     AUTO_BUF json = BUF_INIT;
     if (!k)
         return;
-    buf_addf(&json, "{\"interrupted\":%s}", kernel_interrupt(k) ? "true" : "false");
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_bool(&j, "interrupted", kernel_interrupt(k));
+    jw_object_end(&j);
     sandbox_ws_tell(
         s,
         &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});

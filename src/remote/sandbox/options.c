@@ -366,7 +366,7 @@ static int check_images(const char *how, struct err *e) {
                     log_quote(how, quoted, sizeof quoted));
 }
 
-static int check(const struct sandbox_options *o, struct err *e) {
+static int check_words(const struct sandbox_options *o, struct err *e) {
     const struct verb *v = &verbs[o->verb];
     char words[32], quoted[80];
     verb_words(o->verb, words, sizeof words);
@@ -408,7 +408,7 @@ static int parse_words(int argc, char **argv, struct sandbox_options *o, struct 
     }
     for (; optind < argc; optind++) /* behind -- */
         add_word(o->verb == SANDBOX_EXEC ? &o->command : &o->words, argv[optind]);
-    return o->help ? 0 : check(o, e);
+    return o->help ? 0 : check_words(o, e);
 }
 
 static int find_verb(const char *word, enum sandbox_verb *ret, struct err *e) {
