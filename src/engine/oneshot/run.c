@@ -202,8 +202,10 @@ static void send_run(struct run *r) {
                         .code = r->req.code,
                         .code_len = r->req.code_len,
                         .code_fd = r->req.code_fd};
-    memcpy(m.args, r->req.args, r->req.nargs * sizeof *m.args);
-    memcpy(m.env, r->req.env, r->req.nenv * sizeof *m.env);
+    for (unsigned i = 0; i < r->req.nargs; i++)
+        m.args[i] = r->req.args[i];
+    for (unsigned i = 0; i < r->req.nenv; i++)
+        m.env[i] = r->req.env[i];
     if (m.code_fd >= 0)
         m.flags |= RUN_CODE_FD;
     struct wire_out o;
