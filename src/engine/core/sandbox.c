@@ -220,7 +220,7 @@ static void take_cgroup(struct sandbox *s, const struct wire_fds *knobs, struct 
     cgroup_fds_usage(s->cgroup); /* counters of before are not ours */
 }
 
-static int check(const struct engine *g, const struct w_made *m, struct err *e) {
+static int check_made(const struct engine *g, const struct w_made *m, struct err *e) {
     if (m->version < WIRE_OLDEST || m->version > WIRE_VERSION)
         return err_set(e, EPROTONOSUPPORT,
                        "its init speaks version %u, this server understands %d to %d", m->version,
@@ -237,7 +237,7 @@ static int check(const struct engine *g, const struct w_made *m, struct err *e) 
 /* With its descriptors; not on the list of a pool. */
 static struct sandbox *make(struct engine *g, const struct w_made *m, struct wire_in *in,
                             struct err *e) {
-    if (check(g, m, e) < 0)
+    if (check_made(g, m, e) < 0)
         return NULL;
     struct sandbox *s = xcalloc(1, sizeof *s);
     s->engine = g;
