@@ -339,8 +339,21 @@ static void on_msg(struct chan *chan, struct wire_in *in) {
     client_close(c);
 }
 
+/* In our own version: whoever cannot read that says so itself. */
+static void tell_version(const struct client *c, const struct err *why) {
+    struct wire_out o;
+    struct err e;
+    log_warn("client of another version error=%s", log_text(why->text));
+    c_error_put(&o, &(struct c_error){.kind = "other_version",
+                                      .message = why->text,
+                                      .remedy = "use the cloche that the engine was started with, "
+                                                "or restart the engine"});
+    wire_send(c->chan.fd, &o, &e);
+}
+
 static void on_gone(struct chan *chan, const struct err *why) {
-    (void)why;
+    if (why->code == EPROTONOSUPPORT)
+        tell_version(chan->arg, why);
     client_close(chan->arg);
 }
 

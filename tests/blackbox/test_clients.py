@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import select
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from client import Client
+from client import MESSAGES, WIRE_VERSION, Client
 from harness import Engine
 from host import descendants
 
@@ -46,6 +47,15 @@ def test_a_packet_without_a_header(engine: Engine) -> None:
         client.send_bytes(b"\x01")
         message = client.recv()
         assert message is None or message.name == "C_ERROR"
+
+
+def test_a_client_of_another_version_is_told(engine: Engine) -> None:
+    with engine.raw() as client:
+        client.send_bytes(struct.pack("=HH", MESSAGES["C_INFO"], WIRE_VERSION + 1))
+        reply = client.recv()
+        assert reply is not None and reply.name == "C_ERROR"
+        assert (reply.get_u32(), reply.get_text()) == (0, "other_version")
+        assert f"version {WIRE_VERSION + 1}" in reply.get_text()
 
 
 def test_clients_that_say_nothing(engine: Engine) -> None:

@@ -655,3 +655,24 @@ def test_an_init_dies(service: LiveService) -> None:
 def one_of(shell: Shell, word: str) -> list[Process]:
     assert soon(lambda: len(shell.processes(word)) == 1)
     return shell.processes(word)
+
+
+# ----------------------------------------------------------------------------------- versions
+
+VERSION_AT = 20  # of a journal: src/engine/live/journal.c
+
+
+def journals(server: Process) -> list[Path]:
+    links = Path(f"/proc/{server.pid}/fd").iterdir()
+    return [link for link in links if os.readlink(link).startswith("/memfd:journal")]
+
+
+def test_a_journal_of_an_unknown_version_is_refused_and_said(service: LiveService) -> None:
+    shell = make(service)
+    (journal,) = journals(one(lambda: Family(service).server()))
+    fd = os.open(journal, os.O_RDWR)
+    os.pwrite(fd, (99).to_bytes(4, "little"), VERSION_AT)
+    os.close(fd)
+    kill_server(service)
+    assert "version 99" in gone(shell)
+    assert soon(lambda: "live sandbox not taken over" in service.text())

@@ -236,14 +236,19 @@ static bool look_at_disk(const struct sandbox *s, struct statfs *ret) {
     return s && fstatfs(s->fds[SANDBOX_WORKSPACE], ret) == 0;
 }
 
+/* What a sandbox without the workspace's descriptor has room for is found out by writing. */
+static uint64_t unknown_room(const struct sandbox *s) {
+    return s && s->state != SANDBOX_ENDING && s->fds[SANDBOX_WORKSPACE] < 0 ? UINT64_MAX : 0;
+}
+
 uint64_t files_room(const struct sandbox *s) {
     struct statfs f;
-    return look_at_disk(s, &f) ? (uint64_t)f.f_bfree * (uint64_t)f.f_bsize : 0;
+    return look_at_disk(s, &f) ? (uint64_t)f.f_bfree * (uint64_t)f.f_bsize : unknown_room(s);
 }
 
 uint64_t files_room_names(const struct sandbox *s) {
     struct statfs f;
-    return look_at_disk(s, &f) ? f.f_ffree : 0;
+    return look_at_disk(s, &f) ? f.f_ffree : unknown_room(s);
 }
 
 int files_fit(const struct sandbox *s, uint64_t bytes, struct err *e) {

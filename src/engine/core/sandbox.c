@@ -40,6 +40,11 @@ uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
     return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
 }
 
+/* Without the workspace's descriptor nobody knows. */
+bool sandbox_is_touched(const struct sandbox *s) {
+    return s->fds[SANDBOX_WORKSPACE] < 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
+}
+
 bool sandbox_is_full(const struct sandbox *s) {
     struct statfs f;
     return fstatfs(s->fds[SANDBOX_WORKSPACE], &f) == 0 && (f.f_bavail == 0 || f.f_ffree == 0);

@@ -21,7 +21,10 @@ struct head {
     uint64_t counter;
     uint32_t active; /* which text counts; any number above 1: none yet */
     uint32_t len[2];
+    uint32_t version;
+    char id[64], tenant[512]; /* each ends with a NUL; "" when it did not fit */
 };
+_Static_assert(sizeof(struct head) <= HEAD, "it is a page");
 
 struct journal {
     int fd;            /* owned */
@@ -39,13 +42,22 @@ static int map(int *fd, struct journal **ret, struct err *e) {
     return 0;
 }
 
-int journal_new(struct journal **ret, struct err *e) {
+static void put_name(char *to, size_t cap, const char *name) {
+    if (strlen(name) < cap)
+        memcpy(to, name, strlen(name) + 1);
+}
+
+int journal_new(struct journal **ret, const char *tenant, const char *id, struct err *e) {
     AUTO_FD fd = memfd_create("journal", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, SIZE) < 0)
         return err_sys(e, "make a journal");
     if (map(&fd, ret, e) < 0)
         return -1;
-    (*ret)->head->active = UINT32_MAX;
+    struct head *head = (*ret)->head;
+    head->active = UINT32_MAX;
+    head->version = JOURNAL_VERSION;
+    put_name(head->tenant, sizeof head->tenant, tenant);
+    put_name(head->id, sizeof head->id, id);
     return 0;
 }
 
@@ -56,6 +68,11 @@ int journal_open(int *fd, struct journal **ret, struct buf *text, struct err *e)
     if (map(fd, ret, e) < 0)
         return -1;
     const struct journal *j = *ret;
+    if (j->head->version > JOURNAL_VERSION)
+        return err_set(e, EPROTONOSUPPORT,
+                       "its journal is of version %u, and this server reads up to %d: another "
+                       "build of cloche wrote it",
+                       j->head->version, JOURNAL_VERSION);
     uint32_t at = j->head->active, len = at < 2 ? j->head->len[at] : 0;
     if (len == 0 || len > TEXT_MAX)
         return err_set(e, EPROTO, "a journal is empty");
@@ -72,6 +89,18 @@ void journal_free(struct journal *j) {
     munmap(j->head, HEAD);
     fd_close(&j->fd);
     free(j);
+}
+
+static const char *get_name(const char *name, size_t cap) {
+    return strnlen(name, cap) < cap ? name : "";
+}
+
+const char *journal_tenant(const struct journal *j) {
+    return get_name(j->head->tenant, sizeof j->head->tenant);
+}
+
+const char *journal_id(const struct journal *j) {
+    return get_name(j->head->id, sizeof j->head->id);
 }
 
 int journal_fd(const struct journal *j) {

@@ -180,7 +180,7 @@ void live_keep_init(struct live *l) {
 void live_keep(struct live *l) {
     struct wire_out o;
     struct err e;
-    if (journal_new(&l->journal, &e) < 0) {
+    if (journal_new(&l->journal, l->req.tenant, l->id, &e) < 0) {
         log_warn("live sandbox ends with this server id=%s why=%s", l->id, log_text(e.text));
         return;
     }
@@ -352,7 +352,10 @@ void live_adopt(struct engine *g, struct wire_in *in) {
     AUTO_FD journal = wire_keep(in, m.journal);
     struct live *l = live_inherit(g, s);
     if (keep_adopt(l, &journal, &e) < 0) {
-        log_error("live sandbox not taken over error=%s", log_text(e.text));
+        log_error("live sandbox not taken over id=%s error=%s",
+                  log_text(l->journal ? journal_id(l->journal) : ""), log_text(e.text));
+        if (l->journal && *journal_id(l->journal))
+            gone_add(g->lives->gone, journal_tenant(l->journal), journal_id(l->journal), e.text);
         live_disown(l);
         return;
     }

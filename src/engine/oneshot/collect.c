@@ -20,7 +20,7 @@
 
 static bool may_have_files(const struct run *r) {
     const struct sandbox *s = r->sandbox;
-    return r->req.ninputs > 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
+    return r->req.ninputs > 0 || sandbox_is_touched(s);
 }
 
 /* For init's next answer. */
