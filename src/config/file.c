@@ -1,4 +1,4 @@
-/* See config_file.h. Values become text here and are read like those of flags and variables later,
+/* See file.h. Values become text here and are read like those of flags and variables later,
  * so that one place knows the bounds. */
 
 #include "config/file.h"

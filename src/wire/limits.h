@@ -51,7 +51,8 @@ struct wire_out;
       DEFAULT("64", NULL), MOST("512", NULL),                                                      \
       LIVE(1, NULL, "processes and threads of a live sandbox; pids unless given"))                 \
     X(disk_mb, NUM(1, 1u << 22), SANDBOX,                                                          \
-      NAMED("disk_mb", "disk", "MB"), HELP("MB", "size of /workspace, /tmp and /dev/shm together"), \
+      NAMED("disk_mb", "disk", "MB"),                                                              \
+      HELP("MB", "size of /workspace, /tmp and /dev/shm together"),                                \
       DEFAULT("64", NULL), MOST("4096", NULL),                                                     \
       LIVE(1, "512", "size of /workspace, /tmp and /dev/shm of a live sandbox together"))          \
     X(open_files, NUM(16, 1u << 20), SANDBOX,                                                      \
