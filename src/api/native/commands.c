@@ -158,11 +158,11 @@ static int commands_start(struct call *c, struct command_job_options *o, struct 
     return r;
 }
 
-static void command_wait_leave(void *job) {
+static void commands_wait_leave(void *job) {
     command_job_leave(job);
 }
 
-static void command_wait_on_done(void *arg, struct rope *result) {
+static void commands_wait_on_done(void *arg, struct rope *result) {
     struct job_wait *w = arg;
     outlet_rope(&w->out, 200, result, NULL);
     job_wait_over(w);
@@ -171,11 +171,11 @@ static void command_wait_on_done(void *arg, struct rope *result) {
 static void run_whole(struct call *c, struct live *l) {
     struct problem p = {0};
     struct command_job *x;
-    struct job_wait *w = job_wait_new(c, sizeof *w, command_wait_leave);
+    struct job_wait *w = job_wait_new(c, sizeof *w, commands_wait_leave);
     if (!w)
         return;
     if (commands_start(
-            c, &(struct command_job_options){.live = l, .on_done = command_wait_on_done, .arg = w},
+            c, &(struct command_job_options){.live = l, .on_done = commands_wait_on_done, .arg = w},
             &x, &p) < 0)
         outlet_problem(&w->out, &p);
     else
