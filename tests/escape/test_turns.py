@@ -6,6 +6,7 @@ server itself, so that a busy machine does not count."""
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import re
@@ -357,6 +358,20 @@ def test_a_kernel_takes_no_long_turn(box: Box, name: str) -> None:
 def bodies(port: int) -> int:
     text = ask(port, "GET", "/metrics").body.decode()
     return int(float(re.findall(r"^cloche_bodies_bytes (\S+)$", text, re.MULTILINE)[0]))
+
+
+def test_many_who_want_the_specification_make_no_long_turn(port: int) -> None:
+    """It needs no key. Each connection has as many requests on the way as it likes."""
+    turns = Turns(port)
+    request = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+    with contextlib.ExitStack() as open_ones:
+        clients = [open_ones.enter_context(Connection(port)) for _ in range(200)]
+        for client in clients:
+            client.sock.sendall(request * 10)
+        for client in clients:
+            for _ in range(10):
+                assert client.reply().status == 200
+    assert turns.longest() <= LONGEST_S
 
 
 def test_bodies_count_until_they_are_freed(port: int) -> None:

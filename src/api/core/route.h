@@ -50,6 +50,7 @@ struct route_list {
         const struct dialect *dialect; /* NULL: the native API's */
     } * items;                         /* owned */
     size_t n;
+    struct spec *specs; /* owned: those that somebody asked for */
 };
 
 /* `tables` ends with NULL. */
@@ -57,7 +58,7 @@ void routes_add(struct route_list *l, const struct route_table *const *tables,
                 const struct dialect *of);
 /* The call's route and dialect; otherwise the client has its reply. */
 bool route_find(struct call *c);
-/* The specification of one dialect's routes, or (NULL) of all. */
-void routes_openapi(const struct route_list *l, const struct dialect *only, struct buf *to);
+/* Replies with the specification of one dialect's routes, or (NULL) of all. */
+void route_give_openapi(struct call *c, const struct dialect *only);
 /* The handler of GET /openapi.json, for dialects that have another path for it. */
 void route_do_openapi(struct call *c);

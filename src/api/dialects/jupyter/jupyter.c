@@ -402,9 +402,7 @@ static void do_jupyter_version(struct call *c) {
 }
 
 static void do_jupyter_openapi(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    routes_openapi(&c->api->routes, &jupyter_dialect, &json);
-    http_reply(c->req, 200, c->route->doc.reply_type, json.data, json.len);
+    route_give_openapi(c, &jupyter_dialect);
 }
 
 struct sums {
