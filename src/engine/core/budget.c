@@ -112,7 +112,7 @@ bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes)
 }
 
 void budget_take(struct sandbox *s, const struct guest *who) {
-    s->files_bytes = who->files_bytes;
+    s->files_bytes = s->written_bytes = who->files_bytes;
     recharge(s, charge(s->engine, who->limits, who->files_bytes, 0));
 }
 
@@ -143,6 +143,7 @@ int budget_write(struct sandbox *s, uint64_t bytes, struct err *e) {
     if (budget_fits(s->engine, whole, e) < 0)
         return -1;
     s->files_bytes += whole;
+    s->written_bytes += whole;
     recharge(s, s->charge + whole);
     return 0;
 }

@@ -134,19 +134,20 @@ uint64_t cgroup_fds_memory(const struct cgroup_fds *k) {
 }
 
 /* v1 tells its own and, below, with all groups in it. */
-uint64_t cgroup_fds_anonymous(const struct cgroup_fds *k, uint64_t *ret_shared) {
+uint64_t cgroup_fds_cached(const struct cgroup_fds *k, uint64_t *ret_shared) {
     char text[8192];
-    uint64_t private = 0;
+    uint64_t active = 0, inactive = 0;
     *ret_shared = 0;
     ssize_t n = cgroup_fds_there(k) ? pread(k->fds[KNOB_MEMORY_STAT], text, sizeof text - 1, 0) : 0;
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    if (find_number(text, "total_rss", &private))
-        find_number(text, "total_shmem", ret_shared);
-    else if (find_number(text, "anon", &private))
+    bool v1 = find_number(text, "total_shmem", ret_shared);
+    if (!v1)
         find_number(text, "shmem", ret_shared);
-    return private;
+    find_number(text, v1 ? "total_active_file" : "active_file", &active);
+    find_number(text, v1 ? "total_inactive_file" : "inactive_file", &inactive);
+    return active + inactive;
 }
 
 uint64_t cgroup_fds_pids(const struct cgroup_fds *k) {

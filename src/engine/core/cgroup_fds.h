@@ -32,8 +32,10 @@ void cgroup_fds_begin(struct cgroup_fds *k);
 uint64_t cgroup_fds_cpu_us(const struct cgroup_fds *k);
 uint64_t cgroup_fds_memory_peak(const struct cgroup_fds *k);
 uint64_t cgroup_fds_memory(const struct cgroup_fds *k); /* now */
-/* Of that what is in no file; *ret_shared: what is on tmpfs, or shared memory. */
-uint64_t cgroup_fds_anonymous(const struct cgroup_fds *k, uint64_t *ret_shared);
+/* Of that what is in files of disks, which the kernel can do without; *ret_shared: what is on
+ * tmpfs, or shared memory. The rest is private memory and the kernel's own: sockets, page tables, …
+ */
+uint64_t cgroup_fds_cached(const struct cgroup_fds *k, uint64_t *ret_shared);
 uint64_t cgroup_fds_pids(const struct cgroup_fds *k);  /* processes and threads, now */
 uint64_t cgroup_fds_kills(const struct cgroup_fds *k); /* for want of memory; those below apart */
 uint64_t cgroup_fds_pids_refused(const struct cgroup_fds *k);

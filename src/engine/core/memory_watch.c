@@ -1,9 +1,16 @@
 /* A sandbox's own memory. Files on tmpfs are memory, too, and the kernel has one number for both:
  * the control group may hold memory_mb and disk_mb together, so that a full disk is ENOSPC and
  * nobody is killed for it. A program without files could so have its disk as memory. Where that is
- * much, this looks at what is no file, and when that is more than memory_mb the group's limit
- * becomes what it holds at the moment: whoever goes on growing meets the kernel. When the memory is
- * given back, the limit is as before.
+ * much, this looks at what is no file (private and shared memory, and what the kernel keeps for it:
+ * sockets, page tables), and when that is more than memory_mb the group's limit becomes what it
+ * holds at the moment: whoever goes on growing meets the kernel. When the memory is given back, the
+ * limit is as before.
+ *
+ * Files and shared memory are one number of the group's. How much the files take, their disk tells;
+ * but those that the server wrote are charged to the server, and do not explain any shared memory.
+ * Which ones are still there, nobody tells: they are followed from look to look. What the server
+ * wrote counts as far as the files grew; when files become fewer and the group's number does not,
+ * they were the server's.
  *
  * What can be had between two looks is what a program touches in LOOK_NS, and in REST_NS after
  * nothing has changed for a while; never more than memory_mb and disk_mb together.
@@ -27,20 +34,40 @@ static bool is_loose(const struct sandbox *s) {
     return s->guest && s->guest->limits->disk_mb > LOOSE_MB && cgroup_fds_there(s->cgroup);
 }
 
-/* What the server wrote there is charged to the server; so this is never too much. */
-static uint64_t own_bytes(const struct sandbox *s) {
-    uint64_t shared, private = cgroup_fds_anonymous(s->cgroup, &shared),
-                     files = sandbox_disk_bytes(s);
-    return private + (shared > files ? shared - files : 0);
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t beyond(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+static void follow_files(struct sandbox *s, uint64_t files, uint64_t shared) {
+    uint64_t grown = beyond(files, s->seen.files), less = beyond(s->seen.files, files);
+    uint64_t less_of_own = beyond(s->seen.shared, shared);
+    s->seen.uploaded += smaller(grown, s->written_bytes - s->seen.written);
+    s->seen.uploaded = beyond(s->seen.uploaded, beyond(less, less_of_own));
+    s->seen.uploaded = smaller(s->seen.uploaded, files);
+    s->seen.files = files;
+    s->seen.shared = shared;
+    s->seen.written = s->written_bytes;
+}
+
+/* Of the memory that it uses, what is in no file. */
+static uint64_t own_bytes(struct sandbox *s, uint64_t used) {
+    uint64_t shared, cached = cgroup_fds_cached(s->cgroup, &shared), files = sandbox_disk_bytes(s);
+    follow_files(s, files, shared);
+    return beyond(used, cached + smaller(shared, files - s->seen.uploaded));
 }
 
 /* True: something changed. */
 static bool look(struct sandbox *s) {
     const struct limits *l = s->guest->limits;
     uint64_t used = cgroup_fds_memory(s->cgroup), limit = (uint64_t)l->memory_mb << 20;
-    bool over = used > limit && own_bytes(s) > limit, changed = used != s->memory_seen;
+    bool is_followed = used > limit || s->written_bytes;
+    bool over = is_followed && own_bytes(s, used) > limit, changed = used != s->seen.memory;
     struct err e;
-    s->memory_seen = used;
+    s->seen.memory = used;
     if (over == s->is_tight)
         return changed;
     uint64_t most = config_group_bytes(l), now = over ? cgroup_fds_memory(s->cgroup) + SLACK : most;
@@ -70,6 +97,13 @@ void memory_watch(struct sandbox *s) {
     g->look.fn = memory_on_look;
     g->look.arg = g;
     memory_wake(g);
+}
+
+void memory_inherit(struct sandbox *s) {
+    s->seen.files = sandbox_disk_bytes(s);
+    cgroup_fds_cached(s->cgroup, &s->seen.shared);
+    s->seen.uploaded = beyond(s->seen.files, s->seen.shared);
+    memory_watch(s);
 }
 
 void memory_wake(struct engine *g) {

@@ -6,5 +6,8 @@ struct sandbox;
 
 /* From when it has a guest, or its guest has other limits. */
 void memory_watch(struct sandbox *s);
+/* The same for one from an earlier server, whose files may be that one's: those that the group's
+ * own number does not explain. */
+void memory_inherit(struct sandbox *s);
 /* Something begins in one. */
 void memory_wake(struct engine *g);

@@ -73,11 +73,15 @@ struct sandbox {
     uint64_t id, workspace_mtime_ns;
     uint16_t version; /* of the protocol, that its init and its kernels speak */
     uint64_t charge;  /* bytes of the memory budget, from its program's start until it is gone */
-    uint64_t files_bytes; /* of those: for files that the server wrote, or is about to */
-    uint64_t lent_bytes;  /* of those: of requests that its kernels have not answered (lent.h) */
-    uint64_t memory_seen; /* at the last look of memory_watch.c */
-    bool is_tight;        /* its control group may hold no more than it does */
-    bool staged;          /* all that was reserved for files is written, or was given up */
+    uint64_t files_bytes;   /* of those: for files that the server wrote, or is about to */
+    uint64_t lent_bytes;    /* of those: of requests that its kernels have not answered (lent.h) */
+    uint64_t written_bytes; /* by the server, onto its disk, so far */
+    struct {
+        uint64_t memory, files, shared, written; /* at the last look */
+        uint64_t uploaded; /* of the files: what the server wrote of them, as far as it shows */
+    } seen;                /* see memory_watch.c */
+    bool is_tight;         /* its control group may hold no more than it does */
+    bool staged;           /* all that was reserved for files is written, or was given up */
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
     struct guest *guest;                      /* borrowed: who has it */

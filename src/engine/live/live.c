@@ -371,7 +371,7 @@ void live_inherited(struct live *l, uint32_t processes) {
     if (!l->held)
         l->idle_since_ns = now_ns();
     budget_inherit(l->sandbox, &l->guest);
-    memory_watch(l->sandbox);
+    memory_inherit(l->sandbox);
     cpu_account_begin(l);
     live_set_timer(l);
     l->to_come = processes;
