@@ -112,11 +112,11 @@ static void a_drain_takes_all_that_is_there_at_that_moment(void **state) {
 static void while_held_nothing_is_read(void **state) {
     (void)state;
     begin(100);
-    output_hold(&out, true);
+    output_hold(&out, HOLD_READER, true);
     write_text("later");
     run_once();
     assert_int_equal(out.total, 0);
-    output_hold(&out, false);
+    output_hold(&out, HOLD_READER, false);
     assert_int_equal(out.watch.events, EPOLLIN);
     output_drain(&out);
     assert_string_equal(out.kept.data, "later");
@@ -125,12 +125,12 @@ static void while_held_nothing_is_read(void **state) {
 static void a_writer_that_leaves_while_we_hold_loses_nothing(void **state) {
     (void)state;
     begin(100);
-    output_hold(&out, true);
+    output_hold(&out, HOLD_READER, true);
     write_text("last words");
     fd_close(&ends[1]);
     run_once();
     assert_int_equal(out.watch.fd, -1); /* or the hang-up would wake us for ever */
-    output_hold(&out, false);
+    output_hold(&out, HOLD_READER, false);
     assert_true(out.watch.fd >= 0);
     output_drain(&out);
     assert_string_equal(out.kept.data, "last words");
@@ -152,10 +152,95 @@ static void after_the_end_nothing_is_read(void **state) {
     output_end(&out);
     write_text("too late");
     output_drain(&out);
-    output_hold(&out, true);
-    output_hold(&out, false);
+    output_hold(&out, HOLD_READER, true);
+    output_hold(&out, HOLD_READER, false);
     assert_int_equal(out.total, 0);
     assert_int_equal(out.watch.fd, -1);
+}
+
+static void two_that_hold_are_both_waited_for(void **state) {
+    (void)state;
+    begin(100);
+    output_hold(&out, HOLD_READER, true);
+    output_hold(&out, HOLD_REST, true);
+    output_hold(&out, HOLD_READER, false);
+    assert_int_equal(out.watch.events, 0);
+    output_hold(&out, HOLD_REST, false);
+    assert_int_equal(out.watch.events, EPOLLIN);
+}
+
+static void write_many(size_t n) {
+    static char chunk[32768];
+    memset(chunk, 'x', sizeof chunk);
+    for (size_t some; n; n -= some) {
+        some = n < sizeof chunk ? n : sizeof chunk;
+        assert_int_equal(write(ends[1], chunk, some), some);
+        output_drain(&out);
+    }
+}
+
+static void beyond_the_room_of_all_only_a_little_is_kept(void **state) {
+    (void)state;
+    struct kept account = {.bytes = 1000, .most = 1000};
+    begin(1 << 20);
+    out.account = &account;
+    write_many(KEPT_LEAST);
+    assert_false(output_truncated(&out));
+    write_many(10);
+    assert_int_equal(out.kept.len, KEPT_LEAST);
+    assert_int_equal(passed.len, KEPT_LEAST);
+    assert_int_equal(account.bytes, 1000 + KEPT_LEAST);
+    assert_true(output_truncated(&out) && output_starved(&out));
+    account.most = 1 << 20; /* there is room again: but a hole in it would not show */
+    write_many(10);
+    assert_int_equal(out.kept.len, KEPT_LEAST);
+    assert_int_equal(out.total, KEPT_LEAST + 20);
+    output_reset(&out, 1 << 20);
+    assert_int_equal(account.bytes, 1000);
+    assert_false(output_truncated(&out));
+    write_text("again");
+    output_drain(&out);
+    assert_int_equal(account.bytes, 1005);
+    output_uncount(&out);
+    assert_int_equal(account.bytes, 1000);
+}
+
+static void what_is_cleared_counts_no_more(void **state) {
+    (void)state;
+    struct kept account = {.most = 100};
+    begin(1000);
+    out.account = &account;
+    write_text("old and new");
+    output_drain(&out);
+    output_clear(&out, 3);
+    assert_string_equal(out.kept.data, "new");
+    assert_int_equal(account.bytes, 3);
+    struct buf taken;
+    output_take(&out, 1000, &taken);
+    assert_string_equal(taken.data, "new");
+    assert_int_equal(account.bytes, 0);
+    buf_done(&taken);
+    out.account = NULL;
+}
+
+static unsigned costs;
+static void on_cost(struct output *o, uint64_t cpu_ns) {
+    (void)o;
+    assert_true(cpu_ns > 0);
+    costs++;
+}
+
+static void who_goes_on_printing_pays_for_it(void **state) {
+    (void)state;
+    begin(4);
+    out.on_cost = on_cost;
+    costs = 0;
+    for (int i = 0; i < 20; i++) {
+        write_text("x");
+        run_once();
+    }
+    assert_int_equal(out.total, 20);
+    assert_int_equal(costs, 4); /* the first reads are free */
 }
 
 int main(void) {
@@ -168,6 +253,10 @@ int main(void) {
         cmocka_unit_test_teardown(a_writer_that_leaves_while_we_hold_loses_nothing, teardown),
         cmocka_unit_test_teardown(the_end_of_file_ends_the_watch, teardown),
         cmocka_unit_test_teardown(after_the_end_nothing_is_read, teardown),
+        cmocka_unit_test_teardown(two_that_hold_are_both_waited_for, teardown),
+        cmocka_unit_test_teardown(beyond_the_room_of_all_only_a_little_is_kept, teardown),
+        cmocka_unit_test_teardown(what_is_cleared_counts_no_more, teardown),
+        cmocka_unit_test_teardown(who_goes_on_printing_pays_for_it, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
-/* See records.h. When there is too much, the oldest of the tenant with the most goes first. */
+/* See records.h. When there is too much, the oldest of the tenant with the most goes first. Those
+ * that go on are not forgotten; when nothing else is left, they lose the first half of their
+ * events. */
 
 #include "api/jobs/records.h"
 
@@ -11,8 +13,9 @@
 #include <string.h>
 #include <time.h>
 
-#define RECORD_MAX (4u << 20) /* bytes of events in one record */
-#define CHAINS     8192
+#define RECORD_MAX  (4u << 20)  /* bytes of events in one record */
+#define RECORD_LAST (64u << 10) /* of those: at least so many stay while it goes on */
+#define CHAINS      8192
 
 struct event {
     uint64_t number;
@@ -176,6 +179,23 @@ static void record_keep(struct record *rec, uint64_t number, const char *type, c
     count(rec);
 }
 
+static bool is_long(const struct share_item *it) {
+    return ((const struct record *)it)->bytes > RECORD_LAST;
+}
+
+/* SECURITY: what goes on may print for as long as it likes, in as many cells as a tenant has. */
+static void record_make_room(struct records *r) {
+    struct share_item *it;
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
+        record_forget((struct record *)it);
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_long))) {
+        struct record *rec = (struct record *)it;
+        for (size_t half = rec->bytes / 2; rec->bytes > half;)
+            drop_oldest(rec);
+        count(rec);
+    }
+}
+
 uint64_t record_event(struct record *rec, const char *type, const char *json, size_t len) {
     uint64_t number = ++rec->last;
     bool must =
@@ -184,6 +204,8 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
         drop_oldest(rec);
     if (must || len < RECORD_MAX)
         record_keep(rec, number, type, json, len);
+    if (rec->all->shares.bytes > rec->all->max_bytes)
+        record_make_room(rec->all);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
         record_tell(f, number, type, json, len);

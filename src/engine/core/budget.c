@@ -1,9 +1,10 @@
 /* The machine's memory. Limits may be promised many times over, for most programs use little of
  * theirs; so what counts is what those under way have used so far (their peak, as the control group
  * tells), at least RESERVE for one that has only begun, and the files that the server wrote onto
- * their disks, which the kernel counts as the server's. A program begins when it fits in with that;
- * otherwise it waits in its queue. Where there are no control groups nobody measures: the limit
- * counts, and all that is on the disk.
+ * their disks, which the kernel counts as the server's, and what the server holds for them:
+ * requests (lent.h) and what they have printed and shown (kept.h). A program begins when it fits in
+ * with that; otherwise it waits in its queue. Where there are no control groups nobody measures:
+ * the limit counts, and all that is on the disk.
  *
  * The charge of a program only grows: it is given back when the sandbox is gone, which is when the
  * kernel has the memory again. A live sandbox may stay for days, so it counts with what it has now.
@@ -84,7 +85,8 @@ static void measure(struct engine *g) {
         if (!who)
             continue;
         look_at_files(s);
-        recharge(s, charge(g, who->limits, s->files_bytes + s->lent_bytes, used(s)));
+        recharge(s,
+                 charge(g, who->limits, s->files_bytes + s->lent_bytes + who->kept.bytes, used(s)));
     }
 }
 

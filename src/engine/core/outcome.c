@@ -82,8 +82,11 @@ uint64_t outcome_duration_ms(const struct outcome *o) {
 }
 
 struct limits_met outcome_limits_met(const struct outcome *o, const struct limits *of) {
-    return (struct limits_met){
-        .limit = o->limit, .of = *of, .cut = {o->cut[0], o->cut[1]}, .files_cut = o->files_cut};
+    return (struct limits_met){.limit = o->limit,
+                               .of = *of,
+                               .cut = {o->cut[0], o->cut[1]},
+                               .crowded = o->crowded,
+                               .files_cut = o->files_cut};
 }
 
 struct receipt outcome_receipt(const struct outcome *o, const char *profile) {

@@ -31,7 +31,8 @@ struct outcome {
     uint64_t born_ns, given_ns, started_ns, ended_ns; /* asked for; has a place; begun; over */
     uint64_t cpu_us, memory_peak;                     /* that it used, in microseconds and bytes */
     uint64_t output_bytes;                            /* that it printed, kept or not */
-    bool cut[2]; /* of stdout, of stderr something is missing */
+    bool cut[2];  /* of stdout, of stderr something is missing */
+    bool crowded; /* since others of its sandbox left no room for it (kept.h) */
     struct denials denied;
     struct changes files;  /* owned: that it made or changed */
     unsigned char *counts; /* owned, by file: 0 is not told; NULL: all are */

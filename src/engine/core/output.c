@@ -1,7 +1,13 @@
 /* See output.h. Bytes beyond the cap are read and thrown away, so that the program ends as it would
- * anywhere. */
+ * anywhere.
+ *
+ * SECURITY: a program that prints without end makes the server read without end. Who pays for it,
+ * and has it wait, is told by on_cost; not for the first reads, which are all that most programs
+ * need. */
 
 #include "engine/core/output.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,11 +19,26 @@
 #define DRAIN_CHUNKS 64
 #define WORTH        16384u /* bytes: less is copied when somebody wants to share it */
 
+#define FREE_READS 16
+#define TURN_NS    1000u /* of the loop, for each read */
+
+static void count(struct output *o) {
+    size_t now = output_len(o);
+    if (o->account)
+        kept_count(o->account, o->counted, now);
+    o->counted = now;
+}
+
 static size_t keep(struct output *o, const char *data, size_t len) {
-    uint64_t left = o->cap - output_len(o);
+    size_t there = output_len(o);
+    uint64_t left = o->cap > there ? o->cap - there : 0;
     if (len > left)
         len = (size_t)left;
+    size_t room = o->starved ? 0 : o->account ? (size_t)kept_room(o->account, there, len) : len;
+    o->starved |= room < len;
+    len = room;
     buf_add(&o->kept, data, len);
+    count(o);
     return len;
 }
 
@@ -29,6 +50,7 @@ static size_t keep_end(struct output *o, const char *data, size_t len) {
         b->len = o->cap;
         b->data[b->len] = '\0';
     }
+    count(o);
     return len;
 }
 
@@ -56,7 +78,11 @@ static void output_on_readable(struct watch *w, uint32_t events) {
         loop_unwatch(o->loop, w);
         return;
     }
+    bool is_free = !o->on_cost || ++o->reads <= FREE_READS;
+    uint64_t began = is_free ? 0 : thread_cpu_ns();
     read_some(o, CHUNK);
+    if (!is_free)
+        o->on_cost(o, thread_cpu_ns() - began + TURN_NS);
 }
 
 int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e) {
@@ -64,8 +90,11 @@ int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct 
     o->fd = fd;
     o->cap = cap;
     o->kept = (struct buf)BUF_INIT;
+    o->starved = false;
+    o->reads = 0;
+    count(o);
     o->watch = (struct watch){.fd = -1, .fn = output_on_readable, .arg = o};
-    return loop_watch(l, &o->watch, fd, EPOLLIN, e);
+    return loop_watch(l, &o->watch, fd, o->held ? 0 : EPOLLIN, e);
 }
 
 static void let_go(struct output *o) {
@@ -79,11 +108,28 @@ void output_reset(struct output *o, uint64_t cap) {
     buf_clear(&o->kept);
     o->total = o->cleared = 0;
     o->cap = cap;
+    o->starved = false;
+    count(o);
 }
 
-void output_clear(struct output *o) {
-    buf_clear(&o->kept);
-    o->cleared = o->total;
+void output_take(struct output *o, uint64_t cap, struct buf *ret) {
+    *ret = o->kept;
+    o->kept = (struct buf)BUF_INIT;
+    output_reset(o, cap);
+}
+
+void output_put(struct output *o, const void *data, size_t len) {
+    o->total += len;
+    keep(o, data, len);
+}
+
+void output_clear(struct output *o, size_t but) {
+    if (but > o->kept.len)
+        but = o->kept.len;
+    buf_drop(&o->kept, o->kept.len - but);
+    o->cleared = o->total - but;
+    o->starved = false;
+    count(o);
 }
 
 void output_drain(struct output *o) {
@@ -103,14 +149,16 @@ void output_drain(struct output *o) {
     }
 }
 
-void output_hold(struct output *o, bool hold) {
+void output_hold(struct output *o, enum output_hold why, bool hold) {
     struct err e;
-    if (o->held == hold)
+    bool was_held = o->held;
+    o->held = hold ? o->held | why : o->held & ~(unsigned)why;
+    bool is_held = o->held;
+    if (is_held == was_held)
         return;
-    o->held = hold;
     if (o->watch.fd >= 0)
-        loop_rewatch(o->loop, &o->watch, hold ? 0 : EPOLLIN, &e);
-    else if (!hold && o->fd >= 0) /* it hung up while held */
+        loop_rewatch(o->loop, &o->watch, is_held ? 0 : EPOLLIN, &e);
+    else if (!is_held && o->fd >= 0) /* it hung up while held */
         loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
 }
 
@@ -120,10 +168,17 @@ void output_end(struct output *o) {
     o->fd = -1;
 }
 
+void output_uncount(struct output *o) {
+    if (o->account)
+        kept_count(o->account, o->counted, 0);
+    o->account = NULL;
+}
+
 void output_free(struct output *o) {
     output_end(o);
     let_go(o);
     buf_done(&o->kept);
+    count(o);
 }
 
 size_t output_len(const struct output *o) {
@@ -176,5 +231,9 @@ void output_whole(struct output *o) {
 }
 
 bool output_truncated(const struct output *o) {
-    return o->total - o->cleared > o->cap;
+    return o->starved || o->total - o->cleared > o->cap;
+}
+
+bool output_starved(const struct output *o) {
+    return o->starved;
 }

@@ -3,6 +3,7 @@
 
 #include "engine/core/cgroup_fds.h"
 #include "engine/core/denials.h"
+#include "engine/core/kept.h"
 #include "engine/core/pool.h"
 #include "wire/chan.h"
 #include "wire/codec.h"
@@ -33,6 +34,7 @@ struct guest {
     void *owner;                 /* borrowed: the one that it is embedded in */
     const struct limits *limits; /* borrowed from the owner */
     uint64_t files_bytes;        /* of what is copied in for it, before it begins */
+    struct kept kept;            /* of what its programs print and show */
 };
 
 struct guest_kind {

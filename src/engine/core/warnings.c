@@ -48,16 +48,23 @@ static void add_limit(const struct limits_met *m, struct buf *to) {
     }
 }
 
+static void add_cut(const struct limits_met *m, struct buf *to) {
+    if (!m->cut[0] && !m->cut[1])
+        return;
+    buf_addf(to, "%s was cut: ", !m->cut[1] ? "stdout" : !m->cut[0] ? "stderr" : "output");
+    if (m->crowded) {
+        buf_adds(to, "there is no more room for what this sandbox prints and shows, all that runs "
+                     "in it together (output_bytes)\n");
+        return;
+    }
+    buf_adds(to, "there was more than ");
+    add_bytes(to, m->of.output_bytes);
+    buf_adds(to, " of it (output_bytes)\n");
+}
+
 void warnings_add(const struct limits_met *m, struct buf *to) {
     add_limit(m, to);
-    if (m->cut[0] || m->cut[1]) {
-        buf_addf(to, "%s was cut: there was more than ",
-                 !m->cut[1]   ? "stdout"
-                 : !m->cut[0] ? "stderr"
-                              : "output");
-        add_bytes(to, m->of.output_bytes);
-        buf_adds(to, " of it (output_bytes)\n");
-    }
+    add_cut(m, to);
     if (m->lost)
         buf_adds(to, "the server was restarted meanwhile: of what was printed before, some may be "
                      "missing here\n");

@@ -15,6 +15,7 @@ struct limits_met {
     struct limits of; /* what it was given */
     bool ended;       /* the limit was its end; otherwise it met it and went on */
     bool cut[2];      /* its stdout, its stderr */
+    bool crowded;     /* since there was no room beside what others printed */
     bool lost;        /* what an earlier server had of them */
     bool results_cut, files_cut;
 };

@@ -58,6 +58,7 @@ static void cell_free(struct deferred *d) {
     struct cell *c = d->arg;
     cell_request_done(&c->req);
     cell_free_outputs(c);
+    kept_count(c->account, c->text_bytes, 0);
     buf_done(&c->text[0]);
     buf_done(&c->text[1]);
     free(c->error);
@@ -121,7 +122,7 @@ void cell_interrupt(struct cell *c) {
  * waited for, but not for ever: a kernel that talks all the time is never rested. */
 static bool waits_to_be_heard(struct cell *c, struct timer *t) {
     const struct live *l = c->kernel->live;
-    uint64_t now = now_ns(), heard_ns = l->rest.place ? l->rest.at_ns : now;
+    uint64_t now = now_ns(), heard_ns = rest_is_on(&l->rest) ? l->rest.timer.at_ns : now;
     if (heard_ns > now + WAIT_NS)
         heard_ns = now + WAIT_NS;
     if (!pace_rests(l) || c->waits == MAX_WAITS)
@@ -188,6 +189,7 @@ static int settle_limits(struct cell_request *q, const struct live *l, struct er
 static struct cell *cell_alloc(struct kernel *k, struct cell_request *q) {
     struct cell *c = xcalloc(1, sizeof *c);
     c->kernel = k;
+    c->account = &k->live->guest.kept;
     c->req = *q;
     *q = (struct cell_request){0};
     outcome_init(&c->outcome);
@@ -258,16 +260,15 @@ static void send_code(struct cell *c) {
 static void take_late(struct cell *c) {
     struct kernel *k = c->kernel;
     for (int i = 0; i < 2; i++) {
-        struct buf late = k->out[i].kept;
-        uint64_t lost = k->out[i].total - late.len;
-        k->out[i].kept = (struct buf)BUF_INIT;
-        output_reset(&k->out[i], c->req.limits.output_bytes);
+        struct buf late;
+        uint64_t total = k->out[i].total;
+        output_take(&k->out[i], c->req.limits.output_bytes, &late);
+        uint64_t lost = total - late.len;
         if (lost)
             buf_addf(&late, "\ncloche: %" PRIu64 " bytes more were printed between two cells\n",
                      lost);
         if (late.len && late.len <= k->out[i].cap) {
-            buf_add(&k->out[i].kept, late.data, late.len);
-            k->out[i].total = late.len;
+            output_put(&k->out[i], late.data, late.len);
             cell_print(c, i + 1, late.data, late.len);
         }
         buf_done(&late);

@@ -46,8 +46,10 @@ struct cell {
     uint64_t left_ns; /* of its time, while it is paused */
     uint64_t cpu_base_us, changed_since_ns;
     size_t stdin_at;
-    struct buf text[2]; /* what is kept of stdout and stderr, at the end */
-    bool full;          /* there was more than output_bytes of them */
+    struct kept *account; /* borrowed from the sandbox, which outlives it */
+    struct buf text[2];   /* what is kept of stdout and stderr, at the end */
+    uint64_t text_bytes;  /* of those, as they count in the account */
+    bool full;            /* there was more than output_bytes of them */
     struct utf8_stream utf8[2];
     struct cell_output *outputs;
     unsigned noutputs;

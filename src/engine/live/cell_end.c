@@ -21,13 +21,14 @@
 static void take_text(struct cell *c) {
     for (int i = 0; i < 2; i++) {
         struct output *o = &c->kernel->out[i];
-        c->text[i] = o->kept;
         c->outcome.output_bytes += o->total;
         c->full |= output_truncated(o);
         c->outcome.cut[i] = c->resumed || output_truncated(o);
-        o->kept = (struct buf)BUF_INIT;
-        output_reset(o, LATE_MAX);
+        c->outcome.crowded |= output_starved(o);
+        output_take(o, LATE_MAX, &c->text[i]);
     }
+    c->text_bytes = c->text[0].len + c->text[1].len;
+    kept_count(c->account, 0, c->text_bytes);
 }
 
 static void cell_close(struct cell *c, const struct err *why) {

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTPUTS_MAX (32u << 20) /* bytes of results and displays */
-
 static void free_output(struct cell_output *o) {
     buf_done(&o->shown);
     free(o->display_id);
@@ -30,6 +28,7 @@ void cell_free_outputs(struct cell *c) {
     free(c->outputs);
     c->outputs = NULL;
     c->noutputs = 0;
+    kept_count(c->account, c->outputs_bytes, 0);
     c->outputs_bytes = 0;
 }
 
@@ -54,22 +53,23 @@ static void emit_text(struct cell *c, int stream, const struct buf *text) {
     cell_emit(c, stream == 1 ? "stdout" : "stderr", &json);
 }
 
-/* clear_output(wait=True) comes true when there is something new. */
-void cell_clear_shown(struct cell *c) {
+/* But for the last bytes of stdout and of stderr. */
+static void clear_but(struct cell *c, size_t out, size_t err) {
     c->clear_next = false;
     cell_free_outputs(c);
-    output_clear(&c->kernel->out[0]);
-    output_clear(&c->kernel->out[1]);
+    output_clear(&c->kernel->out[0], out);
+    output_clear(&c->kernel->out[1], err);
+}
+
+/* clear_output(wait=True) comes true when there is something new. */
+void cell_clear_shown(struct cell *c) {
+    clear_but(c, 0, 0);
 }
 
 void cell_print(struct cell *c, int stream, const void *data, size_t len) {
     AUTO_BUF text = BUF_INIT;
-    if (c->clear_next) {
-        struct output *o = &c->kernel->out[stream - 1];
-        cell_clear_shown(c);
-        buf_add(&o->kept, data, len);
-        o->cleared -= len;
-    }
+    if (c->clear_next)
+        clear_but(c, stream == 1 ? len : 0, stream == 2 ? len : 0);
     utf8_stream_add(&c->utf8[stream - 1], data, len, &text);
     emit_text(c, stream, &text);
 }
@@ -95,12 +95,14 @@ static struct cell_output *find_display(struct cell *c, const char *id) {
 static void keep_output(struct cell *c, struct cell_output *o, bool update) {
     struct cell_output *old = update ? find_display(c, o->display_id) : NULL;
     size_t size = c->outputs_bytes + output_size(o) - (old ? output_size(old) : 0);
-    bool fits = size <= OUTPUTS_MAX;
+    bool fits = size <= CELL_SHOWN_MAX &&
+                kept_room(c->account, c->outputs_bytes, output_size(o)) == output_size(o);
     c->outputs_cut |= !fits;
     if (!fits || (update && !old)) { /* of an earlier execution: whoever follows has the event */
         free_output(o);
         return;
     }
+    kept_count(c->account, c->outputs_bytes, size);
     c->outputs_bytes = size;
     if (old) {
         o->is_main = old->is_main;

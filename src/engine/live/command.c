@@ -194,6 +194,8 @@ static void command_on_dying(void *owner) {
 
 static void command_forget(struct command *c) {
     LIST_REMOVE(&c->live->commands, c, next);
+    output_uncount(&c->out[0]);
+    output_uncount(&c->out[1]);
     loop_timer_stop(c->live->engine->loop, &c->timer);
     command_stop_watching(c);
     process_done(&c->process);
@@ -217,6 +219,14 @@ static void tidy(struct live *l) {
         n--;
         bytes -= output_len(&c->out[0]) + output_len(&c->out[1]);
         command_forget(c);
+    }
+}
+
+void commands_make_room(struct live *l) {
+    for (struct command *c = l->commands, *next; c; c = next) {
+        next = c->next;
+        if (c->status != COMMAND_RUNNING)
+            command_forget(c);
     }
 }
 

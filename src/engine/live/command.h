@@ -48,4 +48,6 @@ struct command {
 };
 void commands_ended_with(struct live *l);
 void commands_pause(struct live *l, bool pause);
+/* Those that are over are forgotten. */
+void commands_make_room(struct live *l);
 struct command *command_resume(struct live *l, struct command_request *q);

@@ -6,10 +6,14 @@
 #include "engine/live/command.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
+#include "engine/live/pace.h"
 
 #include <sys/ioctl.h>
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
+
+/* What goes through a terminal is worked on by threads of the kernel, too, whom nobody bills. */
+#define TERMINAL_COSTS 3
 
 #define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
 
@@ -36,13 +40,21 @@ static void command_on_data(struct output *o, const void *data, size_t len) {
     command_emit(c, stream, &text);
 }
 
+static void command_on_cost(struct output *o, uint64_t cpu_ns) {
+    struct command *c = o->arg;
+    pace_heard(c->live, &c->process, o->is_terminal ? TERMINAL_COSTS * cpu_ns : cpu_ns);
+}
+
 void command_watch_output(struct command *c, int stream, int fd) {
     struct err e;
     struct output *o = &c->out[stream];
     o->arg = c;
     o->on_data = command_on_data;
+    o->on_cost = command_on_cost;
+    o->account = &c->live->guest.kept;
     o->is_terminal = fd == c->terminal;
     output_begin(o, command_loop(c), fd, o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);
+    output_hold(o, HOLD_REST, rest_is_on(&c->live->rest));
 }
 
 static int stdin_fd(const struct command *c) {
@@ -103,8 +115,8 @@ void command_hang_up(struct command *c) {
 }
 
 void command_hold(struct command *c, bool hold) {
-    output_hold(&c->out[0], hold);
-    output_hold(&c->out[1], hold);
+    output_hold(&c->out[0], HOLD_READER, hold);
+    output_hold(&c->out[1], HOLD_READER, hold);
 }
 
 void command_drain(struct command *c) {

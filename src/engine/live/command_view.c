@@ -80,6 +80,7 @@ static void put_warnings(struct jw *j, const struct command *c) {
     struct limits_met m = outcome_limits_met(&c->outcome, &c->live->req.limits);
     m.cut[0] = !c->req.rows && output_truncated(&c->out[0]); /* a terminal told all */
     m.cut[1] = output_truncated(&c->out[1]);
+    m.crowded = output_starved(&c->out[0]) || output_starved(&c->out[1]);
     m.lost = c->cut;
     AUTO_BUF lines = BUF_INIT;
     m.of.timeout_ms = c->req.timeout_ms;

@@ -3,6 +3,7 @@
 
 #include "base/id.h"
 #include "engine/core/engine.h"
+#include "engine/core/rest.h"
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
 #include "engine/live/journal.h"
@@ -45,11 +46,11 @@ struct live {
     struct live_watcher *watchers;
     uint32_t last_number;
     uint64_t executions, memory_peak;
-    uint64_t turns;       /* cells and commands that began; see network_attempts.c */
-    uint64_t cpu_told_us; /* see cpu_account.c */
-    uint64_t heard_ns, tired_ns, tired_at_ns; /* see pace.c */
-    struct hearing *hearings;                 /* what its kernels said is being read; or NULL */
-    struct timer rest;                        /* from hearing them */
+    uint64_t turns;           /* cells and commands that began; see network_attempts.c */
+    uint64_t cpu_told_us;     /* see cpu_account.c */
+    uint64_t heard_ns;        /* see pace.c */
+    struct hearing *hearings; /* what its kernels said is being read; or NULL */
+    struct rest rest;         /* from hearing them, and from reading what is printed */
     struct timer account_timer;
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
     struct journal *journal;            /* owned; NULL: it ends with this server */

@@ -75,12 +75,20 @@ static void kernel_on_data(struct output *o, const void *data, size_t len) {
         cell_print(k->running, o == &k->out[0] ? 1 : 2, data, len);
 }
 
+static void kernel_on_cost(struct output *o, uint64_t cpu_ns) {
+    struct kernel *k = o->arg;
+    pace_heard(k->live, &k->process, cpu_ns);
+}
+
 /* Between executions somebody may print, too: that is kept for the next one. */
 static int watch_outputs(struct kernel *k, struct err *e) {
     for (int i = 0; i < 2; i++) {
         buf_done(&k->out[i].kept); /* of the process before */
         k->out[i].arg = k;
         k->out[i].on_data = kernel_on_data;
+        k->out[i].on_cost = kernel_on_cost;
+        k->out[i].account = &k->live->guest.kept;
+        output_hold(&k->out[i], HOLD_REST, rest_is_on(&k->live->rest));
         if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
             return -1;
     }
@@ -189,8 +197,8 @@ void kernel_catch_up(struct kernel *k) {
 
 void kernel_hold(struct kernel *k, bool hold) {
     struct chan *ctl = k->process.ctl;
-    output_hold(&k->out[0], hold);
-    output_hold(&k->out[1], hold);
+    output_hold(&k->out[0], HOLD_READER, hold);
+    output_hold(&k->out[1], HOLD_READER, hold);
     if (ctl && hold)
         chan_pause(ctl);
     else if (ctl && ctl->paused && !pace_rests(k->live))

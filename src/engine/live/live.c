@@ -14,6 +14,7 @@
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
 #include "engine/live/cell.h"
+#include "engine/live/cell_shown.h"
 #include "engine/live/command.h"
 #include "engine/live/cpu_account.h"
 #include "engine/live/gone.h"
@@ -319,6 +320,20 @@ static const struct guest_kind live_kind = {
     .no_more = live_on_no_more,
 };
 
+static void live_make_room(void *arg) {
+    commands_make_room(arg);
+}
+
+/* One cell alone always has room for what its own limits let it print and show. */
+static void live_bound_kept(struct live *l) {
+    uint64_t most = l->engine->config.maxima.output_bytes, own = l->req.limits.output_bytes;
+    l->guest.kept = (struct kept){.engine = l->engine,
+                                  .bytes = l->guest.kept.bytes,
+                                  .most = 2 * (most > own ? most : own) + CELL_SHOWN_MAX,
+                                  .make_room = live_make_room,
+                                  .arg = l};
+}
+
 static struct live *live_make(struct engine *g) {
     struct live *l = xcalloc(1, sizeof *l);
     l->engine = g;
@@ -342,6 +357,7 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
     l->profile = xstrndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
     l->req = *q;
     *q = (struct live_request){0};
+    live_bound_kept(l);
     l->ready = fn;
     l->ready_arg = arg;
     id_make("sbx_", l->id, sizeof l->id);
@@ -365,6 +381,7 @@ struct live *live_inherit(struct engine *g, struct sandbox *s) {
 
 void live_inherited(struct live *l, uint32_t processes) {
     struct err ignored;
+    live_bound_kept(l);
     live_created_at(l, l->created);
     /* The last server may have died between the freezer and the journal. */
     cgroup_fds_freeze(l->sandbox->cgroup, l->paused, &ignored);

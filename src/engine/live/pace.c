@@ -1,24 +1,19 @@
-/* What it costs us to hear the kernels of a sandbox: the sandbox pays for it (cpu_account.c,
- * group.c), and is not heard again before it has rested for some times as long. A few large
- * messages are heard at once; who goes on like that gets about a fifth of a processor, for all its
- * kernels together, and the less, the more sandboxes of one tenant do it.
+/* What it costs us to hear the kernels of a sandbox, and to read what its kernels and commands
+ * print: the sandbox pays for it (cpu_account.c, group.c), and is not heard again before it has
+ * rested for some times as long (rest.c). A few large messages are heard at once; who goes on like
+ * that gets about a fifth of a processor, for all its kernels and commands together, and the less,
+ * the more sandboxes of one tenant do it.
  *
  * SECURITY: to hear a large message takes us longer than it takes to say, and a kernel that is not
  * ours any more may say anything. */
 
 #include "engine/live/pace.h"
 
-#include "base/clock.h"
 #include "engine/live/cell.h"
+#include "engine/live/command.h"
 #include "engine/live/internal.h"
 #include "engine/live/kernel.h"
-#include "engine/live/lives.h"
 #include "engine/live/process.h"
-
-#include <string.h>
-
-#define REST    4          /* times as long as hearing it took */
-#define AT_ONCE 200000000u /* ns of hearing without any rest */
 
 /* Those that were told to be kernels; the others have something to say before that. */
 static void hold_all(struct live *l, bool hold) {
@@ -33,22 +28,32 @@ static void hold_all(struct live *l, bool hold) {
 }
 
 bool pace_rests(const struct live *l) {
-    return l->hearings || l->rest.place;
+    return l->hearings || rest_is_on(&l->rest);
 }
 
-static void pace_on_rested(struct timer *t) {
-    struct live *l = t->arg;
-    l->tired_ns = AT_ONCE;
-    l->tired_at_ns = now_ns();
-    pace_go_on(l);
+static void rest_outputs(struct output out[2], bool rest) {
+    output_hold(&out[0], HOLD_REST, rest);
+    output_hold(&out[1], HOLD_REST, rest);
+}
+
+static void rest_all_outputs(struct live *l, bool rest) {
+    for (struct kernel *k = l->kernels; k; k = k->next)
+        rest_outputs(k->out, rest);
+    for (struct command *c = l->commands; c; c = c->next)
+        rest_outputs(c->out, rest);
+}
+
+static void pace_on_rested(struct rest *r) {
+    rest_all_outputs(r->arg, false);
+    pace_go_on(r->arg);
 }
 
 void pace_init(struct live *l) {
-    l->rest = (struct timer){.fn = pace_on_rested, .arg = l};
+    l->rest = (struct rest){.engine = l->engine, .on_rested = pace_on_rested, .arg = l};
 }
 
 void pace_end(struct live *l) {
-    loop_timer_stop(l->engine->loop, &l->rest);
+    rest_end(&l->rest);
 }
 
 void pace_hold(struct live *l) {
@@ -60,25 +65,15 @@ void pace_go_on(struct live *l) {
         hold_all(l, false);
 }
 
-static unsigned count_resting(const struct live *of) {
-    unsigned n = 0;
-    for (const struct live *l = of->engine->lives->first; l; l = l->next)
-        n += l != of && l->rest.place && strcmp(live_tenant(l), live_tenant(of)) == 0;
-    return n;
-}
-
 void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns) {
-    uint64_t now = now_ns(), rested = (now - l->tired_at_ns) / REST;
     l->heard_ns += cpu_ns;
     if (p)
         p->heard_ns += cpu_ns;
-    l->tired_ns = (l->tired_ns > rested ? l->tired_ns - rested : 0) + cpu_ns;
-    l->tired_at_ns = now;
-    if (l->tired_ns <= AT_ONCE || l->state != LIVE_RUNNING)
+    l->rest.tenant = live_tenant(l);
+    if (l->state != LIVE_RUNNING || !rest_after(&l->rest, cpu_ns))
         return;
     hold_all(l, true);
-    loop_timer(l->engine->loop, &l->rest,
-               now + (l->tired_ns - AT_ONCE) * REST * (1 + count_resting(l)));
+    rest_all_outputs(l, true);
 }
 
 uint64_t pace_cpu_us(const struct live *l) {

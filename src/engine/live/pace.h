@@ -1,5 +1,6 @@
 #pragma once
-/* What hearing the kernels of a sandbox costs us; for live/ only. */
+/* What hearing the kernels of a sandbox, and reading what is printed in it, costs us; for live/
+ * only. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +14,8 @@ void pace_end(struct live *l);
 bool pace_rests(const struct live *l);
 void pace_hold(struct live *l);
 void pace_go_on(struct live *l); /* unless it rests still */
-/* So much processor time it took to hear what the process (or NULL) said. */
+/* So much processor time it took to hear what the process (or NULL) said, or to read what it
+ * printed. */
 void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns);
 /* Processor time of the sandbox, with ours for hearing it. */
 uint64_t pace_cpu_us(const struct live *l);

@@ -51,7 +51,7 @@ static uint64_t cpu_us(const struct run *r) {
     if (r->is_measured || !r->outcome.started_ns)
         return r->outcome.cpu_us;
     uint64_t group_us = r->sandbox ? cgroup_fds_cpu_us(r->sandbox->cgroup) : 0;
-    return group_us ? group_us : wall_us(r) * percent / 100;
+    return group_us ? group_us + r->heard_ns / 1000u : wall_us(r) * percent / 100;
 }
 
 static bool is_cut(const struct run *r) {
@@ -85,6 +85,7 @@ void run_measure(struct run *r) {
     uint64_t said_us = r->said_cpu_us < wall_us(r) ? r->said_cpu_us : wall_us(r);
     if (o->cpu_us < said_us)
         o->cpu_us = said_us;
+    o->cpu_us += r->heard_ns / 1000u;
     denials_add_network(&o->denied, sandbox_no_route(r->sandbox));
     find_limit(r, &u);
 }
@@ -114,6 +115,7 @@ void run_settle(struct run *r) {
     for (int i = 0; i < 2; i++) {
         o->output_bytes += r->out[i].total;
         o->cut[i] = output_truncated(&r->out[i]);
+        o->crowded |= output_starved(&r->out[i]);
     }
 }
 

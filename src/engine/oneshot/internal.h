@@ -7,6 +7,7 @@
 #include "engine/core/files.h"
 #include "engine/core/outcome.h"
 #include "engine/core/output.h"
+#include "engine/core/rest.h"
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
 #include "engine/oneshot/run.h"
@@ -46,6 +47,8 @@ struct run {
     struct timer timer; /* queue deadline, then wall clock */
     struct cpu_limit cpu_limit;
     struct output out[2];
+    uint64_t heard_ns; /* our time for reading them, */
+    struct rest rest;  /* and the rest from it */
     struct feed stdin_feed;
     struct stage stage;
     struct file_ask ask;    /* which files it changed, and then for each of them */

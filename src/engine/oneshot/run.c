@@ -72,6 +72,7 @@ static void run_close(struct run *r, const struct err *why) {
     feed_stop(&r->stdin_feed);
     output_end(&r->out[0]);
     output_end(&r->out[1]);
+    rest_end(&r->rest);
     stage_done(&r->stage);
     run_collect_done(r);
     run_settle(r);
@@ -122,6 +123,22 @@ static void run_on_data(struct output *o, const void *data, size_t len) {
     struct run *r = o->arg;
     if (!r->cancelled && !(r->req.flags & RUN_QUIET))
         r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
+}
+
+static void run_rest(struct run *r, bool rest) {
+    output_hold(&r->out[0], HOLD_REST, rest);
+    output_hold(&r->out[1], HOLD_REST, rest);
+}
+
+static void run_on_rested(struct rest *rest) {
+    run_rest(rest->arg, false);
+}
+
+static void run_on_cost(struct output *o, uint64_t cpu_ns) {
+    struct run *r = o->arg;
+    r->heard_ns += cpu_ns;
+    if (r->state == RUN_ACTIVE && rest_after(&r->rest, cpu_ns))
+        run_rest(r, true);
 }
 
 static void run_catch_up(struct run *r) {
@@ -186,7 +203,7 @@ static void run_on_timer(struct timer *t) {
 
 static uint64_t run_used_us(void *arg) {
     const struct run *r = arg;
-    return cgroup_fds_cpu_us(r->sandbox->cgroup);
+    return cgroup_fds_cpu_us(r->sandbox->cgroup) + r->heard_ns / 1000u;
 }
 
 static void run_on_cpu_limit(void *arg) {
@@ -223,6 +240,8 @@ static void run_start(struct run *r) {
     for (int i = 0; i < 2; i++) {
         r->out[i].arg = r;
         r->out[i].on_data = run_on_data;
+        r->out[i].on_cost = run_on_cost;
+        r->out[i].account = &r->guest.kept;
         if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i], l->output_bytes,
                          &e) < 0) {
             run_fail(r, &e);
@@ -443,8 +462,8 @@ void run_signal(struct run *r, int sig) {
 void run_hold(struct run *r, bool hold) {
     if (r->state != RUN_ACTIVE)
         return;
-    output_hold(&r->out[0], hold);
-    output_hold(&r->out[1], hold);
+    output_hold(&r->out[0], HOLD_READER, hold);
+    output_hold(&r->out[1], HOLD_READER, hold);
 }
 
 int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
@@ -471,8 +490,13 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->warm = p->ready != NULL;
     id_make("exe_", r->id, sizeof r->id);
     *ret = r;
-    r->guest = (struct guest){
-        .kind = &run_kind, .owner = r, .limits = &r->req.limits, .files_bytes = r->req.files_bytes};
+    r->guest = (struct guest){.kind = &run_kind,
+                              .owner = r,
+                              .limits = &r->req.limits,
+                              .files_bytes = r->req.files_bytes,
+                              .kept = {.engine = g, .most = 2 * r->req.limits.output_bytes}};
+    r->rest = (struct rest){
+        .engine = g, .tenant = run_tenant(&r->req), .on_rested = run_on_rested, .arg = r};
     loop_timer(g->loop, &r->timer, r->outcome.born_ns + ms_to_ns(g->config.queue_ms));
     pool_enter(p, &r->guest, run_tenant(&r->req));
     return 0;

@@ -1,0 +1,150 @@
+"""What programs print is read and kept by the server: with the sandbox's charge, within a bound, and
+for no more of the server's time than the sandbox pays for."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from harness import Deadline, LiveService, eventually
+from http_client import Connection, ask
+from live import Box, Client
+from raw_http import resident_mb
+
+MB = 1 << 20
+KERNELS = 10
+MOST_MB = 2 * 64 + 32  # what is kept for one sandbox: see SECURITY.md
+LEAST = 64 << 10  # of each stream
+WINDOW_S = 3.0
+
+PRINTS = """
+import os
+for stream in (1, 2):
+    for i in range(40): os.write(stream, b"x" * (1 << 20))
+"""
+SHOWS = """
+from IPython.display import display
+for i in range(7): display({"text/plain": "y" * 4_000_000}, raw=True)
+"""
+WAITS = """
+import os, time
+open("there%d", "w").close()
+while not os.path.exists("enough"): time.sleep(0.05)
+"""
+HOARDS = {"text": PRINTS, "displays": SHOWS, "both": SHOWS + PRINTS}
+
+
+def metric(port: int, name: str) -> float:
+    text = ask(port, "GET", "/metrics").body.decode()
+    found = re.findall(rf"^cloche_{name} (\S+)$", text, re.MULTILINE)
+    assert found, name
+    return float(found[0])
+
+
+def charged_mb(box: Box) -> float:
+    """The charge is measured when somebody wants memory."""
+    assert box.client.ask("PUT", f"{box.path}/files/small", "x").status in (200, 201, 204)
+    return metric(box.port, "memory_charged_bytes") / MB
+
+
+def is_whole(result: dict[str, object]) -> bool:
+    """Whatever is missing is told."""
+    cut = bool(
+        result["stdout_truncated"] or result["stderr_truncated"] or result["results_truncated"]
+    )
+    assert cut == (result["limit_hit"] == "output") == bool(result.get("warnings")), {
+        name: value for name, value in result.items() if name not in ("stdout", "stderr", "results")
+    }
+    return not cut
+
+
+@pytest.mark.parametrize("code", HOARDS.values(), ids=HOARDS)
+def test_what_running_cells_printed_is_bounded_and_charged(
+    live_service: LiveService, code: str
+) -> None:
+    limits = {"memory_mb": 512, "output_bytes": 64 * MB, "pids": 128}
+    with Client(live_service.port).box(limits=limits) as box, contextlib.ExitStack() as all_cells:
+        kernels = [box.kernel() for _ in range(KERNELS)]
+        before, charged = resident_mb(live_service), charged_mb(box)
+        cells: list[Connection] = [
+            all_cells.enter_context(box.later(code + WAITS % i, kernel_id=k, timeout_ms=60000))
+            for i, k in enumerate(kernels)
+        ]
+        there = "import glob\nlen(glob.glob('there*'))"
+        assert eventually(lambda: box.text(there) == str(KERNELS), 40)
+        grown = resident_mb(live_service) - before
+        more = charged_mb(box) - charged
+        assert grown < MOST_MB + 64 + 80, "with the events of records and what reading leaves"
+        assert more > MOST_MB * 0.9, (more, grown)
+        few = box.run("print('a few words'); 1 + 1")
+        assert (few["stdout"], few["text"]) == ("a few words\n", "2"), "there is always room for"
+        box.run("open('enough', 'w').close()")
+        results = [cell.reply().json for cell in cells]
+        kept = sum(len(result["stdout"]) + len(result["stderr"]) for result in results)
+        assert kept <= MOST_MB * MB + KERNELS * 2 * LEAST
+        assert not all([is_whole(result) for result in results])
+        alone = box.run(PRINTS)
+        assert is_whole(alone) and len(alone["stdout"]) == len(alone["stderr"]) == 40 * MB
+
+
+def test_commands_that_are_over_make_room(live_service: LiveService) -> None:
+    fill = "head -c 60000000 /dev/zero | tr '\\0' x"
+    with Client(live_service.port).box(limits={"output_bytes": 64 * MB}) as box:
+        for _ in range(4):
+            assert len(box.do("/commands", cmd=fill)["stdout"]) == 60000000
+        alone = box.run(PRINTS)
+        assert is_whole(alone) and len(alone["stdout"]) == len(alone["stderr"]) == 40 * MB
+
+
+@pytest.fixture
+def boxes(live_service: LiveService) -> Iterator[list[Box]]:
+    if not live_service.own_cgroups():
+        pytest.skip("no control groups here")
+    with contextlib.ExitStack() as all_boxes:
+        client = Client(live_service.port)
+        yield [
+            all_boxes.enter_context(client.box(limits={"cpus": 0.2, "memory_mb": 128}))
+            for _ in range(3)
+        ]
+
+
+PRINT_WITHOUT_END = {
+    "large writes": "yes",
+    "a byte at a time": "python3 -c 'import os\nwhile 1: os.write(1, b\"x\")'",
+}
+
+
+@pytest.mark.parametrize("cmd", PRINT_WITHOUT_END.values(), ids=PRINT_WITHOUT_END)
+def test_reading_is_paid_for_and_paced(boxes: list[Box], cmd: str) -> None:
+    port = boxes[0].port
+
+    def billed() -> float:
+        return float(sum(box.get()["usage"]["cpu_ms"] for box in boxes)) / 1e3
+
+    def spent() -> float:
+        return metric(port, "loop_turn_cpu_seconds_sum")
+
+    base = billed()
+    for box in boxes:
+        for _ in range(4):
+            box.ask("POST", "/commands", {"cmd": cmd, "background": True})
+    assert eventually(lambda: billed() > base + 3 * 0.25), "what is read without any rest"
+    window, paid, took = Deadline(WINDOW_S), billed(), spent()
+    assert eventually(lambda: window.over, step_s=0.5)
+    took, paid = spent() - took, billed() - paid
+    assert took < 0.4 * WINDOW_S, (took, paid)
+    assert paid > 0.6 * took, (took, paid)
+
+
+def test_a_one_shot_pays_for_what_it_prints(live_service: LiveService) -> None:
+    code = "import os\nwhile True: os.write(1, bytes(65536))"
+    before = metric(live_service.port, "loop_turn_cpu_seconds_sum")
+    body = {"code": code, "timeout_ms": 3000, "limits": {"cpus": 0.2}}
+    result = Client(live_service.port).ask("POST", "/v1/execute", body).json
+    took = metric(live_service.port, "loop_turn_cpu_seconds_sum") - before
+    assert result["limit_hit"] == "time" and result["stdout_truncated"], result["limit_hit"]
+    assert took < 1.5, took
+    assert result["usage"]["cpu_ms"] / 1e3 > 0.6 * took, (result["usage"], took)
