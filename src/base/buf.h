@@ -25,7 +25,7 @@ void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf,
  * and calls nothing else before; buf_commit does that and sets the NUL. */
 char *buf_reserve(struct buf *b, size_t len);
 void buf_commit(struct buf *b, size_t len);
-/* Without its first `len` bytes. */
+/* Removes the first `len` bytes. */
 void buf_drop(struct buf *b, size_t len);
 /* The string, owned by the caller (free()); the buffer is empty again. */
 char *buf_take(struct buf *b);

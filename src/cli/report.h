@@ -21,7 +21,7 @@ int report_failure(const struct failure *f, bool json);
 /* One line "cloche: …" on stderr, what is not plain text escaped. */
 void report_say(const char *text);
 
-/* What the server has to say on a result: a line for each. A limit is named at the end of one as
+/* What the server says about a result, a line each. A limit is named at the end of one as
  * the API calls it; here it gets the name of the flag. */
 void report_notes(const char *lines);
 

@@ -66,18 +66,20 @@ const char *http_path(const struct http_req *r); /* decoded; always begins with 
 /* The first value of a header or of a query parameter (decoded), or NULL. */
 const char *http_header(const struct http_req *r, const char *name);
 const char *http_query(const struct http_req *r, const char *name);
-/* All of these one by one; false after the last. */
+/* The query parameters one by one; false after the last. */
 bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
                    const char **ret_value);
 const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
 bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
 uint64_t http_born_ns(const struct http_req *r);
-/* What somebody's bodies and messages count for, and may; for as long as any of them counts. */
+/* How many bytes the bodies and messages of one account hold, and may hold. Lives as long as any of
+ * them counts. */
 struct http_account {
     size_t bytes, most;
 };
-/* It is known who asks. Until the request is over its connection is not closed for another one, as
- * all others are that wait; and what it holds counts for the account too (NULL: for none). */
+/* The handlers know who sent the request. Until it is over, its connection is not closed for a
+ * newcomer, as waiting connections are; and what the request holds also counts for the account
+ * (NULL: for none). */
 void http_settle(struct http_req *r, struct http_account *a);
 /* What the handlers want to remember. */
 void http_set_user(struct http_req *r, void *user);
@@ -155,7 +157,8 @@ void http_write_rope(struct http_req *r, struct rope *rope); /* takes it */
 /* What may be written at any time and means nothing, to find out whether the client is there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
-/* It cannot be completed: the connection is cut, so that nobody takes the part for the whole. */
+/* The reply cannot be completed: the connection is cut, so that nobody takes a part of the reply
+ * for the whole. */
 void http_abort(struct http_req *r);
 /* Bytes that were written and that the client has not taken. */
 size_t http_backlog(const struct http_req *r);

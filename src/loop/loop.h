@@ -56,8 +56,8 @@ void loop_defer(struct loop *l, struct deferred *d);
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
 
-/* Turns so far. A turn is what the loop does from one wait to the next: for so long everybody else
- * waits. `cpu` leaves out the time that the loop did not get a processor, or slept in a call. */
+/* The turns so far. A turn is what the loop does between two waits; everybody else waits for that
+ * long. `cpu` leaves out the time in which the loop had no processor, or slept in a call. */
 struct loop_turns {
     struct histogram wall, cpu;
 };

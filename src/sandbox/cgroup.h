@@ -38,7 +38,7 @@ struct cgroup_root {
     uint64_t clean_bytes;             /* a group that holds no more than this counts as empty */
 };
 
-/* Or a sub. */
+/* A slot, or a sub of one. */
 struct cgroup_slot {
     unsigned slot;
     char name[16];
@@ -79,18 +79,19 @@ int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
 /* True when no process is in it (subs apart) and its memory is back near zero but for page cache:
  * only then may it serve again. Never waits: a caller that gets false asks again later. */
 bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot *s);
-/* What it still holds beside page cache; 0 where there are no control groups. */
+/* The bytes that a slot still holds beside page cache; 0 where there are no control groups. */
 uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot *s);
-/* Has the kernel free what nobody holds of that: names that were looked up, for one. It can take a
- * second, in a process of its own: its pid, to be reaped by the caller, or -1. */
+/* Makes the kernel free what nobody holds of those bytes, such as names that were looked up. That
+ * can take a second, so a process of its own does it: returns its pid, which the caller reaps, or
+ * -1. */
 pid_t cgroup_slot_shrink(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Thaws and kills all that is in it, once. Nothing can fork in it from here to the next reset. */
 void cgroup_slot_kill(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* Closes the descriptors; `remove` also takes the directories away (must be empty). */
 void cgroup_slot_done(const struct cgroup_root *r, struct cgroup_slot *s, bool remove);
 
-/* A group for one process of a slot, and for all that comes of it. The slot's limits hold for it,
- * too. On v2 the slot's `procs` may be another one after this. */
+/* Makes a group for one process of a slot and its descendants. The slot's limits hold for the sub,
+ * too. On v2 the slot's `procs` may be another file after this. */
 int cgroup_sub_make(const struct cgroup_root *r, struct cgroup_slot *s, unsigned number,
                     const struct cgroup_limits *l, struct cgroup_slot *ret, struct err *e);
 /* Kills all that is in it, and takes it away: false while somebody is still there to die. The

@@ -1,6 +1,6 @@
 #pragma once
-/* What this machine can give: one probe per layer of isolation, each in a child of its own so that
- * nothing of it stays. Quick (all together a few milliseconds): it runs at every start. */
+/* What this machine can give: one probe per layer of isolation, each in a child process, so that no
+ * probe leaves anything behind. All together take a few milliseconds: they run at every start. */
 
 #include "base/err.h"
 #include "sandbox/cgroup.h"

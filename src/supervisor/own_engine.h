@@ -27,5 +27,5 @@ int own_engine_start(struct options *o, const struct own_program *p, struct own_
 /* After the connection was lost: takes the engine down and fills *e with why it went, or with
  * `lost` when it knows no reason. */
 void own_engine_explain(struct own_engine *p, const char *lost, struct err *e);
-/* Takes it down and waits until it is. Accepts OWN_ENGINE_INIT. */
+/* Takes the engine down and waits until it is gone. Accepts OWN_ENGINE_INIT. */
 void own_engine_end(struct own_engine *p);

@@ -28,7 +28,7 @@ int sandbox_cmd_connect(const struct sandbox_cmd *b, struct remote **ret, struct
 
 /* While nothing has begun that would have to be ended, signals end us as they end any program. */
 void sandbox_cmd_allow_signals(const struct sandbox_cmd *b, bool allow);
-/* One that has come; fills *e then, and is -1. */
+/* Takes a signal that has come: -1 with *e filled, or 0 when there is none. */
 int sandbox_cmd_check_signals(struct sandbox_cmd *b, struct err *e);
 
 /* A call whose answer must be a 2xx. */
@@ -37,7 +37,7 @@ int sandbox_cmd_call(struct sandbox_cmd *b, const struct remote_call *c, struct 
 /* One whose answer is an object; *ret is owned. `body` is borrowed, or NULL. */
 int sandbox_cmd_ask(struct sandbox_cmd *b, const char *method, const char *path,
                     const struct json_t *body, struct json_t **ret, struct err *e);
-/* Of any reply but 2xx, or a signal; fills *e. Always -1. */
+/* Remembers why a reply is no 2xx, or which signal came instead; fills *e. Always -1. */
 int sandbox_cmd_refused(struct sandbox_cmd *b, const struct remote_reply *reply, struct err *e);
 
 /* A pair of --env or --metadata into an object. */
