@@ -155,30 +155,25 @@ bool file_call_waits(const struct file_call *fc) {
 /* ---- what can go wrong ---- */
 
 static const struct {
-    int errnum;
-    struct problem problem;
+    int errnum, status;
+    const char *code, *remediation;
+    bool retryable;
 } known[] = {
-    {ENOENT, {404, "no_such_path", NULL, "GET …/files lists what there is", NULL, false, 0, ""}},
-    {ENOTDIR, {404, "no_such_path", NULL, "GET …/files lists what there is", NULL, false, 0, ""}},
-    {EEXIST,
-     {409, "path_taken", NULL, "delete what is there, or choose another", NULL, false, 0, ""}},
-    {EISDIR,
-     {409, "path_taken", NULL, "delete the directory, or choose another", NULL, false, 0, ""}},
-    {ENOTEMPTY, {409, "not_empty", NULL, "add ?recursive=true", NULL, false, 0, ""}},
-    {EAGAIN,
-     {409, "path_busy", NULL, "the program has a lease on it: try again", NULL, true, 0, ""}},
-    {EBUSY,
-     {409, "path_busy", NULL, "files are made there meanwhile: try again", NULL, true, 0, ""}},
-    {ELOOP,
-     {422, "bad_path", NULL, "it is a symbolic link: use what it leads to", NULL, false, 0, ""}},
-    {EXDEV, {422, "bad_path", NULL, "stay in the workspace", NULL, false, 0, ""}},
-    {EROFS,
-     {403, "no_access", NULL, "this directory of the host can only be read", NULL, false, 0, ""}},
-    {EACCES, {403, "no_access", NULL, "the host keeps it from sandboxes", NULL, false, 0, ""}},
-    {EPERM, {403, "no_access", NULL, "the host keeps it from sandboxes", NULL, false, 0, ""}},
-    {EINVAL, {422, "bad_path", NULL, "use another path", NULL, false, 0, ""}},
-    {ENAMETOOLONG, {422, "bad_path", NULL, "names have at most 255 bytes", NULL, false, 0, ""}},
-    {ENXIO, {422, "bad_path", NULL, "only regular files have content", NULL, false, 0, ""}},
+    {ENOENT, 404, "no_such_path", "GET …/files lists what there is", false},
+    {ENOTDIR, 404, "no_such_path", "GET …/files lists what there is", false},
+    {EEXIST, 409, "path_taken", "delete what is there, or choose another", false},
+    {EISDIR, 409, "path_taken", "delete the directory, or choose another", false},
+    {ENOTEMPTY, 409, "not_empty", "add ?recursive=true", false},
+    {EAGAIN, 409, "path_busy", "the program has a lease on it: try again", true},
+    {EBUSY, 409, "path_busy", "files are made there meanwhile: try again", true},
+    {ELOOP, 422, "bad_path", "it is a symbolic link: use what it leads to", false},
+    {EXDEV, 422, "bad_path", "stay in the workspace", false},
+    {EROFS, 403, "no_access", "this directory of the host can only be read", false},
+    {EACCES, 403, "no_access", "the host keeps it from sandboxes", false},
+    {EPERM, 403, "no_access", "the host keeps it from sandboxes", false},
+    {EINVAL, 422, "bad_path", "use another path", false},
+    {ENAMETOOLONG, 422, "bad_path", "names have at most 255 bytes", false},
+    {ENXIO, 422, "bad_path", "only regular files have content", false},
 };
 
 void file_call_disk_full(struct file_call *fc, const char *why) {
@@ -207,7 +202,10 @@ void file_call_fail(struct file_call *fc, int errnum, const char *why) {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (known[i].errnum != errnum)
             continue;
-        struct problem p = known[i].problem;
+        struct problem p = {.status = known[i].status,
+                            .code = known[i].code,
+                            .remediation = known[i].remediation,
+                            .retryable = known[i].retryable};
         snprintf(p.text, sizeof p.text, "%s", why);
         tell(fc, &p);
         return;
