@@ -142,17 +142,18 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     return 0;
 }
 
-static int commands_start(struct call *c, struct command_job_options *o, struct command_job **ret,
-                          struct problem *p) {
+static int commands_start(struct call *c, const struct command_job_options *o,
+                          struct command_job **ret, struct problem *p) {
     struct command_request q;
+    struct command_job_options own = *o;
     if (live_is_paused(o->live))
         return problem_set(p, "sandbox_paused", "the sandbox is paused: resume it first");
     if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)
-        o->goes_on = true;
-    o->request = &q;
+        own.goes_on = true;
+    own.request = &q;
     int r = command_read(c->body, &q, p);
     if (r == 0)
-        r = command_job_start(&c->who, o, ret, p);
+        r = command_job_start(&c->who, &own, ret, p);
     if (r < 0)
         command_request_done(&q);
     return r;
