@@ -3,6 +3,8 @@
 
 #include "wire/run.h"
 
+#include "wire/fields.h"
+
 #include <errno.h>
 #include <string.h>
 

@@ -82,5 +82,3 @@ void wire_in_done(struct wire_in *i);
 int wire_open(struct wire_in *i, size_t len, struct err *e);
 
 int wire_pair(int ret[2], struct err *e);
-
-#include "wire/fields.h"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from client import MESSAGES
+from client import MESSAGES, WIRE_VERSION
 from harness import Engine, Result, cloche_bin, eventually, flags, tree
 from held import PATIENT, SERVER_CANARY, Held
 from host import descendants, is_first, processes
@@ -265,9 +265,12 @@ FRAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+NUMBERS = {**MESSAGES, "version": WIRE_VERSION}
+
+
 @pytest.mark.parametrize("what", FRAMES)
 def test_forged_frames(engine: Engine, what: str) -> None:
-    outcome = execute(engine, "protocol_frames", what, json.dumps(MESSAGES), timeout_ms=20_000)
+    outcome = execute(engine, "protocol_frames", what, json.dumps(NUMBERS), timeout_ms=20_000)
     assert outcome.error is None, outcome
     assert outcome.result["status"] in FRAMES[what], outcome
     assert outcome.stdout == b"before\n"
@@ -277,7 +280,7 @@ def test_forged_frames(engine: Engine, what: str) -> None:
 def test_a_kernel_that_says_it_is_broken(engine: Engine) -> None:
     """Its words reach nobody's terminal as they are."""
     code = (PROGRAMS / "protocol_frames.py").read_text()
-    done = engine.cli("-c", code, "--", "broken", json.dumps(MESSAGES))
+    done = engine.cli("-c", code, "--", "broken", json.dumps(NUMBERS))
     assert done.returncode != 0
     assert b"\x1b" not in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from client import MESSAGES
+from client import MESSAGES, WIRE_VERSION
 from family import Family, one
 from harness import LiveService, eventually
 from hostile import HELPER, Program, fits
@@ -31,7 +31,7 @@ control = socket.socket(fileno=os.dup(1000))
 live = input.__globals__
 channel = live['channel']
 def frame(name, payload=b''):
-    return struct.pack('=HH', numbers[name], 1) + payload
+    return struct.pack('=HH', numbers[name], {WIRE_VERSION}) + payload
 def blob(data):
     return struct.pack('=I', len(data)) + data
 def text(value):
@@ -83,7 +83,7 @@ DEADLY = {
     "half a frame": "control.send(frame('K_SAY', struct.pack('=I', 50) + b'x'))",
     "one byte": "control.send(b'x')",
     "another version": "control.send(struct.pack('=HH', numbers['K_SAY'], 99))",
-    "an unknown message": "control.send(struct.pack('=HH', 60000, 1))",
+    "an unknown message": f"control.send(struct.pack('=HH', 60000, {WIRE_VERSION}))",
     "a message for the warden": "control.send(frame('W_END', struct.pack('=Q', 1)))",
     "a message for init": "control.send(frame('I_KILL'))",
     "ready again": "control.send(frame('K_READY'))",

@@ -1,6 +1,7 @@
 /* A packet from anyone. Its bytes also say in which order fields are asked for: whatever is asked,
  * nothing outside the packet is read, and what comes back keeps the promises of wire.h. */
 
+#include "wire/fields.h"
 #include "wire/wire.h"
 
 #include <stdlib.h>

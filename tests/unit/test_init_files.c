@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "init/files.h"
 #include "wire/entry.h"
+#include "wire/fields.h"
 
 #include <errno.h>
 #include <fcntl.h>

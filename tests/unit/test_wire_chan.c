@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "wire/chan.h"
+#include "wire/fields.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /* wire/run: a program and its end survive the journey; forged ones do not. */
 
 #include "base/fd.h"
+#include "wire/fields.h"
 #include "wire/run.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* wire/wire: what was put comes out, and nothing that a hostile peer sends is believed. */
 
 #include "base/fd.h"
+#include "wire/fields.h"
 #include "wire/wire.h"
 
 #include <errno.h>

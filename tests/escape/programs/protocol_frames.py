@@ -1,5 +1,5 @@
 """Frames on the control socket that are not ours to send. The arguments: what, and the numbers of
-the messages."""
+the messages and of the version."""
 
 import array
 import json
@@ -14,7 +14,7 @@ control = socket.socket(fileno=1000)
 
 
 def frame(name, payload=b""):
-    return struct.pack("=HH", numbers[name], 1) + payload
+    return struct.pack("=HH", numbers[name], numbers["version"]) + payload
 
 
 def text(data):
@@ -54,7 +54,7 @@ elif what == "a request for init":
 elif what == "another version":
     control.send(struct.pack("=HH", numbers["K_DONE"], 99))
 elif what == "an unknown message":
-    control.send(struct.pack("=HH", 60000, 1))
+    control.send(struct.pack("=HH", 60000, numbers["version"]))
 elif what == "one byte":
     control.send(b"x")
 elif what == "nothing":
