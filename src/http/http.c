@@ -19,6 +19,7 @@
 #include "http/http_read.h"
 #include "http/http_reply.h"
 #include "http/ws_internal.h"
+#include "http/ws_ready.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -301,6 +302,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     http_held_init(h);
+    ws_ready_init(h);
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |
             MHD_USE_ERROR_LOG,

@@ -156,7 +156,7 @@ void http_slice_later(struct http_req *r) {
         loop_timer_in_ms(h->o.loop, &h->refill, 0);
 }
 
-/* A timer, since deferred calls would come in the same turn. */
+/* A timer: deferred calls may come in the same turn. */
 static void on_refill(struct timer *t) {
     struct http *h = t->arg;
     h->slices_ns = SLICES_NS;

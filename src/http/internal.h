@@ -32,8 +32,10 @@ struct http {
     uint64_t evicted;
     struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */
     unsigned nreaders;
-    size_t bodies;      /* what all requests hold; see http_take_body */
-    struct ws *sockets; /* borrowed: the WebSockets that are open */
+    size_t bodies;                 /* what all requests hold; see http_take_body */
+    struct ws *sockets;            /* borrowed: the WebSockets that are open */
+    struct ws *ready, **ready_end; /* borrowed: those with something to read; see ws_ready.c */
+    struct deferred read_ready;
     bool draining;
     /* http_held.c: what waits for clients */
     size_t replies;

@@ -3,7 +3,8 @@
  * A WebSocket begins as the reply to its request. When the library has sent that, it hands over the
  * socket and what it has read beyond the head (on_upgrade); from then on the socket is watched here
  * until end(), which gives it back to be closed. The library then says that the request is over,
- * and the WebSocket is freed with it: never inside one of its own callbacks.
+ * and the WebSocket is freed with it: never inside one of its own callbacks. What has come is read
+ * when its turn comes (ws_ready.c), a few frames at a time.
  *
  * libwslay sends a close frame before everything that waits; so ours is given to it only when
  * nothing waits any more. After that frame the peer has a while to answer with its own; what else
@@ -18,6 +19,7 @@
 #include "http/http_held.h"
 #include "http/ws_internal.h"
 #include "http/ws_queue.h"
+#include "http/ws_ready.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -31,6 +33,8 @@
 #define SILENT_MS  60000
 #define GOODBYE_MS 5000                  /* for the peer's half of closing */
 #define READ_MAX   (128u << 10)          /* bytes in one turn of the loop */
+#define FRAMES_MAX 32u                   /* in one turn of the loop */
+#define FRAME_MIN  6u                    /* bytes of a client's frame: its head */
 #define PIECES_MAX 4096u                 /* of a message: each costs libwslay a few allocations */
 #define FRAME_COST 128u                  /* what a frame of control that waits takes, about */
 #define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
@@ -55,6 +59,7 @@ static void end(struct ws *w) {
     http_weigh(w->req);
     loop_unwatch(loop_of(w), &w->watch);
     loop_timer_stop(loop_of(w), &w->timer);
+    ws_ready_remove(w);
     (void)LIST_REMOVE(&w->req->http->sockets, w, next);
     soon(w);
     w->o.on_closed(w->o.arg);
@@ -107,19 +112,31 @@ static ssize_t not_now(struct ws *w, int why) {
     return -1;
 }
 
+/* Bytes that libwslay may have now. It works on all the frames that it is given, and each may be
+ * answered: so no more than can hold the frames that are left for this turn. */
+static size_t may_take(const struct ws *w, size_t len) {
+    uint64_t most = w->inside + (uint64_t)w->frames_left * FRAME_MIN;
+    size_t n = len < w->budget ? len : w->budget;
+    return may_read(w) ? (n < most ? n : (size_t)most) : 0;
+}
+
+static size_t early_left(const struct ws *w) {
+    return w->early.len - w->early_at;
+}
+
 static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
     struct ws *w = arg;
-    size_t early = w->early.len - w->early_at;
+    size_t early = early_left(w), most = may_take(w, len);
     (void)ctx, (void)flags;
-    if (!may_read(w) || w->budget == 0)
+    if (most == 0)
         return not_now(w, WSLAY_ERR_WOULDBLOCK);
     if (early) {
-        size_t n = len < early ? len : early;
+        size_t n = most < early ? most : early;
         memcpy(to, w->early.data + w->early_at, n);
         w->early_at += n;
         return (ssize_t)n;
     }
-    ssize_t n = recv(w->watch.fd, to, len < w->budget ? len : w->budget, MSG_DONTWAIT);
+    ssize_t n = recv(w->watch.fd, to, most, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return not_now(w, WSLAY_ERR_WOULDBLOCK);
     if (n <= 0) {
@@ -155,8 +172,8 @@ static ssize_t send_malformed(struct ws *w) {
 static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
                        void *arg) {
     struct ws *w = arg;
-    int more = flags & WSLAY_MSG_MORE ? MSG_MORE : 0;
-    (void)ctx;
+    bool is_last = !(flags & WSLAY_MSG_MORE) && wslay_event_get_queued_msg_count(ctx) <= 1;
+    int more = is_last ? 0 : MSG_MORE;                            /* one packet for many pongs */
     if (w->malformed && len == 2 && memcmp(data, "\x88", 2) == 0) /* no text of ours holds a NUL */
         return send_malformed(w);
     ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT | more);
@@ -182,6 +199,8 @@ static bool make_room(struct ws *w, uint64_t len) {
 static void on_frame(wslay_event_context_ptr ctx,
                      const struct wslay_event_on_frame_recv_start_arg *f, void *arg) {
     struct ws *w = arg;
+    w->frames_left -= w->frames_left > 0;
+    w->inside = f->payload_length;
     if (wslay_is_ctrl_frame(f->opcode))
         return;
     w->pieces = f->opcode == WSLAY_CONTINUATION_FRAME ? w->pieces + 1 : 1;
@@ -190,6 +209,13 @@ static void on_frame(wslay_event_context_ptr ctx,
         return;
     wslay_event_queue_close(ctx, has_room ? WS_TOO_BIG : WS_TRY_LATER, NULL, 0);
     wslay_event_shutdown_read(ctx);
+}
+
+static void on_chunk(wslay_event_context_ptr ctx,
+                     const struct wslay_event_on_frame_recv_chunk_arg *c, void *arg) {
+    struct ws *w = arg;
+    (void)ctx;
+    w->inside -= c->data_length < w->inside ? c->data_length : w->inside;
 }
 
 static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
@@ -221,6 +247,7 @@ static bool throw_away(struct ws *w) {
 
 static bool take_message(struct ws *w) {
     w->budget = READ_MAX;
+    w->frames_left = FRAMES_MAX;
     if (wslay_event_want_read(w->frames)) {
         if (wslay_event_recv(w->frames) != 0)
             w->malformed = true;
@@ -274,9 +301,11 @@ static uint32_t interest(const struct ws *w) {
     return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (wants_write(w) ? EPOLLOUT : 0);
 }
 
-static void turn(struct ws *w) {
+/* SECURITY: only what its turn to read has come for reads: what is read is answered, and whatever
+ * is sent leads here. */
+static void turn(struct ws *w, bool reads) {
     struct err e;
-    if (!give(w) || !take_message(w) || !give(w) || !part(w)) {
+    if (!give(w) || (reads && (!take_message(w) || !give(w))) || !part(w)) {
         end(w);
         return;
     }
@@ -291,6 +320,12 @@ static void turn(struct ws *w) {
         if (w->o.on_drain && !w->closing)
             w->o.on_drain(w->o.arg);
     }
+    if (early_left(w) && may_read(w) && wslay_event_want_read(w->frames)) /* no event tells of it */
+        ws_ready_add(w);
+}
+
+void ws_read(struct ws *w) {
+    turn(w, true);
 }
 
 static void on_later(struct deferred *d) {
@@ -298,7 +333,7 @@ static void on_later(struct deferred *d) {
     if (w->over)
         give_back(w);
     else
-        turn(w);
+        turn(w, false);
 }
 
 /* A peer that sends no more and of whom nothing is read has left. */
@@ -306,8 +341,10 @@ static void ws_on_ready(struct watch *watch, uint32_t events) {
     struct ws *w = watch->arg;
     if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
         end(w);
-    else
-        turn(w);
+    else if (events & EPOLLOUT)
+        turn(w, false);
+    if (!w->over && events & (EPOLLIN | EPOLLRDHUP))
+        ws_ready_add(w);
 }
 
 static void on_timer(struct timer *t) {
@@ -359,6 +396,7 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
                                                            .send_callback = on_send,
                                                            .on_frame_recv_start_callback = on_frame,
+                                                           .on_frame_recv_chunk_callback = on_chunk,
                                                            .on_msg_recv_callback = on_message};
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};

@@ -7,8 +7,10 @@
 #include <wslay/wslay.h>
 
 struct ws {
-    struct http_req *req; /* borrowed: its owner */
-    struct ws *next;      /* of those that are open */
+    struct http_req *req;  /* borrowed: its owner */
+    struct ws *next;       /* of those that are open */
+    struct ws *next_ready; /* of those with something to read; see ws_ready.c */
+    bool is_ready;
     struct ws_options o;
     wslay_event_context_ptr frames;           /* owned */
     struct MHD_UpgradeResponseHandle *handle; /* NULL before and after the socket is ours */
@@ -16,9 +18,11 @@ struct ws {
     struct timer timer;                       /* of pings; at the end, for the peer's goodbye */
     struct deferred later;
     struct buf early; /* what came with the handshake */
-    size_t early_at, budget;
-    uint64_t heard_ns;                     /* when the peer last sent or took something */
-    size_t taken;                          /* bytes that it took since http_took was told */
+    size_t early_at;
+    size_t budget, frames_left; /* bytes and frames that may still be read in this turn */
+    uint64_t inside;            /* bytes that are still to come of the frame at hand */
+    uint64_t heard_ns;          /* when the peer last sent or took something */
+    size_t taken;               /* bytes that it took since http_took was told */
     struct ws_message *queue, **queue_end; /* owned: what waits for it; ws_queue.c */
     size_t queue_bytes, queue_n;
     unsigned pieces;      /* of the message that is coming */
@@ -34,6 +38,8 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o);
 /* For the library, when it has sent the reply. */
 void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
                  size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
+/* Its turn to read has come. */
+void ws_read(struct ws *w);
 /* The peer has taken so many bytes. */
 void ws_took(struct ws *w, size_t n);
 

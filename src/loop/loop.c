@@ -1,6 +1,7 @@
 /* See loop.h. epoll for descriptors and a binary heap for timers. A batch of events is handled one
  * by one; taking a watch out also strikes it from the rest of the batch, so no event reaches an
- * object that is gone. Deferred calls run when the batch is through. */
+ * object that is gone. Deferred calls run when the batch is through; what they defer in their turn
+ * waits for the next batch, which then is not waited for: nobody holds the loop by deferring. */
 
 #include "loop/loop.h"
 
@@ -26,6 +27,7 @@ struct loop {
     size_t ntimers, heap_cap;
     struct deferred *deferred, **deferred_end;
     struct loop_turns turns;
+    uint64_t turn;
     uint64_t cpu_ns; /* of this thread, at the end of the last turn */
 };
 
@@ -144,12 +146,14 @@ void loop_defer(struct loop *l, struct deferred *d) {
     l->deferred_end = &d->next;
 }
 
+/* Those that stand there now. */
 static void run_deferred(struct loop *l) {
-    while (l->deferred) {
-        struct deferred *d = l->deferred;
-        l->deferred = d->next;
-        if (!l->deferred)
-            l->deferred_end = &l->deferred;
+    struct deferred *first = l->deferred;
+    l->deferred = NULL;
+    l->deferred_end = &l->deferred;
+    while (first) {
+        struct deferred *d = first;
+        first = d->next;
         d->queued = false;
         d->fn(d);
     }
@@ -157,6 +161,8 @@ static void run_deferred(struct loop *l) {
 
 /* Milliseconds until the first timer, rounded up; -1 when there is none. */
 static int wait_ms(const struct loop *l) {
+    if (l->deferred)
+        return 0;
     if (!l->ntimers)
         return -1;
     uint64_t now = now_ns(), at = l->heap[1]->at_ns;
@@ -183,6 +189,10 @@ static void note_turn(struct loop *l, uint64_t began_ns) {
     l->cpu_ns = cpu_ns;
 }
 
+uint64_t loop_turn(const struct loop *l) {
+    return l->turn;
+}
+
 const struct loop_turns *loop_turns(const struct loop *l) {
     return &l->turns;
 }
@@ -194,6 +204,7 @@ int loop_run(struct loop *l, struct err *e) {
         if (n < 0 && errno != EINTR)
             return err_sys(e, "epoll_wait");
         uint64_t began_ns = now_ns();
+        l->turn++;
         l->nbatch = n < 0 ? 0 : n;
         for (l->at = 0; l->at < l->nbatch;) {
             struct epoll_event ev = l->batch[l->at++];
@@ -206,6 +217,8 @@ int loop_run(struct loop *l, struct err *e) {
         run_deferred(l);
         note_turn(l, began_ns);
     }
+    while (l->deferred) /* what is to be freed is */
+        run_deferred(l);
     l->stop = false;
     return 0;
 }

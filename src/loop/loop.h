@@ -49,12 +49,15 @@ void loop_timer_in_ms(struct loop *l, struct timer *t, uint64_t ms);
 void loop_timer(struct loop *l, struct timer *t, uint64_t at_ns);
 void loop_timer_stop(struct loop *l, struct timer *t);
 /* At the end of the batch, in the order in which they came: what an object asked for is done before
- * it is freed. */
+ * it is freed. What a deferred call defers, itself included, comes at the end of the next batch. */
 void loop_defer(struct loop *l, struct deferred *d);
 
 /* Runs until loop_stop; may be called again after it. */
 int loop_run(struct loop *l, struct err *e);
 void loop_stop(struct loop *l);
+
+/* The number of this turn. */
+uint64_t loop_turn(const struct loop *l);
 
 /* The turns so far. A turn is what the loop does between two waits; everybody else waits for that
  * long. `cpu` leaves out the time in which the loop had no processor, or slept in a call. */

@@ -229,6 +229,25 @@ static void a_deferred_call_may_defer_another(void **state) {
     assert_string_equal(order, "12");
 }
 
+static void on_defers_itself(struct deferred *d) {
+    note('d');
+    if (norder == 1)
+        fire(&sources[0]);
+    if (norder < 8)
+        loop_defer(loop, d);
+    else
+        loop_stop(loop);
+}
+
+static void a_call_that_defers_itself_holds_nobody_up(void **state) {
+    struct err e;
+    (void)state;
+    later[0] = (struct deferred){.fn = on_defers_itself};
+    loop_defer(loop, &later[0]);
+    assert_int_equal(loop_run(loop, &e), 0);
+    assert_string_equal(order, "dadddddd");
+}
+
 static void deferred_calls_come_in_order(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -275,6 +294,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(deferred_calls_come_once_and_after_the_whole_batch, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_deferred_call_may_defer_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_call_that_defers_itself_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(deferred_calls_come_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_signal_arrives_on_its_descriptor, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, setup, teardown),
