@@ -1,11 +1,13 @@
 /* See chan.h. At most MAX_PER_WAKE messages are handled per wake-up, so that one busy peer does not
- * starve the others. */
+ * starve the others; chan_share.c has what is read of many peers together. */
 
 #include "wire/chan.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "wire/chan_share.h"
 #include "wire/codec.h"
 
 #include <errno.h>
@@ -31,9 +33,9 @@ static void packet_free(struct chan_packet *p) {
     free(p);
 }
 
-static void update(struct chan *c) {
+void chan_update(struct chan *c) {
     struct err e;
-    uint32_t events = (c->paused ? 0u : EPOLLIN) | (c->head ? EPOLLOUT : 0u);
+    uint32_t events = (c->paused || c->waits ? 0u : EPOLLIN) | (c->head ? EPOLLOUT : 0u);
     if (c->watch.fd >= 0)
         loop_rewatch(c->loop, &c->watch, events, &e);
 }
@@ -117,7 +119,14 @@ static bool read_one(struct chan *c) {
 
 void chan_pump(struct chan *c) {
     for (int i = 0; i < MAX_PER_WAKE && !c->gone && c->fd >= 0 && !c->paused; i++) {
-        if (!read_one(c))
+        if (!chan_share_may_read(c))
+            return;
+        struct chan_share *s = c->share;
+        uint64_t began_ns = s ? now_ns() : 0;
+        bool more = read_one(c);
+        if (s)
+            chan_share_spend(s, began_ns);
+        if (!more)
             return;
     }
 }
@@ -149,7 +158,7 @@ static void flush(struct chan *c) {
         c->queued -= p->len;
         packet_free(p);
     }
-    update(c);
+    chan_update(c);
     if (!c->head)
         c->left = 0;
     if (!c->head && c->on_drain)
@@ -190,6 +199,7 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
 
 void chan_done(struct chan *c) {
     int unread = 0;
+    chan_set_share(c, NULL);
     if (c->loop)
         loop_unwatch(c->loop, &c->watch);
     if (c->heir && c->fd >= 0 && ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0)
@@ -228,7 +238,7 @@ static void enqueue(struct chan *c, const struct wire_out *o) {
         c->head = p;
     c->tail = p;
     c->queued += p->len;
-    update(c);
+    chan_update(c);
 }
 
 void chan_send(struct chan *c, const struct wire_out *o) {
@@ -253,15 +263,15 @@ void chan_send(struct chan *c, const struct wire_out *o) {
     if (sent == WIRE_AGAIN)
         enqueue(c, o);
     else if (sent == WIRE_FAILED)
-        update(c); /* a dead peer shows as a hang-up in its own turn */
+        chan_update(c); /* a dead peer shows as a hang-up in its own turn */
 }
 
 void chan_pause(struct chan *c) {
     c->paused = true;
-    update(c);
+    chan_update(c);
 }
 
 void chan_resume(struct chan *c) {
     c->paused = false;
-    update(c);
+    chan_update(c);
 }

@@ -52,6 +52,7 @@ struct cell {
     bool full;            /* there was more than output_bytes of them */
     struct utf8_stream utf8[2];
     struct cell_output *outputs;
+    uint64_t *display_hashes; /* of their display_ids, one each */
     unsigned noutputs;
     size_t outputs_bytes;
     bool outputs_cut;

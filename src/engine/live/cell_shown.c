@@ -26,7 +26,9 @@ void cell_free_outputs(struct cell *c) {
         free_output(&c->outputs[i]);
     }
     free(c->outputs);
+    free(c->display_hashes);
     c->outputs = NULL;
+    c->display_hashes = NULL;
     c->noutputs = 0;
     kept_count(c->account, c->outputs_bytes, 0);
     c->outputs_bytes = 0;
@@ -83,9 +85,19 @@ void cell_flush_tails(struct cell *c) {
     }
 }
 
+/* Never 0, which is for none. */
+static uint64_t hash_of(const char *id) {
+    uint64_t h = 14695981039346656037u; /* FNV-1a */
+    for (; id && *id; id++)
+        h = (h ^ (unsigned char)*id) * 1099511628211u;
+    return id ? h | 1 : 0;
+}
+
+/* SECURITY: there may be a hundred thousand, with names of 4 KiB that differ at the end. */
 static struct cell_output *find_display(struct cell *c, const char *id) {
-    for (unsigned i = 0; id && i < c->noutputs; i++) {
-        if (c->outputs[i].display_id && strcmp(c->outputs[i].display_id, id) == 0)
+    uint64_t hash = hash_of(id);
+    for (unsigned i = 0; hash && i < c->noutputs; i++) {
+        if (c->display_hashes[i] == hash && strcmp(c->outputs[i].display_id, id) == 0)
             return &c->outputs[i];
     }
     return NULL;
@@ -110,8 +122,12 @@ static void keep_output(struct cell *c, struct cell_output *o, bool update) {
         *old = *o;
         return;
     }
-    if ((c->noutputs & (c->noutputs - 1)) == 0) /* a power of two: the room is used up */
-        c->outputs = xrealloc(c->outputs, (c->noutputs ? 2 * c->noutputs : 1) * sizeof *c->outputs);
+    if ((c->noutputs & (c->noutputs - 1)) == 0) { /* a power of two: the room is used up */
+        size_t n = c->noutputs ? 2 * c->noutputs : 1;
+        c->outputs = xrealloc(c->outputs, n * sizeof *c->outputs);
+        c->display_hashes = xrealloc(c->display_hashes, n * sizeof *c->display_hashes);
+    }
+    c->display_hashes[c->noutputs] = hash_of(o->display_id);
     c->outputs[c->noutputs++] = *o;
 }
 

@@ -339,6 +339,7 @@ static const struct process_kind kernel_kind = {.on_ready = kernel_on_ready,
                                                 .on_resumed = kernel_on_resumed,
                                                 .on_frame = kernel_on_frame,
                                                 .on_hung_up = kernel_on_hung_up,
+                                                .is_heard = kernel_is_heard,
                                                 .on_dying = kernel_on_dying,
                                                 .denied = kernel_denied,
                                                 .on_end = kernel_on_end};

@@ -6,7 +6,6 @@
 #include "engine/live/live.h"
 #include "engine/live/process.h"
 
-struct hearing;
 struct kernel_query;
 struct lent;
 struct telling;
@@ -53,7 +52,6 @@ struct kernel {
     unsigned nlent;
     struct kernel_wait *waits; /* for it to be ready */
     struct timer retry;        /* to start it, or to give up one that hung up */
-    struct hearing *hearing;   /* what it said is being read; or NULL */
     struct telling *telling;   /* what is still to be said to it, first to last */
     struct deferred go_later, free_later;
 };

@@ -12,17 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of what waits in all kernels of a sandbox. SECURITY: all of them end at once, with the sandbox.
+ */
 #define MAX_QUEUE   256
-#define QUEUE_BYTES (64u << 20) /* of what waits in all kernels of a sandbox */
+#define QUEUE_BYTES (64u << 20)
 
 static size_t size_of(const struct cell_request *q) {
     return json_string_length(q->code) + json_string_length(q->stdin_text) +
            (q->env ? strlen(q->env) : 0) + (q->extra ? strlen(q->extra) : 0);
 }
 
-static size_t count_waiting(const struct live *l) {
+static size_t count_waiting(const struct live *l, unsigned *ret_n) {
     size_t bytes = 0;
+    *ret_n = 0;
     for (const struct kernel *k = l->kernels; k; k = k->next) {
+        *ret_n += k->nqueued;
         for (const struct cell *c = k->queue; c; c = c->next)
             bytes += c->size;
     }
@@ -31,9 +35,10 @@ static size_t count_waiting(const struct live *l) {
 
 int cell_new(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
              struct cell **ret, struct err *e) {
-    size_t size = size_of(q), waiting = count_waiting(k->live);
-    if (k->nqueued >= MAX_QUEUE)
-        return err_user(e, "queue_full", "%u executions wait already in this kernel", k->nqueued);
+    unsigned n;
+    size_t size = size_of(q), waiting = count_waiting(k->live, &n);
+    if (n >= MAX_QUEUE)
+        return err_user(e, "queue_full", "%u executions wait already in this sandbox", n);
     /* SECURITY: who sent it need not stay, and so would not be limited by its connections. */
     if (waiting && waiting + size > QUEUE_BYTES)
         return err_user(e, "queue_full", "%zu bytes of code and input wait already in this sandbox",

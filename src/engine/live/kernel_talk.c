@@ -23,10 +23,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define INLINE_MAX (WIRE_MAX - 64)
-#define MAX_UNREAD 64 /* answers for a kernel that does not read */
+#define MAX_UNREAD 64   /* answers for a kernel that does not read */
+#define SHORT_MAX  4096 /* bytes of a message that is read in the loop: 0.2 ms at the worst */
 
 /* ---- to it ---- */
 
@@ -193,7 +193,8 @@ struct hearing {
     struct crew *crew;     /* borrowed */
     struct live *live;     /* borrowed: who pays; NULL when that is over */
     struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
-    int fd;                /* owned */
+    int fd;                /* owned: the message; or -1 */
+    struct buf text;       /* the message, when it is in no file */
     bool is_bad;
     uint64_t cpu_ns; /* that reading it took */
     struct said said;
@@ -207,24 +208,27 @@ static void hear(struct kernel *k, struct said *s) {
     said_done(s);
 }
 
-static int read_large(struct hearing *h) {
-    AUTO_BUF text = BUF_INIT;
+static int read_long(struct hearing *h) {
     struct err e;
-    return memfd_read(h->fd, SAID_MAX, &text) < 0 ? -1
-                                                  : said_read(text.data, text.len, &h->said, &e);
+    if (h->fd >= 0 && memfd_read(h->fd, SAID_MAX, &h->text) < 0)
+        return -1;
+    int status = said_read(h->text.data, h->text.len, &h->said, &e);
+    buf_done(&h->text);
+    h->text = (struct buf)BUF_INIT;
+    return status;
 }
 
 static bool hearing_slice(struct work *w) {
     struct hearing *h = w->arg;
     uint64_t began = thread_cpu_ns();
-    h->is_bad = read_large(h) < 0;
+    h->is_bad = read_long(h) < 0;
     h->cpu_ns = thread_cpu_ns() - began;
     return false;
 }
 
 static void hear_read(struct kernel *k, struct hearing *h) {
-    k->hearing = NULL;
-    chan_leave(k->process.ctl, &h->fd, 1);
+    if (h->fd >= 0)
+        chan_leave(k->process.ctl, &h->fd, 1);
     if (h->is_bad)
         kernel_give_up(k, no_kernel_says);
     else
@@ -242,40 +246,63 @@ static void hearing_done(struct work *w) {
     if (h->live) { /* it may end with what was said; its memory stays for this turn */
         pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
         pace_go_on(h->live);
+        processes_end_exited(h->live);
     }
     if (h->fd >= 0) /* SECURITY: of any size, and perhaps nobody else has it */
         crew_close(h->crew, &h->fd);
     said_done(&h->said);
+    buf_done(&h->text);
     free(h);
 }
 
+bool kernel_is_heard(void *owner) {
+    const struct kernel *k = owner;
+    const struct hearing *h = k->live->hearings;
+    while (h && h->kernel != k)
+        h = h->next;
+    return h;
+}
+
+/* SECURITY: all of them: none may come to the next process, or to a kernel that is gone. */
 void kernel_unhear(struct kernel *k) {
-    if (k->hearing)
-        k->hearing->kernel = NULL;
-    k->hearing = NULL;
+    for (struct hearing *h = k->live->hearings; h; h = h->next) {
+        if (h->kernel == k)
+            h->kernel = NULL;
+    }
 }
 
 void kernel_unhear_all(struct live *l) {
-    for (; l->hearings; l->hearings = l->hearings->next)
+    for (; l->hearings; l->hearings = l->hearings->next) {
         l->hearings->live = NULL;
+        l->hearings->kernel = NULL;
+    }
 }
 
-static void hear_large(struct kernel *k, int fd) {
+/* Of a process that has ended the last words are heard, but not waited for: others may have its
+ * socket and go on. */
+static void hear_long(struct kernel *k, int fd, const uint8_t *data, size_t len) {
     struct live *l = k->live;
+    if (k->process.has_exited) {
+        chan_leave(k->process.ctl, &fd, fd >= 0);
+        return;
+    }
     struct hearing *h = xcalloc(1, sizeof *h);
-    struct stat st;
     *h = (struct hearing){.next = l->hearings,
                           .crew = l->engine->crew,
                           .live = l,
                           .kernel = k,
                           .fd = fd,
+                          .text = BUF_INIT,
                           .said = {.text = BUF_INIT}};
-    h->work = (struct work){.slice = hearing_slice,
-                            .done = hearing_done,
-                            .arg = h,
-                            .owner = crew_owner(live_tenant(l)),
-                            .is_long = fstat(fd, &st) < 0 || st.st_size > CREW_LONG};
-    k->hearing = l->hearings = h;
+    if (fd < 0)
+        buf_add(&h->text, data, len);
+    h->work =
+        (struct work){.slice = hearing_slice,
+                      .done = hearing_done,
+                      .arg = h,
+                      .owner = crew_owner(live_tenant(l)),
+                      .is_long = fd >= 0}; /* SECURITY: however small: it may be many values */
+    l->hearings = h;
     pace_hold(l);
     crew_add(l->engine->crew, &h->work);
 }
@@ -289,8 +316,9 @@ void kernel_on_frame(void *owner, struct wire_in *in) {
         return;
     uint64_t began = thread_cpu_ns();
     int r = k_say_get(in, &m, &e);
-    if (r == 0 && m.json.len == 0 && m.file >= 0)
-        hear_large(k, wire_keep(in, m.file));
+    bool is_file = r == 0 && m.json.len == 0 && m.file >= 0;
+    if (is_file || (r == 0 && m.json.len > SHORT_MAX))
+        hear_long(k, is_file ? wire_keep(in, m.file) : -1, m.json.data, m.json.len);
     else if (r < 0 || said_read(m.json.data, m.json.len, &s, &e) < 0)
         kernel_give_up(k, no_kernel_says);
     else

@@ -25,5 +25,7 @@ void kernel_on_frame(void *owner, struct wire_in *in);
 /* Its process is over: what is on its way either way is nobody's. */
 void kernel_untell(struct kernel *k);
 void kernel_unhear(struct kernel *k);
+/* What it said is still being read. */
+bool kernel_is_heard(void *owner);
 /* The sandbox is over: nobody pays any more for what is still being read. */
 void kernel_unhear_all(struct live *l);

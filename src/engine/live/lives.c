@@ -7,11 +7,16 @@
 #include "engine/live/gone.h"
 #include "engine/live/internal.h"
 #include "engine/live/keep.h"
+#include "wire/chan.h"
 
 #include <string.h>
 
+#define HEARING_NS 1500000u /* of a turn */
+
 void lives_init(struct engine *g, int state_dir) {
     g->lives = xcalloc(1, sizeof *g->lives);
+    g->lives->hearing = xcalloc(1, sizeof *g->lives->hearing);
+    chan_share_init(g->lives->hearing, g->loop, HEARING_NS);
     g->lives->gone = gone_open(state_dir);
     g->on_kept = live_adopt;
 }

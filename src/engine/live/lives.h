@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct cell;
+struct chan_share;
 struct command;
 struct engine;
 struct gone;
@@ -19,9 +20,10 @@ struct live_heir {
 };
 
 struct lives {
-    struct live *first; /* oldest first; those that wait for a sandbox before them */
-    bool unwritten;     /* the journal of one of them is behind */
-    struct gone *gone;  /* owned: those that were */
+    struct chan_share *hearing; /* owned: of all kernels and commands, in a turn of the loop */
+    struct live *first;         /* oldest first; those that wait for a sandbox before them */
+    bool unwritten;             /* the journal of one of them is behind */
+    struct gone *gone;          /* owned: those that were */
     struct live_heir heir;
     /* Processor time that a live sandbox has used outside of its executions; or NULL. */
     void (*on_cpu_account)(void *arg, const char *payer, double cpu_seconds);

@@ -10,6 +10,7 @@
 #include "engine/core/state.h"
 #include "engine/live/group.h"
 #include "engine/live/internal.h"
+#include "engine/live/lives.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -115,14 +116,15 @@ static void process_set_up(struct process *p, struct live *l) {
                            .on_msg = process_on_msg,
                            .on_gone = process_on_gone,
                            .arg = p,
-                           .heir = &l->sandbox->req};
+                           .heir = &l->sandbox->req,
+                           .share = l->engine->lives->hearing};
     p->deadline = (struct timer){.fn = process_on_deadline, .arg = p};
 }
 
 void process_start(struct process *p, struct live *l) {
     struct wire_out o;
     process_move(p, PROCESS_ASKED);
-    p->doomed = p->was_own = false;
+    p->doomed = p->was_own = p->has_exited = false;
     p->heard_ns = 0;
     p->why[0] = '\0';
     p->number = ++l->last_number;
@@ -159,6 +161,7 @@ void processes_first_here(struct live *l) {
     if (!p || p->state != PROCESS_EXPECTED)
         return;
     p->ctl = &l->sandbox->ctl;
+    chan_set_share(p->ctl, l->engine->lives->hearing);
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&l->sandbox->fds[SANDBOX_STDIN + i]);
     process_resume(p);
@@ -181,6 +184,7 @@ void process_take_first(struct process *p, struct live *l) {
     p->number = 0;
     cgroup_fds_init(&p->cgroup);
     p->ctl = &s->ctl;
+    chan_set_share(p->ctl, l->engine->lives->hearing);
     p->deadline = (struct timer){.fn = process_on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&s->fds[SANDBOX_STDIN + i]);
@@ -277,14 +281,21 @@ void processes_failed(struct live *l, uint32_t number, const char *why) {
         process_end(p, 0, why);
 }
 
+/* SECURITY: not while one message is being read: the next would overtake it. */
 void processes_exited(struct live *l, uint32_t number, int status) {
     struct process *p = process_find(l, number);
     if (!p)
         return;
-    if (p->state != PROCESS_ASKED && p->ctl->paused)
-        chan_resume(p->ctl);
-    if (p->state != PROCESS_ASKED)
+    p->has_exited = true;
+    p->status = status;
+    if (p->state == PROCESS_READY && p->kind->is_heard && p->kind->is_heard(p->owner))
+        return; /* see processes_end_exited */
+    if (p->state != PROCESS_ASKED) {
+        if (p->ctl->paused)
+            chan_resume(p->ctl);
+        chan_set_share(p->ctl, NULL);
         chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
+    }
     p = process_find(l, number);
     if (!p)
         return;
@@ -294,6 +305,16 @@ void processes_exited(struct live *l, uint32_t number, int status) {
     else if (p->state != PROCESS_READY && !p->doomed)
         why = "it died before it was ready";
     process_end(p, status, why);
+}
+
+void processes_end_exited(struct live *l) {
+    for (struct process *p = l->processes, *next; p && l->state == LIVE_RUNNING; p = next) {
+        next = p->next;
+        if (p->has_exited && !(p->kind->is_heard && p->kind->is_heard(p->owner))) {
+            processes_exited(l, p->number, p->status);
+            next = l->processes; /* others may have gone with it */
+        }
+    }
 }
 
 void processes_frame(struct live *l, struct wire_in *in) {

@@ -23,6 +23,7 @@ struct process_kind {
     void (*on_resumed)(void *owner); /* or this: it goes on, from an earlier server */
     void (*on_frame)(void *owner, struct wire_in *in);
     void (*on_hung_up)(void *owner); /* it closed its control socket; or NULL */
+    bool (*is_heard)(void *owner);   /* what it said is still being read; or NULL */
     void (*on_dying)(void *owner);   /* it is dead: what do its descriptors hold? or NULL */
     /* Where to note what it was refused; NULL: nobody is told. */
     struct denials *(*denied)(void *owner);
@@ -36,7 +37,9 @@ struct process {
     const struct process_kind *kind;
     void *owner;
     enum process_state state;
-    bool doomed;   /* to be killed as soon as that is possible */
+    bool doomed;     /* to be killed as soon as that is possible */
+    bool has_exited; /* with `status`; its end waits for what it said before */
+    int status;
     char why[200]; /* it said why it cannot be */
     uint32_t number;
     struct limits limits;     /* its own; memory_mb 0: it has none */
@@ -71,6 +74,8 @@ void processes_made(struct live *l, const struct w_kernel_made *m, struct wire_i
                     const char *why);
 void processes_failed(struct live *l, uint32_t number, const char *why);
 void processes_exited(struct live *l, uint32_t number, int status);
+/* What a kernel said was heard: those that have exited and waited for it end. */
+void processes_end_exited(struct live *l);
 void processes_frame(struct live *l, struct wire_in *in);
 void processes_hung_up(struct live *l);
 /* Where to note what the process was refused, or NULL. */

@@ -1,0 +1,11 @@
+#pragma once
+/* What a channel needs to read no more than its share of a turn; for chan.c only. */
+
+#include "wire/chan.h"
+
+/* False when there was enough in this turn: it waits for the next, and is read then. */
+bool chan_share_may_read(struct chan *c);
+/* A message was read and handled. */
+void chan_share_spend(struct chan_share *s, uint64_t since_ns);
+/* chan.c: which events are waited for. */
+void chan_update(struct chan *c);
