@@ -124,7 +124,8 @@ void events_stream(struct call *c, struct record *rec, enum events_form form, ui
     w->call = c;
     w->from = *from;
     w->lines = form == EVENTS_LINES;
-    w->f = (struct follower){.after = after, .fn = events_on_event, .arg = w};
+    w->f = (struct follower){
+        .is_first = from->arg != NULL, .after = after, .fn = events_on_event, .arg = w};
     w->alive = (struct timer){.fn = events_on_alive, .arg = w};
     c->state = w;
     c->state_done = free_following;

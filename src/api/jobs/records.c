@@ -1,6 +1,9 @@
 /* See records.h. When there is too much, the oldest of the tenant with the most goes first. Those
  * that go on are not forgotten; when nothing else is left, they lose the first half of their
- * events. */
+ * events.
+ *
+ * Followers that cannot be told in this turn of the loop stand in a list, those of all records, the
+ * first to come first. They are told of what the record keeps by then. */
 
 #include "api/jobs/records.h"
 
@@ -16,6 +19,7 @@
 #define RECORD_MAX  (4u << 20)  /* bytes of events in one record */
 #define RECORD_LAST (64u << 10) /* of those: at least so many stay while it goes on */
 #define CHAINS      8192
+#define TELLING_NS  1000000u /* of a turn, for followers that can wait */
 
 struct event {
     uint64_t number;
@@ -46,6 +50,9 @@ struct records {
     size_t max_bytes;
     uint64_t ttl_ns;
     struct timer timer;
+    uint64_t turn, spent_ns; /* on telling followers in that turn */
+    struct follower *behind, *behind_last;
+    struct deferred catch_up;
 };
 
 static void record_free(struct record *rec) {
@@ -76,8 +83,13 @@ static void record_forget(struct record *rec) {
     record_free(rec);
 }
 
-static bool has_ended(const struct share_item *it) {
-    return ((const struct record *)it)->ended_ns != 0;
+/* And everybody knows it. */
+static bool is_over(const struct record *rec) {
+    return rec->ended_ns != 0 && !rec->followers;
+}
+
+static bool is_victim(const struct share_item *it) {
+    return is_over((const struct record *)it);
 }
 
 static void record_forget_old(struct records *r, struct share *of, uint64_t now) {
@@ -87,7 +99,7 @@ static void record_forget_old(struct records *r, struct share *of, uint64_t now)
         newer = it->newer;
         if (rec->ended_ns && now - rec->ended_ns <= r->ttl_ns)
             return; /* the rest is younger, but for those that go on */
-        if (rec->ended_ns)
+        if (is_over(rec))
             record_forget(rec); /* with the last one the share is gone, too */
     }
 }
@@ -100,7 +112,7 @@ static void record_tidy(struct records *r) {
         next = of->next;
         record_forget_old(r, of, now);
     }
-    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_victim)))
         record_forget((struct record *)it);
     if (r->shares.n)
         loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
@@ -110,10 +122,80 @@ static void record_on_timer(struct timer *t) {
     record_tidy(t->arg);
 }
 
+/* ---- followers ---- */
+
+static bool may_tell(struct records *r) {
+    uint64_t turn = loop_turn(r->loop);
+    if (r->turn != turn) {
+        r->turn = turn;
+        r->spent_ns = 0;
+    }
+    return r->spent_ns < TELLING_NS;
+}
+
+static void fall_behind(struct records *r, struct follower *f) {
+    f->is_behind = true;
+    f->next_behind = NULL;
+    *(r->behind_last ? &r->behind_last->next_behind : &r->behind) = f;
+    r->behind_last = f;
+    loop_defer(r->loop, &r->catch_up);
+}
+
+static void leave_behind(struct records *r, struct follower *f) {
+    struct follower *before = NULL;
+    for (struct follower *at = r->behind; at != f; at = at->next_behind)
+        before = at;
+    *(before ? &before->next_behind : &r->behind) = f->next_behind;
+    if (r->behind_last == f)
+        r->behind_last = before;
+    f->is_behind = false;
+}
+
+/* False when it wants no more for now. */
+static bool record_tell(struct follower *f, uint64_t number, const char *type, const char *json,
+                        size_t len) {
+    f->after = number;
+    f->fn(f, number, type, json, len);
+    if (f->paused)
+        record_unfollow(f);
+    return !f->paused;
+}
+
+/* Of what is kept. False when it wants no more for now. */
+static bool tell_kept(const struct record *rec, struct follower *f) {
+    for (size_t i = 0; i < rec->nevents; i++) {
+        const struct event *e = &rec->events[rec->first + i];
+        if (e->number > f->after && !record_tell(f, e->number, e->type, e->json, e->len))
+            return false;
+    }
+    return true;
+}
+
+static void tell_end(const struct record *rec, struct follower *f) {
+    record_unfollow(f);
+    f->fn(f, rec->last, NULL, NULL, 0);
+}
+
+static void record_on_catch_up(struct deferred *d) {
+    struct records *r = d->arg;
+    while (r->behind && may_tell(r)) {
+        struct follower *f = r->behind;
+        const struct record *rec = f->record;
+        uint64_t began_ns = now_ns();
+        leave_behind(r, f);
+        if (tell_kept(rec, f) && rec->ended_ns)
+            tell_end(rec, f);
+        r->spent_ns += now_ns() - began_ns;
+    }
+    if (r->behind)
+        loop_defer(r->loop, d);
+}
+
 struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
     struct records *r = xcalloc(1, sizeof *r);
     *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
     r->timer = (struct timer){.fn = record_on_timer, .arg = r};
+    r->catch_up = (struct deferred){.fn = record_on_catch_up, .arg = r};
     return r;
 }
 
@@ -136,16 +218,6 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     *chain = rec;
     record_tidy(r);
     return rec;
-}
-
-/* False when it wants no more for now. */
-static bool record_tell(struct follower *f, uint64_t number, const char *type, const char *json,
-                        size_t len) {
-    f->after = number;
-    f->fn(f, number, type, json, len);
-    if (f->paused)
-        record_unfollow(f);
-    return !f->paused;
 }
 
 static void drop_oldest(struct record *rec) {
@@ -186,7 +258,7 @@ static bool is_long(const struct share_item *it) {
 /* SECURITY: what goes on may print for as long as it likes, in as many cells as a tenant has. */
 static void record_make_room(struct records *r) {
     struct share_item *it;
-    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, has_ended)))
+    while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_victim)))
         record_forget((struct record *)it);
     while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_long))) {
         struct record *rec = (struct record *)it;
@@ -208,7 +280,15 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
         record_make_room(rec->all);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
+        if (f->is_behind)
+            continue;
+        if (!f->is_first && !may_tell(rec->all)) {
+            fall_behind(rec->all, f);
+            continue;
+        }
+        uint64_t began_ns = now_ns();
         record_tell(f, number, type, json, len);
+        rec->all->spent_ns += f->is_first ? 0 : now_ns() - began_ns;
     }
     return number;
 }
@@ -226,10 +306,12 @@ void record_end_with(struct record *rec, struct rope *result) {
     rope_add_rope(&rec->result, result);
     rope_done(result);
     count(rec);
-    while (rec->followers) {
-        struct follower *f = rec->followers;
-        record_unfollow(f);
-        f->fn(f, rec->last, NULL, NULL, 0);
+    for (struct follower *f = rec->followers, *next; f; f = next) {
+        next = f->next;
+        if (!f->is_behind && (f->is_first || may_tell(rec->all)))
+            tell_end(rec, f);
+        else if (!f->is_behind)
+            fall_behind(rec->all, f);
     }
 }
 
@@ -264,11 +346,8 @@ const struct rope *record_result(const struct record *rec) {
 void record_follow(struct record *rec, struct follower *f) {
     f->record = NULL;
     f->paused = false;
-    for (size_t i = 0; i < rec->nevents; i++) {
-        const struct event *e = &rec->events[rec->first + i];
-        if (e->number > f->after && !record_tell(f, e->number, e->type, e->json, e->len))
-            return;
-    }
+    if (!tell_kept(rec, f))
+        return;
     if (rec->ended_ns) {
         f->fn(f, rec->last, NULL, NULL, 0);
         return;
@@ -281,6 +360,8 @@ void record_follow(struct record *rec, struct follower *f) {
 void record_unfollow(struct follower *f) {
     if (!f->record)
         return;
+    if (f->is_behind)
+        leave_behind(f->record->all, f);
     LIST_REMOVE(&f->record->followers, f, next);
     f->record = NULL;
 }

@@ -33,9 +33,14 @@ double record_created(const struct record *rec);
 const struct rope *record_result(const struct record *rec);
 
 /* A follower is told of every event after number `after`, now and as they come; NULL type at the
- * end. It takes itself out when it leaves before that. */
+ * end. It takes itself out when it leaves before that.
+ *
+ * SECURITY: there may be a thousand of them, and each gets a copy. Whoever can hold the program is
+ * told at once; the others may be told a few turns of the loop later, all in their order. */
 struct follower {
-    struct follower *next;
+    struct follower *next, *next_behind;
+    bool is_first;         /* the one that can hold the program */
+    bool is_behind;        /* there is something to tell it */
     struct record *record; /* NULL when it is not told of new ones */
     uint64_t after;        /* the last that it was told of */
     bool paused; /* set by fn when it can take no more: it is left out until it follows again */

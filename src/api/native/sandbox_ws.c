@@ -154,6 +154,7 @@ static void follow(struct session *s, struct stream *st, struct record *rec, con
     st->session = s;
     st->ref = ref ? xstrdup(ref) : NULL;
     snprintf(st->id, sizeof st->id, "%s", record_id(rec));
+    st->f.is_first = st->job != NULL;
     record_follow(rec, &st->f);
 }
 

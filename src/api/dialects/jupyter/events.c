@@ -316,7 +316,7 @@ void jupyter_events_init(struct jupyter_hub *h) {
 }
 
 void jupyter_follow(struct jupyter_hub *h, struct record *rec) {
-    h->follower = (struct follower){.fn = notebook_on_event, .arg = h};
+    h->follower = (struct follower){.is_first = true, .fn = notebook_on_event, .arg = h};
     record_follow(rec, &h->follower);
 }
 
