@@ -165,9 +165,8 @@ import time
 large = memfd(b'{"ev":"nothing","x":"' + rb'\\u0041' * 3_300_000 + b'"}')
 """
 )
+TWICE = "send_fd(large), send_fd(large)"
 LEAVES = """
-send_fd(large)
-send_fd(large)
 if os.fork():
     os._exit(0)
 time.sleep(60)
@@ -181,21 +180,17 @@ def test_a_kernel_leaves_while_what_it_said_is_being_read(port: int, deletes: st
         boxes = [stack.enter_context(Client(port).box()) for _ in range(4)]
         for box in boxes:
             assert box.run(LARGE)["status"] == "ok"
-        for _ in range(3):
-            with Client(port).box() as target:
-                kernel = target.kernel()
-                assert target.run(LARGE, kernel_id=kernel)["status"] == "ok"
-                others = [
-                    threading.Thread(target=box.run, args=("for i in range(3): send_fd(large)",))
-                    for box in boxes
-                ]
-                for other in others:
-                    other.start()
-                assert target.run(LEAVES, kernel_id=kernel)["status"] == "killed"
-                if deletes == "kernel":
-                    assert target.ask("DELETE", f"/kernels/{kernel}").status == 204
+        with Client(port).box() as target:
+            kernel = target.kernel()
+            assert target.run(LARGE, kernel_id=kernel)["status"] == "ok"
+            others = [threading.Thread(target=box.run, args=(TWICE,)) for box in boxes]
             for other in others:
-                other.join()
+                other.start()
+            assert target.run(TWICE + LEAVES, kernel_id=kernel)["status"] == "killed"
+            if deletes == "kernel":
+                assert target.ask("DELETE", f"/kernels/{kernel}").status == 204
+        for other in others:
+            other.join()
 
 
 # ------------------------------------------------------------------------- those who follow
