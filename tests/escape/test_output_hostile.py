@@ -1,5 +1,5 @@
-"""What programs print is read and kept by the server: with the sandbox's charge, within a bound, and
-for no more of the server's time than the sandbox pays for."""
+"""What programs print is read and kept by the server: with the sandbox's charge, within a bound,
+and for no more of the server's time than the sandbox pays for."""
 
 from __future__ import annotations
 

@@ -44,6 +44,14 @@ static void items_go_to_the_front_or_the_end(void **state) {
     assert_ptr_equal(LIST_END(&list, next), &c.next);
 }
 
+static bool take_out(struct item **list, struct item *i) {
+    return LIST_REMOVE(list, i, next);
+}
+
+static void take_first(struct item **list) {
+    (void)LIST_POP(list, next);
+}
+
 static void an_item_is_taken_out_of_anywhere(void **state) {
     (void)state;
     static const struct {
@@ -52,9 +60,9 @@ static void an_item_is_taken_out_of_anywhere(void **state) {
     } cases[] = {{&a, "bc"}, {&b, "ac"}, {&c, "ab"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct item *list = abc();
-        assert_true(LIST_REMOVE(&list, cases[i].item, next));
+        assert_true(take_out(&list, cases[i].item));
         assert_string_equal(names(list), cases[i].left);
-        assert_false(LIST_REMOVE(&list, cases[i].item, next));
+        assert_false(take_out(&list, cases[i].item));
         assert_string_equal(names(list), cases[i].left);
     }
 }
@@ -74,13 +82,13 @@ static void a_walk_takes_out_what_it_stands_on(void **state) {
     struct item *list = abc();
     for (struct item *i = list; i; i = i->next) {
         if (i != &b)
-            (void)LIST_REMOVE(&list, i, next);
+            (void)take_out(&list, i);
     }
     assert_string_equal(names(list), "b");
     list = abc();
     for (struct item **at = &list; *at;) {
         if (*at == &b)
-            (void)LIST_POP(at, next);
+            take_first(at);
         else
             at = &(*at)->next;
     }

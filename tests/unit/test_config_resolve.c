@@ -1,4 +1,5 @@
-/* config/options, file, profiles and resolve: where values come from, which wins, what is refused. */
+/* config/options, file, profiles and resolve: where values come from, which wins, what is refused.
+ */
 
 #include "config/resolve.h"
 

@@ -123,8 +123,8 @@ void sandbox_end(struct sandbox *s);
 void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);
 uint64_t sandbox_workspace_mtime(const struct sandbox *s);
-/* Whether a name was made, removed or renamed in its workspace since it was ready; init may know more
- * of what changed below. */
+/* Whether a name was made, removed or renamed in its workspace since it was ready; init may know
+ * more of what changed below. */
 bool sandbox_is_touched(const struct sandbox *s);
 bool sandbox_is_full(const struct sandbox *s);
 uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
