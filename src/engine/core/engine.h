@@ -42,7 +42,7 @@ struct engine {
     uint64_t charged;           /* bytes of the memory budget; see budget.c */
     uint64_t measured_ns;       /* when they were last looked at */
     struct timer look_again;    /* somebody waits for memory, and some may be given back */
-    struct rest *resting;       /* those whom it worked for a lot; see rest.c */
+    struct rest *resting;       /* those whom it worked for a lot lately; see rest.c */
     struct timer look;          /* at sandboxes whose disk is large; see memory_watch.c */
     bool no_groups;             /* sandboxes have no control groups: nothing can be measured */
     struct engine_counts counts;

@@ -20,7 +20,7 @@
 #define WORTH        16384u /* bytes: less is copied when somebody wants to share it */
 
 #define FREE_READS 16
-#define TURN_NS    1000u /* of the loop, for each read */
+#define TURN_NS    4000u /* of the loop, for each read */
 
 static void count(struct output *o) {
     size_t now = output_len(o);

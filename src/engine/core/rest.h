@@ -7,7 +7,10 @@
 struct engine;
 
 struct rest {
-    struct rest *next;     /* of those that rest: engine->resting */
+    struct rest *next;     /* of those that we worked for lately: engine->resting */
+    bool listed;           /* there */
+    unsigned sharers;      /* of its tenant's, with itself, */
+    uint64_t counted_ns;   /* as of then */
     struct engine *engine; /* borrowed */
     const char *tenant;    /* borrowed from the owner */
     uint64_t tired_ns, tired_at_ns;
