@@ -24,7 +24,7 @@ void runtime_reply(struct call *c, struct buf *json);       /* takes what it has
 void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
 /* Whether that is the legacy form, in which the object stands twice; it in that form, or bare. */
 bool runtime_is_legacy(const struct call *c);
-void runtime_wrap(bool twice, const struct rope *json, struct rope *to);
+void runtime_wrap(bool legacy, const struct rope *json, struct rope *to);
 void runtime_status_reply(struct call *c); /* {"status":"success"} */
 /* {"detail": what it says}. */
 void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...)
