@@ -188,15 +188,15 @@ static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
         return NULL;
     if ((size_t)len > LIVE_MAX)
         return PyErr_Format(PyExc_ValueError, "%zd bytes are more than can be said at once", len);
-    AUTO_FREE struct wire_out *o = malloc(sizeof *o);
-    if (!o)
-        return PyErr_NoMemory();
     AUTO_FD fd = -1;
     bool fits = (size_t)len <= INLINE_MAX;
     /* A cell may have used up its descriptors or its memory: that is no end of the kernel, as a
      * broken socket is (OSError, see channel.py). */
     if (!fits && memfd_open("say", data, (size_t)len, &fd, &e) < 0)
         return PyErr_Format(PyExc_RuntimeError, "%zd bytes cannot be shown: %s", len, e.text);
+    AUTO_FREE struct wire_out *o = malloc(sizeof *o);
+    if (!o)
+        return PyErr_NoMemory();
     k_say_put(o, &(struct k_say){.json = {data, fits ? (size_t)len : 0}, .file = fd});
     return deliver(o);
 }
