@@ -107,7 +107,9 @@ def boxes(live_service: LiveService) -> Iterator[list[Box]]:
     with contextlib.ExitStack() as all_boxes:
         client = Client(live_service.port)
         yield [
-            all_boxes.enter_context(client.box(limits={"cpus": 0.2, "memory_mb": 128, "output_bytes": MB}))
+            all_boxes.enter_context(
+                client.box(limits={"cpus": 0.2, "memory_mb": 128, "output_bytes": MB})
+            )
             for _ in range(3)
         ]
 

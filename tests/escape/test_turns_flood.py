@@ -62,17 +62,17 @@ def reads_to_the_end(socket: Socket) -> None:
 
 def flood(box: Box, unit: bytes, many: int, sockets: int, path: str = "/ws") -> float:
     """The longest turn while each of the sockets says so many of these, and reads what comes."""
+    turns = Turns(box.port)
     with contextlib.ExitStack() as stack:
         all_of_them = [
             stack.enter_context(Socket(box.port, path=box.path + path)) for _ in range(sockets)
         ]
-        turns = Turns(box.port)
         senders = [sends(socket, unit * many) for socket in all_of_them]
         for socket in all_of_them:
             reads_to_the_end(socket)
         for sender in senders:
             sender.join()
-        return turns.longest()
+    return turns.longest()
 
 
 def test_a_websocket_that_is_answered_all_the_time_holds_nobody_up(box: Box) -> None:
@@ -263,7 +263,7 @@ def test_what_waits_in_a_sandbox_ends_in_no_long_turn(port: int) -> None:
             stream.until("input")
         later = {"code": "1", "on_disconnect": "continue"}
         for i in range(256):
-            stack.enter_context(box.stream(kernel_id=kernels[i % 4], **later))
+            stack.enter_context(box.stream("1", kernel_id=kernels[i % 4], on_disconnect="continue"))
         refused = box.ask("POST", "/execute", later | {"kernel_id": kernels[0]})
         error(refused, 503, "queue_full", "256 executions wait already in this sandbox")
         turns = Turns(port)
