@@ -361,8 +361,8 @@ def bodies(port: int) -> int:
 
 
 def test_many_who_want_the_specification_make_no_long_turn(port: int) -> None:
-    """It needs no key. Each connection has as many requests on the way as it likes; a turn takes one
-    of each, a tenth of a millisecond. Written anew each time it was half a second."""
+    """It needs no key. Each connection has as many requests on the way as it likes; a turn takes
+    one of each, a tenth of a millisecond. Written anew each time it was half a second."""
     turns = Turns(port)
     request = f"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
     with contextlib.ExitStack() as open_ones:
