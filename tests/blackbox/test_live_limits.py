@@ -249,7 +249,7 @@ def test_the_disk_is_no_memory(roomy: LiveService) -> None:
     assert result.json["usage"]["memory_peak_bytes"] < 1200 << 20
 
 
-@pytest.mark.once  # the kernel's groups, of which a sanitizer sees nothing
+@pytest.mark.once  # seen to fail beside others, in both builds; the cause is not known yet
 def test_a_limit_is_as_before_when_memory_is_given_back(roomy: LiveService) -> None:
     """While too much is held the group gets no more; then the whole disk is there again."""
     with Client(roomy.port).box(limits={"memory_mb": 64, "disk_mb": 500}) as box:

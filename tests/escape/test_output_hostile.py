@@ -62,7 +62,7 @@ def is_whole(result: dict[str, object]) -> bool:
     return not cut
 
 
-@pytest.mark.once  # the sanitizer keeps what was freed
+@pytest.mark.once  # fails with the sanitizer; not yet found out why
 @pytest.mark.parametrize("code", HOARDS.values(), ids=HOARDS)
 def test_what_running_cells_printed_is_bounded_and_charged(
     live_service: LiveService, code: str
