@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_value.h"
-#include "engine/live/said.h"
+#include "engine/kernel/said.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
 
 #include "base/buf.h"
 #include "base/rope.h"
-#include "engine/live/cell.h"
+#include "engine/kernel/cell.h"
+#include "engine/kernel/kernel.h"
 #include "engine/live/command.h"
-#include "engine/live/internal.h"
-#include "engine/live/kernel.h"
 #include "engine/live/lives.h"
+#include "engine/process/live_state.h"
 
 #include <jansson.h>
 #include <setjmp.h>

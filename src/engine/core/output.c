@@ -162,6 +162,11 @@ void output_hold(struct output *o, enum output_hold why, bool hold) {
         loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
 }
 
+void outputs_hold(struct output out[2], enum output_hold why, bool hold) {
+    output_hold(&out[0], why, hold);
+    output_hold(&out[1], why, hold);
+}
+
 void output_end(struct output *o) {
     if (o->loop)
         loop_unwatch(o->loop, &o->watch);

@@ -48,6 +48,8 @@ void output_clear(struct output *o, size_t but);
 void output_drain(struct output *o);
 /* Stop or go on reading; the program blocks on a full pipe meanwhile. */
 void output_hold(struct output *o, enum output_hold why, bool hold);
+/* Of stdout and stderr. */
+void outputs_hold(struct output out[2], enum output_hold why, bool hold);
 void output_end(struct output *o);
 /* It is about to be freed, and counts no more. */
 void output_uncount(struct output *o);

@@ -10,10 +10,10 @@
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
 #include "engine/live/command_io.h"
-#include "engine/live/group.h"
-#include "engine/live/internal.h"
 #include "engine/live/keep.h"
 #include "engine/live/lives.h"
+#include "engine/process/group.h"
+#include "engine/process/live_state.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -236,6 +236,7 @@ static const uint8_t command_moves[COMMAND_STATES_] = {
 
 static void command_move(struct command *c, enum command_status to) {
     state_check("command", command_moves, c->status, to);
+    c->live->running--;
     c->status = to;
 }
 
@@ -301,6 +302,11 @@ static void command_on_end(void *owner, int status, const char *why) {
     command_over(c, c->called_off ? COMMAND_TIMEOUT : how);
 }
 
+static void command_read(void *owner, bool on) {
+    struct command *c = owner;
+    outputs_hold(c->out, HOLD_REST, !on);
+}
+
 static struct denials *command_refused(void *owner) {
     struct command *c = owner;
     return &c->outcome.denied;
@@ -310,6 +316,7 @@ static const struct process_kind command_kind = {.on_ready = command_on_ready,
                                                  .on_resumed = command_on_resumed,
                                                  .on_frame = command_on_frame,
                                                  .on_hung_up = command_on_hung_up,
+                                                 .read = command_read,
                                                  .on_dying = command_on_dying,
                                                  .denied = command_refused,
                                                  .on_end = command_on_end};
@@ -368,12 +375,18 @@ static struct command *command_alloc(struct live *l, struct command_request *q) 
     c->free_later = (struct deferred){.fn = command_free, .arg = c};
     command_io_init(c);
     LIST_APPEND(&l->commands, c, next);
+    l->running++;
     live_hold(l);
     return c;
 }
 
 struct command *command_resume(struct live *l, struct command_request *q) {
     return command_alloc(l, q);
+}
+
+void command_resume_over(struct command *c, enum command_status how) {
+    command_move(c, how);
+    live_release(c->live);
 }
 
 int command_may_start(const struct live *l, struct err *e) {

@@ -7,8 +7,8 @@
 #include "engine/core/outcome.h"
 #include "engine/core/output.h"
 #include "engine/live/live.h"
-#include "engine/live/network_attempts.h"
-#include "engine/live/process.h"
+#include "engine/process/network_attempts.h"
+#include "engine/process/process.h"
 
 enum command_status {
     COMMAND_RUNNING,
@@ -51,3 +51,5 @@ void commands_pause(struct live *l, bool pause);
 /* Those that are over are forgotten. */
 void commands_make_room(struct live *l);
 struct command *command_resume(struct live *l, struct command_request *q);
+/* It ended under that server already. */
+void command_resume_over(struct command *c, enum command_status how);

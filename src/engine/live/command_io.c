@@ -4,9 +4,9 @@
 
 #include "base/fd.h"
 #include "engine/live/command.h"
-#include "engine/live/internal.h"
 #include "engine/live/keep.h"
-#include "engine/live/pace.h"
+#include "engine/process/live_state.h"
+#include "engine/process/pace.h"
 
 #include <sys/ioctl.h>
 
@@ -115,8 +115,7 @@ void command_hang_up(struct command *c) {
 }
 
 void command_hold(struct command *c, bool hold) {
-    output_hold(&c->out[0], HOLD_READER, hold);
-    output_hold(&c->out[1], HOLD_READER, hold);
+    outputs_hold(c->out, HOLD_READER, hold);
 }
 
 void command_drain(struct command *c) {

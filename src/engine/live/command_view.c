@@ -7,7 +7,7 @@
 #include "base/rope.h"
 #include "engine/core/warnings.h"
 #include "engine/live/command.h"
-#include "engine/live/internal.h"
+#include "engine/process/live_state.h"
 
 #include <string.h>
 

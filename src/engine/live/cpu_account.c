@@ -4,10 +4,10 @@
 
 #include "engine/live/cpu_account.h"
 
-#include "engine/live/internal.h"
-#include "engine/live/kernel.h"
+#include "engine/kernel/kernel.h"
 #include "engine/live/lives.h"
-#include "engine/live/pace.h"
+#include "engine/process/live_state.h"
+#include "engine/process/pace.h"
 
 #define ACCOUNT_MS 2000
 

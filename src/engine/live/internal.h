@@ -1,73 +1,7 @@
 #pragma once
-/* The inside of a live sandbox; for live/ only. Others see it through live.h. */
+/* What the files of live/ share of live.c. */
 
-#include "base/id.h"
-#include "engine/core/engine.h"
-#include "engine/core/rest.h"
-#include "engine/core/sandbox.h"
-#include "engine/core/stage.h"
-#include "engine/live/journal.h"
-#include "engine/live/live.h"
-
-struct command;
-struct hearing;
-struct kernel;
-struct process;
-
-enum live_state {
-    LIVE_WAITING, /* for a sandbox */
-    LIVE_STAGING, /* limits and files */
-    LIVE_RUNNING, /* also while it is paused; one from an earlier server begins here */
-    LIVE_ENDED,
-    LIVE_STATES_
-};
-
-struct live {
-    struct live *next;
-    struct engine *engine;
-    struct profile_pool *pool;
-    struct guest guest;
-    struct sandbox *sandbox; /* borrowed while it is ours */
-    enum live_state state;
-    char id[ID_MAX];
-    struct live_request req;
-    char *profile; /* owned: the name of the lean twin */
-    struct stage stage;
-    double created;
-    uint64_t expires_ns, idle_since_ns; /* 0: never; in use */
-    unsigned held;
-    bool paused;
-    struct timer timer; /* while it waits: for a sandbox; then: its end */
-    live_ready_fn *ready;
-    void *ready_arg;
-    struct kernel *kernels; /* the default one first */
-    struct process *processes;
-    struct command *commands; /* oldest first */
-    struct live_watcher *watchers;
-    uint32_t last_number;
-    uint64_t executions, memory_peak;
-    uint64_t turns;           /* cells and commands that began; see network_attempts.c */
-    uint64_t cpu_told_us;     /* see cpu_account.c */
-    uint64_t heard_ns;        /* see pace.c */
-    struct hearing *hearings; /* what its kernels said is being read; or NULL */
-    struct rest rest;         /* from hearing them, and from reading what is printed */
-    struct timer account_timer;
-    uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
-    struct journal *journal;            /* owned; NULL: it ends with this server */
-    uint32_t to_come;                   /* processes that an earlier server had */
-    struct deferred write_later, free_later;
-    bool unwritten; /* the journal is behind */
-};
-
-#define SECOND_NS 1000000000ull
-/* Its end comes when its time is up, or it was idle for too long. */
-void live_set_timer(struct live *l);
-
-/* A question to init (see the I_… messages; about files: files.h); the answer is NULL when the
- * sandbox ends before it. False when too much is asked at once. */
-bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
-              void *arg);
-void live_unask(struct live *l, const void *arg);
+#include "engine/process/live_state.h"
 
 /* One from an earlier server; keep.c fills it in between these. */
 struct live *live_inherit(struct engine *g, struct sandbox *s);

@@ -12,11 +12,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "engine/live/cell.h"
+#include "engine/kernel/cell.h"
+#include "engine/kernel/kernel.h"
 #include "engine/live/command.h"
 #include "engine/live/gone.h"
 #include "engine/live/internal.h"
-#include "engine/live/kernel.h"
+#include "engine/live/journal.h"
 #include "engine/live/lives.h"
 
 #include <errno.h>
@@ -153,23 +154,10 @@ static void keep_write_now(struct deferred *d) {
     journal_write(l->journal, &text);
 }
 
-/* Several changes of one moment are written once. */
-void live_changed(struct live *l) {
-    if (l->state != LIVE_RUNNING)
-        return;
-    l->unwritten = l->engine->lives->unwritten = true;
-    loop_defer(l->engine->loop, &l->write_later);
-}
-
 void live_write_all(struct engine *g) {
-    for (struct live *l = g->lives->unwritten ? g->lives->first : NULL; l; l = l->next)
+    for (struct live *l = g->lives->shared->unwritten ? g->lives->first : NULL; l; l = l->next)
         keep_write_now(&l->write_later);
-    g->lives->unwritten = false;
-}
-
-void live_said(struct live *l) {
-    if (l->journal)
-        ++*journal_counter(l->journal);
+    g->lives->shared->unwritten = false;
 }
 
 void live_keep_init(struct live *l) {
@@ -184,6 +172,7 @@ void live_keep(struct live *l) {
         log_warn("live sandbox ends with this server id=%s why=%s", l->id, log_text(e.text));
         return;
     }
+    l->told = journal_counter(l->journal);
     l->unwritten = true;
     keep_write_now(&l->write_later);
     w_keep_put(&o, &(struct w_keep){.sandbox = l->sandbox->id, .journal = journal_fd(l->journal)});
@@ -270,12 +259,13 @@ static void take_command(struct live *l, const json_t *o) {
     c->stdin_feed.closed = truth_of(o, "stdin_closed");
     c->begun = truth_of(o, "begun");
     c->cut = true;
-    c->status = (enum command_status)number_of(o, "status");
-    if (c->status != COMMAND_RUNNING) {
+    uint64_t status = number_of(o, "status");
+    if (status != COMMAND_RUNNING) {
         c->outcome.ended_ns = number_of(o, "ended_ns");
         c->outcome.exit_code = (int)json_integer_value(json_object_get(o, "exit_code"));
         c->outcome.signal = (int)json_integer_value(json_object_get(o, "signal"));
-        live_release(l);
+        command_resume_over(c, status < COMMAND_STATES_ ? (enum command_status)status
+                                                        : COMMAND_KILLED);
         return;
     }
     if (number_of(o, "until_ns"))
@@ -317,7 +307,7 @@ static void take_processes(struct live *l, const json_t *o) {
 /* Whoever shows what happens takes up the executions and commands that go on. */
 static void keep_tell_heirs(struct live *l) {
     const struct live_heir *h = &l->engine->lives->heir;
-    uint64_t number = *journal_counter(l->journal);
+    uint64_t number = *l->told;
     for (struct kernel *k = l->kernels; k; k = k->next)
         if (k->running && h->cell)
             h->cell(h->arg, l, k->running, number);
@@ -332,6 +322,7 @@ static int keep_adopt(struct live *l, int *journal, struct err *e) {
     if (journal_open(journal, &l->journal, &text, e) < 0 ||
         json_read(text.data, text.len, JSON_DEPTH_MAX, &o, e) < 0 || take_live(l, o, e) < 0)
         return -1;
+    l->told = journal_counter(l->journal);
     gone_expect(l->engine->lives->gone, l->req.tenant, l->id);
     take_processes(l, o);
     keep_tell_heirs(l);

@@ -13,19 +13,20 @@
 #include "engine/core/budget.h"
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
-#include "engine/live/cell.h"
-#include "engine/live/cell_shown.h"
+#include "engine/kernel/cell.h"
+#include "engine/kernel/cell_shown.h"
+#include "engine/kernel/kernel.h"
+#include "engine/kernel/kernel_talk.h"
 #include "engine/live/command.h"
 #include "engine/live/cpu_account.h"
 #include "engine/live/gone.h"
 #include "engine/live/internal.h"
+#include "engine/live/journal.h"
 #include "engine/live/keep.h"
-#include "engine/live/kernel.h"
-#include "engine/live/kernel_talk.h"
-#include "engine/live/live_request.h"
+#include "engine/live/live_admit.h"
 #include "engine/live/lives.h"
-#include "engine/live/pace.h"
-#include "engine/live/process.h"
+#include "engine/process/pace.h"
+#include "engine/process/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,37 +134,6 @@ void live_cancel(struct live *l) {
     l->ready = NULL;
     pool_leave(l->pool, &l->guest);
     live_end(l, "it was called off before it was ready", NULL, NULL);
-}
-
-/* ---- how long it lives ---- */
-
-void live_set_timer(struct live *l) {
-    uint64_t at = l->expires_ns;
-    if (l->idle_since_ns && l->req.idle_s) {
-        uint64_t idle = l->idle_since_ns + l->req.idle_s * SECOND_NS;
-        at = !at || idle < at ? idle : at;
-    }
-    if (at)
-        loop_timer(l->engine->loop, &l->timer, at);
-    else
-        loop_timer_stop(l->engine->loop, &l->timer);
-}
-
-bool live_is_held(const struct live *l) {
-    return l->held > 0;
-}
-
-void live_hold(struct live *l) {
-    l->held++;
-    l->idle_since_ns = 0;
-}
-
-void live_release(struct live *l) {
-    if (--l->held == 0) {
-        l->idle_since_ns = now_ns();
-        if (l->state == LIVE_RUNNING)
-            live_set_timer(l);
-    }
 }
 
 /* ---- its birth ---- */
@@ -337,6 +307,7 @@ static void live_bound_kept(struct live *l) {
 static struct live *live_make(struct engine *g) {
     struct live *l = xcalloc(1, sizeof *l);
     l->engine = g;
+    l->shared = g->lives->shared;
     l->timer = (struct timer){.fn = live_on_timer, .arg = l};
     l->free_later = (struct deferred){.fn = live_free, .arg = l};
     pace_init(l);
@@ -409,18 +380,6 @@ void live_disown(struct live *l) {
 
 /* ---- for those who use it ---- */
 
-bool live_ask(struct live *l, const struct wire_out *o, void (*fn)(void *arg, struct wire_in *in),
-              void *arg) {
-    if (!l->sandbox || l->sandbox->nasked >= SANDBOX_MOST_ASKED)
-        return false;
-    return sandbox_ask_for(l->sandbox, o, fn, arg);
-}
-
 struct sandbox *live_sandbox(const struct live *l) {
     return l->sandbox;
-}
-
-void live_unask(struct live *l, const void *arg) {
-    if (l->sandbox)
-        sandbox_unask(l->sandbox, arg);
 }

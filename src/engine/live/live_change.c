@@ -7,13 +7,13 @@
 #include "base/clock.h"
 #include "engine/core/admit.h"
 #include "engine/core/memory_watch.h"
-#include "engine/live/cell.h"
+#include "engine/kernel/cell.h"
+#include "engine/kernel/kernel.h"
 #include "engine/live/command.h"
-#include "engine/live/group.h"
-#include "engine/live/internal.h"
 #include "engine/live/keep.h"
-#include "engine/live/kernel.h"
-#include "engine/live/live_request.h"
+#include "engine/live/live_admit.h"
+#include "engine/process/group.h"
+#include "engine/process/live_state.h"
 
 #include <stdlib.h>
 

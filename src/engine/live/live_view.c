@@ -3,8 +3,9 @@
 #include "engine/live/live_view.h"
 
 #include "base/clock.h"
-#include "engine/live/internal.h"
-#include "engine/live/pace.h"
+#include "engine/kernel/kernel_view.h"
+#include "engine/process/live_state.h"
+#include "engine/process/pace.h"
 
 #include <string.h>
 #include <sys/statfs.h>

@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "engine/live/gone.h"
-#include "engine/live/internal.h"
 #include "engine/live/keep.h"
-#include "wire/chan.h"
+#include "engine/live/live.h"
+#include "engine/process/live_state.h"
 
 #include <string.h>
 
@@ -15,8 +15,8 @@
 
 void lives_init(struct engine *g, int state_dir) {
     g->lives = xcalloc(1, sizeof *g->lives);
-    g->lives->hearing = xcalloc(1, sizeof *g->lives->hearing);
-    chan_share_init(g->lives->hearing, g->loop, HEARING_NS);
+    g->lives->shared = xcalloc(1, sizeof *g->lives->shared);
+    chan_share_init(&g->lives->shared->hearing, g->loop, HEARING_NS);
     g->lives->gone = gone_open(state_dir);
     g->on_kept = live_adopt;
 }

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 struct cell;
-struct chan_share;
 struct command;
 struct engine;
 struct gone;
 struct live;
+struct live_shared;
 
 /* Who takes up what an earlier server began; `number` is that of the last event that it may have
  * told. Either may be NULL. */
@@ -20,9 +20,8 @@ struct live_heir {
 };
 
 struct lives {
-    struct chan_share *hearing; /* owned: of all kernels and commands, in a turn of the loop */
+    struct live_shared *shared; /* owned: what they have together */
     struct live *first;         /* oldest first; those that wait for a sandbox before them */
-    bool unwritten;             /* the journal of one of them is behind */
     struct gone *gone;          /* owned: those that were */
     struct live_heir heir;
     /* Processor time that a live sandbox has used outside of its executions; or NULL. */

@@ -126,8 +126,7 @@ static void run_on_data(struct output *o, const void *data, size_t len) {
 }
 
 static void run_rest(struct run *r, bool rest) {
-    output_hold(&r->out[0], HOLD_REST, rest);
-    output_hold(&r->out[1], HOLD_REST, rest);
+    outputs_hold(r->out, HOLD_REST, rest);
 }
 
 static void run_on_rested(struct rest *rest) {
@@ -462,8 +461,7 @@ void run_signal(struct run *r, int sig) {
 void run_hold(struct run *r, bool hold) {
     if (r->state != RUN_ACTIVE)
         return;
-    output_hold(&r->out[0], HOLD_READER, hold);
-    output_hold(&r->out[1], HOLD_READER, hold);
+    outputs_hold(r->out, HOLD_READER, hold);
 }
 
 int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
