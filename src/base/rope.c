@@ -2,6 +2,8 @@
 
 #include "base/rope.h"
 
+#include "base/window.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,14 +58,7 @@ void rope_done(struct rope *r) {
 
 /* Takes the reference. */
 static void add_piece(struct rope *r, const struct rope_piece *p) {
-    if (r->first > 0 && r->first + r->n == r->cap) {
-        memmove(r->pieces, r->pieces + r->first, r->n * sizeof *r->pieces);
-        r->first = 0;
-    }
-    if (r->n * 2 >= r->cap) { /* so that it moves once in as many as it has */
-        r->cap = r->cap ? r->cap * 2 : 8;
-        r->pieces = xrealloc(r->pieces, r->cap * sizeof *r->pieces);
-    }
+    r->pieces = window_room(r->pieces, sizeof *r->pieces, &r->first, r->n, &r->cap);
     r->pieces[r->first + r->n++] = *p;
     r->bytes += p->len;
     if (r->meter)

@@ -77,3 +77,12 @@ void table_json(const json_t *value) {
     AUTO_FREE char *text = json_dumps(value, flags);
     puts(text ? text : "null");
 }
+
+void table_print_or(const struct table *t, const char *name, json_t *all) {
+    if (!all) {
+        table_print(t);
+        return;
+    }
+    json_auto_t *root = json_pack("{s:O}", name, all);
+    table_json(root);
+}

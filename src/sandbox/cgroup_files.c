@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,4 +57,11 @@ int cgroup_knob_write(const struct cgroup_slot *s, enum cgroup_knob k, const cha
     if (pwrite(s->knobs[k], text, strlen(text), 0) < 0)
         return err_sys(e, "set cgroup knob %d of slot %u to %s", (int)k, s->slot, text);
     return 0;
+}
+
+int cgroup_knob_write_number(const struct cgroup_slot *s, enum cgroup_knob k, uint64_t number,
+                             struct err *e) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return cgroup_knob_write(s, k, text, e);
 }

@@ -14,3 +14,5 @@ int cgroup_slurp(int dir, const char *name, struct buf *to, struct err *e);
 int cgroup_each_proc(int dir, void (*fn)(pid_t pid, void *ctx), void *ctx);
 int cgroup_knob_write(const struct cgroup_slot *s, enum cgroup_knob k, const char *text,
                       struct err *e);
+int cgroup_knob_write_number(const struct cgroup_slot *s, enum cgroup_knob k, uint64_t number,
+                             struct err *e);

@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,15 +91,11 @@ static void v1_let_go(const struct cgroup_slot *sub) {
 }
 
 static int v1_limit(const struct cgroup_slot *s, const struct cgroup_limits *l, struct err *e) {
-    char text[32];
-    snprintf(text, sizeof text, "%" PRIu64, l->memory_bytes);
-    if (cgroup_knob_write(s, KNOB_MEMORY_MAX, text, e) < 0)
+    uint64_t cpu_us = (uint64_t)l->cpus_percent * CPU_PERIOD_US / 100;
+    if (cgroup_knob_write_number(s, KNOB_MEMORY_MAX, l->memory_bytes, e) < 0 ||
+        cgroup_knob_write_number(s, KNOB_PIDS_MAX, l->pids, e) < 0)
         return -1;
-    snprintf(text, sizeof text, "%" PRIu32, l->pids);
-    if (cgroup_knob_write(s, KNOB_PIDS_MAX, text, e) < 0)
-        return -1;
-    snprintf(text, sizeof text, "%" PRIu64, (uint64_t)l->cpus_percent * CPU_PERIOD_US / 100);
-    if (l->cpus_percent && cgroup_knob_write(s, KNOB_CPU_MAX, text, e) == 0)
+    if (l->cpus_percent && cgroup_knob_write_number(s, KNOB_CPU_MAX, cpu_us, e) == 0)
         return 0;
     /* v1 refuses (EINVAL) more than a group above us has; "no limit of its own" gives just that. */
     if (l->cpus_percent && e->code != EINVAL)

@@ -247,11 +247,8 @@ static void v2_let_go(const struct cgroup_slot *sub) {
 
 static int v2_limit(const struct cgroup_slot *s, const struct cgroup_limits *l, struct err *e) {
     char text[48];
-    snprintf(text, sizeof text, "%" PRIu64, l->memory_bytes);
-    if (cgroup_knob_write(s, KNOB_MEMORY_MAX, text, e) < 0)
-        return -1;
-    snprintf(text, sizeof text, "%" PRIu32, l->pids);
-    if (cgroup_knob_write(s, KNOB_PIDS_MAX, text, e) < 0)
+    if (cgroup_knob_write_number(s, KNOB_MEMORY_MAX, l->memory_bytes, e) < 0 ||
+        cgroup_knob_write_number(s, KNOB_PIDS_MAX, l->pids, e) < 0)
         return -1;
     snprintf(text, sizeof text, "max %u", CPU_PERIOD_US);
     if (l->cpus_percent)

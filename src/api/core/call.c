@@ -58,23 +58,20 @@ void call_problem(struct call *c, const struct problem *p) {
 
 void call_refuse(struct call *c, const char *code, const char *fmt, ...) {
     struct problem p;
-    char text[ERR_TEXT_MAX];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    problem_vset(&p, code, fmt, args);
     va_end(args);
-    problem_set(&p, code, "%s", text);
     call_problem(c, &p);
 }
 
 void call_bad_value(struct call *c, const char *remediation, const char *fmt, ...) {
     struct problem p;
-    char text[ERR_TEXT_MAX];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    problem_vset(&p, "bad_value", fmt, args);
     va_end(args);
-    problem_bad_value(&p, remediation, "%s", text);
+    p.remediation = remediation;
     call_problem(c, &p);
 }
 

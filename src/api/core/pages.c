@@ -42,35 +42,41 @@ void page_end(struct jw *j, uint64_t after) {
     jw_key_str(j, "next", after ? next : NULL);
 }
 
-bool page_walk(struct call *c, struct page_walk *ret) {
-    *ret = (struct page_walk){.n = 0};
+bool page_walk(struct call *c, const char *name, struct page_walk *ret) {
+    *ret = (struct page_walk){.json = BUF_INIT};
     if (!page_read(c, &ret->page))
         return false;
     ret->page.name = http_query(c->req, "after");
     ret->on = !ret->page.name;
+    ret->j = (struct jw)JW_INIT(&ret->json);
+    jw_object(&ret->j);
+    jw_key(&ret->j, name);
+    jw_array(&ret->j);
     return true;
 }
 
-bool page_takes(struct page_walk *w, const char *id) {
+struct buf *page_place(struct page_walk *w, const char *id) {
     if (!w->on) {
         w->on = strcmp(id, w->page.name) == 0;
-        return false;
+        return NULL;
     }
     w->more = w->page.limit && w->n == w->page.limit;
     if (w->more)
-        return false;
+        return NULL;
     w->n++;
     snprintf(w->last, sizeof w->last, "%s", id);
-    return true;
+    jw_raw(&w->j, "", 0); /* what goes before it */
+    return &w->json;
 }
 
-void page_reply(struct call *c, const struct page_walk *w, struct jw *j) {
-    if (!w->on) {
-        call_bad_value(c, "begin again, without after", "after: there is none of that name");
-        return;
-    }
+void page_reply(struct call *c, struct page_walk *w) {
+    jw_array_end(&w->j);
     if (w->page.limit)
-        jw_key_str(j, "next", w->more ? w->last : NULL);
-    jw_object_end(j);
-    call_json(c, 200, j->to);
+        jw_key_str(&w->j, "next", w->more ? w->last : NULL);
+    jw_object_end(&w->j);
+    if (w->on)
+        call_json(c, 200, &w->json);
+    else
+        call_bad_value(c, "begin again, without after", "after: there is none of that name");
+    buf_done(&w->json);
 }

@@ -23,8 +23,12 @@ struct page_walk {
     uint32_t n;
     bool on, more; /* `after` was found; there is more than the page takes */
     char last[48];
+    struct buf json; /* owned until page_reply */
+    struct jw j;
 };
-bool page_walk(struct call *c, struct page_walk *ret); /* false: the client has its reply */
-bool page_takes(struct page_walk *w, const char *id);  /* whether it is on the page */
-/* Writes `next` and replies with the list, whose object `j` has open; or `after` is unknown. */
-void page_reply(struct call *c, const struct page_walk *w, struct jw *j);
+/* The list is the member `name` of an object. False: the client has its reply. */
+bool page_walk(struct call *c, const char *name, struct page_walk *ret);
+/* Where to write this one; NULL: it is not on the page. */
+struct buf *page_place(struct page_walk *w, const char *id);
+/* Replies with the list and `next`; or `after` is unknown. */
+void page_reply(struct call *c, struct page_walk *w);

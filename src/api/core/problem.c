@@ -124,22 +124,26 @@ static void problem_init(struct problem *p, const struct kind *k) {
                           .retry_after_s = k->retry_after_s};
 }
 
+int problem_vset(struct problem *p, const char *code, const char *fmt, va_list args) {
+    problem_init(p, kind_of(code));
+    vsnprintf(p->text, sizeof p->text, fmt, args);
+    return -1;
+}
+
 int problem_set(struct problem *p, const char *code, const char *fmt, ...) {
     va_list args;
-    problem_init(p, kind_of(code));
     va_start(args, fmt);
-    vsnprintf(p->text, sizeof p->text, fmt, args);
+    problem_vset(p, code, fmt, args);
     va_end(args);
     return -1;
 }
 
 int problem_bad_value(struct problem *p, const char *remediation, const char *fmt, ...) {
     va_list args;
-    problem_init(p, kind_of("bad_value"));
-    p->remediation = remediation;
     va_start(args, fmt);
-    vsnprintf(p->text, sizeof p->text, fmt, args);
+    problem_vset(p, "bad_value", fmt, args);
     va_end(args);
+    p->remediation = remediation;
     return -1;
 }
 

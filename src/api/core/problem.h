@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 struct buf;
@@ -23,6 +24,8 @@ struct problem {
 /* An error of that kind. Returns -1, for `return problem_set(…)`. */
 int problem_set(struct problem *p, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+int problem_vset(struct problem *p, const char *code, const char *fmt, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /* A bad_value, with a remedy of its own. */
 int problem_bad_value(struct problem *p, const char *remediation, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -6,9 +6,8 @@
 #include "api/core/body.h"
 #include "api/core/quota.h"
 #include "api/jobs/account.h"
-#include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
-#include "engine/core/bounds.h"
+#include "api/jobs/request_fields.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include <string.h>
 
 static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NULL};
-static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
 /* The limits of an execution, from the list LIMITS. */
 #define AS_NUM(lo, hi)           .flags = FIELD_MIN | FIELD_MAX, .min = lo, .max = INT32_MAX
@@ -32,11 +30,7 @@ static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 #define CELL_LIMIT_KERNEL(...)
 static const struct field cell_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a cell"},
-    {.name = "kernel_id",
-     .type = FIELD_STRING,
-     .flags = FIELD_NULLABLE,
-     .fallback = "null",
-     .help = "null: the default kernel"},
+    FIELD_OF_KERNEL_ID,
     {.name = "timeout_ms",
      .type = FIELD_INT,
      .flags = FIELD_MIN | FIELD_MAX,
@@ -44,16 +38,8 @@ static const struct field cell_fields[] = {
      .max = INT32_MAX,
      .fallback = "30000",
      .help = "then it is interrupted"},
-    {.name = "env",
-     .type = FIELD_MAP,
-     .flags = FIELD_MAX,
-     .max = RUN_MAX_ENV,
-     .help = "environment variables for this execution"},
-    {.name = "stdin",
-     .type = FIELD_STRING,
-     .flags = FIELD_NULLABLE,
-     .fallback = "null",
-     .help = "what input() and sys.stdin read, then the end of the file"},
+    FIELD_OF_ENV("environment variables for this execution"),
+    FIELD_OF_STDIN("what input() and sys.stdin read, then the end of the file"),
     {.name = "allow_stdin",
      .type = FIELD_BOOL,
      .help = "whether somebody answers input(); true for streams"},
@@ -68,11 +54,7 @@ static const struct field cell_fields[] = {
      .fallback = "[\"png\"]",
      .help = "of figures"},
     LIMITS(CELL_LIMIT) /* cpu_seconds, … */
-    {.name = "on_disconnect",
-     .type = FIELD_STRING,
-     .words = on_disconnect,
-     .fallback = "\"interrupt\"",
-     .help = "what happens when the client goes away"},
+    FIELD_OF_ON_DISCONNECT("what happens when the client goes away"),
 };
 const struct schema cell_schema = {"CellRequest", cell_fields,
                                    sizeof cell_fields / sizeof *cell_fields, false};

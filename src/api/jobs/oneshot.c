@@ -6,8 +6,8 @@
 #include "api/core/body.h"
 #include "api/core/quota.h"
 #include "api/jobs/account.h"
-#include "api/jobs/inputs.h"
 #include "api/jobs/records.h"
+#include "api/jobs/request_fields.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -27,15 +27,10 @@
 /* ---- what a request may say ---- */
 
 static const char *const policies[] = {"none", "restricted", NULL};
-static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
 static const struct field execute_fields[] = {
     {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
-    {.name = "stdin",
-     .type = FIELD_STRING,
-     .flags = FIELD_NULLABLE,
-     .fallback = "null",
-     .help = "what the program reads; null: nothing"},
+    FIELD_OF_STDIN("what the program reads; null: nothing"),
     {.name = "timeout_ms",
      .type = FIELD_INT,
      .flags = FIELD_MIN,
@@ -46,28 +41,15 @@ static const struct field execute_fields[] = {
      .type = FIELD_BOOL,
      .fallback = "true",
      .help = "print the value of a last expression, as a Python prompt does"},
-    {.name = "files",
-     .type = FIELD_LIST,
-     .of = &inputs_schema,
-     .flags = FIELD_MAX,
-     .max = INPUTS_MAX,
-     .fallback = "[]",
-     .help = "files for the program"},
-    {.name = "profile",
-     .type = FIELD_STRING,
-     .fallback = "\"auto\"",
-     .help = "what is preloaded; auto chooses by the imports"},
-    {.name = "env",
-     .type = FIELD_MAP,
-     .flags = FIELD_MAX,
-     .max = RUN_MAX_ENV,
-     .help = "environment variables"},
+    FIELD_OF_FILES("files for the program"),
+    FIELD_OF_PROFILE("what is preloaded; auto chooses by the imports"),
+    FIELD_OF_ENV("environment variables"),
     {.name = "args",
      .type = FIELD_LIST,
      .flags = FIELD_MAX,
      .max = RUN_MAX_ARGS,
      .help = "sys.argv[1:]"},
-    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
+    FIELD_OF_LIMITS("up to the maxima"),
     {.name = "policy",
      .type = FIELD_STRING,
      .words = policies,
@@ -77,11 +59,7 @@ static const struct field execute_fields[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .help = "plt.show() saves what it shows as files, figure-1.png and so on"},
-    {.name = "on_disconnect",
-     .type = FIELD_STRING,
-     .words = on_disconnect,
-     .fallback = "\"interrupt\"",
-     .help = "what happens when the client goes away"},
+    FIELD_OF_ON_DISCONNECT("what happens when the client goes away"),
 };
 const struct schema execute_schema = {"ExecuteRequest", execute_fields, 12, true};
 

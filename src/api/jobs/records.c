@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -229,14 +230,8 @@ static void drop_oldest(struct record *rec) {
 }
 
 static struct event *add_event(struct record *rec) {
-    if (rec->first > 0 && rec->first + rec->nevents == rec->cap) {
-        memmove(rec->events, rec->events + rec->first, rec->nevents * sizeof *rec->events);
-        rec->first = 0;
-    }
-    if (rec->nevents * 2 >= rec->cap) { /* so that it moves once in as many as it has */
-        rec->cap = rec->cap ? rec->cap * 2 : 8;
-        rec->events = xrealloc(rec->events, rec->cap * sizeof *rec->events);
-    }
+    rec->events =
+        window_room(rec->events, sizeof *rec->events, &rec->first, rec->nevents, &rec->cap);
     return &rec->events[rec->first + rec->nevents++];
 }
 

@@ -8,7 +8,7 @@
 
 #include "api/jobs/cell_job.h"
 #include "api/jobs/command_job.h"
-#include "api/jobs/inputs.h"
+#include "api/jobs/request_fields.h"
 #include "api/native/commands.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -44,7 +44,7 @@ static const char *const endings[] = {"hangup", "continue", NULL};
     { .name = "on_disconnect", .type = FIELD_STRING, .words = endings }
 static const struct field pty_fields[] = {
     {.name = "cmd", .type = FIELD_STRING, .help = "a shell, if none is given"},
-    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    FIELD_OF_CWD,
     SIZE("rows", "24"),
     SIZE("cols", "80"),
     ENDING,

@@ -6,13 +6,12 @@
 #include "api/jobs/cell_job.h"
 #include "api/jobs/command_job.h"
 #include "api/jobs/events.h"
-#include "api/jobs/inputs.h"
 #include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
+#include "api/jobs/request_fields.h"
 #include "api/native/native.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "engine/core/bounds.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -24,8 +23,6 @@
 #define MAX_STRINGS 40000u /* bytes of arguments and environment together */
 #define MAX_ARGS    1000
 #define TIMEOUT_MS  30000
-
-static const char *const on_disconnect[] = {"interrupt", "continue", NULL};
 
 static const struct field command_fields[] = {
     {.name = "cmd",
@@ -39,9 +36,9 @@ static const struct field command_fields[] = {
      .min = 1,
      .max = MAX_ARGS,
      .help = "a program and its arguments, instead of cmd"},
-    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
-    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX, .max = RUN_MAX_ENV},
-    {.name = "stdin", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+    FIELD_OF_CWD,
+    FIELD_OF_ENV(NULL),
+    FIELD_OF_STDIN(NULL),
     {.name = "timeout_ms",
      .type = FIELD_INT,
      .flags = FIELD_MIN | FIELD_MAX,
@@ -57,11 +54,7 @@ static const struct field command_fields[] = {
      .flags = FIELD_MIN,
      .min = 1,
      .help = "kept of each stream"},
-    {.name = "on_disconnect",
-     .type = FIELD_STRING,
-     .words = on_disconnect,
-     .fallback = "\"interrupt\"",
-     .help = "what happens when the client goes away: it is killed, or goes on"},
+    FIELD_OF_ON_DISCONNECT("what happens when the client goes away: it is killed, or goes on"),
 };
 static const struct schema command_schema = {"CommandRequest", command_fields, 9, false};
 
@@ -243,23 +236,15 @@ struct command *call_command(struct call *c) {
 
 static void do_commands(struct call *c) {
     struct live *l = call_live(c);
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
     struct page_walk w;
-    if (!l || !page_walk(c, &w))
+    if (!l || !page_walk(c, "commands", &w))
         return;
-    jw_object(&j);
-    jw_key(&j, "commands");
-    jw_array(&j);
     for (struct command *x = command_next(l, NULL); x; x = command_next(l, x)) {
-        AUTO_BUF one = BUF_INIT;
-        if (!page_takes(&w, command_id(x)))
-            continue;
-        command_json(x, &one);
-        jw_raw(&j, one.data, one.len);
+        struct buf *to = page_place(&w, command_id(x));
+        if (to)
+            command_json(x, to);
     }
-    jw_array_end(&j);
-    page_reply(c, &w, &j);
+    page_reply(c, &w);
 }
 
 static void commands_reply_with(struct call *c, struct command *x) {

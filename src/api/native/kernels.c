@@ -6,26 +6,26 @@
 #include "api/core/pages.h"
 #include "api/jobs/cell_job.h"
 #include "api/jobs/events.h"
-#include "api/jobs/inputs.h"
 #include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
+#include "api/jobs/request_fields.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/num.h"
-#include "engine/core/bounds.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WHICH                                                                                      \
-    {                                                                                              \
-        .name = "kernel_id", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null",    \
-        .help = "null: the default kernel"                                                         \
+/* Where in which code. */
+#define FIELDS_OF_CURSOR                                                                           \
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED}, {                             \
+        .name = "cursor", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_NULLABLE, .min = 0,        \
+        .help = "in characters; null: the end"                                                     \
     }
 
-static const struct field which_fields[] = {WHICH};
+static const struct field which_fields[] = {FIELD_OF_KERNEL_ID};
 const struct schema which_kernel_schema = {"WhichKernel", which_fields, 1, false};
 
 static const struct field stdin_fields[] = {
@@ -35,13 +35,13 @@ static const struct field stdin_fields[] = {
      .unless = "eof",
      .help = "what input() returns"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "input() raises EOFError"},
-    WHICH,
+    FIELD_OF_KERNEL_ID,
 };
 const struct schema stdin_schema = {"StdinRequest", stdin_fields, 3, false};
 
 static const struct field kernel_fields[] = {
-    {.name = "env", .type = FIELD_MAP, .flags = FIELD_MAX, .max = RUN_MAX_ENV},
-    {.name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\""},
+    FIELD_OF_ENV(NULL),
+    FIELD_OF_CWD,
     {.name = "limits",
      .type = FIELD_OBJECT,
      .of = &kernel_limits_schema,
@@ -50,30 +50,20 @@ static const struct field kernel_fields[] = {
 static const struct schema kernel_schema = {"KernelRequest", kernel_fields, 3, false};
 
 static const struct field complete_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
-    {.name = "cursor",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_NULLABLE,
-     .min = 0,
-     .help = "in characters; null: the end"},
-    WHICH,
+    FIELDS_OF_CURSOR,
+    FIELD_OF_KERNEL_ID,
 };
 static const struct schema complete_schema = {"CompleteRequest", complete_fields, 3, false};
 
 static const struct field inspect_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
-    {.name = "cursor",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_NULLABLE,
-     .min = 0,
-     .help = "in characters; null: the end"},
+    FIELDS_OF_CURSOR,
     {.name = "detail",
      .type = FIELD_INT,
      .flags = FIELD_MIN | FIELD_MAX,
      .min = 0,
      .max = 1,
      .fallback = "0"},
-    WHICH,
+    FIELD_OF_KERNEL_ID,
 };
 static const struct schema inspect_schema = {"InspectRequest", inspect_fields, 4, false};
 
@@ -159,15 +149,19 @@ static struct kernel *chosen(struct call *c) {
     return l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
 }
 
+void kernel_interrupt_json(struct kernel *k, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_bool(&j, "interrupted", kernel_interrupt(k));
+    jw_object_end(&j);
+}
+
 static void do_interrupt(struct call *c) {
     struct kernel *k = chosen(c);
     AUTO_BUF json = BUF_INIT;
     if (!k)
         return;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_bool(&j, "interrupted", kernel_interrupt(k));
-    jw_object_end(&j);
+    kernel_interrupt_json(k, &json);
     call_json(c, 200, &json);
 }
 
@@ -257,23 +251,15 @@ static void do_kernel_new(struct call *c) {
 
 static void do_kernels(struct call *c) {
     struct live *l = call_live(c);
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
     struct page_walk w;
-    if (!l || !page_walk(c, &w))
+    if (!l || !page_walk(c, "kernels", &w))
         return;
-    jw_object(&j);
-    jw_key(&j, "kernels");
-    jw_array(&j);
     for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
-        AUTO_BUF one = BUF_INIT;
-        if (!page_takes(&w, kernel_id(k)))
-            continue;
-        kernel_json(k, &one);
-        jw_raw(&j, one.data, one.len);
+        struct buf *to = page_place(&w, kernel_id(k));
+        if (to)
+            kernel_json(k, to);
     }
-    jw_array_end(&j);
-    page_reply(c, &w, &j);
+    page_reply(c, &w);
 }
 
 static struct kernel *kernels_named(struct call *c) {

@@ -202,10 +202,7 @@ static void do_message_interrupt(struct session *s, const json_t *body, const ch
     AUTO_BUF json = BUF_INIT;
     if (!k)
         return;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_bool(&j, "interrupted", kernel_interrupt(k));
-    jw_object_end(&j);
+    kernel_interrupt_json(k, &json);
     sandbox_ws_tell(
         s,
         &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});

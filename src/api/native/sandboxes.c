@@ -3,12 +3,11 @@
 #include "api/native/native.h"
 
 #include "api/jobs/cell_job.h"
-#include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
+#include "api/jobs/request_fields.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "engine/core/bounds.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -22,35 +21,12 @@
 #define MAX_PAGE     1000
 
 static const struct field sandbox_fields[] = {
-    {.name = "profile",
-     .type = FIELD_STRING,
-     .fallback = "\"auto\"",
-     .help = "what is preloaded; auto is the one with the most in it"},
-    {.name = "files",
-     .type = FIELD_LIST,
-     .of = &inputs_schema,
-     .flags = FIELD_MAX,
-     .max = INPUTS_MAX,
-     .fallback = "[]",
-     .help = "files in its workspace"},
-    {.name = "env",
-     .type = FIELD_MAP,
-     .flags = FIELD_MAX,
-     .max = RUN_MAX_ENV,
-     .help = "environment variables of its kernels and commands"},
-    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "up to the maxima"},
-    {.name = "ttl_seconds",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "how long it lives"},
-    {.name = "idle_seconds",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "how long without being used"},
+    FIELD_OF_PROFILE("what is preloaded; auto is the one with the most in it"),
+    FIELD_OF_FILES("files in its workspace"),
+    FIELD_OF_ENV("environment variables of its kernels and commands"),
+    FIELD_OF_LIMITS("up to the maxima"),
+    FIELD_OF_SECONDS("ttl_seconds", "how long it lives"),
+    FIELD_OF_SECONDS("idle_seconds", "how long without being used"),
     {.name = "metadata",
      .type = FIELD_MAP,
      .flags = FIELD_MAX,
@@ -61,18 +37,9 @@ static const struct field sandbox_fields[] = {
 static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
 
 static const struct field change_fields[] = {
-    {.name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = "those that change"},
-    {.name = "ttl_seconds",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = INT32_MAX,
-     .help = "how long it lives from now on"},
-    {.name = "idle_seconds",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = INT32_MAX},
+    FIELD_OF_LIMITS("those that change"),
+    FIELD_OF_SECONDS("ttl_seconds", "how long it lives from now on"),
+    FIELD_OF_SECONDS("idle_seconds", NULL),
     {.name = "metadata",
      .type = FIELD_MAP,
      .flags = FIELD_MAX,

@@ -107,12 +107,8 @@ int sandbox_ls(struct sandbox_cmd *b, struct err *e) {
         .o = &b->o, .only = only, .table = {.columns = 4}, .all = b->o.json ? json_array() : NULL};
     place_url(&url, sandbox.data, "files", path);
     int rc = read_pages(b, &l, url.data, e);
-    if (rc == 0 && l.all) {
-        json_auto_t *root = json_pack("{s:O}", "entries", l.all);
-        table_json(root);
-    } else if (rc == 0) {
-        table_print(&l.table);
-    }
+    if (rc == 0)
+        table_print_or(&l.table, "entries", l.all);
     json_decref(l.all);
     table_done(&l.table);
     return rc;

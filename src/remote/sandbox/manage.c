@@ -273,12 +273,8 @@ int sandbox_list(struct sandbox_cmd *b, struct err *e) {
     }
     table_add(&l.table, head);
     int rc = visit(b, query.data, add_row, &l, e);
-    if (rc == 0 && l.all) {
-        json_auto_t *root = json_pack("{s:O}", "sandboxes", l.all);
-        table_json(root);
-    } else if (rc == 0) {
-        table_print(&l.table);
-    }
+    if (rc == 0)
+        table_print_or(&l.table, "sandboxes", l.all);
     json_decref(l.all);
     table_done(&l.table);
     return rc;

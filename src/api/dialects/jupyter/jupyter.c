@@ -352,17 +352,21 @@ void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), 
     }
 }
 
-static void put_one(void *arg, struct jupyter_hub *h) {
+void jupyter_reply_each(struct call *c, void (*put)(void *arg, struct jupyter_hub *h)) {
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_array(&j);
+    jupyter_each(c, put, &j);
+    jw_array_end(&j);
+    call_json(c, 200, &json);
+}
+
+static void put_one_kernel(void *arg, struct jupyter_hub *h) {
     put_kernel(h, arg);
 }
 
 static void do_jupyter_kernels(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_array(&j);
-    jupyter_each(c, put_one, &j);
-    jw_array_end(&j);
-    call_json(c, 200, &json);
+    jupyter_reply_each(c, put_one_kernel);
 }
 
 static void do_jupyter_kernel(struct call *c) {

@@ -159,6 +159,8 @@ void jupyter_model(struct jupyter_hub *h, struct jw *j);
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);
 /* All of the tenant's. */
 void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg);
+/* Replies with the list of what `put` writes of each; its arg is a struct jw. */
+void jupyter_reply_each(struct call *c, void (*put)(void *arg, struct jupyter_hub *h));
 /* A new kernel of that kernelspec (NULL: the default one); replies as the route wants it. */
 void jupyter_make(struct call *c, const char *name);
 

@@ -103,19 +103,14 @@ static void sessions_reply(struct call *c, struct jupyter_hub *h, int status) {
     call_json(c, status, &json);
 }
 
-static void put_one(void *arg, struct jupyter_hub *h) {
+static void put_one_session(void *arg, struct jupyter_hub *h) {
     json_auto_t *session = session_of(h);
     if (session)
         put_session(h, arg);
 }
 
 static void do_jupyter_sessions(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_array(&j);
-    jupyter_each(c, put_one, &j);
-    jw_array_end(&j);
-    call_json(c, 200, &json);
+    jupyter_reply_each(c, put_one_session);
 }
 
 /* ---- one ---- */

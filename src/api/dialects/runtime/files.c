@@ -350,18 +350,22 @@ void runtime_list(struct call *c, const struct live *live, const struct runtime_
     ask_page(l, "");
 }
 
+void runtime_reply_files(struct call *c, struct jw *j, const struct buf *items) {
+    jw_key(j, "files");
+    jw_array(j);
+    if (items->len)
+        jw_raw(j, items->data, items->len);
+    jw_array_end(j);
+    jw_object_end(j);
+    runtime_reply(c, j->to);
+}
+
 static void put_files(struct call *c, struct live *l, const struct buf *items) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     (void)l;
     jw_object(&j);
-    jw_key(&j, "files");
-    jw_array(&j);
-    if (items->len)
-        jw_raw(&j, items->data, items->len);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    runtime_reply(c, &json);
+    runtime_reply_files(c, &j, items);
 }
 
 /* As FastAPI reads a boolean. */

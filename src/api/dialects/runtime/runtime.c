@@ -309,13 +309,7 @@ static void put_status(struct call *c, struct live *l, const struct buf *items) 
         jw_key_null(&j, "created_at");
     jw_key_str(&j, "mount_point", l ? PLACE : NULL);
     jw_key_bool(&j, "is_mounted", l);
-    jw_key(&j, "files");
-    jw_array(&j);
-    if (items->len)
-        jw_raw(&j, items->data, items->len);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    runtime_reply(c, &json);
+    runtime_reply_files(c, &j, items);
 }
 
 static void runtime_look(struct call *c, struct live *l) {

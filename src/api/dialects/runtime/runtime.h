@@ -68,3 +68,5 @@ struct runtime_listing {
     void (*reply)(struct call *c, struct live *l, const struct buf *items);
 };
 void runtime_list(struct call *c, const struct live *l, const struct runtime_listing *how);
+/* Such a list as the last member of the object that is open, and the reply. */
+void runtime_reply_files(struct call *c, struct jw *j, const struct buf *items);

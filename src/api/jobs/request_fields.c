@@ -1,0 +1,5 @@
+/* See request_fields.h. */
+
+#include "api/jobs/request_fields.h"
+
+const char *const on_disconnect_words[] = {"interrupt", "continue", NULL};
