@@ -18,6 +18,7 @@
 #include "http/http_held.h"
 #include "http/http_read.h"
 #include "http/http_reply.h"
+#include "http/http_turn.h"
 #include "http/ws_internal.h"
 #include "http/ws_ready.h"
 
@@ -36,7 +37,9 @@
 static void run_library(struct http *h) {
     unsigned long long ms;
     http_read_begin(h);
+    http_turn_begin(h);
     MHD_run(h->daemon);
+    http_turn_end(h);
     http_read_end();
     if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
         loop_timer_in_ms(h->o.loop, &h->timer, ms);
@@ -243,6 +246,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
     (void)arg, (void)url;
     if (!r)
         return MHD_NO;
+    if (r->phase == REQ_NEW && !http_may_go(http_conn_of(mhd)))
+        return MHD_YES;
     if (r->phase == REQ_NEW) {
         loop_timer_stop(r->http->o.loop, &http_conn_of(mhd)->timer);
         return begin_request(r, mhd, method, version);
@@ -302,6 +307,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->timer = (struct timer){.fn = on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     http_held_init(h);
+    http_turn_init(h);
     ws_ready_init(h);
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |

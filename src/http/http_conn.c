@@ -16,6 +16,7 @@
 #include "http/http_held.h"
 #include "http/http_linger.h"
 #include "http/http_read.h"
+#include "http/http_turn.h"
 #include "http/internal.h"
 
 #include <errno.h>
@@ -98,6 +99,7 @@ static void end(struct http_conn *c) {
         http_cut(c->req);
     else
         shutdown(c->fd, SHUT_RDWR);
+    http_turn_now(c);
 }
 
 /* To a client that may have left: nothing that a reply could be confused with. */
@@ -121,8 +123,8 @@ static void on_probe(struct timer *t) {
     if (r && r->suspended) {
         loop_timer_in_ms(c->http->o.loop, t, PROBE_MS);
         say_something(r);
-    } else if (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0) {
-        loop_timer_in_ms(c->http->o.loop, t, UNREAD_MS); /* the library has yet to read it */
+    } else if (c->put_off || (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0)) {
+        loop_timer_in_ms(c->http->o.loop, t, UNREAD_MS); /* the library has yet to see it */
     } else if (!r || (r->phase == REQ_BODY && !r->body_done)) {
         end(c);
     }
@@ -178,6 +180,7 @@ static void closed(struct http_conn *c) {
     if (c->pending)
         http_req_free(c->pending);
     http_read_remove(c);
+    http_turn_leave(c);
     c->req = NULL;
     loop_defer(h->o.loop, &c->free_later);
     if (c->leaves || !c->lingers || !http_linger(h, c->fd))

@@ -4,10 +4,7 @@
  * bytes behind a rope, once for all replies that share them. Those that hold more than a little
  * stand in a list, the one whose client has taken nothing for longest first. When all together are
  * over their bound, connections are cut from that end of the list, until they no longer are. The
- * last one left may hold as much as it likes: a single reply is made of what is kept anyway.
- *
- * Large replies are made in slices, one for each connection that can take one; when enough was made
- * in a turn of the loop, the others wait for the next. */
+ * last one left may hold as much as it likes: a single reply is made of what is kept anyway. */
 
 #include "http/http_held.h"
 
@@ -16,10 +13,6 @@
 #include "base/log.h"
 #include "http/http_conn.h"
 #include "http/ws_internal.h"
-
-#define SLICES_NS  1000000u /* for making slices in a turn */
-#define SEND_NS    20000u   /* for sending one, about */
-#define SLICES_MAX 16u      /* that are woken up for a turn */
 
 size_t http_replies(const struct http *h) {
     return h->replies;
@@ -84,20 +77,8 @@ void http_weigh(struct http_req *r) {
         loop_defer(h->o.loop, &h->squeeze);
 }
 
-static void leave_hungry(struct http_req *r) {
-    struct http *h = r->http;
-    if (!r->is_hungry)
-        return;
-    struct http_req **at = LIST_FIND(&h->hungry, r, hungrier);
-    if (h->hungry_end == &r->hungrier)
-        h->hungry_end = at;
-    (void)LIST_POP(at, hungrier);
-    r->is_hungry = false;
-}
-
 void http_let_go(struct http_req *r) {
     struct http_source *s = r->source;
-    leave_hungry(r);
     unlist(r);
     rope_done(&r->rest);
     buf_done(&r->out);
@@ -131,47 +112,6 @@ static void on_squeeze(struct deferred *d) {
         cut(h->idlest);
 }
 
-/* ---- slices ---- */
-
-bool http_may_slice(struct http *h) {
-    return h->slices_ns > 0;
-}
-
-void http_sliced(struct http *h, uint64_t since_ns) {
-    uint64_t took = now_ns() - since_ns + SEND_NS;
-    h->slices_ns -= took < h->slices_ns ? took : h->slices_ns;
-    if (!h->refill.place)
-        loop_timer_in_ms(h->o.loop, &h->refill, 0);
-}
-
-void http_slice_later(struct http_req *r) {
-    struct http *h = r->http;
-    if (r->is_hungry)
-        return;
-    r->is_hungry = true;
-    r->hungrier = NULL;
-    *h->hungry_end = r;
-    h->hungry_end = &r->hungrier;
-    if (!h->refill.place)
-        loop_timer_in_ms(h->o.loop, &h->refill, 0);
-}
-
-/* A timer: deferred calls may come in the same turn. */
-static void on_refill(struct timer *t) {
-    struct http *h = t->arg;
-    h->slices_ns = SLICES_NS;
-    for (unsigned n = 0; h->hungry && n < SLICES_MAX; n++) {
-        struct http_req *r = h->hungry;
-        leave_hungry(r);
-        http_wake(r);
-    }
-    if (h->hungry)
-        loop_timer_in_ms(h->o.loop, t, 0);
-}
-
 void http_held_init(struct http *h) {
-    h->slices_ns = SLICES_NS;
-    h->hungry_end = &h->hungry;
     h->squeeze = (struct deferred){.fn = on_squeeze, .arg = h};
-    h->refill = (struct timer){.fn = on_refill, .arg = h};
 }

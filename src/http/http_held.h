@@ -14,9 +14,3 @@ bool http_is_too_much(const struct http *h, size_t backlog, size_t len, size_t *
 void http_weigh(struct http_req *r);  /* what the reply holds has changed */
 void http_took(struct http_req *r);   /* the client has taken something */
 void http_let_go(struct http_req *r); /* frees all that the reply holds */
-
-/* Slices of large replies: whether one more may be made in this turn, that one was made, and to
- * wake the request in another turn. */
-bool http_may_slice(struct http *h);
-void http_sliced(struct http *h, uint64_t since_ns);
-void http_slice_later(struct http_req *r);

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "http/http_check.h"
 #include "http/http_conn.h"
+#include "http/http_turn.h"
 #include "http/internal.h"
 
 #include <errno.h>
@@ -96,6 +97,10 @@ static ssize_t follow_bytes(struct http_conn *c, char *data, size_t len, size_t 
 
 ssize_t recv(int fd, void *buf, size_t n, int flags) {
     struct http_conn *c = reader_of(fd);
+    if (c && !http_may_go(c)) {
+        errno = EAGAIN;
+        return -1;
+    }
     if (c && c->ending && *c->ending)
         return (ssize_t)end_head(c, buf, n);
     if (c && c->ending) {

@@ -4,10 +4,10 @@
 
 #include "http/http_reply.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "http/http_conn.h"
 #include "http/http_held.h"
+#include "http/http_turn.h"
 #include "http/internal.h"
 
 #include <stdlib.h>
@@ -118,24 +118,14 @@ size_t http_backlog(const struct http_req *r) {
 
 /* The next slice into the empty buffer. False: there is none, or not in this turn. */
 static bool fill_stream(struct http_req *r) {
-    if (!r->rest.n && !r->source)
-        return false;
-    if (!http_may_slice(r->http)) {
-        http_slice_later(r);
-        return false;
-    }
-    uint64_t since = now_ns();
     if (r->rest.n) {
         rope_read(&r->rest, HTTP_SLICE, &r->out);
-    } else if (!r->source->more(r->source, &r->out)) {
+    } else if (r->source && !r->source->more(r->source, &r->out)) {
         struct http_source *s = r->source;
         r->source = NULL;
         r->ended = true;
         s->free(s);
-    } else if (r->out.len == 0) {
-        http_slice_later(r);
     }
-    http_sliced(r->http, since);
     http_weigh(r);
     return r->out.len > 0;
 }
@@ -155,10 +145,15 @@ static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max) {
     if (r->phase == REQ_CUT)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     http_took(r);
+    if (!http_may_go(r->conn))
+        return 0;
     if (r->out.len == 0 && !fill_stream(r)) {
-        if (r->ended && !r->rest.n && !r->source)
+        if (r->ended && !r->source)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        http_sleep(r);
+        if (r->source)
+            http_put_off(r->conn);
+        else
+            http_sleep(r);
         return 0;
     }
     size_t n = r->out.len - r->out_at;

@@ -42,9 +42,11 @@ struct http {
     uint64_t replies_cut;
     struct http_req *idlest, *liveliest; /* by when their clients last took something */
     struct deferred squeeze;
-    struct http_req *hungry, **hungry_end; /* wait for their next slice: there were enough */
-    uint64_t slices_ns;                    /* that may still be spent on slices in this turn */
-    struct timer refill;
+    /* http_turn.c: who does something in a turn of the loop */
+    struct http_conn *queue, **queue_end; /* borrowed: those who were put off */
+    struct timer next_turn;
+    uint64_t turn, spent_ns; /* by the library in that turn, */
+    uint64_t began_ns;       /* and since then, unless 0 */
 };
 
 struct http_conn {
@@ -55,6 +57,9 @@ struct http_conn {
     bool half;                 /* the client sends no more */
     bool lingers;              /* it was answered before its body was read */
     bool leaves;               /* it was evicted */
+    bool put_off;              /* it waits for its turn */
+    uint64_t turn;             /* of the loop, that was its own last */
+    struct http_conn *behind;  /* in the queue of those who wait for theirs */
     struct http_waiter waiter; /* while it is not known who asks */
     struct watch watch;        /* for that, and for its leaving */
     struct timer probe;        /* then: whether it is still there */
@@ -115,8 +120,8 @@ struct http_req {
     struct http_source *source; /* owned: behind that; or NULL */
     size_t owed;                /* bytes that count in http.replies */
     size_t beyond;              /* bytes that were written above reply_max */
-    bool listed, too_slow, is_hungry;
-    struct http_req *idler, *livelier, *hungrier;
+    bool listed, too_slow;
+    struct http_req *idler, *livelier;
     const char *sign; /* of life, on a stream; borrowed */
     bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;

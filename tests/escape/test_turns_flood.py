@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import resource
 import select
 import threading
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from http_client import Connection, Reply
 from live import Box, Client, error
 from raw_ws import PING, PONG, TEXT, Socket, frame
 from test_live_hostile import TOOLS
-from test_turns import LONGEST_S, Turns
+from test_turns import LONGEST_S, Turns, many_descriptors
 
 END = b"the end"
 
@@ -234,10 +233,7 @@ def read_all(followers: list[Connection]) -> list[bytes]:
 
 
 def test_those_who_follow_an_execution_share_a_turn(box: Box) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    with contextlib.ExitStack() as stack:
-        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+    with many_descriptors(), contextlib.ExitStack() as stack:
         stream = stack.enter_context(box.stream(PRINTS))
         stream.until("input")
         followers = [stack.enter_context(follow(box, stream.id)) for _ in range(FOLLOWERS)]

@@ -1,0 +1,96 @@
+/* See http_turn.h.
+ *
+ * SECURITY: the library does one thing after the other for every connection that is ready, however
+ * many there are. A thousand of them cost their client little, and each may have a request to be
+ * read, a reply to be made and a slice of it to be sent. So the library gets so much of a turn of
+ * the loop. When that is spent, whoever comes to one of three places is put off: where bytes are
+ * read from the socket (http_read.c), where a head becomes a request (http.c), and where a reply
+ * goes on (http_reply.c). Those who are put off stand in a queue, and while there is one nobody
+ * passes it: each turn takes a few from its front, and these may do all that they have to do.
+ *
+ * What cannot be put off is the rest of a small reply (HTTP_SMALL), which the library sends by
+ * itself. */
+
+#include "http/http_turn.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "http/internal.h"
+
+#define LIBRARY_NS 2000000u /* of a turn */
+#define FRONT      16u      /* of the queue: as many go in a turn */
+
+/* What was spent counts for one turn of the loop, in which the library may run more than once. */
+static bool is_spent(struct http *h) {
+    uint64_t turn = loop_turn(h->o.loop);
+    if (h->turn != turn) {
+        h->turn = turn;
+        h->spent_ns = 0;
+    }
+    return h->spent_ns + (h->began_ns ? now_ns() - h->began_ns : 0) > LIBRARY_NS;
+}
+
+void http_turn_begin(struct http *h) {
+    (void)is_spent(h);
+    h->began_ns = now_ns();
+}
+
+void http_turn_end(struct http *h) {
+    h->spent_ns += now_ns() - h->began_ns;
+    h->began_ns = 0;
+}
+
+void http_put_off(struct http_conn *c) {
+    struct http *h = c->http;
+    if (c->put_off)
+        return;
+    c->put_off = true;
+    c->behind = NULL;
+    *h->queue_end = c;
+    h->queue_end = &c->behind;
+    MHD_suspend_connection(c->mhd);
+    if (!h->next_turn.place)
+        loop_timer_in_ms(h->o.loop, &h->next_turn, 0);
+}
+
+bool http_may_go(struct http_conn *c) {
+    struct http *h = c->http;
+    if (c->turn == loop_turn(h->o.loop) || (!h->queue && !is_spent(h)))
+        return true;
+    http_put_off(c);
+    return false;
+}
+
+void http_turn_leave(struct http_conn *c) {
+    struct http *h = c->http;
+    if (!c->put_off)
+        return;
+    struct http_conn **at = LIST_FIND(&h->queue, c, behind);
+    if (h->queue_end == &c->behind)
+        h->queue_end = at;
+    (void)LIST_POP(at, behind);
+    c->put_off = false;
+}
+
+void http_turn_now(struct http_conn *c) {
+    if (!c->put_off)
+        return;
+    http_turn_leave(c);
+    c->turn = loop_turn(c->http->o.loop);
+    MHD_resume_connection(c->mhd);
+    http_soon(c->http);
+}
+
+/* A timer may come in the turn in which it was set. */
+static void on_next_turn(struct timer *t) {
+    struct http *h = t->arg;
+    for (unsigned n = 0; h->queue && n < FRONT && (n == 0 || !is_spent(h)); n++)
+        http_turn_now(h->queue);
+    if (h->queue)
+        loop_timer_in_ms(h->o.loop, t, 0);
+}
+
+void http_turn_init(struct http *h) {
+    h->queue_end = &h->queue;
+    h->next_turn = (struct timer){.fn = on_next_turn, .arg = h};
+}
