@@ -219,7 +219,7 @@ bool nurseries_reaped(struct warden *w, pid_t pid, int status) {
             if (n->pid > 0)
                 return true;
         }
-        n->pid = 0;
+        n->birth = n->pid = 0; /* a birth that ends after its nursery is no second death */
         if (w->stopping)
             return true;
         if (n->state != PROFILE_BROKEN && !n->retired) /* then it said why */
