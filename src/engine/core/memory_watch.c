@@ -53,10 +53,12 @@ static void follow_files(struct sandbox *s, uint64_t files, uint64_t shared) {
     s->seen.written = s->written_bytes;
 }
 
-/* Of the memory that it uses, what is in no file. */
+/* Of the memory that it uses, what is in no file. The numbers are read one after the other, and the
+ * one before the others and the one after: files that come or go meanwhile are no memory. */
 static uint64_t own_bytes(struct sandbox *s, uint64_t used) {
     uint64_t shared, cached = cgroup_fds_cached(s->cgroup, &shared), files = sandbox_disk_bytes(s);
     follow_files(s, files, shared);
+    used = smaller(used, cgroup_fds_memory(s->cgroup));
     return beyond(used, cached + smaller(shared, files - s->seen.uploaded));
 }
 
