@@ -168,14 +168,27 @@ enum kernel_fd {
 enum signal_scope { SIGNAL_PROCESS, SIGNAL_GROUP, SIGNAL_TREE };
 
 enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RESTARTING };
+
+/* The limits that a program can meet, with their words in results (`limit_hit`): X(KIND, word). New
+ * ones come last, since init may be of an older build. What each did to a program is said in
+ * engine/core/warnings.c. */
+#define LIMIT_KINDS(X)                                                                             \
+    X(NONE, NULL)                                                                                  \
+    X(MEMORY, "memory")                                                                            \
+    X(TIME, "time")                                                                                \
+    X(CPU, "cpu")                                                                                  \
+    X(PIDS, "pids")                                                                                \
+    X(DISK, "disk")                                                                                \
+    X(OUTPUT, "output")
 enum limit_kind {
-    LIMIT_NONE,
-    LIMIT_MEMORY,
-    LIMIT_TIME,
-    LIMIT_CPU,
-    LIMIT_PIDS,
-    LIMIT_DISK,
-    LIMIT_OUTPUT
+#define X(kind, word) LIMIT_##kind,
+    LIMIT_KINDS(X)
+#undef X
+};
+enum {
+#define X(kind, word) +1
+    LIMIT_KINDS_ = LIMIT_KINDS(X) /* how many there are */
+#undef X
 };
 
 /* The payloads: P(struct, message, surplus). From each line come `struct w_make`, w_make_put() and
@@ -400,7 +413,7 @@ enum limit_kind {
 #define i_error_fields(F)       F(0, u32, errnum, 0) F(0, text, why, 300)
 #define i_denied_fields(F)                                                                         \
     F(0, u32, process, 0) F(0, text, op, 200) F(0, text, detail, 400) F(0, text, rule, 100)
-#define i_limit_fields(F) F(0, u32, kind, LIMIT_OUTPUT)
+#define i_limit_fields(F) F(0, u32, kind, LIMIT_KINDS_ - 1)
 #define i_tasks_fields(F) F(0, u32, tasks, 0)
 
 #define k_hand_fields(F)                                                                           \

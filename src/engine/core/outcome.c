@@ -142,10 +142,9 @@ void outcome_put_beginning(struct jw *j, const struct outcome *o, const char *id
 }
 
 void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile, bool warm) {
-    static const char *const limits[] = {
-        [LIMIT_NONE] = NULL,      [LIMIT_MEMORY] = "memory", [LIMIT_TIME] = "time",
-        [LIMIT_CPU] = "cpu",      [LIMIT_PIDS] = "pids",     [LIMIT_DISK] = "disk",
-        [LIMIT_OUTPUT] = "output"};
+#define X(kind, word) word,
+    static const char *const limits[] = {LIMIT_KINDS(X)};
+#undef X
     const struct receipt t = outcome_receipt(o, profile);
     jw_key_str(j, "limit_hit", limits[o->limit]);
     denials_put(&o->denied, j);
