@@ -61,9 +61,9 @@ static int open_workspace(struct init *b, int *ret_path, struct err *e) {
 
 static int set_up(struct init *b, struct wire_out *o, struct err *e) {
     struct root_private places = {.uid = b->plan.uid,
-                                  .disk_mb = b->plan.disk_mb,
+                                  .disk_mb = b->plan.limits.disk_mb,
                                   .disk_files = DISK_FILES,
-                                  .terminals = b->plan.terminals,
+                                  .terminals = b->plan.config->terminals,
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts};
     if (root_private(&places, e) < 0)

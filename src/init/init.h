@@ -2,13 +2,15 @@
 /* PID 1 of a sandbox. Runs in a process that the nursery cloned into new pid, mount, ipc and uts
  * namespaces (and into a network namespace of the pool); see init.c. */
 
+#include "config/config.h"
 #include "sandbox/root.h"
 
 #include <stdint.h>
 
 struct init_plan {
-    uint32_t uid; /* the sandbox's, as the nursery's user namespace counts */
-    uint32_t disk_mb, memory_mb, terminals;
+    const struct config *config;     /* borrowed: the numbers of the nursery's part */
+    struct limits limits;            /* of the sandbox as a whole, as they are now */
+    uint32_t uid;                    /* the sandbox's, as the nursery's user namespace counts */
     uint32_t live;                   /* 1: more kernels may come after the first */
     uint8_t *used;                   /* shared with the nursery: 1 when the network may be in use */
     const struct root_mount *mounts; /* host directories in the workspace */

@@ -77,7 +77,7 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
         locks_serve(&b->locks, c);
         return;
     case SECCOMP_SYSINFO:
-        answers_sysinfo(c, b->plan.memory_mb);
+        answers_sysinfo(c, b->plan.limits.memory_mb);
         return;
     case SECCOMP_MEMFD:
         if (!b->watcher.is_on)

@@ -64,6 +64,16 @@ static void question_signal(struct question *q) {
                   "signal");
 }
 
+/* An older server does not send all of them: those are 0, and stay as they are. */
+static struct limits limits_over(const struct limits *old, const struct limits *sent) {
+    struct limits l = *sent;
+    for (size_t i = 0; i < LIMITS_; i++) {
+        if (!limits_value(&l, i))
+            limits_set(&l, i, limits_value(old, i));
+    }
+    return l;
+}
+
 static void question_limits(struct question *q) {
     struct init *b = q->init;
     struct i_limits m;
@@ -72,17 +82,16 @@ static void question_limits(struct question *q) {
         question_done(q, EINVAL, "resize");
         return;
     }
-    const struct limits *next = &m.limits;
-    struct root_private places = {.disk_mb = next->disk_mb, .disk_files = DISK_FILES};
-    int r = next->disk_mb == b->plan.disk_mb ? 0 : root_resize(&places, &e);
+    const struct limits old = b->plan.limits, next = limits_over(&old, &m.limits);
+    struct root_private places = {.disk_mb = next.disk_mb, .disk_files = DISK_FILES};
+    int r = next.disk_mb == old.disk_mb ? 0 : root_resize(&places, &e);
     question_done(q, r < 0 ? e.code : 0, "resize");
-    if (r == 0)
-        b->plan.disk_mb = next->disk_mb;
-    watch_change(&b->watcher, next->memory_mb, next->pids);
-    if (next->memory_mb != b->plan.memory_mb) {
-        b->plan.memory_mb = next->memory_mb;
-        proc_memory(&b->meminfo, next->memory_mb, &e); /* a full tmpfs has no room: no matter */
-    }
+    b->plan.limits = next;
+    if (r < 0)
+        b->plan.limits.disk_mb = old.disk_mb;
+    watch_change(&b->watcher, &next);
+    if (next.memory_mb != old.memory_mb)
+        proc_memory(&b->meminfo, next.memory_mb, &e); /* a full tmpfs has no room: no matter */
 }
 
 static void question_watch(struct question *q) {

@@ -91,9 +91,11 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
     set_timer(w);
 }
 
-void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids) {
-    w->memory_max = (uint64_t)memory_mb << 20;
-    w->plan.limits.pids = pids;
+void watch_change(struct watcher *w, const struct limits *next) {
+    uint32_t cpu_seconds = w->plan.limits.cpu_seconds;
+    w->plan.limits = *next;
+    w->plan.limits.cpu_seconds = cpu_seconds; /* of a live sandbox's cells, each has its own */
+    w->memory_max = (uint64_t)next->memory_mb << 20;
     w->round.most = most_processes(&w->plan);
 }
 

@@ -53,8 +53,8 @@ struct watch_usage {
 
 /* Starts watching, before any user code runs. */
 void watch_limits(struct watcher *w, const struct watch_plan *p);
-/* Other limits, if it watches. */
-void watch_change(struct watcher *w, uint32_t memory_mb, uint32_t pids);
+/* Other limits, if it watches; processor time stays as it was. */
+void watch_change(struct watcher *w, const struct limits *next);
 /* The timer fired: which limit is exceeded, if any. All processes are to be killed then, and with a
  * one-shot the watch ends; but for LIMIT_PIDS: those that were too many are killed already. */
 enum limit_kind watch_tick(struct watcher *w);

@@ -109,10 +109,9 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
                        n->profile->name);
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
-    struct init_plan plan = {.uid = b->uid,
-                             .disk_mb = born->disk_mb,
-                             .memory_mb = born->memory_mb,
-                             .terminals = n->config.terminals,
+    struct init_plan plan = {.config = &n->config,
+                             .limits = *born,
+                             .uid = b->uid,
                              .live = n->profile->live,
                              .used = b->used,
                              .mounts = n->mounts.items,

@@ -38,6 +38,14 @@ bool limits_any(const struct limits *l, unsigned scopes) {
     return any;
 }
 
+bool limits_same(const struct limits *a, const struct limits *b, unsigned scopes) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        if (limits_info[i].scope & scopes && limits_value(a, i) != limits_value(b, i))
+            return false;
+    }
+    return true;
+}
+
 void limits_set(struct limits *l, size_t i, uint64_t v) {
     void *p = (char *)l + limits_info[i].offset;
     if (limits_info[i].type == LIMIT_LONG)

@@ -110,6 +110,8 @@ extern const struct limit_info limits_info[LIMITS_];
 uint64_t limits_value(const struct limits *l, size_t i);
 /* Whether one of these scopes is not 0. */
 bool limits_any(const struct limits *l, unsigned scopes);
+/* Whether all of these scopes are the same in both. */
+bool limits_same(const struct limits *a, const struct limits *b, unsigned scopes);
 /* The largest number that the member can hold; limits_set makes that of a larger one. */
 uint64_t limits_most(size_t i);
 void limits_set(struct limits *l, size_t i, uint64_t v);

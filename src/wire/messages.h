@@ -76,7 +76,7 @@
     X(I_CHANGES, 121, 2) /* regular files that changed since */                                     \
     X(I_KILL, 122, 2)    /* SIGKILL to all but init, until none is left */                          \
     X(I_SIGNAL, 123, 2)  /* to a kernel or command */                                               \
-    X(I_LIMITS, 124, 2)  /* new ones: of the tmpfs, in meminfo, of the watch if there is one */     \
+    X(I_LIMITS, 124, 2)  /* those of the sandbox as a whole, when they are not what they were */    \
     X(I_WATCH, 125, 2)   /* no cgroups here: watch these limits */                                  \
     X(I_USAGE, 126, 2)   /* no cgroups here: what was used */                                       \
     X(I_ECHO, 127, 2)    /* sent back: answers before it are to questions of an earlier server */   \

@@ -94,6 +94,8 @@ static const struct rig_case cases[] = {
 
     {"another disk is asked for first", "profile run=d made up reply done=0",
      "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
+    {"so is any other limit of the sandbox", "profile run=o made up reply done=0",
+     "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
     {"it cannot be had", "profile run=d made up error", "W_MAKE I_LIMITS fail:- W_END"},
     {"init does not answer before it began", "profile run=d made up timer",
      "W_MAKE I_LIMITS fail:sandbox_lost W_END"},
@@ -163,6 +165,7 @@ static void ask(struct rig *r, const char *flags) {
     struct err e;
     q.flags = strchr(flags, 's') ? RUN_STDIN : strchr(flags, 'f') ? RUN_FILES : 0;
     q.limits.disk_mb = strchr(flags, 'd') ? 32 : 0;
+    q.limits.open_files = strchr(flags, 'o') ? 32 : 0;
     assert_int_equal(run_new(r->engine, &q, &cb, &run, &e), 0);
 }
 

@@ -65,7 +65,7 @@ int stage_begin(struct stage *t, struct err *e) {
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
-    if (l->disk_mb != born->disk_mb || l->memory_mb != born->memory_mb) {
+    if (!limits_same(l, born, LIMIT_OF_WHOLE)) {
         i_limits_put(&o, &(struct i_limits){.limits = *l});
         if (stage_ask(t, &o, e) < 0)
             return -1;

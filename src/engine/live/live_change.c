@@ -76,9 +76,7 @@ static int change_limits(struct live *l, const struct limits *want, struct err *
         check_memory(l, &next, e) < 0 || check_disk(l, &next, e) < 0 ||
         lower_kernels(l, &next, e) < 0 || stage_cgroup(l->sandbox, &next, true, e) < 0)
         return -1;
-    const struct limits *old = &l->req.limits;
-    if (next.disk_mb != old->disk_mb || next.memory_mb != old->memory_mb ||
-        next.pids != old->pids) {
+    if (!limits_same(&next, &l->req.limits, LIMIT_OF_WHOLE)) {
         struct wire_out o;
         i_limits_put(&o, &(struct i_limits){.limits = next});
         live_ask(l, &o, nobody, l);
