@@ -104,6 +104,11 @@ static const struct rig_case cases[] = {
      "W_MAKE I_WATCH start K_RUN I_USAGE done:ok W_END"},
     {"the watchdog ends it for its memory", "no-groups " READY "reply limit=1 usage reply usage",
      "W_MAKE I_WATCH start K_RUN I_USAGE I_KILL I_USAGE done:memory_exceeded/memory W_END"},
+    {"what it met and survived is told", "no-groups " READY "reply limit=4 done=0 usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE done:ok/pids W_END"},
+    {"what it was ended for comes first",
+     "no-groups " READY "reply limit=4 limit=1 usage reply usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE I_KILL I_USAGE done:memory_exceeded/memory W_END"},
 };
 
 static struct rig rig;

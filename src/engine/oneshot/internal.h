@@ -64,6 +64,7 @@ struct run {
     struct buf returned;  /* by a handler, in its own words: JSON if it is honest */
     bool is_measured;     /* the outcome has what the control group or init told of its use */
     bool out_of_memory;   /* the control group says so */
+    enum limit_kind met;  /* by init's word, and gone on */
     uint64_t said_cpu_us; /* by the program itself: no more than the wall clock is believed */
     struct deferred free_later;
 };

@@ -363,8 +363,12 @@ static struct denials *run_denied(void *owner, uint32_t process) {
 
 static void run_on_limit(void *owner, enum limit_kind kind) {
     struct run *r = owner;
-    if (r->state == RUN_ACTIVE && (kind == LIMIT_MEMORY || kind == LIMIT_CPU))
+    if (r->state != RUN_ACTIVE)
+        return;
+    if (kind == LIMIT_MEMORY || kind == LIMIT_CPU)
         run_kill(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
+    else
+        r->met = kind;
 }
 
 static void run_on_answer(void *owner, enum asked what, struct wire_in *in) {
