@@ -53,11 +53,17 @@ void wire_mark(struct wire_out *o, uint16_t since) {
     o->marks[o->nmarks++] = (struct wire_mark){since, o->nfds, o->len};
 }
 
+bool wire_reaches(const struct wire_out *o, uint16_t version) {
+    uint16_t type;
+    memcpy(&type, o->data, sizeof type);
+    return !o->bad && version >= WIRE_OLDEST && types[type].since <= version;
+}
+
 bool wire_lower(const struct wire_out *o, uint16_t version, struct wire_out *ret) {
     uint16_t head[2];
-    memcpy(head, o->data, sizeof head);
-    if (o->bad || version < WIRE_OLDEST || types[head[0]].since > version)
+    if (!wire_reaches(o, version))
         return false;
+    memcpy(head, o->data, sizeof head);
     ret->len = o->len;
     ret->nfds = o->nfds;
     ret->bad = false;

@@ -49,6 +49,8 @@ struct wire_out {
 /* All of a message that carries nothing; the others begin with a putter of codec.h or run.h. */
 void wire_begin(struct wire_out *o, enum wire_type type);
 const char *wire_out_name(const struct wire_out *o);
+/* Whether a peer of that version gets it at all: it fits, and there is such a message for it. */
+bool wire_reaches(const struct wire_out *o, uint16_t version);
 /* What a peer of an older version gets of it; false when it has no such message. */
 bool wire_lower(const struct wire_out *o, uint16_t version, struct wire_out *ret);
 

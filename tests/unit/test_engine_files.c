@@ -290,6 +290,14 @@ static void the_end_of_a_sandbox_is_an_answer(void **state) {
     assert_int_equal(files_room(NULL), 0);
 }
 
+static void a_question_that_does_not_fit_is_not_waited_for(void **state) {
+    (void)state;
+    static char path[WIRE_MAX + 1];
+    memset(path, 'a', sizeof path - 1);
+    assert_false(files_ask(sandbox, &(struct file_question){.op = FILE_STAT, .path = path}, &who));
+    assert_int_equal(ask(&(struct file_question){.op = FILE_STAT}), 0);
+}
+
 static void room_is_left_for_signals(void **state) {
     static struct file_ask many[SANDBOX_MAX_ASKED];
     unsigned n = 0;
@@ -361,6 +369,7 @@ int main(void) {
         TEST(changes_are_told),
         TEST(who_leaves_hears_nothing),
         TEST(the_end_of_a_sandbox_is_an_answer),
+        TEST(a_question_that_does_not_fit_is_not_waited_for),
         TEST(room_is_left_for_signals),
         TEST(an_answer_without_what_was_asked_for_is_refused),
         TEST(a_list_that_is_cut_off_is_malformed),

@@ -343,8 +343,10 @@ void sandbox_no_more(struct engine *g, struct wire_in *in) {
         s->guest->kind->no_more(s->guest->owner, m.number, m.why);
 }
 
+/* Answers are told apart by their order, so a question counts only if it reaches init. */
 static bool ask_init(struct sandbox *s, const struct wire_out *o, const struct question *q) {
-    if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING)
+    if (s->nasked == SANDBOX_MAX_ASKED || s->state == SANDBOX_ENDING ||
+        !wire_reaches(o, s->version))
         return false;
     s->asked[(s->asked_at + s->nasked++) % SANDBOX_MAX_ASKED] = *q;
     chan_send(&s->req, o);

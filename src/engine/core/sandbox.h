@@ -110,7 +110,8 @@ void sandbox_refuse(struct engine *g, uint64_t id, const struct err *why);
 /* From W_KERNEL_MADE and W_KERNEL_FAILED. */
 void sandbox_more(struct engine *g, struct wire_in *in);
 void sandbox_no_more(struct engine *g, struct wire_in *in);
-/* Asks init; the answer reaches the guest. False when too much is asked at once. */
+/* Asks init; the answer reaches the guest. False when too much is asked at once, the question does
+ * not fit into a message, or init is of an older build and does not know it. */
 bool sandbox_ask(struct sandbox *s, enum asked what, const struct wire_out *o);
 /* The same with the answer for `fn`, which gets NULL when the sandbox ends before it. */
 bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
