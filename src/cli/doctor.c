@@ -18,16 +18,32 @@
 
 #include <stdio.h>
 
+/* "ids, cgroup and landlock": the layers that the word strict does not stand for. */
+static void print_beyond_strict(void) {
+    uint32_t strict = 0, left = (UINT32_C(1) << PROBE_LAYERS_) - 1;
+    struct err e;
+    probe_minimum("strict", &strict, &e);
+    left &= ~strict;
+    for (enum probe_layer l = 0; left; l++) {
+        if (!(left & UINT32_C(1) << l))
+            continue;
+        left &= ~(UINT32_C(1) << l);
+        printf("%s%s", probe_layer_name(l), !left ? "" : (left & (left - 1)) ? ", " : " and ");
+    }
+}
+
 static int print_help(void) {
-    puts(
+    fputs(
         "cloche doctor [--json] [--minimum LIST] [--config FILE] [SETTINGS]\n\n"
         "Checks every layer of isolation on this machine: what is in force, what is missing,\n"
         "what that costs and what to do about it. Then tries every profile: starts its Python in\n"
         "its walls and imports its modules, for programs and for live kernels. Exit status 0: the\n"
         "minimum is met and all profiles work, 1: not so, 125: a mistake in the command line or\n"
         "the configuration.\n\n"
-        "LIST is strict (all but ids, cgroup and landlock), none, or names of layers with commas\n"
-        "between; strict,cgroup adds one.");
+        "LIST is strict (all but ",
+        stdout);
+    print_beyond_strict();
+    puts("), none, or names of layers with commas\nbetween; strict,cgroup adds one.");
     return 0;
 }
 

@@ -20,10 +20,14 @@ enum { LANDLOCK_WHOLE = 6 }; /* the ABI that also scopes signals and abstract so
 
 /* ------------------------------------------------------------------ names */
 
+enum { NAMED, STRICT };
+
 static const struct {
-    const char *name, *what, *lost;
+    const char *name;
+    bool is_strict;
+    const char *what, *works, *lost;
 } layer_words[] = {
-#define X(name, what, lost) [PROBE_##name] = {#name, what, lost},
+#define X(name, minimum, what, works, lost) {#name, minimum, what, works, lost},
     PROBE_LAYERS(X)
 #undef X
 };
@@ -44,10 +48,16 @@ static uint32_t bit(enum probe_layer l) {
     return UINT32_C(1) << l;
 }
 
+static uint32_t strict_layers(void) {
+    uint32_t layers = 0;
+    for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++)
+        layers |= layer_words[l].is_strict ? bit(l) : 0;
+    return layers;
+}
+
 static uint32_t word_layers(const char *word, size_t len) {
-    const uint32_t all = bit(PROBE_LAYERS_) - 1;
     if (len == strlen("strict") && memcmp(word, "strict", len) == 0)
-        return all & ~(bit(PROBE_ids) | bit(PROBE_cgroup) | bit(PROBE_landlock));
+        return strict_layers();
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++)
         if (len == strlen(layer_words[l].name) && memcmp(word, layer_words[l].name, len) == 0)
             return bit(l);
@@ -195,16 +205,10 @@ static void tell_cores(struct probe_result *r) {
 
 static void tell_all(struct probe *p, const struct probe_trials *t, const struct idmap *ids,
                      const struct err *map_err) {
-    static const char *const words[PROBE_LAYERS_] = {
-        [PROBE_proc] = "mounted",
-        [PROBE_seccomp] = "filter loaded",
-        [PROBE_notify] = "listener opened",
-        [PROBE_no_new_privs] = "set",
-    };
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++) {
         struct probe_result *r = &p->layers[l];
         if (probe_trial_works(t, l))
-            snprintf(r->how, sizeof r->how, "%s", words[l] ? words[l] : "made");
+            snprintf(r->how, sizeof r->how, "%s", layer_words[l].works);
         else if (t->layers[l].tried)
             tell_failure(r, &t->layers[l]);
         if (l == PROBE_user_ns)

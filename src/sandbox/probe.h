@@ -8,26 +8,37 @@
 
 #include <stdbool.h>
 
-/* X(name, what it is in words, what is lost without it) */
+/* X(name, MINIMUM, what it is in words, how it is said to be there, what is lost without it)
+ *
+ *   MINIMUM  STRICT: the word "strict" stands for this layer, among others. NAMED: only an operator
+ *            who names the layer requires it.
+ *   how      of a layer that probe_trial.c tries; "": probe.c has more to say */
+/* clang-format off */
 #define PROBE_LAYERS(X)                                                                            \
-    X(user_ns, "user namespace", "root inside would be root outside")                              \
-    X(pid_ns, "pid namespace", "programs could see and signal each other")                         \
-    X(mount_ns, "mount namespace", "programs would see the host's files")                          \
-    X(net_ns, "network namespace", "programs would reach the network")                             \
-    X(ipc_ns, "ipc namespace", "programs could share memory and queues with others")               \
-    X(uts_ns, "uts namespace", "programs would see the host's name")                               \
-    X(cgroup_ns, "cgroup namespace", "programs would see the host's control groups")               \
-    X(proc, "a /proc of its own", "programs would see other processes")                            \
-    X(seccomp, "system call filter", "the whole system call surface would be open")                \
-    X(notify, "seccomp user notification", "refused operations would not be reported")             \
-    X(no_new_privs, "no_new_privs", "set-uid programs would gain privileges")                      \
-    X(cores, "no core dumps", "a program of the host could be given core dumps")                   \
-    X(ids, "a uid of its own for each sandbox", "sandboxes would share one uid")                   \
-    X(cgroup, "control groups (memory, pids, cpu)", "limits would be watched, not enforced")       \
-    X(landlock, "Landlock", "one wall around the files less")
+    X(user_ns, STRICT, "user namespace", "made", "root inside would be root outside")              \
+    X(pid_ns, STRICT, "pid namespace", "made", "programs could see and signal each other")         \
+    X(mount_ns, STRICT, "mount namespace", "made", "programs would see the host's files")          \
+    X(net_ns, STRICT, "network namespace", "made", "programs would reach the network")             \
+    X(ipc_ns, STRICT, "ipc namespace", "made",                                                     \
+      "programs could share memory and queues with others")                                        \
+    X(uts_ns, STRICT, "uts namespace", "made", "programs would see the host's name")               \
+    X(cgroup_ns, STRICT, "cgroup namespace", "made",                                               \
+      "programs would see the host's control groups")                                              \
+    X(proc, STRICT, "a /proc of its own", "mounted", "programs would see other processes")         \
+    X(seccomp, STRICT, "system call filter", "filter loaded",                                      \
+      "the whole system call surface would be open")                                               \
+    X(notify, STRICT, "seccomp user notification", "listener opened",                              \
+      "refused operations would not be reported")                                                  \
+    X(no_new_privs, STRICT, "no_new_privs", "set", "set-uid programs would gain privileges")       \
+    X(cores, STRICT, "no core dumps", "", "a program of the host could be given core dumps")       \
+    X(ids, NAMED, "a uid of its own for each sandbox", "", "sandboxes would share one uid")        \
+    X(cgroup, NAMED, "control groups (memory, pids, cpu)", "",                                     \
+      "limits would be watched, not enforced")                                                     \
+    X(landlock, NAMED, "Landlock", "", "one wall around the files less")
+/* clang-format on */
 
 enum probe_layer {
-#define X(name, what, lost) PROBE_##name,
+#define X(name, ...) PROBE_##name,
     PROBE_LAYERS(X)
 #undef X
         PROBE_LAYERS_
@@ -49,9 +60,8 @@ const char *probe_layer_name(enum probe_layer l);
 const char *probe_layer_what(enum probe_layer l);
 const char *probe_layer_lost(enum probe_layer l);
 
-/* The layers named in `minimum` ("strict", "none", or layer names separated by spaces or commas,
- * "strict" standing for all but ids, cgroup and landlock; "strict,cgroup" adds one) as a bit set.
- */
+/* The layers named in `minimum` ("strict", "none", or layer names separated by spaces or commas;
+ * "strict,cgroup" adds one) as a bit set. */
 int probe_minimum(const char *minimum, uint32_t *ret_layers, struct err *e);
 
 /* Never fails: what cannot be found out is PROBE_MISSING with the reason. */
