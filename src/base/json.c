@@ -185,6 +185,13 @@ void jw_str(struct jw *j, const char *text) {
         jw_null(j);
 }
 
+void jw_escaped(struct jw *j, const char *inside, size_t len) {
+    before(j);
+    buf_addc(j->to, '"');
+    buf_add(j->to, inside, len);
+    buf_addc(j->to, '"');
+}
+
 void jw_int(struct jw *j, int64_t v) {
     before(j);
     buf_addf(j->to, "%" PRId64, v);

@@ -2,8 +2,9 @@
 /* JSON, out and in.
  *
  * Out: an append-only writer over a struct buf. It places the commas; the caller balances what it
- * opens and closes. Whatever bytes a string holds, what comes out is valid JSON in valid UTF-8.
- * The names start with jw_ because jansson owns json_.
+ * opens and closes. Keys and values without a jw_object around them are the inside of an object.
+ * Whatever bytes a string holds, what comes out is valid JSON in valid UTF-8. The names start with
+ * jw_ because jansson owns json_.
  *
  * In: jansson, strict. Include <jansson.h> to look into the result; json_auto_t releases it. */
 
@@ -36,11 +37,12 @@ void jw_str(struct jw *j, const char *text);
 void jw_int(struct jw *j, int64_t v);
 void jw_uint(struct jw *j, uint64_t v);
 /* The shortest of 15, 16 or 17 digits that reads back the same, always recognisable as a real
- * number
- * ("1.0"); infinities and NaN, which JSON does not have, are null. */
+ * number ("1.0"); infinities and NaN, which JSON does not have, are null. */
 void jw_real(struct jw *j, double v);
 void jw_bool(struct jw *j, bool v);
 void jw_null(struct jw *j);
+/* A string whose inside needs no more escaping: json_escape made it, or it is base64. */
+void jw_escaped(struct jw *j, const char *inside, size_t len);
 /* One value that is JSON already. */
 void jw_raw(struct jw *j, const char *json, size_t len);
 /* The members of a compact object that is JSON already, among those of the open one. */

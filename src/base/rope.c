@@ -132,6 +132,13 @@ void rope_key_text(struct rope *r, struct jw *j, const char *key, struct blob *o
     rope_key_texts(r, j, key, &texts);
 }
 
+void rope_key_json(struct rope *r, struct jw *j, const char *key, const struct rope *json) {
+    jw_key(j, key);
+    rope_add(r, j->to);
+    rope_add_rope(r, json);
+    j->comma = true;
+}
+
 static bool is_inside(char c) {
     return ((unsigned char)c & 0xc0) == 0x80;
 }

@@ -54,6 +54,8 @@ void rope_adds_text(struct rope *r, const char *text);
  * other. What `j` has written so far goes to the rope; small texts stay with it. */
 void rope_key_texts(struct rope *r, struct jw *j, const char *key, const struct rope *texts);
 void rope_key_text(struct rope *r, struct jw *j, const char *key, struct blob *of);
+/* The same with a value that is JSON already. */
+void rope_key_json(struct rope *r, struct jw *j, const char *key, const struct rope *json);
 
 /* Without its first bytes, which are of one literal piece. */
 void rope_skip(struct rope *r, size_t bytes);

@@ -334,8 +334,21 @@ static void members_of_another_object_stand_among_ours(void **state) {
     assert_string_equal(text.data, "{\"a\":1,\"b\":2,\"c\":[],\"d\":3}");
 }
 
+static void escaped_text_is_not_escaped_again(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT, inside = BUF_INIT;
+    struct jw j = JW_INIT(&text);
+    json_escape(&inside, "a\n\"", 3);
+    jw_array(&j);
+    jw_escaped(&j, inside.data, inside.len);
+    jw_escaped(&j, "", 0);
+    jw_array_end(&j);
+    assert_string_equal(text.data, "[\"a\\n\\\"\",\"\"]");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(escaped_text_is_not_escaped_again),
         cmocka_unit_test(members_of_another_object_stand_among_ours),
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(any_bytes_become_valid_json),

@@ -73,6 +73,23 @@ static void slices_are_the_whole(void **state) {
     assert_int_equal(rope.bytes, 0);
 }
 
+static void values_that_are_json_stay_as_they_are(void **state) {
+    (void)state;
+    AUTO_ROPE rope = ROPE_INIT, value = ROPE_INIT;
+    AUTO_BUF json = BUF_INIT, got = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    rope_adds(&value, "[1,");
+    rope_adds(&value, "\"\\n\"]");
+    jw_object(&j);
+    rope_key_json(&rope, &j, "a", &value);
+    rope_key_json(&rope, &j, "b", &value);
+    jw_key_int(&j, "n", 1);
+    jw_object_end(&j);
+    rope_add(&rope, &json);
+    assert_false(rope_read(&rope, 100, &got));
+    assert_string_equal(got.data, "{\"a\":[1,\"\\n\"],\"b\":[1,\"\\n\"],\"n\":1}");
+}
+
 static void shared_bytes_count_once(void **state) {
     (void)state;
     size_t meter = 0;
@@ -98,6 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_cut_gives_the_same),
         cmocka_unit_test(slices_are_the_whole),
+        cmocka_unit_test(values_that_are_json_stay_as_they_are),
         cmocka_unit_test(shared_bytes_count_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
