@@ -181,10 +181,8 @@ void problem_put(const struct problem *p, struct jw *j) {
 }
 
 void problem_add(const struct problem *p, struct buf *object) {
-    AUTO_BUF member = BUF_INIT;
-    struct jw j = JW_INIT(&member);
+    struct jw j = {.to = object, .comma = true};
+    object->len--; /* the closing brace */
     problem_put(p, &j);
-    object->data[object->len - 1] = ','; /* the closing brace */
-    buf_add(object, member.data, member.len);
-    buf_addc(object, '}');
+    jw_object_end(&j);
 }

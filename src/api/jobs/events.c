@@ -62,20 +62,31 @@ static void free_following(void *state) {
     free(w);
 }
 
+/* All that stands before an event's data, which is written as it is: it may be long. */
+static void put_head(const struct following *w, uint64_t number, const char *type, struct buf *to) {
+    if (!w->lines) {
+        buf_addf(to, "id: %llu\nevent: %s\ndata: ", (unsigned long long)number, type);
+        return;
+    }
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_uint(&j, "seq", number);
+    jw_key_str(&j, "event", type);
+    jw_key(&j, "data");
+}
+
 static void events_on_event(struct follower *f, uint64_t number, const char *type, const char *json,
                             size_t len) {
     struct following *w = f->arg;
     struct http_req *r = w->call->req;
-    char head[80];
+    AUTO_BUF head = BUF_INIT;
     if (!type) {
         w->from.arg = NULL; /* it is over */
         http_end(r);
         return;
     }
-    snprintf(head, sizeof head,
-             w->lines ? "{\"seq\":%llu,\"event\":\"%s\",\"data\":" : "id: %llu\nevent: %s\ndata: ",
-             (unsigned long long)number, type);
-    http_write(r, head, strlen(head));
+    put_head(w, number, type, &head);
+    http_write(r, head.data, head.len);
     http_write(r, json, len);
     http_write(r, w->lines ? "}\n" : "\n\n", 2);
     bool full = http_backlog(r) > HTTP_HIGH_WATER;

@@ -1,8 +1,8 @@
 /* POST /v1/execute/batch: many programs in one request, each result as soon as it is there. A
  * bounded number of them is under way at a time; a client that does not read holds up its own
  * batch. An item that finds the queue full is tried again when another of its batch has ended, or
- * soon: otherwise all that are left would be refused within a moment. When none has got in for as
- * long as one may wait in the queue, they are. */
+ * soon: otherwise all that are left would be refused within a moment. When none of them has got in
+ * for as long as a program may wait in the queue, they are refused. */
 
 #include "api/core/body.h"
 #include "api/jobs/oneshot.h"
@@ -83,11 +83,14 @@ static void free_batch(void *state) {
     free(b);
 }
 
-/* {"index":N, and what `json` has inside its braces. */
+/* One line: the object `json` with its index as the first member. */
 static void line_of(struct batch *b, size_t index, struct rope *json) {
     AUTO_BUF head = BUF_INIT;
     AUTO_ROPE out = ROPE_INIT;
-    buf_addf(&head, "{\"index\":%zu,", index);
+    struct jw j = JW_INIT(&head);
+    jw_object(&j);
+    jw_key_uint(&j, "index", index);
+    buf_addc(&head, ',');
     rope_add(&out, &head);
     rope_skip(json, 1);
     rope_add_rope(&out, json);

@@ -50,13 +50,32 @@ static void stream_leave(void *job) {
 }
 
 /* `number`: of the event in the execution's record, from which a client may resume; 0: none. */
+static void put_line(const char *type, uint64_t number, const struct buf *json, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "event", type);
+    jw_key(&j, "data");
+    jw_raw(&j, json->data, json->len);
+    if (number)
+        jw_key_uint(&j, "seq", number);
+    jw_object_end(&j);
+    buf_addc(to, '\n');
+}
+
+static void put_sse(const char *type, uint64_t number, const struct buf *json, struct buf *to) {
+    buf_addf(to, "event: %s\ndata: ", type);
+    buf_add(to, json->data, json->len);
+    if (number)
+        buf_addf(to, "\nid: %llu", (unsigned long long)number);
+    buf_adds(to, "\n\n");
+}
+
 static void event(struct stream *w, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF frame = BUF_INIT;
-    buf_addf(&frame, w->lines ? "{\"event\":\"%s\",\"data\":" : "event: %s\ndata: ", type);
-    buf_add(&frame, json->data, json->len);
-    if (number)
-        buf_addf(&frame, w->lines ? ",\"seq\":%llu" : "\nid: %llu", (unsigned long long)number);
-    buf_adds(&frame, w->lines ? "}\n" : "\n\n");
+    if (w->lines)
+        put_line(type, number, json, &frame);
+    else
+        put_sse(type, number, json, &frame);
     outlet_write(&w->wait.out, frame.data, frame.len);
     if (w->wait.out.call)
         loop_timer_in_ms(loop_of(w), &w->alive, ALIVE_MS);

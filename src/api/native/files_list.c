@@ -53,8 +53,11 @@ static bool more_files(struct http_source *s, struct buf *to) {
     const struct store_entry *e;
     unsigned looks = LOOKS;
     bool goes_on = true;
-    if (!l->begun)
-        buf_adds(to, "{\"files\":[");
+    if (!l->begun) {
+        jw_object(&j);
+        jw_key(&j, "files");
+        jw_array(&j);
+    }
     l->begun = true;
     while (goes_on && to->len < HTTP_SLICE && (e = store_list_next(&l->cursor, l->tenant, &looks)))
         goes_on = add_file(l, &j, e);

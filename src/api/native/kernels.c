@@ -135,7 +135,7 @@ static void do_cell(struct call *c) {
 
 /* ---- one kernel ---- */
 
-/* What is frozen starts nothing and ends nothing. */
+/* A paused sandbox starts nothing and ends nothing. */
 static struct live *running_live(struct call *c) {
     struct live *l = call_live(c);
     if (!l || !live_is_paused(l))
@@ -298,6 +298,7 @@ static void on_reply(void *arg, const char *json, size_t len, const struct err *
         http_reply(w->call->req, 200, "application/json", json, len);
 }
 
+/* `members`: what the question has beside its op, the inside of a JSON object. */
 static void query(struct call *c, const char *kernel_id, const char *op, const char *members) {
     struct live *l = running_live(c);
     struct kernel *k = l ? call_kernel(c, l, kernel_id) : NULL;
@@ -319,11 +320,10 @@ static void query_code(struct call *c, const char *op) {
     size_t all = characters(code);
     int64_t cursor = field_int(c->body, "cursor", (int64_t)all);
     AUTO_BUF members = BUF_INIT;
-    buf_adds(&members, "\"code\":\"");
-    json_escape(&members, code, strlen(code));
-    buf_addf(&members, "\",\"cursor\":%lld,\"detail\":%lld",
-             (long long)(cursor > (int64_t)all ? (int64_t)all : cursor),
-             (long long)field_int(c->body, "detail", 0));
+    struct jw j = JW_INIT(&members);
+    jw_key_str(&j, "code", code);
+    jw_key_int(&j, "cursor", cursor > (int64_t)all ? (int64_t)all : cursor);
+    jw_key_int(&j, "detail", field_int(c->body, "detail", 0));
     query(c, field_str(c->body, "kernel_id", NULL), op, members.data);
 }
 
@@ -351,13 +351,14 @@ static void do_variables(struct call *c) {
     const char *limit = http_query(c->req, "limit");
     uint32_t most = 1000;
     struct err e;
-    char members[40];
+    AUTO_BUF members = BUF_INIT;
+    struct jw j = JW_INIT(&members);
     if (limit && num_u32(limit, &rule, &most, &e) < 0) {
         call_refuse(c, "bad_value", "%s", e.text);
         return;
     }
-    snprintf(members, sizeof members, "\"most\":%u", most);
-    query(c, http_query(c->req, "kernel_id"), "variables", members);
+    jw_key_uint(&j, "most", most);
+    query(c, http_query(c->req, "kernel_id"), "variables", members.data);
 }
 
 /* ---- routes ---- */

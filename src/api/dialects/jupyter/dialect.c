@@ -8,8 +8,8 @@ static void with_reason(struct buf *to, const char *message, int status, const s
     jw_object(&j);
     jw_key_str(&j, "message", message);
     jw_key_str(&j, "reason", http_reason(status));
-    buf_addc(to, ',');
-    buf_add(to, rest->data + 1, rest->len - 1);
+    jw_members(&j, rest->data, rest->len);
+    jw_object_end(&j);
 }
 
 static int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) {

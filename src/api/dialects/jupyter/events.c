@@ -34,7 +34,8 @@ static char *error_of(const char *name, const char *value, const json_t *lines) 
         jw_str(&j, value ? value : "");
         jw_array_end(&j);
     }
-    return xstrndup(all.data + 1, all.len - 1);
+    jw_object_end(&j);
+    return buf_take(&all);
 }
 
 static void say_text(const struct jupyter_request *r, const char *stream, const char *text) {
@@ -50,9 +51,7 @@ static void say_text(const struct jupyter_request *r, const char *stream, const 
 void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) {
     free(r->error);
     r->error = error_of(code, why, NULL);
-    AUTO_BUF content = BUF_INIT;
-    buf_addf(&content, "{%s}", r->error);
-    jupyter_say(r->hub, "error", r->parent, content.data);
+    jupyter_say(r->hub, "error", r->parent, r->error);
 }
 
 /* ---- what it says ---- */
@@ -78,9 +77,12 @@ static void say_printed(struct jupyter_hub *h) {
     if (h->printed.len == 0 || !h->running)
         return;
     struct jupyter_out *m = jupyter_out(h, "iopub", "stream", h->running->parent);
-    buf_addf(&m->content, "{\"name\":\"%s\",\"text\":\"", h->printed_to);
-    buf_add(&m->content, h->printed.data, h->printed.len);
-    buf_adds(&m->content, "\"}");
+    struct jw j = JW_INIT(&m->content);
+    jw_object(&j);
+    jw_key_str(&j, "name", h->printed_to);
+    jw_key(&j, "text");
+    jw_escaped(&j, h->printed.data, h->printed.len);
+    jw_object_end(&j);
     buf_clear(&h->printed);
     loop_timer_stop(h->api->o.loop, &h->say_later);
     jupyter_publish(h, m);
@@ -139,8 +141,13 @@ static void on_display(struct jupyter_request *r, const char *json, size_t len) 
     while (end > n && memcmp(json + end - n, key, n) != 0)
         end--;
     AUTO_BUF last = BUF_INIT;
-    buf_addf(&last, "{\"display_id\":%.*s", (int)(len - end), json + end);
-    json_auto_t *o = end > n ? json_loadb(last.data, last.len, 0, NULL) : NULL;
+    if (end <= n)
+        return;
+    struct jw tail = JW_INIT(&last);
+    jw_object(&tail);
+    jw_key(&tail, "display_id");
+    jw_raw(&tail, json + end, len - end); /* the value, and whatever else the object has */
+    json_auto_t *o = json_loadb(last.data, last.len, 0, NULL);
     if (!o)
         return;
     bool update = json_is_true(json_object_get(o, "update"));
@@ -172,9 +179,7 @@ static void notebook_on_error(struct jupyter_request *r, const char *json, size_
     r->error = error_of(json_string_value(json_object_get(o, "name")),
                         json_string_value(json_object_get(o, "value")), lines);
     if (jupyter_is_cell(r)) {
-        AUTO_BUF content = BUF_INIT;
-        buf_addf(&content, "{%s}", r->error);
-        jupyter_say(r->hub, "error", r->parent, content.data);
+        jupyter_say(r->hub, "error", r->parent, r->error);
         return;
     }
     AUTO_BUF text = BUF_INIT; /* in a handler of a comm: there is no cell that it could end */
@@ -235,9 +240,8 @@ static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
 static void on_payload(struct jupyter_request *r, const char *json, size_t len) {
     if (r->payloads.len + len > PAYLOADS_MAX)
         return;
-    if (r->payloads.len)
-        buf_addc(&r->payloads, ',');
-    buf_add(&r->payloads, json, len);
+    struct jw j = {.to = &r->payloads, .comma = r->payloads.len > 0};
+    jw_raw(&j, json, len);
 }
 
 static void on_expressions(struct jupyter_request *r, const char *json, size_t len) {

@@ -205,18 +205,25 @@ static void write_v1(const struct jupyter_out *m, struct buf *to) {
         add(to, &m->buffers[i]);
 }
 
+static void write_member(struct jw *j, const char *key, const struct buf *object) {
+    jw_key(j, key);
+    jw_raw(j, object->data, object->len);
+}
+
 static void write_text(const struct jupyter_out *m, struct buf *to) {
-    buf_addf(to,
-             "{\"channel\":\"%s\",\"msg_type\":\"%s\",\"msg_id\":\"%s\",\"header\":", m->channel,
-             m->type, m->id);
-    add(to, &m->header);
-    buf_adds(to, ",\"parent_header\":");
-    add(to, &m->parent);
-    buf_adds(to, ",\"metadata\":");
-    add(to, &m->metadata);
-    buf_adds(to, ",\"content\":");
-    add(to, &m->content);
-    buf_adds(to, ",\"buffers\":[]}");
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "channel", m->channel);
+    jw_key_str(&j, "msg_type", m->type);
+    jw_key_str(&j, "msg_id", m->id);
+    write_member(&j, "header", &m->header);
+    write_member(&j, "parent_header", &m->parent);
+    write_member(&j, "metadata", &m->metadata);
+    write_member(&j, "content", &m->content);
+    jw_key(&j, "buffers");
+    jw_array(&j);
+    jw_array_end(&j);
+    jw_object_end(&j);
 }
 
 static void write_old(const struct jupyter_out *m, struct buf *to) {

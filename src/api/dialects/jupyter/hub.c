@@ -123,10 +123,15 @@ struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, cons
     snprintf(m->id, sizeof m->id, "%s_%llu", h->session, (unsigned long long)++h->last_message);
     m->header = m->parent = m->metadata = m->content = (struct buf)BUF_INIT;
     jupyter_date(date, sizeof date, jupyter_now());
-    buf_addf(&m->header,
-             "{\"msg_id\":\"%s\",\"msg_type\":\"%s\",\"username\":\"cloche\",\"session\":\"%s\","
-             "\"date\":\"%s\",\"version\":\"" JUPYTER_VERSION "\"}",
-             m->id, m->type, h->session, date);
+    struct jw j = JW_INIT(&m->header);
+    jw_object(&j);
+    jw_key_str(&j, "msg_id", m->id);
+    jw_key_str(&j, "msg_type", m->type);
+    jw_key_str(&j, "username", "cloche");
+    jw_key_str(&j, "session", h->session);
+    jw_key_str(&j, "date", date);
+    jw_key_str(&j, "version", JUPYTER_VERSION);
+    jw_object_end(&j);
     buf_adds(&m->parent, parent ? parent : "{}");
     buf_adds(&m->metadata, "{}");
     return m;
@@ -207,9 +212,12 @@ void jupyter_reply(struct jupyter_request *r, const char *content) {
 }
 
 void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state) {
-    char content[60];
-    snprintf(content, sizeof content, "{\"execution_state\":\"%s\"}", state);
-    jupyter_say(h, "status", parent, content);
+    struct jupyter_out *m = jupyter_out(h, "iopub", "status", parent);
+    struct jw j = JW_INIT(&m->content);
+    jw_object(&j);
+    jw_key_str(&j, "execution_state", state);
+    jw_object_end(&j);
+    jupyter_publish(h, m);
 }
 
 /* ---- clients ---- */

@@ -52,7 +52,7 @@ struct jupyter_request {
     bool silent, goes_on; /* an error does not end those that wait */
     struct buf payloads;  /* the inside of an array */
     char *expressions;    /* owned: JSON; or NULL */
-    char *error;          /* owned: the inside of an object; or NULL */
+    char *error;          /* owned: a JSON object; or NULL */
 };
 
 struct jupyter_hub {

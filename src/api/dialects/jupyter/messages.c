@@ -97,16 +97,19 @@ static void on_restarted(void *arg, struct kernel *k, const struct err *why) {
 static void do_shutdown(struct jupyter_client *c, const struct jupyter_in *m) {
     struct jupyter_hub *h = c->hub;
     bool restart = json_is_true(json_object_get(m->content, "restart"));
-    char content[60];
-    snprintf(content, sizeof content, "{\"status\":\"ok\",\"restart\":%s}",
-             restart ? "true" : "false");
-    answer(c, m, "shutdown_reply", content);
+    AUTO_BUF content = BUF_INIT;
+    struct jw j = JW_INIT(&content);
+    jw_object(&j);
+    jw_key_str(&j, "status", "ok");
+    jw_key_bool(&j, "restart", restart);
+    jw_object_end(&j);
+    answer(c, m, "shutdown_reply", content.data);
     if (!jupyter_kernel(h))
         return;
     if (restart) {
         jupyter_restart(h, on_restarted, NULL);
     } else {
-        jupyter_say(h, "shutdown_reply", NULL, content);
+        jupyter_say(h, "shutdown_reply", NULL, content.data);
         jupyter_end(h);
     }
 }
@@ -142,6 +145,13 @@ static void do_input_reply(struct jupyter_client *c, const struct jupyter_in *m)
 
 /* ---- what runs ---- */
 
+static void put_copy(struct jw *j, const char *key, const json_t *value, const char *otherwise) {
+    AUTO_FREE char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const char *it = text ? text : otherwise;
+    jw_key(j, key);
+    jw_raw(j, it, strlen(it));
+}
+
 static bool truth(const json_t *o, const char *name, bool fallback) {
     const json_t *v = json_object_get(o, name);
     return json_is_boolean(v) ? json_is_true(v) : fallback;
@@ -152,6 +162,7 @@ static void do_execute_request(struct jupyter_client *c, const struct jupyter_in
     json_t *code = json_object_get(m->content, "code");
     const json_t *wanted = json_object_get(m->content, "user_expressions");
     AUTO_BUF extra = BUF_INIT;
+    struct jw j = JW_INIT(&extra);
     r->silent = truth(m->content, "silent", false);
     r->goes_on = !truth(m->content, "stop_on_error", true);
     r->body = json_pack("{s:s, s:s, s:b, s:b, s:b}", "kernel_id", c->hub->kernel, "on_disconnect",
@@ -162,11 +173,9 @@ static void do_execute_request(struct jupyter_client *c, const struct jupyter_in
         json_object_set(r->body, "code", code);
     else
         json_object_set_new(r->body, "code", json_string(""));
-    buf_adds(&extra, "\"notebook\":true");
-    if (json_object_size(wanted)) {
-        AUTO_FREE char *text = json_dumps(wanted, JSON_COMPACT);
-        buf_addf(&extra, ",\"expressions\":%s", text);
-    }
+    jw_key_bool(&j, "notebook", true);
+    if (json_object_size(wanted))
+        put_copy(&j, "expressions", wanted, "{}");
     r->extra = buf_take(&extra);
     jupyter_run(r);
 }
@@ -174,22 +183,23 @@ static void do_execute_request(struct jupyter_client *c, const struct jupyter_in
 static void do_comm(struct jupyter_client *c, const struct jupyter_in *m) {
     struct jupyter_request *r = jupyter_request(c, m, NULL);
     AUTO_BUF extra = BUF_INIT;
-    AUTO_FREE char *content = json_dumps(m->content, JSON_COMPACT);
-    AUTO_FREE char *metadata =
-        json_is_object(m->metadata) ? json_dumps(m->metadata, JSON_COMPACT) : NULL;
+    struct jw j = JW_INIT(&extra);
     r->silent = true;
     r->op = "comm";
     r->body = json_pack("{s:s, s:s, s:s, s:b, s:b}", "code", "", "kernel_id", c->hub->kernel,
                         "on_disconnect", "continue", "silent", true, "allow_stdin", false);
-    buf_addf(&extra, "\"notebook\":true,\"kind\":\"%s\",\"content\":%s,\"metadata\":%s", m->type,
-             content, metadata ? metadata : "{}");
-    buf_adds(&extra, ",\"buffers\":[");
+    jw_key_bool(&j, "notebook", true);
+    jw_key_str(&j, "kind", m->type);
+    put_copy(&j, "content", m->content, "{}");
+    put_copy(&j, "metadata", json_is_object(m->metadata) ? m->metadata : NULL, "{}");
+    jw_key(&j, "buffers");
+    jw_array(&j);
     for (unsigned i = 0; i < m->nbuffers; i++) {
-        buf_adds(&extra, i ? ",\"" : "\"");
-        base64_encode(&extra, m->buffers[i].data, m->buffers[i].len);
-        buf_addc(&extra, '"');
+        AUTO_BUF text = BUF_INIT;
+        base64_encode(&text, m->buffers[i].data, m->buffers[i].len);
+        jw_escaped(&j, text.data, text.len);
     }
-    buf_addc(&extra, ']');
+    jw_array_end(&j);
     r->extra = buf_take(&extra);
     jupyter_run(r);
 }
@@ -235,7 +245,6 @@ static void do_question(struct jupyter_client *c, const struct jupyter_in *m) {
     AUTO_BUF members = BUF_INIT;
     struct jw j = JW_INIT(&members);
     struct err e;
-    jw_object(&j);
     q->ask(m->content, &j);
     r->op = q->type;
     r->next = c->hub->asked;
@@ -243,7 +252,7 @@ static void do_question(struct jupyter_client *c, const struct jupyter_in *m) {
     jupyter_state(c->hub, r->parent, "busy");
     err_user(&e, "no_such_kernel", "the kernel is gone, or the question too long");
     if (!k || members.len > QUESTION_MAX ||
-        kernel_query(k, q->op, members.data + 1, messages_on_answer, r, &e) < 0)
+        kernel_query(k, q->op, members.data, messages_on_answer, r, &e) < 0)
         messages_on_answer(r, NULL, 0, &e);
 }
 
@@ -269,13 +278,6 @@ static void ask_at_cursor(const json_t *content, struct jw *j) {
     put_code(content, j);
     jw_key_int(j, "cursor", cursor < 0 || cursor > all ? all : cursor);
     jw_key_int(j, "detail", json_integer_value(detail) > 0);
-}
-
-static void put_copy(struct jw *j, const char *key, const json_t *value, const char *otherwise) {
-    AUTO_FREE char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    const char *it = text ? text : otherwise;
-    jw_key(j, key);
-    jw_raw(j, it, strlen(it));
 }
 
 /* What JupyterLab shows beside each match. */

@@ -53,13 +53,21 @@ static size_t size_of(const struct jupyter_request *r) {
 
 static void jupyter_run_reply(struct jupyter_request *r, uint64_t count) {
     AUTO_BUF content = BUF_INIT;
-    buf_addf(&content, "{\"status\":\"%s\",", r->error ? "error" : "ok");
+    struct jw j = JW_INIT(&content);
+    const char *expressions = r->expressions ? r->expressions : "{}";
+    jw_object(&j);
+    jw_key_str(&j, "status", r->error ? "error" : "ok");
     if (r->error)
-        buf_addf(&content, "%s,", r->error);
-    buf_addf(&content, "\"execution_count\":%llu,\"user_expressions\":%s,\"payload\":[",
-             (unsigned long long)count, r->expressions ? r->expressions : "{}");
-    buf_add(&content, r->payloads.data, r->payloads.len);
-    buf_adds(&content, "]}");
+        jw_members(&j, r->error, strlen(r->error));
+    jw_key_uint(&j, "execution_count", count);
+    jw_key(&j, "user_expressions");
+    jw_raw(&j, expressions, strlen(expressions));
+    jw_key(&j, "payload");
+    jw_array(&j);
+    if (r->payloads.len)
+        jw_raw(&j, r->payloads.data, r->payloads.len);
+    jw_array_end(&j);
+    jw_object_end(&j);
     jupyter_reply(r, content.data);
 }
 

@@ -54,14 +54,17 @@ bool runtime_enter(struct call *c) {
 }
 
 void runtime_wrap(bool legacy, const struct rope *json, struct rope *to) {
-    if (legacy)
-        rope_adds(to, "{\"result\":");
-    rope_add_rope(to, json);
-    if (!legacy)
+    AUTO_BUF own = BUF_INIT;
+    struct jw j = JW_INIT(&own);
+    if (!legacy) {
+        rope_add_rope(to, json);
         return;
-    rope_adds(to, ",\"full_result\":");
-    rope_add_rope(to, json);
-    rope_adds(to, "}");
+    }
+    jw_object(&j);
+    rope_key_json(to, &j, "result", json);
+    rope_key_json(to, &j, "full_result", json);
+    jw_object_end(&j);
+    rope_add(to, &own);
 }
 
 void runtime_reply_rope(struct call *c, struct rope *json) {
