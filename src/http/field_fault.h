@@ -1,5 +1,5 @@
 #pragma once
-/* A fault in a request's body: where it is and what is wrong, written as contract 1 writes it.
+/* A fault in a request's body: where it is and what is wrong, written as FastAPI writes it.
  * fields.c finds faults in values, fields_read.c in a body as a whole. */
 
 #include "base/json.h"

@@ -1,8 +1,7 @@
 #pragma once
 /* What a request body may hold, as tables: one `struct schema` per body. Validation, the 422 reply
  * and the specification (openapi.h) all come from the same table. The replies are those that
- * FastAPI and pydantic v2 give (contract 1), because clients of the Code Interpreter API read them.
- */
+ * FastAPI and pydantic v2 give, because clients of the Code Interpreter API read them. */
 
 #include "base/buf.h"
 #include "base/json.h"
@@ -66,7 +65,7 @@ struct schema {
 #define FIELDS_FAULTS_MAX 100    /* no more are looked for */
 #define FIELDS_INPUT_MAX  1000   /* bytes of an offending value that are quoted back */
 
-/* The number of faults; each is written as an object of contract 1's shape into the array that
+/* The number of faults; each is written as an object in FastAPI's shape into the array that
  * `errors` has open, in the order of the fields. The depth of `body` must be bounded, as it is
  * after fields_read and json_read. */
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);

@@ -89,7 +89,7 @@ bool fields_want_body(const struct schema *s) {
         if (s->fields[i].flags & FIELD_REQUIRED)
             return true;
     }
-    return s->open && !s->any_type; /* open ones are of contract 1 */
+    return s->open && !s->any_type; /* open tables are those of the Code Interpreter API */
 }
 
 int fields_read(const struct schema *s, const char *content_type, const char *text, size_t len,

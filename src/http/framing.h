@@ -25,7 +25,7 @@ enum framing_state {
 /* All zero: a connection that begins. */
 struct framing {
     enum framing_state state;
-    uint64_t heads, bodies; /* how many have come whole; a request without a body has ended too */
+    uint64_t heads, bodies; /* how many have come whole; a request without a body counts in both */
     const char *wrong;      /* with request number `heads`, in words; nothing is read on */
     bool cut;               /* `wrong` is in its head, which counts as whole */
     /* the rest is its own */

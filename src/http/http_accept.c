@@ -55,7 +55,8 @@ uint64_t http_evicted(const struct http *h) {
     return h->evicted;
 }
 
-/* Whether there is a place for one more. Those that leave have their descriptors for this turn. */
+/* Whether there is a place for one more. Evicted ones keep their descriptors until the end of this
+ * turn. */
 static bool make_place(struct http *h) {
     if (h->nconns - h->leaving < h->o.max_connections)
         return true;

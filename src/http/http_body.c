@@ -130,7 +130,7 @@ static void throw_away(struct http_req *r, size_t len) {
         r->closing = true;
 }
 
-/* No more of it is kept. */
+/* From here on the body is thrown away. */
 static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
     r->refused = why;
     buf_done(&r->body);

@@ -1,8 +1,9 @@
 /* See ws_ready.h.
  *
  * SECURITY: what a peer sends is cheap for it, and may be thousands of frames that each want an
- * answer, on many sockets. All of them together get so much of a turn of the loop; those that come
- * too late for it are first in the next one, so each is heard, however much others send. */
+ * answer, on many sockets. All WebSockets together are read for READING_NS in a turn of the loop.
+ * Those that are left over come first in the next turn, so each is heard, however much others send.
+ */
 
 #include "http/ws_ready.h"
 

@@ -1,12 +1,12 @@
 /* See answers.h.
  *
- * sysinfo() is /proc/meminfo, loadavg and uptime in one: what those say (sandbox/proc.c), this one
- * says. libc sizes sorts and getloadavg() by it, Java its heap, so an errno would not do.
+ * sysinfo() tells the same as the /proc/meminfo, loadavg and uptime of a sandbox (sandbox/proc.c).
+ * libc sizes sorts and getloadavg() by it, Java its heap, so an errno would not do.
  *
- * memfd_create(): such a file is in no file system. Where control groups count its pages it is the
- * kernel's; where init has to watch, a program could hide it in messages between its sockets, in
- * nobody's table of descriptors. There it is a file without a name on the sandbox's tmpfs, whose
- * quota holds wherever the file is. It cannot be sealed. */
+ * memfd_create(): such a file is in no file system. Where control groups count its pages, the
+ * caller makes it itself. Where init has to watch, a program could hide it in a message between its
+ * own sockets, where no table of descriptors shows it. There the caller gets a file without a name
+ * on the sandbox's tmpfs instead, whose quota holds wherever the file is. It cannot be sealed. */
 
 #include "init/answers.h"
 

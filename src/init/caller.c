@@ -42,8 +42,8 @@ static uint64_t status_field(const char *text, const char *key, int base) {
     return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
-/* A pidfd is of a whole process, which most often has the number of the thread that calls. Of one
- * whose first thread has ended, only the others have descriptors. */
+/* A pidfd stands for a whole process, and mostly its first thread is the one that calls. Once that
+ * thread has ended, the descriptors can only be had through another one. */
 static int open_process(struct caller *c) {
     char text[STATUS_MAX];
     c->process = c->thread;

@@ -26,7 +26,8 @@ int caller_descriptor(struct caller *c);
 /* Its memory at `at`; false: EFAULT. */
 bool caller_read(const struct caller *c, uint64_t at, void *to, size_t len);
 bool caller_write(const struct caller *c, uint64_t at, const void *from, size_t len);
-/* Whether a signal waits for which it has a handler: it sleeps too deeply to see that itself. */
+/* Whether a signal is pending for which the caller has a handler: a signal does not end its wait
+ * for our answer (seccomp_load.c). */
 bool caller_signalled(const struct caller *c);
 /* Ends the call: 0 is success. */
 void caller_answer(const struct caller *c, int errnum);

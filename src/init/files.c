@@ -194,7 +194,8 @@ static void do_move(struct ask *a) {
     done(a, dir < 0 ? -1 : renameat2(there, old, dir, new, RENAME_NOREPLACE), m.to);
 }
 
-/* By the descriptor's name, since there is no fchmodat of a link itself. */
+/* Through /proc/self/fd: a path could be swapped for a symlink, and fchmod takes no O_PATH
+ * descriptor. */
 static int change_mode(int fd, mode_t mode) {
     char name[32];
     struct stat st;

@@ -40,9 +40,9 @@
 #define WINDOW_MS 100
 #define WORK_MS   25 /* of each window, for the calls of the sandbox */
 
-/* The empty program file of one that runs a single program is here from the start, and the
- * directory's time of modification is set a second back, so that a later look at it tells whether a
- * name was made, removed or renamed in it, however coarse the kernel's clock. */
+/* A one-shot sandbox has its program file, still empty, from the start. The directory's time of
+ * modification is set a second back, so that a later look at it tells whether a name was made,
+ * removed or renamed in it, however coarse the kernel's clock. */
 static int open_workspace(struct init *b, int *ret_path, struct err *e) {
     AUTO_FD file = -1;
     if (!b->plan.live)
@@ -132,7 +132,7 @@ static void serve_hand(struct init *b) {
     else if (got == WIRE_GOT && in.type == WIRE_I_MORE && b->plan.live)
         give_more(b);
     else
-        fd_close(&b->hand); /* the nursery wants nothing more of this one, or what it may not */
+        fd_close(&b->hand); /* the nursery has closed its end, or asks for what it may not */
     wire_in_done(&in);
 }
 
@@ -141,7 +141,7 @@ static void reap(void) {
         ;
 }
 
-/* Unasked: a full socket loses it. */
+/* What no question asked for: it is lost when the socket is full. */
 static bool tell_server(struct init *b, const struct wire_out *o) {
     struct err e;
     return wire_send(b->req, o, &e) == WIRE_SENT;

@@ -14,14 +14,15 @@
 struct init {
     struct init_plan plan;
     int req, hand, signals, workspace;
-    int meminfo; /* its own, once its memory is not the usual */
+    int meminfo; /* the sandbox's own file, once its memory limit differs from the profile's; see
+                    proc_memory */
     struct procs procs;
     struct watcher watcher;
     struct sockets sockets;
     struct epolls epolls;
     struct locks locks;
     uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
-    bool told_of_use;            /* of the network */
+    bool told_of_use;            /* the server knows that the network may be in use */
     unsigned told_tasks;
     int left[WIRE_MAX_FDS]; /* owned: of the last message, if that was an I_LEFT */
     unsigned nleft;

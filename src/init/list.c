@@ -57,7 +57,7 @@ static void changes_in(struct changed *w, int dir, size_t len, uint32_t depth) {
             w->path[len] = '/';
         memcpy(w->path + len + sep, ent->d_name, n);
         if (st.st_dev != w->dev) {
-            continue; /* a directory of the host: it may be huge, and is others' too */
+            continue; /* a directory of the host: it may be huge, and others write to it as well */
         } else if (S_ISREG(st.st_mode)) {
             add_changed(w, &st, len + sep + n);
         } else if (S_ISDIR(st.st_mode) && depth < w->depth) {
@@ -132,7 +132,7 @@ static enum entry_type type_of(mode_t mode) {
 }
 
 struct entry list_entry(const struct stat *st, const char *path, const char *target) {
-    int64_t ns; /* any time can be set: before 1970 is 1970, and there is a last one */
+    int64_t ns; /* a program can set any time: what does not fit becomes the nearest that does */
     if (__builtin_mul_overflow((int64_t)st->st_mtim.tv_sec, 1000000000, &ns) ||
         __builtin_add_overflow(ns, (int64_t)st->st_mtim.tv_nsec, &ns))
         ns = st->st_mtim.tv_sec < 0 ? 0 : INT64_MAX;
@@ -166,7 +166,7 @@ static void add(struct pager *g, int dir, const char *name, const struct stat *s
 }
 
 /* How a name of this directory stands to `after`, the rest of the last page's last path: below 0,
- * its page was before; 0, it is on the way to that path. */
+ * it was on an earlier page; 0, that path leads through it. */
 static int stands(const char *name, const char *after) {
     size_t n = strcspn(after, "/");
     int r = strncmp(name, after, n);
@@ -208,7 +208,7 @@ static int list_in(struct pager *g, int dir, size_t len, const char *after, unsi
         const char *name = names.text.data + names.at[i];
         int order = after ? stands(name, after) : 1;
         if (order < 0 || start + strlen(name) > ENTRY_PATH_MAX)
-            continue; /* was before; or no path reaches it */
+            continue; /* it was on an earlier page, or its path would be too long */
         if (len)
             g->path[len] = '/';
         memcpy(g->path + start, name, strlen(name) + 1);
@@ -225,7 +225,7 @@ int list_page(struct listing *l, int dir, const char *path, const char *after) {
     struct pager g = {.l = l};
     size_t len = strlen(path);
     memcpy(g.path, path, len + 1);
-    /* What comes after is told by whole paths: that of the directory itself is taken off. */
+    /* `after` is a whole path: the directory's own is taken off its front. */
     if (len && strncmp(after, path, len) == 0 && after[len] == '/')
         after += len + 1;
     else if (len)

@@ -124,7 +124,7 @@ static bool remember_use(struct lock_owner *o, const struct lock_call *c) {
             return true;
     }
     int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 3);
-    if (fd < 0 && o->nuses == 0) /* nothing would ever end it */
+    if (fd < 0 && o->nuses == 0) /* without a use to look at, no sweep would end the lock */
         owner_done(o);
     if (fd < 0)
         return false;
@@ -142,7 +142,7 @@ static bool is_all(const struct flock *f) {
     return f->l_start == 0 && f->l_len == 0;
 }
 
-/* How many locks an open file of ours has; one more is to come. */
+/* Whether an open file of ours has no room for one more lock. */
 static bool is_crowded(int fd, unsigned most) {
     char path[48], text[8192];
     struct err e;

@@ -41,7 +41,7 @@ static bool is_news(struct proc *from, int nr, bool live) {
     return !told;
 }
 
-/* Both know it before the call goes on. */
+/* The nursery and the server know it before the call goes on. */
 static void tell_of_use(struct init *b) {
     struct wire_out o;
     struct err e;

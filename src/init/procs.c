@@ -189,7 +189,8 @@ static bool mark(struct look *l, struct node *one, const struct proc *root) {
     return one->within;
 }
 
-/* Everybody's children mostly have higher numbers, so one round is enough but for the last. */
+/* Children mostly have higher numbers than their parents, so one round marks all of them, and a
+ * second one finds nothing more. */
 static void look_at_tree(struct look *l, const struct proc *root) {
     DIR *d = opendir("/proc");
     l->n = 0;

@@ -1,6 +1,6 @@
 /* See remove.h. A tree may be deeper than any path is long and than descriptors could be open, so
- * nothing here goes down: what a directory of the tree holds and is not empty itself is moved up
- * into the tree's top first. Each directory moves once at most. */
+ * nothing here descends: a directory that is not empty is first moved up into the top of the tree.
+ * Each directory moves once at most. */
 
 #include "init/remove.h"
 

@@ -110,13 +110,13 @@ static void forgive_leap(struct watcher *w, const struct watch_look *now) {
     w->baseline += leap;
 }
 
-/* Of the kernel for this sandbox, and in no process's count. */
+/* What the kernel holds for this sandbox, beside what its processes map. */
 static uint64_t held_bytes(const struct watcher *w, const struct watch_look *now) {
     return w->held.segments + less(w->held.rest, w->start_rest) +
            less(now->tables, w->start.tables);
 }
 
-/* What the program has, by a round. */
+/* What the program has, as the last round found it. */
 static uint64_t round_bytes(struct watcher *w) {
     const struct watch_look *found = &w->round.least;
     forgive_leap(w, found);
@@ -126,7 +126,7 @@ static uint64_t round_bytes(struct watcher *w) {
     return w->anon + held_bytes(w, found) + less(found->shared, w->held.segments + tmpfs_bytes());
 }
 
-/* It has no less than that. */
+/* What the program has at the least, without a round. */
 static uint64_t sure_bytes(const struct watcher *w, const struct watch_look *now) {
     uint64_t grown = w->grown > 0 ? w->anon + (uint64_t)w->grown : 0;
     return most(grown, less(now->largest, w->start.resident)) + held_bytes(w, now);

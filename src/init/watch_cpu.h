@@ -37,5 +37,5 @@ void cpu_add(struct cpu_look *l, const char *pid, uint64_t anon, unsigned tasks)
 void cpu_count(struct cpu_account *a);
 /* By how much all who were there at both looks have grown, less what those had who are gone. */
 int64_t cpu_growth(const struct cpu_account *a);
-/* Instead of counting: from here on. */
+/* Instead of counting this look: the program begins now. */
 void cpu_start(struct cpu_account *a);

@@ -62,10 +62,10 @@ static int loopback_up(struct err *e) {
     return ioctl(s, SIOCSIFFLAGS, &r) < 0 ? err_sys(e, "bring lo up") : 0;
 }
 
-/* What nobody is charged for. A receive buffer of TCP's grows to the last number, many megabytes by
- * default (see init/sockets.c); connections that nobody has accepted yet are nobody's, with all
- * that was sent through them (seen: 2.4 GiB); nor are those that are over and wait. In a container
- * the files may be read-only. */
+/* Bounds on memory that no control group is charged for: a receive buffer of TCP, which grows to
+ * the last of the three numbers, many megabytes by default (see init/sockets.c); connections that
+ * nobody has accepted yet, with all that was sent through them (seen: 2.4 GiB); and closed ones in
+ * TIME_WAIT. In a container the files may be read-only. */
 static void bound_buffers(void) {
     static const char *const bounds[][2] = {
         {"/proc/sys/net/ipv4/tcp_rmem", "4096 32768 212992"},
@@ -77,9 +77,10 @@ static void bound_buffers(void) {
         (void)file_write_at(AT_FDCWD, bounds[i][0], bounds[i][1], &e);
 }
 
-/* Tables with figures of the whole machine among those of the namespace: how many sockets, how much
- * memory, how many packets. They are ours, as root of the namespace's owner; the kernel keeps their
- * mode with the namespace. With a single id a sandbox has our id, but none of our capabilities. */
+/* These tables have figures of the whole machine among those of the namespace: how many sockets,
+ * how much memory, how many packets. We may change their mode as root of the namespace's owner, and
+ * the kernel keeps it with the namespace. With a single id a sandbox has our id, but none of our
+ * capabilities. */
 static int close_tables(struct err *e) {
     static const char *const shared[] = {"/proc/self/net/protocols", "/proc/self/net/sockstat",
                                          "/proc/self/net/softnet_stat"};

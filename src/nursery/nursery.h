@@ -15,8 +15,8 @@ struct nursery;
 struct zygote;
 
 enum kernel_state {
-    KERNEL_WANTED,  /* init has to be asked for its ends: one at a time */
-    KERNEL_ASKED,   /* and was (for the first one it does so by itself) */
+    KERNEL_WANTED,  /* waits until init can be asked for its ends, which goes one at a time */
+    KERNEL_ASKED,   /* init was asked; for the first kernel it sends them unasked */
     KERNEL_WAITING, /* its ends are here, no zygote free to fork it yet */
     KERNEL_FORKING, /* a zygote was asked */
     KERNEL_LIVE,
@@ -28,7 +28,7 @@ struct kernel {
     struct box *box; /* borrowed */
     enum kernel_state state;
     uint32_t number;
-    uint64_t turn; /* whose is the lowest goes first */
+    uint64_t turn; /* the lowest goes first */
     pid_t pid;     /* 0 before it is there */
     /* In transit: the owner's ends, of which the first kernel brings those of the sandbox; the
      * process's own, from KERNEL_CTL on; its control groups. */
@@ -58,7 +58,7 @@ struct box {
     pid_t init;
     int pidfd;
     struct net net;
-    uint8_t *used; /* borrowed from the nursery: whether the net was, by init */
+    uint8_t *used; /* borrowed from the nursery: init sets it when `net` is used */
     int hand;      /* to init: ours, and that of each kernel on its way in */
     int born;      /* init's end of it, until init has a table of descriptors of its own */
     struct watch watch;

@@ -1,5 +1,5 @@
 /* See orders.h. The table says in which state of a sandbox an order about it is allowed. An order
- * may cross with the sandbox's end: one about a sandbox that dies or is gone is nothing wrong. */
+ * may cross with the sandbox's end: one about a sandbox that is dying or gone is no fault. */
 
 #include "nursery/orders.h"
 

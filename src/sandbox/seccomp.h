@@ -2,11 +2,11 @@
 /* The system call filter of everything that runs in a sandbox.
  *
  * A deny-list on top of the namespaces that answers with an errno and never kills: the rules are a
- * table in seccomp.c. It is compiled once per nursery (libseccomp, as a binary tree) into sealed
- * memfds, since building it takes a millisecond, and entered as plain bytes, in two parts: what a
- * zygote can do without is refused to the zygote already, and its kernels inherit that, since the
- * kernel takes its time to check and to translate a filter; the rest is entered by each of them.
- * Refusals that a user should hear of are notifications: init answers them (see
+ * table in seccomp_rules.c. It is compiled once per nursery (libseccomp, as a binary tree) into
+ * sealed memfds, since building it takes a millisecond, and entered as plain bytes, in two parts:
+ * what a zygote can do without is refused to the zygote already, and its kernels inherit that,
+ * since the kernel takes its time to check and to translate a filter; the rest is entered by each
+ * of them. Refusals that a user should hear of are notifications: init answers them (see
  * seccomp_refusal) and remembers. So are calls that init makes in the caller's place. */
 
 #include "base/err.h"

@@ -1,6 +1,6 @@
 #pragma once
 /* The table of the system call filter: a row refuses a call, altogether or for some arguments, or
- * has init make it. Of seccomp.c only. */
+ * has init make it. For seccomp.c only. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -38,7 +38,7 @@
 
 #define EXIT_CANNOT 3
 #define PART_ENOUGH 1024 /* ids */
-#define BIRTH_MS    50   /* that nurseries have to be born, before the start goes on */
+#define BIRTH_MS    50   /* how long the start waits for nurseries to be born */
 
 static void stop(struct warden *w) {
     w->stopping = true;
@@ -137,7 +137,7 @@ static int find_groups(struct warden *w, struct err *e) {
     return 0;
 }
 
-/* Loudly: what is good enough to start, and less than it could be. */
+/* Says aloud what is good enough to start with, but weaker than it could be. */
 static void warn_of_weakness(const struct warden *w) {
     if (w->cgroups.kind == CGROUP_NONE) {
         log_warn("no control groups: %s", w->cgroups.why);

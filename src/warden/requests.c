@@ -1,7 +1,7 @@
 /* See requests.h. The table says in which stage of a sandbox a request about it is allowed.
  * Requests cross with what happens meanwhile: one for a sandbox that has just ended, or that the
- * server has given up itself, is nothing wrong and does nothing. The number of a sandbox that the
- * server was never told of is a guess. */
+ * server has given up itself, is no fault and does nothing. The number of a sandbox that the server
+ * was never told of is a guess. */
 
 #include "warden/requests.h"
 

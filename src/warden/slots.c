@@ -13,12 +13,12 @@
 
 #define RECHECK_MS 20
 #define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
-#define RARELY     25  /* after that: looks at one that has memory */
+#define RARELY     25  /* after that: one look in so many */
 #define GARBAGE    50  /* looks: by then the kernel has collected what was buried */
 #define MUCH       (16u << 20)
 #define SPARE_MS   5000
 #define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
-#define AT_ONCE    16 /* are removed before others have their turn */
+#define AT_ONCE    16 /* that are removed in one turn */
 
 struct slot *slots_find(struct warden *w, uint64_t sandbox) {
     for (unsigned i = 0; i < w->config.max_sandboxes; i++) {

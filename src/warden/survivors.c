@@ -169,7 +169,7 @@ static void give_sandbox(struct warden *w, struct slot *s, int shut) {
 }
 
 static void give_slot(struct warden *w, struct slot *s, int shut) {
-    if (shut < 0) { /* out of descriptors, and so is everybody soon */
+    if (shut < 0) { /* no descriptor is left, not even for this pair */
         s->orphan = true;
         slots_end(s);
         return;
@@ -185,7 +185,7 @@ static void give_slot(struct warden *w, struct slot *s, int shut) {
 }
 
 void survivors_give(struct warden *w) {
-    int pair[2] = {-1, -1}; /* in place of what is closed: an end that is shut */
+    int pair[2] = {-1, -1}; /* stands in for descriptors that are closed: its other end is shut */
     struct err e;
     wire_pair(pair, &e);
     fd_close(&pair[1]);

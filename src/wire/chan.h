@@ -29,9 +29,8 @@ struct chan {
     struct chan_packet *head, *tail;
     size_t queued; /* bytes that wait */
     bool paused, gone;
-    uint16_t
-        version;    /* that the peer speaks, and we with it: ours (or 0), until a packet of an older
-                       one    comes or the owner, who may know better, sets it after chan_init */
+    uint16_t version; /* the version in which both ends speak: ours (0 means the same), until an
+                         older peer is heard or the owner sets it after chan_init */
     bool takes_cut; /* on_msg looks how many descriptors came: it gets messages that are cut, too */
     void (*on_msg)(struct chan *c, struct wire_in *in);
     void (*on_gone)(struct chan *c, const struct err *why);
@@ -41,7 +40,7 @@ struct chan {
      * memory, which takes a second for some gigabytes. What a hostile peer sent is therefore given
      * to this one (as I_LEFT), to be closed there, after we have closed ours. */
     struct chan *heir;
-    unsigned left;            /* descriptors that wait for an heir, which is this one */
+    unsigned left;            /* descriptors that wait for this channel as an heir */
     struct chan_share *share; /* borrowed; or NULL; see chan_set_share */
     struct chan *next_waiting;
     bool waits;

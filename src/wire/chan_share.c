@@ -1,6 +1,7 @@
 /* See chan.h. A channel that comes too late for this turn waits in a list, the first to wait first,
- * and its socket is not watched meanwhile. At the end of the next turn the list is gone through,
- * until that turn's time is spent as well: each is read in the end, however much others say. */
+ * and its socket is not watched meanwhile. At the end of the next turn the list is read from its
+ * front, until that turn's time is spent as well. So each is read in the end, however much the
+ * others send. */
 
 #include "wire/chan_share.h"
 

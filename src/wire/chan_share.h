@@ -3,7 +3,7 @@
 
 #include "wire/chan.h"
 
-/* False when there was enough in this turn: it waits for the next, and is read then. */
+/* False when this turn's time is spent: the channel waits, and is read in a later one. */
 bool chan_share_may_read(struct chan *c);
 /* A message was read and handled. */
 void chan_share_spend(struct chan_share *s, uint64_t since_ns);

@@ -1,4 +1,4 @@
-/* See memory.h. Two costs are fought, and both grow with what a profile preloads:
+/* See memory.h. It keeps two costs low, which both grow with what a profile preloads:
  *
  *   - A fork copies the page tables of private memory entry by entry. On huge pages there are 512
  * times fewer entries; a child's write still copies only 4 KiB. pymalloc takes its arenas one by

@@ -1,9 +1,9 @@
 /* See stdout.h.
  *
- * Nobody waits for the GIL while he holds the lock. A write that fits takes the lock only if it is
- * free; all else is done without the GIL. The thread never waits for the pipe: it writes what the
- * pipe takes, and comes back. A child that user code forks has no such thread and an empty buffer;
- * it gets a thread of its own when it prints. */
+ * No thread waits for the GIL while it holds the lock. A write that fits takes the lock only if it
+ * is free; all else is done without the GIL. The thread never waits for the pipe: it writes what
+ * the pipe takes, and comes back. A child that user code forks has no such thread and an empty
+ * buffer; it gets a thread of its own when it prints. */
 
 #include "zygote/stdout.h"
 

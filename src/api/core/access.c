@@ -137,7 +137,8 @@ bool access_preflight(struct call *c) {
     return true;
 }
 
-/* The clients of some say "token", and where they can set no header they put it into the query. */
+/* Clients of some dialects write "token" for "Bearer", or put the key into the query where they can
+ * set no header. */
 static const char *secret_of(const struct call *c) {
     const char *h = http_header(c->req, "Authorization"), *key;
     if (h && strncasecmp(h, "Bearer ", 7) == 0)

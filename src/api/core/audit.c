@@ -179,7 +179,7 @@ const char *audit_trouble(const struct audit *a) {
     return *a->why ? a->why : NULL;
 }
 
-/* Room that is short is none yet for what runs: for that the last of it is kept. */
+/* Whether something new may begin: the last of the room is kept for what runs already. */
 static bool is_safe(const struct audit *a) {
     struct stat st;
     return a->lines.len == 0 && a->fd >= 0 && fstat(a->fd, &st) == 0 && !a->plain &&

@@ -13,7 +13,7 @@ struct body;
 struct body_text {
     const json_t *of;
     int fd; /* the body's: a sealed memfd of the text, or of what it means in base64; or -1 */
-    uint8_t sha256[32]; /* if it was hashed */
+    uint8_t sha256[32]; /* when body_text_hash was called */
     bool is_bad;        /* it is not base64 */
     struct err why;     /* why there is no memfd */
 };

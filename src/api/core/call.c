@@ -175,7 +175,7 @@ static bool is_query_field(const struct field *f, const char *name) {
                 : strcmp(name, f->name) == 0;
 }
 
-/* A word that is misspelt would have no effect: a filter that lets all through, for one. */
+/* A misspelt parameter would have no effect; a filter, for one, would let everything through. */
 static bool check_query(struct call *c) {
     const struct schema *q = c->route->doc.query;
     const char *name, *value;

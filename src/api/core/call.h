@@ -44,8 +44,7 @@ void call_json(struct call *c, int status, const struct buf *json);
 /* Whether the request is the handshake of a WebSocket; otherwise it was answered. `instead` is what
  * can be done without one. */
 bool call_is_websocket(struct call *c, const char *instead);
-/* To a body {"detail":…} of the contract's: the error object that all our errors have, behind it.
- */
+/* Adds `error`, which all our errors have, to a body {"detail":…} as FastAPI writes it. */
 void call_add_error(struct buf *reply, int status);
 /* The two ends of a request's way; for http_options. */
 void call_begin(void *arg, struct http_req *r);

@@ -12,7 +12,7 @@ struct live;
 struct dialect {
     const char *name;                        /* in --dialects */
     const struct route_table *const *tables; /* its routes; ends with NULL */
-    /* A path that is nobody's is refused in the dialect's words if it fits this one's. */
+    /* A path without a route is refused in the dialect's words if it fits this one. */
     const struct route *unknown;
 
     tell_fn *tell; /* how errors are said; NULL: as the native API does */

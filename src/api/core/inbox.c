@@ -40,7 +40,7 @@ static void heed(struct inbox *b) {
     ws_hold(b->ws, b->first || b->is_held);
 }
 
-/* Whoever takes a message may end all of it: then there are no more. */
+/* Taking a message may end the inbox: then nothing is left to take. */
 static void take_all(struct inbox *b) {
     while (b->first && b->first->is_read) {
         struct mail *m = b->first;

@@ -33,9 +33,9 @@ int problem_bad_value(struct problem *p, const char *remediation, const char *fm
 struct problem problem_of(const struct err *e);
 const char *problem_message(const struct problem *p);
 
-/* The error object of api.md. */
+/* The body of an error reply: `error` and `detail` (docs/errors.md). */
 void problem_json(const struct problem *p, struct buf *to);
 /* Its member `error`, into the object that is open. */
 void problem_put(const struct problem *p, struct jw *j);
-/* The same into an object that is whole and has members. */
+/* The same into an object that is written already and has members. */
 void problem_add(const struct problem *p, struct buf *object);

@@ -71,7 +71,7 @@ static bool method_is(const struct call *c, const struct route *r) {
 
 /* ---- no route ---- */
 
-/* A dialect has its way to say so also of paths that nobody has. */
+/* A dialect refuses in its own words even paths that no route has. */
 static void find_shape(struct call *c) {
     for (unsigned i = 0; i < c->api->nspeakers; i++) {
         const struct speaker *s = &c->api->speakers[i];

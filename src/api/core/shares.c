@@ -1,5 +1,5 @@
-/* See shares.h. There are as many shares as tenants with something in them, and an operator makes
- * those by hand: they are looked through. */
+/* See shares.h. There are only as many shares as tenants, which an operator makes by hand: a list
+ * is enough. */
 
 #include "api/core/shares.h"
 

@@ -1,7 +1,8 @@
 #pragma once
 /* What is remembered for tenants in bounded memory, so that none of them can push out what another
- * has: each has a list of its own, oldest first, and who has the most gives up first. Items are
- * embedded in what they stand for, as its first member; nothing here is allocated for them. */
+ * has: each has a list of its own, oldest first, and the tenant with the most loses its oldest
+ * first. Items are embedded in what they stand for, as its first member; nothing here is allocated
+ * for them. */
 
 #include <stdbool.h>
 #include <stddef.h>

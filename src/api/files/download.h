@@ -7,7 +7,7 @@
 #include <time.h>
 
 struct download {
-    const char *tag;  /* quoted; another one when the bytes are others */
+    const char *tag;  /* quoted; changes with the bytes */
     const char *name; /* for those who save it */
     time_t modified;
     uint64_t size;

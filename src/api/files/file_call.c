@@ -63,7 +63,8 @@ void file_call_leave(struct file_call *fc) {
 }
 
 /* A file of a sandbox that has ended takes memory for as long as somebody reads or writes it, and
- * who deletes the sandbox waits for that. Who waits for an answer, or still sends, gets one. */
+ * whoever deletes the sandbox waits for that. So the call ends now; a client that waits for an
+ * answer, or still sends, gets one. */
 static void file_call_on_end(struct live_watcher *w, const struct err *why) {
     struct file_call *fc = w->arg;
     if (file_call_waits(fc))

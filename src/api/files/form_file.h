@@ -1,5 +1,5 @@
 #pragma once
-/* A form whose field `file` is what matters: contracts 1 and 3 take their uploads so. */
+/* A form whose field `file` is what matters: so the native API and Sandbox Runtime take uploads. */
 
 #include "http/form.h"
 

@@ -5,9 +5,10 @@
 
 #include <stdbool.h>
 
-/* Takes "." and empty components out, in place. NULL, or what is wrong, in contract 1's words; the
- * name of a program's own file is wrong unless it is free. Nor has it more than ENTRY_DEPTH_MAX
- * components; that is told with paths_deep, and paths_wrong puts the path's beginning to it. */
+/* Takes "." and empty components out, in place. NULL, or what is wrong, in the words of the Code
+ * Interpreter API; the name of a program's own file is wrong unless it is free. More than
+ * ENTRY_DEPTH_MAX components are told with paths_deep, to which paths_wrong adds the beginning of
+ * the path. */
 const char *paths_clean(char *path, bool entry_is_free);
 /* The same, and "" (the workspace itself) and the entry point are paths like any other. */
 const char *paths_normal(char *path);

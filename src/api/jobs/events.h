@@ -17,7 +17,7 @@ enum events_form events_wanted(const struct call *c);
 bool events_after(struct call *c, uint64_t *ret);
 
 /* What this request has started, and what says the events: it is held while the client is slow, and
- * left when that goes before the end. */
+ * left when the client goes before the end. */
 struct events_source {
     void *arg; /* NULL: nothing was started */
     void (*hold)(void *arg, bool hold);

@@ -103,7 +103,7 @@ static int add_file(const struct inputs_source *s, struct inputs *to, const json
     return 0;
 }
 
-/* Ids first, then paths: the order of the contract. */
+/* Ids are checked before paths, as the Code Interpreter API does it. */
 int inputs_read(const struct inputs_source *from, struct run_input **ret, unsigned *ret_n,
                 struct problem *p) {
     struct inputs to = {ret, ret_n};

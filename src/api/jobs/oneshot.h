@@ -29,16 +29,16 @@ struct oneshot_options {
     void (*on_done)(void *arg, struct oneshot *x, const struct err *why);
 };
 
-/* The checks of contract 1 in its order (after the table of fields), then the engine's. -1 with a
- * problem; nothing was started then. */
+/* The checks of the Code Interpreter API in its order (after the table of fields), then the
+ * engine's. -1 with a problem; nothing was started then. */
 int oneshot_start(const struct caller *who, const struct oneshot_options *o, struct oneshot **ret,
                   struct problem *p);
 /* The code and the files of a body, as a route's `prepare`. */
 void oneshot_prepare(struct body *b, const json_t *request);
 const char *oneshot_id(const struct oneshot *x);
 const struct run *oneshot_run(const struct oneshot *x);
-/* In on_done. The result object of api.md; without stdout and stderr for those who had them as a
- * stream. */
+/* In on_done. The result object (docs/http.md); without stdout and stderr for those who had them as
+ * a stream. */
 void oneshot_result(const struct oneshot *x, struct rope *to);
 const struct buf *oneshot_end(const struct oneshot *x);
 /* More for the program's stdin; no bytes are its end. For those who have on_stdin. */

@@ -84,7 +84,7 @@ static void record_forget(struct record *rec) {
     record_free(rec);
 }
 
-/* And everybody knows it. */
+/* It has ended, and every follower was told. */
 static bool is_over(const struct record *rec) {
     return rec->ended_ns != 0 && !rec->followers;
 }
@@ -105,7 +105,7 @@ static void record_forget_old(struct records *r, struct share *of, uint64_t now)
     }
 }
 
-/* Those that have ended and are too old, and as many more as are too much. */
+/* Forgets those that ended too long ago, then the oldest that have ended, until under the limit. */
 static void record_tidy(struct records *r) {
     uint64_t now = now_ns();
     struct share_item *it;
@@ -250,7 +250,8 @@ static bool is_long(const struct share_item *it) {
     return ((const struct record *)it)->bytes > RECORD_LAST;
 }
 
-/* SECURITY: what goes on may print for as long as it likes, in as many cells as a tenant has. */
+/* SECURITY: an execution that goes on may print for as long as it likes, in as many cells as a
+ * tenant has. */
 static void record_make_room(struct records *r) {
     struct share_item *it;
     while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_victim)))

@@ -1,6 +1,6 @@
 /* See replays.h. That a key was used is known for its whole time, whatever others do: a tenant that
- * has as many as it may have gets no more. Of replies there may be too much: the oldest of the
- * tenant with the most of them goes first.
+ * has as many as it may have gets no more. When the replies are too much, the oldest one of the
+ * tenant with the most goes first.
  *
  * SECURITY: clients choose the keys, so the chains are found by a hash with a secret in it. */
 

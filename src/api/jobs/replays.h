@@ -2,8 +2,8 @@
 /* Replies by Idempotency-Key: the same key and request gets the same reply without running twice,
  * also while the first is still under way and when its client has gone. A key is kept for an hour;
  * what failed is not kept. A tenant may have so many of them, and gets no more before some are an
- * hour old. Of a reply that is too large, or had to make room for others of its tenant, only is
- * known that it was given. */
+ * hour old. For a reply that was too large, or had to make room for others of its tenant, we
+ * remember only that it was sent. */
 
 #include "api/core/call.h"
 
@@ -28,7 +28,7 @@ void replay_write_rope(struct replay *r, const struct rope *rope); /* shares its
 void replay_refer(struct replay *r);
 /* It is whole: those who wait get it, and it is kept. */
 void replay_end(struct replay *r);
-/* There is none: those who wait get the problem, and nothing is kept. */
+/* There is no reply: those who wait get the problem, and nothing is kept. */
 void replay_fail(struct replay *r, const struct problem *p);
 
 /* Answers a later request, now or when the first is through. */

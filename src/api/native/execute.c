@@ -1,4 +1,5 @@
-/* POST /v1/execute and /v1/execute/stream: contract 1, with api.md's fields behind it. */
+/* POST /v1/execute and /v1/execute/stream: the Code Interpreter API's, with our own fields behind
+ * its own. */
 
 #include "api/native/native.h"
 
@@ -49,7 +50,6 @@ static void stream_leave(void *job) {
     oneshot_leave(job);
 }
 
-/* `number`: of the event in the execution's record, from which a client may resume; 0: none. */
 static void put_line(const char *type, uint64_t number, const struct buf *json, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
@@ -70,6 +70,7 @@ static void put_sse(const char *type, uint64_t number, const struct buf *json, s
     buf_adds(to, "\n\n");
 }
 
+/* `number`: of the event in the execution's record, from which a client may resume; 0: none. */
 static void event(struct stream *w, const char *type, uint64_t number, const struct buf *json) {
     AUTO_BUF frame = BUF_INIT;
     if (w->lines)
@@ -179,7 +180,7 @@ static void do_execute_stream(struct call *c) {
         outlet_problem(&w->wait.out, &p);
         return;
     }
-    /* The contract finds these out when the stream has begun. */
+    /* The Code Interpreter API finds bad paths when the stream has begun already. */
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);

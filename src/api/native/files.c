@@ -1,4 +1,5 @@
-/* The file store over HTTP: contract 1's /v1/files. Uploads go to disk as they come. */
+/* The file store over HTTP: /v1/files, as the Code Interpreter API has it. Uploads go to disk as
+ * they come. */
 
 #include "api/native/files.h"
 #include "api/core/body.h"
@@ -34,7 +35,7 @@ static void upload_free(void *state) {
         store_abort(u->to);
     if (u->repeat)
         replay_hold(u->repeat, false);
-    if (u->first) /* nobody waits: a second request is told to come back */
+    if (u->first) /* a second request with the same key is told to come back */
         replay_fail(u->first, &(struct problem){.status = 503, .code = "client_gone"});
     store_entry_done(&u->entry);
     free(u->name);

@@ -26,7 +26,7 @@ static bool is_up(const struct api *a, const char **why) {
     return false;
 }
 
-/* Where it has a say in what the native API tells. */
+/* The dialect whose words GET / and GET /health use; never NULL. */
 static const struct dialect *first_dialect(const struct api *a) {
     static const struct dialect none = {.name = ""};
     for (unsigned i = 0; i < a->nspeakers; i++) {

@@ -165,7 +165,8 @@ static void put_made(struct call *c, const struct files_made *m) {
     call_json(c, m->replaced ? 200 : 201, &json);
 }
 
-/* Who sends a part of a file, or a condition, would lose what is there to a plain PUT. */
+/* A PUT with a part of a file, or with a condition, is refused: taken as a plain one it would
+ * replace what is there. */
 static const char *not_taken(const struct call *c) {
     static const char *const names[] = {"Content-Range", "If-Match", "If-None-Match",
                                         "If-Unmodified-Since"};

@@ -3,8 +3,8 @@
  * message that is wrong gets an answer of type failed, and the connection stays.
  *
  * A stream is a follower of an execution's record. While the client does not read, the executions
- * that it started are held, and those that others started are left out until it has caught up. Who
- * goes away leaves the executions that it started to their on_disconnect. */
+ * that it started are held, and those that others started are left out until it has caught up. When
+ * the client leaves, on_disconnect decides about the executions that it started. */
 
 #include "api/core/inbox.h"
 #include "api/jobs/cell_job.h"
@@ -170,12 +170,13 @@ static void do_message_execute(struct session *s, const json_t *body, const char
         sandbox_ws_fail(s, ref, &p);
         return;
     }
-    /* It may have to wait for its kernel: who is cut off meanwhile must know how to resume. */
+    /* The execution may have to wait for its kernel; a client that is cut off meanwhile needs its
+     * id to resume. */
     sandbox_ws_tell(s, &(struct event){"accepted", 0, cell_job_id(st->job), ref, "{}", 2});
     follow(s, st, cell_job_record(st->job), ref);
 }
 
-/* NULL when the client knows why: also what is frozen hears nothing. */
+/* NULL when the client was told why; a paused sandbox is one reason. */
 static struct kernel *find_kernel(struct session *s, const json_t *body, const char *ref) {
     struct err e;
     struct kernel *k = kernel_find(s->watcher.live, field_str(body, "kernel_id", NULL), &e);
@@ -223,7 +224,7 @@ static const struct field resize_fields[] = {
 };
 static const struct schema resize_schema = {"ResizeMessage", resize_fields, 3, false};
 
-/* Of the terminal of a command, whoever sits at it. */
+/* The size of a command's terminal, whoever sits at it. */
 static void do_message_resize(struct session *s, const json_t *body, const char *ref) {
     struct err e;
     struct command *c = command_find(s->watcher.live, field_str(body, "command_id", ""), &e);

@@ -1,5 +1,5 @@
-/* Sessions of the Code Interpreter API (contract 1): a live sandbox in which one runs bash. The id
- * of a session is its sandbox's, with another word in front. */
+/* Sessions of the Code Interpreter API: a live sandbox in which one runs bash. The id of a session
+ * is its sandbox's, with another word in front. */
 
 #include "api/jobs/command_wait.h"
 #include "api/jobs/inputs.h"
@@ -108,7 +108,7 @@ static void do_session_delete(struct call *c) {
 
 /* ---- bash ---- */
 
-/* Contract 1: the first cap - 32 bytes and a mark. */
+/* As that API cuts: the first cap - 32 bytes and a mark. */
 static void put_stream(struct rope *to, struct jw *j, const struct command_end *end, int i) {
     AUTO_ROPE texts = ROPE_INIT;
     size_t len = end->text[i]->bytes.len;

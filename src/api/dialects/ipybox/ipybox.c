@@ -1,7 +1,7 @@
-/* ipybox's resource server (contract 4 §2): the files, directories and modules of the tenant's
- * default sandbox, which its kernels over Jupyter's API are in, too. It is made when it is first
- * used; a header names another one. Paths are relative to the workspace, which is /app in there as
- * well. /mcp is not ours yet. */
+/* ipybox's resource server: the files, directories and modules of the tenant's default sandbox, in
+ * which its Jupyter kernels run as well. It is made when it is first used; a header names another
+ * one. Paths are relative to the workspace, which is also /app inside. /mcp is not served.
+ */
 
 #include "api/files/archive.h"
 #include "api/files/paths.h"
@@ -199,7 +199,8 @@ static void ipybox_not_found(struct call *c, const char *name, const char *why) 
     call_problem(c, &p);
 }
 
-/* From a process that ran what it was asked about: it is believed what concerns only its owner. */
+/* SECURITY: the answer is from a process that ran the modules it was asked about. Whatever it says
+ * concerns only its owner. */
 static void answer(struct call *c, json_t *said) {
     const char *missing = json_string_value(json_object_get(said, "missing"));
     const char *why = json_string_value(json_object_get(said, "why"));

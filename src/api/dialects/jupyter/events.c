@@ -18,7 +18,6 @@
 
 /* ---- errors ---- */
 
-/* The inside of an object. */
 static char *error_of(const char *name, const char *value, const json_t *lines) {
     AUTO_BUF all = BUF_INIT;
     struct jw j = JW_INIT(&all);
@@ -120,7 +119,7 @@ static void on_stderr(struct jupyter_request *r, const char *json, size_t len) {
     say_stream(r, err, json, len);
 }
 
-/* These two are written as Jupyter wants them. */
+/* The events of these two are content as Jupyter wants it. */
 static void on_result(struct jupyter_request *r, const char *json, size_t len) {
     (void)len;
     jupyter_say(r->hub, "execute_result", r->parent, json);
@@ -131,9 +130,9 @@ static void notebook_on_clear(struct jupyter_request *r, const char *json, size_
     jupyter_say(r->hub, "clear_output", r->parent, json);
 }
 
-/* The event ends with `,"display_id":…,"update":…}`: Jupyter has that elsewhere, and the rest may
- * be long, so only the end is looked at. In no string does such a key stand, since its quotes would
- * be escaped; and behind that one comes none. */
+/* The event ends with `,"display_id":…,"update":…}`, which Jupyter has in another place. What comes
+ * before may be long, so only the end is parsed. No string can hold this key, since its quotes
+ * would be escaped there, and it is the last of its kind in the event. */
 static void on_display(struct jupyter_request *r, const char *json, size_t len) {
     static const char key[] = ",\"display_id\":";
     const size_t n = sizeof key - 1;
@@ -236,7 +235,7 @@ static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
     jupyter_publish(r->hub, m);
 }
 
-/* SECURITY: the kernel may say as many as it likes. */
+/* SECURITY: the kernel may send as many as it likes, so what is kept of them is bounded. */
 static void on_payload(struct jupyter_request *r, const char *json, size_t len) {
     if (r->payloads.len + len > PAYLOADS_MAX)
         return;

@@ -257,7 +257,7 @@ static uint32_t less(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* One kernel of many has what a live sandbox usually has. */
+/* One of many kernels gets what a live sandbox has by default. */
 static void limit_own(const struct config *g, const struct live *l, struct limits *ret) {
     const struct limits *most = live_limits(l), *own = &g->live_kernel;
     uint32_t memory = own->memory_mb ? own->memory_mb : g->live.memory_mb;

@@ -1,4 +1,4 @@
-/* The dialect PyRunner (contract 2): POST /run, and its part of GET /.
+/* The dialect PyRunner: POST /run, and its part of GET /.
  *
  * A request becomes one of POST /v1/execute with the policy `restricted`, and its result is said in
  * PyRunner's words. Where a limit is null it is the most that may be asked for. A request that the
@@ -150,7 +150,8 @@ static int pyrunner_put_reply(const struct oneshot_way *way, const struct onesho
 
 /* ---- the request ---- */
 
-/* Null is the most, nothing the default. False when it is more than the operator allows. */
+/* null asks for the most, an absent field for the default. False when it is more than the operator
+ * allows. */
 static bool read_limit(struct call *c, const char *name, uint32_t usual, uint32_t most,
                        uint32_t *ret) {
     bool absent = !json_object_get(c->body, name);

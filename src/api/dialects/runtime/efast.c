@@ -329,7 +329,7 @@ static const char *url_of(const struct call *c) {
     return *asked ? asked : c->api->config->runtime.efast_url;
 }
 
-/* The operator's own is for the operator's own server. */
+/* SECURITY: the operator's token goes to the operator's own server only. */
 static const char *token_of(const struct call *c) {
     bool elsewhere = *field_str(c->body, "efast_url", "");
     return field_str(c->body, "token", elsewhere ? "" : c->api->config->runtime.efast_token);
@@ -385,7 +385,7 @@ static void download_all(struct call *c, struct live *l) {
     next_file(x);
 }
 
-/* The contract's checks, before anything is made. */
+/* The checks of Sandbox Runtime, before anything is made. */
 static bool params_are_good(struct call *c) {
     const json_t *params = json_object_get(c->body, "file_params"), *v;
     size_t i;

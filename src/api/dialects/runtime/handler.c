@@ -1,7 +1,7 @@
 /* Sandbox Runtime: POST /v2/execute_code, a handler that is called once. It is a one-shot execution
  * from the warm pool like all others (oneshot.h), with its event and its context behind the code
  * (RUN_HANDLER), and its result beside the output. What is wrong with the code is said in stderr,
- * in the contract's words: some of that here, most by the interpreter that sees it
+ * in the words of Sandbox Runtime: some of that here, most by the interpreter that sees it
  * (py/cell/handler.py). */
 
 #include "api/dialects/runtime/runtime.h"

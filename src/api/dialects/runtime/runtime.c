@@ -103,7 +103,7 @@ static void put_legacy_detail(struct jw *j, const struct problem *p, const char 
     jw_object_end(j);
 }
 
-/* Those about the request and not about what is in the session: the same for all. */
+/* These are about the request and not about a session: every path says them alike. */
 static bool is_plain(int status) {
     return status == 401 || status == 403 || status == 413 || status == 429 || status == 503;
 }
@@ -218,7 +218,7 @@ uint32_t runtime_cpus(const struct config *cfg) {
 static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
     const struct config *cfg = c->api->config;
     q->name = xstrdup(c->params[0]);
-    q->profile = xstrdup(cfg->profiles[0].name); /* as for sessions.c */
+    q->profile = xstrdup(cfg->profiles[0].name); /* bash needs no preloads */
     q->ttl_s = q->idle_s = cfg->runtime.ttl_s;
     q->own_bounds = true;
     q->limits.disk_mb = disk_mb < cfg->maxima.disk_mb ? disk_mb : cfg->maxima.disk_mb;
@@ -455,7 +455,8 @@ static const struct route routes[] = {
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
 
-/* A preview is no list of a directory of that name: the routes of read.c are tried before. */
+/* The routes of read.c come before those of files.c, or a preview would be taken for the list of a
+ * directory of that name. */
 const struct dialect runtime_dialect = {
     .name = RUNTIME,
     .tables =

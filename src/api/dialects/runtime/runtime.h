@@ -1,7 +1,6 @@
 #pragma once
-/* The dialect Sandbox Runtime (contract 3): what its files share. A session is a live sandbox that
- * is called by the session's id (aliases.h), made when it is first used. For this directory only.
- */
+/* The dialect Sandbox Runtime: what its files share. A session is a live sandbox with the session's
+ * id as its alias (aliases.h), made when it is first used. For this directory only. */
 
 #include "api/files/file_call.h"
 #include "api/jobs/aliases.h"
@@ -16,13 +15,15 @@ int runtime_tell_lambda(const struct call *c, const struct problem *p, struct bu
 
 /* ---- replies ---- */
 
-/* First of all: false when the header asks for what there is not, and the client has its reply. */
+/* Called first. False when the header X-Sandbox-Dialect asks for an unknown form; then the client
+ * has its reply. */
 bool runtime_enter(struct call *c);
 
 /* 200 with the object: bare, or as the header X-Sandbox-Dialect or the configuration says. */
 void runtime_reply(struct call *c, struct buf *json);       /* takes what it has */
 void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
-/* Whether that is the legacy form, in which the object stands twice; it in that form, or bare. */
+/* Whether the reply is to have the legacy form, in which the object stands twice. runtime_wrap
+ * writes it in that form, or bare. */
 bool runtime_is_legacy(const struct call *c);
 void runtime_wrap(bool legacy, const struct rope *json, struct rope *to);
 void runtime_status_reply(struct call *c); /* {"status":"success"} */
@@ -43,10 +44,10 @@ void runtime_use(struct call *c, alias_fn *then);
 
 /* ---- files ---- */
 
-/* The rule of the contract for paths, of which an absolute one is from the session. False when the
- * client has its reply. */
+/* The rule of Sandbox Runtime for paths; an absolute one begins at the session's directory. False
+ * when the client has its reply. */
 bool runtime_path_is_good(struct call *c, const char *path);
-/* A call about files of a session, with the contract's rules and errors for paths. */
+/* A call about files of a session, with the rules and errors of Sandbox Runtime for paths. */
 void *runtime_file_call(struct call *c, const struct live *l, const char *path, size_t size,
                         void (*on_done)(struct file_call *fc));
 
