@@ -300,7 +300,7 @@ function bytes(n: number): string {
   return n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`;
 }
 
-/* The status; the fields of the older contract are enough to tell it. */
+/* The status, told from the fields that every server of the Code Interpreter API has. */
 function statusOf(result: Fields): string {
   const told = text(result["status"]);
   if (told) return told;
