@@ -163,3 +163,26 @@ def test_python_examples_print_what_they_say(
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 20 and len(PROGRAMS) >= 1
     assert shutil.which("bash") and shutil.which("curl") and os.access(PYTHON, os.X_OK)
+
+
+def settings(page: Path) -> Iterator[Tuple[str, str]]:
+    """The flags of the page's tables of settings, each with its default if that is a number."""
+    tables = re.findall(
+        r"^\| setting \| default \|.*\n\|[-|]+\n((?:\|.*\n)+)", page.read_text(), re.M
+    )
+    for row in "".join(tables).splitlines():
+        flags, given = row.split(" | ")[:2]
+        names = re.findall(r"--[a-z-]+[a-z]", flags)
+        defaults = [d.replace(",", "") for d in given.split(", ")]
+        if len(defaults) < len(names):
+            defaults = defaults[:1] * len(names)
+        yield from zip(names, (d if d.isdigit() else "" for d in defaults))
+
+
+def test_settings_are_those_of_help() -> None:
+    text = run_cli("serve", "--help").stdout.decode()
+    known = dict(re.findall(r"^  (--[a-z-]+)\s.*?(?:\(([^()]*)\))?$", text, re.M))
+    told = [(page.name, flag, default) for page in PAGES for flag, default in settings(page)]
+    assert len(told) > 50
+    wrong = [t for t in told if t[1] not in known or (t[2] and t[2] != known[t[1]])]
+    assert not wrong
