@@ -248,6 +248,24 @@ static void a_call_that_defers_itself_holds_nobody_up(void **state) {
     assert_string_equal(order, "dadddddd");
 }
 
+static uint64_t last_turn;
+
+static void on_waits_for_turns(struct deferred *d) {
+    if (loop_turn(loop) == last_turn)
+        note('-');
+    last_turn = loop_turn(loop);
+    loop_defer(loop, d);
+}
+
+static void a_call_that_always_waits_for_the_next_turn_lets_the_loop_stop(void **state) {
+    (void)state;
+    last_turn = 0;
+    later[0] = (struct deferred){.fn = on_waits_for_turns};
+    loop_defer(loop, &later[0]);
+    run_once();
+    assert_string_equal(order, ""); /* each time it was the next one */
+}
+
 static void deferred_calls_come_in_order(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -295,6 +313,8 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(a_deferred_call_may_defer_another, setup, teardown),
         cmocka_unit_test_setup_teardown(a_call_that_defers_itself_holds_nobody_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_call_that_always_waits_for_the_next_turn_lets_the_loop_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(deferred_calls_come_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_signal_arrives_on_its_descriptor, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, setup, teardown),
