@@ -14,7 +14,9 @@
 void cores_allow_limit(void);
 /* Whether cores_forbid can keep dumps from a program of the host as well. */
 bool cores_can_be_kept(void);
-/* Whether the host pipes dumps to a program; true when it cannot be found out. */
-bool cores_are_piped(void);
+#define CORES_PATTERN "/proc/sys/kernel/core_pattern"
+/* Whether the host pipes dumps to a program or sends them to a socket, by the pattern in that file;
+ * true when it cannot be found out. */
+bool cores_are_piped(const char *pattern);
 /* For this process and its children, for good. */
 int cores_forbid(struct err *e);

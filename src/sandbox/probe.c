@@ -191,12 +191,11 @@ static void tell_cores(struct probe_result *r) {
     cores_allow_limit(); /* as the warden does */
     if (cores_can_be_kept()) {
         snprintf(r->how, sizeof r->how, "limit of 1");
-    } else if (!cores_are_piped()) {
+    } else if (!cores_are_piped(CORES_PATTERN)) {
         snprintf(r->how, sizeof r->how, "limit of 0, and the host does not pipe them");
     } else {
         r->state = PROBE_MISSING;
-        snprintf(r->how, sizeof r->how,
-                 "the hard limit is 0, and /proc/sys/kernel/core_pattern is a pipe");
+        snprintf(r->how, sizeof r->how, "the hard limit is 0, and " CORES_PATTERN " is a pipe");
         snprintf(r->fix, sizeof r->fix,
                  "start with a hard limit of core dumps of at least 1: LimitCORE=1 in a unit, "
                  "`Defaults rlimit_core=1` in sudoers, --ulimit core=1 for a container");

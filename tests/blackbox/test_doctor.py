@@ -368,18 +368,19 @@ NO_CORES = ("setpriv", "--bounding-set=-sys_resource", "prlimit", "--core=0:0")
 
 @as_root
 def test_a_hard_limit_of_core_dumps(cloche: str, tmp_path: Path) -> None:
-    """As sudo sets it. With a pipe, a limit of 0 keeps nothing back, and 1 cannot be had. (What is
-    mounted over a file of /proc is told as well.)"""
+    """As sudo sets it. With a pipe or a socket, a limit of 0 keeps nothing back, and 1 cannot be
+    had. (What is mounted over a file of /proc is told as well.)"""
     pattern = tmp_path / "core_pattern"
     lie = 'mount --bind "$0" /proc/sys/kernel/core_pattern && exec "$@"'
     doctor = ("unshare", "-m", "sh", "-c", lie, str(pattern), *NO_CORES, cloche, "doctor", "--json")
     pattern.write_text("core.%p\n")
     _, layers, _ = diagnose(*doctor)
     assert layers["cores"]["state"] == "ok" and "limit of 0" in layers["cores"]["how"]
-    pattern.write_text("|/usr/lib/systemd/systemd-coredump %P\n")
-    status, layers, _ = diagnose(*doctor)
-    assert status == 1 and missing(layers) == {"proc", "cores"}
-    assert "LimitCORE=1" in layers["cores"]["fix"]
+    for text in ("|/usr/lib/systemd/systemd-coredump %P\n", "@/run/systemd/coredump\n"):
+        pattern.write_text(text)
+        status, layers, _ = diagnose(*doctor)
+        assert status == 1 and missing(layers) == {"proc", "cores"}
+        assert "LimitCORE=1" in layers["cores"]["fix"]
 
 
 @as_root
