@@ -3,14 +3,17 @@
 #include "engine_live_rig.h"
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/rope.h"
 #include "engine/kernel/cell.h"
 #include "engine/kernel/kernel.h"
 #include "engine/live/command.h"
 #include "engine/live/lives.h"
 #include "engine/process/live_state.h"
+#include "loop/crew.h"
 
 #include <jansson.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -160,6 +163,82 @@ static void on_heir_command(void *arg, struct live *l, struct command *c, uint64
                         .arg = n, .on_event = on_cell_event, .on_done = on_command_done});
 }
 
+/* ---- beside the loop ---- */
+
+static sem_t gate;
+static unsigned nbusy;
+
+static bool wait_at_gate(struct work *w) {
+    (void)w;
+    while (sem_wait(&gate) < 0)
+        continue;
+    return false;
+}
+
+static bool do_nothing(struct work *w) {
+    (void)w;
+    return false;
+}
+
+static void forget_work(struct work *w) {
+    (void)w;
+}
+
+static void stop_loop(struct work *w) {
+    (void)w;
+    loop_stop(rig.loop);
+}
+
+/* Something that is done after all that is as long. */
+static void do_work(bool is_long) {
+    struct work w = {
+        .slice = do_nothing, .done = stop_loop, .owner = crew_owner("a"), .is_long = is_long};
+    struct err e;
+    crew_add(rig.engine->crew, &w);
+    assert_int_equal(loop_run(rig.loop, &e), 0);
+}
+
+static void do_short(struct rig *r) {
+    rig_say(r, "short");
+    do_work(false);
+}
+
+static void be_busy(struct rig *r, unsigned n) {
+    static struct work works[2];
+    struct err e;
+    assert_int_equal(crew_new(r->loop, 2, &r->engine->crew, &e), 0);
+    sem_init(&gate, 0, 0);
+    for (nbusy = 0; nbusy < n; nbusy++) {
+        works[nbusy] =
+            (struct work){.slice = wait_at_gate, .done = forget_work, .is_long = nbusy == 0};
+        crew_add(r->engine->crew, &works[nbusy]);
+    }
+}
+
+static void open_gate(void) {
+    for (; nbusy; nbusy--)
+        sem_post(&gate);
+}
+
+/* What was done there may have given it more to do. */
+static void be_idle(struct rig *r) {
+    rig_say(r, "idle");
+    open_gate();
+    do {
+        do_work(true);
+        rig_settle(r);
+    } while (live && live->hearings);
+}
+
+static void end_crew(struct rig *r) {
+    if (!r->engine->crew)
+        return;
+    open_gate();
+    crew_free(r->engine->crew);
+    r->engine->crew = NULL;
+    sem_destroy(&gate);
+}
+
 /* ---- words ---- */
 
 static void ask_live(struct rig *r) {
@@ -184,13 +263,51 @@ static void ask_kernel(void) {
     take_last_kernel();
 }
 
-static void ask_cell(const char *name) {
+static void ask_cell(const char *name, uint32_t timeout_ms) {
     struct named *n = name_of(name);
     struct cell_request q = {.code = json_string("pass"), .allow_stdin = true};
+    q.limits.timeout_ms = timeout_ms;
     const struct cell_callbacks cb = {.arg = n, .on_event = on_cell_event, .on_done = on_cell_done};
     struct err e;
-    assert_int_equal(cell_new(kernel, &q, &cb, &n->cell, &e), 0);
+    if (cell_new(kernel, &q, &cb, &n->cell, &e) < 0) {
+        rig_say(&rig, "%s:%s", name, e.kind);
+        cell_request_done(&q);
+        return;
+    }
     snprintf(n->id, sizeof n->id, "%s", cell_id(n->cell));
+}
+
+static void on_nameless(void *arg, struct cell *c, const struct err *why) {
+    (void)arg, (void)c, (void)why;
+}
+
+static void on_nameless_event(void *arg, const char *type, const struct buf *json) {
+    (void)arg, (void)type, (void)json;
+}
+
+static void ask_cells(int n) {
+    const struct cell_callbacks cb = {.on_event = on_nameless_event, .on_done = on_nameless};
+    for (; n > 0; n--) {
+        struct cell_request q = {.code = json_string("pass")};
+        struct cell *made;
+        struct err e;
+        assert_int_equal(cell_new(kernel, &q, &cb, &made, &e), 0);
+    }
+}
+
+/* `text` about the cell at hand; in a file, or with spaces that make it long. */
+static void say(struct rig *r, const char *text, bool in_file) {
+    AUTO_BUF json = BUF_INIT;
+    AUTO_FD fd = -1;
+    struct wire_out o;
+    struct err e;
+    const char *cell = strstr(text, "CELL");
+    buf_addf(&json, "%.*s%s%s%*s", (int)(cell ? cell - text : (ptrdiff_t)strlen(text)), text,
+             cell ? rig_process(r)->cell : "", cell ? cell + 4 : "", in_file ? 0 : 5000, "");
+    if (in_file)
+        assert_int_equal(memfd_open("say", json.data, json.len, &fd, &e), 0);
+    k_say_put(&o, &(struct k_say){.json = {json.data, in_file ? 0 : json.len}, .file = fd});
+    assert_int_equal(wire_send(rig_process(r)->peer[0], &o, &e), WIRE_SENT);
 }
 
 static void ask_command(const char *name) {
@@ -232,7 +349,10 @@ static void pass(struct rig *r, const char *what) {
         rig_fire(r, &kernel->retry);
     else if (strcmp(what, "command") == 0)
         rig_fire(r, &command->timer);
-    else
+    else if (strcmp(what, "rest") == 0) {
+        rig_say(r, "rest");
+        rig_fire(r, &live->rest.timer);
+    } else
         fail_msg("nothing is due: %s", what);
 }
 
@@ -300,10 +420,28 @@ static bool on_kernel_word(struct rig *r, const char *word, const char *value) {
     return true;
 }
 
+static bool on_talk_word(struct rig *r, const char *word, const char *value) {
+    if (strcmp(word, "say-file") == 0 || strcmp(word, "say-long") == 0)
+        say(r, value, word[4] == 'f');
+    else if (strcmp(word, "busy") == 0)
+        be_busy(r, (unsigned)atoi(value));
+    else if (strcmp(word, "idle") == 0)
+        be_idle(r);
+    else if (strcmp(word, "short") == 0)
+        do_short(r);
+    else
+        return false;
+    return true;
+}
+
 static bool on_word(struct rig *r, const char *word, const char *value) {
     struct err e;
     if (strcmp(word, "cell") == 0)
-        ask_cell(value);
+        ask_cell(value, 0);
+    else if (strcmp(word, "brief") == 0)
+        ask_cell(value, 1000);
+    else if (strcmp(word, "cells") == 0)
+        ask_cells(atoi(value));
     else if (strcmp(word, "drop") == 0)
         cell_interrupt(name_of(value)->cell);
     else if (strcmp(word, "command") == 0)
@@ -313,7 +451,8 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
     else if (strcmp(word, "time") == 0)
         pass(r, value);
     else
-        return on_live_word(r, word) || on_kernel_word(r, word, value);
+        return on_live_word(r, word) || on_kernel_word(r, word, value) ||
+               on_talk_word(r, word, value);
     return true;
 }
 
@@ -328,6 +467,7 @@ void live_rig_play(const struct rig_case *cases, size_t n) {
         rig.profile = 1;
         rig.word = on_word;
         rig_play(&rig, &cases[i]);
+        end_crew(&rig);
         rig_done(&rig);
     }
 }

@@ -9,14 +9,21 @@
  *   default                the kernel at hand is the default one
  *   restart-kernel  delete-kernel  interrupt  answer=TEXT     what clients do to that
  *   cell=NAME  drop=NAME   an execution in the kernel at hand; it is interrupted
+ *   cells=N  brief=NAME    N more, of which nothing is said; one that has a second of time
  *   command=NAME  signal=N a command; a signal for the last one
  *   death                  the server dies, and the next one gets what was kept
  *   time=WHAT              time passes until a timer is due: life, cell, look (at the processor
- *                          time of the cell), retry (of the kernel), command
+ *                          time of the cell), retry (of the kernel), command, rest (of the
+ *                          sandbox, from being heard)
+ *   say-file={JSON}        the kernel says that, in a file
+ *   say-long={JSON}        and that, in a message of more than 4 KiB
+ *   busy=N                 of the two threads beside the loop so many are at work, one for long
+ *   short  idle            something short is done there; all that there was is done
  *
  * What is said of it: ready or fail:KIND, ended:WHY, kernel:ready or kernel:fail:KIND, died, back,
  * dead and forgotten of kernels; NAME:EVENT, NAME:done:STATUS/LIMIT and NAME:fail:KIND of
- * executions and commands; again:NAME when the next server has one. */
+ * executions and commands; again:NAME when the next server has one; rest, short and idle as they
+ * begin. */
 
 #include "engine_rig.h"
 

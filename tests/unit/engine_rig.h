@@ -25,6 +25,10 @@
  *   denied  limit=N        init tells that something was refused, or which limit was met
  *   oom  pids              the control group counts a kill, or a refused process
  *   cpu=US                 processor time that the control group has counted
+ *   net  no-route=N        init tells of a socket; packets that found no way out of the sandbox
+ *   prints=N               the process prints a byte, N times
+ *   cost=MS                from now on whatever the engine measures costs that much of its own
+ *                          processor time
  *   settled                all that an earlier server kept is here
  *
  * Time stands still: a test's own words let it pass until a timer is due (rig_fire). */
@@ -92,6 +96,8 @@ void rig_say(struct rig *r, const char *format, ...) __attribute__((format(print
 void rig_settle(struct rig *r);
 /* Time passes until the timer is due; it must have been set. */
 void rig_fire(struct rig *r, struct timer *t);
+/* What the engine measures of its own processor time costs so much from now on; 0: what it does. */
+void rig_set_cost(uint64_t ns);
 struct rig_sandbox *rig_sandbox(struct rig *r);
 struct rig_process *rig_process(struct rig *r);
 /* The text of a control group's file. */

@@ -4,6 +4,7 @@
 
 #include "engine_rig.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #include <errno.h>
@@ -303,6 +304,32 @@ static void do_cpu(struct rig *r, const char *value) {
     rig_cgroup(r, KNOB_CPU_USAGE, "usage_usec %s\n", value);
 }
 
+static void do_net(struct rig *r, const char *value) {
+    struct wire_out o;
+    (void)value;
+    wire_begin(&o, WIRE_I_NET);
+    send_to(rig_sandbox(r)->req, &o);
+}
+
+static void do_no_route(struct rig *r, const char *value) {
+    int fd = rig_sandbox(r)->fds[SANDBOX_SNMP];
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_true(dprintf(fd, "Ip: Forwarding OutNoRoutes\nIp: 2 %s\n", value) > 0);
+}
+
+static void do_prints(struct rig *r, const char *value) {
+    for (int n = atoi(value); n > 0; n--) {
+        do_out(r, "x");
+        rig_settle(r);
+    }
+}
+
+static void do_cost(struct rig *r, const char *value) {
+    (void)r;
+    rig_set_cost(ms_to_ns((uint64_t)atoi(value)));
+}
+
 static void do_box(struct rig *r, const char *value) {
     r->at = (unsigned)atoi(value) - 1;
     r->process = 0;
@@ -341,15 +368,17 @@ static const struct {
     const char *name;
     void (*fn)(struct rig *r, const char *value);
 } words[] = {
-    {"profile", do_profile}, {"broken", do_broken},   {"made", do_made},
-    {"failed", do_failed},   {"more", do_more},       {"no-more", do_no_more},
-    {"up", do_up},           {"unfit", do_unfit},     {"down", do_down},
-    {"exit", do_exit},       {"killed", do_killed},   {"gone", do_gone},
-    {"out", do_out},         {"err", do_err},         {"say", do_say},
-    {"reply", do_reply},     {"error", do_error},     {"file", do_file},
-    {"changed", do_changed}, {"denied", do_denied},   {"limit", do_limit},
-    {"oom", do_oom},         {"pids", do_pids},       {"cpu", do_cpu},
-    {"box", do_box},         {"process", do_process}, {"settled", do_settled},
+    {"profile", do_profile}, {"broken", do_broken},     {"made", do_made},
+    {"failed", do_failed},   {"more", do_more},         {"no-more", do_no_more},
+    {"up", do_up},           {"unfit", do_unfit},       {"down", do_down},
+    {"exit", do_exit},       {"killed", do_killed},     {"gone", do_gone},
+    {"out", do_out},         {"err", do_err},           {"say", do_say},
+    {"reply", do_reply},     {"error", do_error},       {"file", do_file},
+    {"changed", do_changed}, {"denied", do_denied},     {"limit", do_limit},
+    {"oom", do_oom},         {"pids", do_pids},         {"cpu", do_cpu},
+    {"box", do_box},         {"process", do_process},   {"settled", do_settled},
+    {"net", do_net},         {"no-route", do_no_route}, {"prints", do_prints},
+    {"cost", do_cost},
 };
 
 bool rig_word(struct rig *r, const char *name, const char *value) {

@@ -12,6 +12,10 @@
 
 #define CELL_BEGUN LIVE_BEGUN " a:start execute"
 #define NEXT       "died W_KERNEL"
+/* What prints=16 says. */
+#define FREE_READS                                                                                 \
+    " a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout"   \
+    " a:stdout a:stdout a:stdout a:stdout a:stdout a:stdout"
 
 static const struct rig_case cells[] = {
     {"a cell runs, and its files are asked for", LIVE "cell=a " SAY_DONE "changed=x",
@@ -134,6 +138,52 @@ static const struct rig_case commands[] = {
      LIVE_BEGUN " W_KERNEL c:start W_SHUT K_EXEC c:done:killed forgotten ended:asked W_END"},
 };
 
+#define SAID_DONE "{\"ev\":\"done\",\"id\":\"CELL\",\"status\":\"ok\"} "
+#define SAID_X    "{\"ev\":\"x\"} "
+
+static const struct rig_case talk[] = {
+    {"a long message is read beside the loop",
+     LIVE "busy=2 cell=a say-long=" SAID_DONE "idle changed",
+     CELL_BEGUN " idle I_CHANGES a:done:ok"},
+    {"what is said in a file is long work, however small",
+     LIVE "busy=1 cell=a say-file=" SAID_DONE "short idle changed",
+     CELL_BEGUN " short idle I_CHANGES a:done:ok"},
+    {"nothing else that it says overtakes that",
+     LIVE "busy=1 cell=a say-file=" SAID_X SAY_DONE "idle changed",
+     CELL_BEGUN " idle I_CHANGES a:done:ok"},
+    {"its end waits for what it said before",
+     LIVE "busy=1 cell=a say-file=" SAID_DONE "say-file=" SAID_X "killed=9 idle changed more up",
+     CELL_BEGUN " idle " NEXT " I_CHANGES a:done:ok back W_SHUT K_LIVE"},
+    {"what it said before is not its successor's",
+     LIVE "busy=1 cell=a say-file=" SAID_X "say-file=" SAID_DONE "killed=9 idle changed more up",
+     CELL_BEGUN " idle a:error " NEXT " I_CHANGES a:done:killed back W_SHUT K_LIVE"},
+    {"nor that of one that was deleted meanwhile",
+     LIVE "kernel more up busy=1 cell=a say-file=" SAID_X "say-file=" SAID_X
+          "killed=9 delete-kernel idle reply changed",
+     LIVE_BEGUN " W_KERNEL back kernel:ready W_SHUT K_LIVE a:start execute KILL idle a:error "
+                "I_CHANGES a:done:killed forgotten"},
+    {"nor that of one whose sandbox has ended",
+     LIVE "busy=1 cell=a say-file=" SAID_DONE "say-file=" SAID_X "killed=9 end idle",
+     CELL_BEGUN " a:fail:sandbox_gone forgotten ended:asked W_END idle"},
+
+    {"the time of one that is being read is not up",
+     LIVE "busy=1 cell=a say-file=" SAID_DONE "time=cell time=cell idle changed",
+     CELL_BEGUN " idle I_CHANGES a:done:ok"},
+    {"nor of one that rests",
+     LIVE "brief=a cost=4000 prints=16 out=a " SAY_DONE "time=cell time=rest changed",
+     CELL_BEGUN FREE_READS " a:stdout rest I_CHANGES a:done:ok"},
+    {"but it is put off twice at the most",
+     LIVE "busy=1 cell=a say-file=" SAID_DONE "time=cell time=cell time=cell idle reply changed",
+     CELL_BEGUN " INT idle I_CHANGES a:done:timeout/time sync"},
+    {"what it prints without end is read after a rest",
+     LIVE "cell=a cost=300 prints=16 out=a out=b time=rest",
+     CELL_BEGUN FREE_READS " a:stdout rest a:stdout"},
+
+    {"256 may wait, in all kernels together",
+     LIVE "cell=a kernel more up cell=b cells=128 default cells=127 cell=c cell=d",
+     CELL_BEGUN " W_KERNEL back kernel:ready W_SHUT K_LIVE b:start execute d:queue_full"},
+};
+
 static void a_cell_runs_as_the_script_says(void **state) {
     (void)state;
     live_rig_play(cells, sizeof cells / sizeof *cells);
@@ -142,6 +192,11 @@ static void a_cell_runs_as_the_script_says(void **state) {
 static void a_kernel_lives_as_the_script_says(void **state) {
     (void)state;
     live_rig_play(kernels, sizeof kernels / sizeof *kernels);
+}
+
+static void a_kernel_is_heard_as_the_script_says(void **state) {
+    (void)state;
+    live_rig_play(talk, sizeof talk / sizeof *talk);
 }
 
 static void a_command_runs_as_the_script_says(void **state) {
@@ -153,6 +208,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cell_runs_as_the_script_says),
         cmocka_unit_test(a_kernel_lives_as_the_script_says),
+        cmocka_unit_test(a_kernel_is_heard_as_the_script_says),
         cmocka_unit_test(a_command_runs_as_the_script_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,9 @@ static const struct rig_case cases[] = {
     {"a command goes on", LIVE "command=c more up down death out=x exit=0",
      LIVE_BEGUN
      " W_KERNEL c:start W_SHUT K_EXEC again:c W_SHUT W_SHUT I_ECHO c:stdout c:done:exited"},
+    {"whether a socket was there, the next server cannot know, and looks",
+     LIVE "death cell=a no-route=1 " SAY_DONE "changed",
+     LIVE_BEGUN " W_SHUT I_ECHO a:start execute I_CHANGES a:done:ok-denied"},
     {"it ends under the next server as well", LIVE "death end",
      LIVE_BEGUN " W_SHUT I_ECHO forgotten ended:asked W_END"},
 };

@@ -23,12 +23,17 @@
 
 /* run=FLAGS asks for a program: s with a stdin, f for its files, d with another disk. done=N: it
  * says that it ended, and how (done=int: interrupted). timer and look let its clock and that of its
- * processor time be due; answer+timer: both at once. What is said: start, out:TEXT, taken:N of its
- * stdin, file:PATH, done:STATUS with the limit that it met, fail:KIND. */
+ * processor time be due, rested lets it be read again; answer+timer: both at once. What is said:
+ * start, out:TEXT, taken:N of its stdin, file:PATH, done:STATUS with the limit that it met,
+ * fail:KIND. */
 #define READY  "profile run made up "
 #define BEGUN  "W_MAKE start K_RUN"
 #define FILES  "profile run=f made up touch "
 #define ENDING "I_KILL"
+/* What prints=16 says. */
+#define FREE_READS                                                                                 \
+    " out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x"   \
+    " out:x"
 
 static const struct rig_case cases[] = {
     {"the hot path asks nobody else", READY "done=0", BEGUN " done:ok W_END"},
@@ -65,6 +70,21 @@ static const struct rig_case cases[] = {
     {"more output than it may have is dropped", READY "flood done=0",
      BEGUN " out:#100 done:ok/output W_END"},
     {"a refusal is in the result", READY "denied denied done=0", BEGUN " done:ok-denied W_END"},
+
+    {"what found no way out is told of one that had a socket", READY "net no-route=1 done=0",
+     BEGUN " done:ok-denied W_END"},
+    {"without one nobody looks", READY "no-route=1 done=0", BEGUN " done:ok W_END"},
+    {"a socket may be there before its program", "size=1 profile made up net run no-route=1 done=0",
+     "W_MAKE start K_RUN done:ok-denied W_END W_MAKE"},
+
+    {"one that prints without end is read after a rest",
+     READY "cost=300 prints=16 out=a out=b rested out=c rested done=0",
+     BEGUN FREE_READS " out:a rested out:b rested out:c done:ok W_END"},
+    {"what it printed last is not waited for", READY "cost=300 prints=16 out=a last=b",
+     BEGUN FREE_READS " out:a out:b done:ok W_END"},
+    {"to read what it prints is processor time that it has",
+     READY "cost=5000 prints=16 out=a look reply",
+     BEGUN FREE_READS " out:a " ENDING " done:killed/cpu W_END"},
 
     {"it is lost with its sandbox", READY "gone", BEGUN " fail:sandbox_lost W_END"},
     {"the machine has no sandbox in time", "profile run timer", "W_MAKE fail:queue_timeout"},
@@ -208,6 +228,11 @@ static void reply(struct rig *r, bool usage) {
     assert_int_equal(wire_send(rig_sandbox(r)->req, &o, &e), WIRE_SENT);
 }
 
+static void rest(struct rig *r) {
+    rig_say(r, "rested");
+    rig_fire(r, &run->rest.timer);
+}
+
 static bool on_own_word(struct rig *r, const char *word, const char *value) {
     if (strcmp(word, "done") == 0) {
         done(r, value);
@@ -244,6 +269,8 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
         rig_fire(r, &run->timer);
     else if (strcmp(word, "look") == 0)
         rig_fire(r, &run->cpu_limit.timer);
+    else if (strcmp(word, "rested") == 0)
+        rest(r);
     else if (strcmp(word, "cancel") == 0)
         run_cancel(run);
     else if (strcmp(word, "kill") == 0)
