@@ -6,6 +6,7 @@
 #include "sandbox/cgroup_attach.h"
 #include "sandbox/cgroup_files.h"
 #include "sandbox/cgroup_ops.h"
+#include "sandbox/cgroup_v2.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,6 +47,12 @@ static void without_groups_every_call_succeeds(void **state) {
     assert_false(s.renewed);
     cgroup_slot_done(&r, &s, true);
     cgroup_root_close(&r);
+}
+
+/* New kernels reclaim and kill for whoever lowers a limit, unless that one must not wait. */
+static void a_memory_limit_of_v2_is_lowered_without_waiting(void **state) {
+    (void)state;
+    assert_true(cgroup_v2_ops.knobs[KNOB_MEMORY_MAX].flags & O_NONBLOCK);
 }
 
 /* The real ones */
@@ -658,6 +665,7 @@ static void close_kills_and_removes_everything(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_groups_every_call_succeeds),
+        cmocka_unit_test(a_memory_limit_of_v2_is_lowered_without_waiting),
         REAL(a_child_joins_in_every_hierarchy),
         REAL(a_child_without_privilege_joins_through_the_descriptors),
         REAL(memory_over_the_limit_is_killed_and_counted),
