@@ -312,10 +312,22 @@ while len(got) < 4:
     for _, _, fds in ends:
         got += array.array('i', fds)
 """
+GROWS = """
+def attempt(call, *args):
+    try:
+        print(call(*args))
+    except OSError as e:
+        print(type(e).__name__)
+for fd in got:
+    attempt(os.ftruncate, fd, 1 << 20)
+    attempt(os.pwrite, fd, b'x' * 4096, 0)
+    attempt(fcntl.fcntl, fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+"""
 
 
 def test_large_requests_are_not_the_kernels_to_keep(box: Box) -> None:
-    """They are files in the server's memory: a kernel that keeps descriptors keeps nothing."""
+    """They are files in the server's memory: a kernel that keeps descriptors keeps nothing, and has
+    no place there for anything else."""
     body = {"code": "x" * 900_000, "cursor": 1}
     with ThreadPoolExecutor(1) as pool:
         cell = pool.submit(box.run, KEEPS, timeout_ms=60000)
@@ -324,4 +336,5 @@ def test_large_requests_are_not_the_kernels_to_keep(box: Box) -> None:
         assert cell.result()["status"] == "ok"
     sizes = box.text("[os.fstat(fd).st_blocks for fd in got]")
     assert sizes == "[0, 0, 0, 0]", sizes
+    assert box.run(GROWS)["stdout"] == "PermissionError\n" * 4 * 3
     box.run("for fd in got: os.close(fd)")
