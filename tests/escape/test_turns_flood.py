@@ -214,9 +214,9 @@ def follow(box: Box, execution: str) -> Connection:
     return connection
 
 
-def read_all(followers: list[Connection]) -> list[bytes]:
+def read_all(followers: list[Connection]) -> list[bytearray]:
     """What comes to each of them until its end."""
-    got = {f.sock.fileno(): b"" for f in followers}
+    got = {f.sock.fileno(): bytearray() for f in followers}
     waiting = {f.sock.fileno(): f for f in followers}
     poll = select.epoll()
     for fd in waiting:
