@@ -34,7 +34,7 @@ void about_put(struct jw *j, const struct engine *g);
 void about_put_isolation(struct jw *j, const struct engine *g);
 /* `live` and `live_what` of a named profile: whether it has live sandboxes, and else why not. */
 void about_put_live(struct jw *j, const struct engine *g, unsigned profile);
-/* The limits as api.md names them, below this key. */
+/* The limits, by the names that they have in requests, below this key. */
 void about_put_limits(struct jw *j, const char *key, const struct limits *l, unsigned scopes);
 /* Of this process. */
 uint64_t about_resident_bytes(void);

@@ -125,7 +125,7 @@ static void put_files(struct jw *j, const struct outcome *o, const struct file_i
     jw_array_end(j);
 }
 
-/* Contract 1's fields come first. */
+/* The fields of the Code Interpreter API come first. */
 void outcome_put_beginning(struct jw *j, const struct outcome *o, const char *id,
                            const struct file_ids *ids) {
     bool timed_out = o->status == OUTCOME_TIMEOUT;

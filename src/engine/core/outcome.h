@@ -71,7 +71,7 @@ struct receipt {
 struct receipt outcome_receipt(const struct outcome *o, const char *profile);
 
 /* The members of a result that programs and cells have in common, into an object that is open, in
- * the order of api.md: those before what is only its own, and those after it. */
+ * the order of docs/http.md: those before what is only its own, and those after it. */
 struct file_ids {
     const char *(*of)(void *arg, const char *path); /* of a stored file; or NULL, as its answer */
     void *arg;

@@ -1,5 +1,5 @@
 /* The result of an execution: the object of the API, the exit status for a shell, and one line for
- * people. Contract 1's fields come first. */
+ * people. The fields of the Code Interpreter API come first. */
 
 #include "engine/oneshot/result.h"
 
@@ -51,7 +51,7 @@ struct blob *run_text(const struct run *r, int stream) {
     return r->out[stream == 1 ? 0 : 1].whole;
 }
 
-/* Contract 1: the first cap - 32 bytes and a mark. */
+/* As the Code Interpreter API cuts: the first cap - 32 bytes and a mark. */
 static void end_text(struct output *o) {
     if (!o->whole && output_truncated(o)) {
         o->kept.len = o->kept.len > 32 ? o->kept.len - 32 : 0;

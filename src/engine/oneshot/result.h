@@ -22,7 +22,7 @@ struct result_options {
     void *arg;
     const struct buf *warnings; /* lines, besides those on limits; or NULL */
 };
-/* The result of api.md. */
+/* The result object (docs/http.md). */
 void run_result(struct run *r, const struct result_options *o, struct rope *to);
 struct receipt run_receipt(const struct run *r);
 /* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. Borrowed. */
