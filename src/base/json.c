@@ -237,6 +237,13 @@ void jw_raw(struct jw *j, const char *json, size_t len) {
     buf_add(j->to, json, len);
 }
 
+void jw_json(struct jw *j, const struct json_t *value, const char *otherwise) {
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    const char *it = text ? text : otherwise;
+    jw_raw(j, it, strlen(it));
+    free(text);
+}
+
 void jw_members(struct jw *j, const char *object, size_t len) {
     if (len <= 2) /* {} */
         return;

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct json_t;
+
 struct jw {
     struct buf *to; /* borrowed */
     bool comma;     /* the next key or value needs one in front */
@@ -45,6 +47,8 @@ void jw_null(struct jw *j);
 void jw_escaped(struct jw *j, const char *inside, size_t len);
 /* One value that is JSON already. */
 void jw_raw(struct jw *j, const char *json, size_t len);
+/* A tree of jansson's; `otherwise`, which is JSON, where that is NULL. */
+void jw_json(struct jw *j, const struct json_t *value, const char *otherwise);
 /* The members of a compact object that is JSON already, among those of the open one. */
 void jw_members(struct jw *j, const char *object, size_t len);
 
@@ -65,7 +69,6 @@ bool json_is_utf8(const char *text, size_t len);
 #define JSON_DEPTH_MAX  64 /* levels of arrays and objects, unless a caller wants less */
 #define JSON_VALUES_MAX 500000
 
-struct json_t;
 /* An object or array and nothing after it; duplicate keys, NUL in strings, ill-formed UTF-8,
  * more than `depth` levels and more than JSON_VALUES_MAX values are refused. The error is of kind
  * "bad_json" and ends in line and column. *ret is the caller's reference. */

@@ -334,6 +334,18 @@ static void members_of_another_object_stand_among_ours(void **state) {
     assert_string_equal(text.data, "{\"a\":1,\"b\":2,\"c\":[],\"d\":3}");
 }
 
+static void a_tree_is_written_or_what_stands_for_it(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT;
+    struct jw j = JW_INIT(&text);
+    json_auto_t *tree = json_pack("{s:[i, n]}", "a", 1);
+    jw_array(&j);
+    jw_json(&j, tree, "{}");
+    jw_json(&j, json_object_get(tree, "b"), "{}");
+    jw_array_end(&j);
+    assert_string_equal(text.data, "[{\"a\":[1,null]},{}]");
+}
+
 static void escaped_text_is_not_escaped_again(void **state) {
     (void)state;
     AUTO_BUF text = BUF_INIT, inside = BUF_INIT;
@@ -348,6 +360,7 @@ static void escaped_text_is_not_escaped_again(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_is_written_or_what_stands_for_it),
         cmocka_unit_test(escaped_text_is_not_escaped_again),
         cmocka_unit_test(members_of_another_object_stand_among_ours),
         cmocka_unit_test(strings_are_escaped),

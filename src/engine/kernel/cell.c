@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "engine/core/admit.h"
 #include "engine/core/state.h"
 #include "engine/kernel/cell_end.h"
@@ -211,11 +212,21 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
     return c;
 }
 
-void cell_call(struct cell *c, const struct cell_callbacks *cb) {
+static void emit_start(struct cell *c, const char *kernel_id, bool resumed) {
     AUTO_BUF json = BUF_INIT;
-    c->cb = *cb;
-    buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\",\"resumed\":true}", c->id, c->kernel_id);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", c->id);
+    jw_key_str(&j, "kernel_id", kernel_id);
+    if (resumed)
+        jw_key_bool(&j, "resumed", true);
+    jw_object_end(&j);
     cell_emit(c, "start", &json);
+}
+
+void cell_call(struct cell *c, const struct cell_callbacks *cb) {
+    c->cb = *cb;
+    emit_start(c, c->kernel_id, true);
 }
 
 struct cell *cell_make(struct kernel *k, struct cell_request *q, const struct cell_callbacks *cb,
@@ -250,7 +261,7 @@ static void send_code(struct cell *c) {
         jw_raw(&j, c->req.formats, strlen(c->req.formats));
     }
     if (c->req.extra)
-        buf_addf(&tail, ",%s", c->req.extra);
+        jw_raw(&j, c->req.extra, strlen(c->req.extra));
     jw_object_end(&j);
     const struct kernel_text code = {c->req.code, 0, json_string_length(c->req.code)};
     kernel_do_text(c->kernel, &head, &code, &tail);
@@ -278,7 +289,6 @@ static void take_late(struct cell *c) {
 void cell_begin(struct cell *c) {
     struct kernel *k = c->kernel;
     struct live *l = k->live;
-    AUTO_BUF json = BUF_INIT;
     cell_move(c, CELL_RUNNING);
     c->kernel_restarted = k->is_fresh;
     k->is_fresh = false;
@@ -291,8 +301,7 @@ void cell_begin(struct cell *c) {
     l->executions++;
     l->engine->counts.runs++;
     live_changed(l);
-    buf_addf(&json, "{\"id\":\"%s\",\"kernel_id\":\"%s\"}", c->id, k->id);
-    cell_emit(c, "start", &json);
+    emit_start(c, k->id, false);
     take_late(c);
     c->ends_ns = c->outcome.started_ns + ms_to_ns(c->req.limits.timeout_ms);
     loop_timer(l->engine->loop, &c->timer, c->ends_ns);

@@ -18,12 +18,15 @@
 
 static void cell_on_clear(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
     bool wait = said_true(s, "wait");
     if (wait)
         c->clear_next = true;
     else
         cell_clear_shown(c);
-    buf_addf(&json, "{\"wait\":%s}", wait ? "true" : "false");
+    jw_object(&j);
+    jw_key_bool(&j, "wait", wait);
+    jw_object_end(&j);
     if (cell_has_room(c))
         cell_emit(c, "clear", &json);
 }

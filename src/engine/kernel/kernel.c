@@ -61,9 +61,8 @@ void kernel_set_up(struct kernel *k, const char *id) {
     json_auto_t *own = k->env ? json_loads(k->env, 0, NULL) : NULL;
     if (own)
         json_object_update(env, own);
-    AUTO_FREE char *text = json_dumps(env, JSON_COMPACT);
     jw_key(&j, "env");
-    jw_raw(&j, text, strlen(text));
+    jw_json(&j, env, "{}");
     jw_object_end(&j);
     kernel_do(k, &json);
 }

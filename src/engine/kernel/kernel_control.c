@@ -3,7 +3,7 @@
 
 #include "engine/kernel/kernel_control.h"
 
-#include "base/buf.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "engine/kernel/cell.h"
 #include "engine/kernel/kernel.h"
@@ -129,14 +129,20 @@ int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e
     live_changed(k->live);
     if (!kernel_may_answer(k))
         return 0;
-    buf_addf(&head, "{\"op\":\"input\",\"id\":\"%s\",\"%s\":", c->id, text ? "value" : "eof");
-    buf_adds(&tail, text ? "}" : "true}");
-    if (text) {
-        kernel_do_text(k, &head, text, &tail);
-    } else {
-        buf_add(&head, tail.data, tail.len);
+    struct jw j = JW_INIT(&head);
+    jw_object(&j);
+    jw_key_str(&j, "op", "input");
+    jw_key_str(&j, "id", c->id);
+    if (!text) {
+        jw_key_bool(&j, "eof", true);
+        jw_object_end(&j);
         kernel_do(k, &head);
+        return 0;
     }
+    jw_key(&j, "value");
+    j = (struct jw)JW_INIT(&tail);
+    jw_object_end(&j);
+    kernel_do_text(k, &head, text, &tail);
     return 0;
 }
 

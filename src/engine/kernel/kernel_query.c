@@ -4,6 +4,7 @@
 #include "engine/kernel/kernel_query.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "engine/core/budget.h"
 #include "engine/kernel/kernel.h"
@@ -93,7 +94,13 @@ int kernel_query(struct kernel *k, const char *op, const char *members, kernel_r
         return 0;
     }
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"op\":\"%s\",\"id\":\"%s\"%s%s}", op, id, *members ? "," : "", members);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "op", op);
+    jw_key_str(&j, "id", id);
+    if (len)
+        jw_raw(&j, members, len);
+    jw_object_end(&j);
     kernel_do(k, &json);
     return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "engine/core/memfd_read.h"
@@ -168,7 +169,11 @@ static const char no_kernel_says[] = "it said something to cloche that no kernel
 /* It waits until we have heard it, so that what it prints next comes after it. */
 static void let_go_on(struct kernel *k, json_int_t number) {
     AUTO_BUF json = BUF_INIT;
-    buf_addf(&json, "{\"op\":\"go\",\"go\":%lld}", (long long)number);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "op", "go");
+    jw_key_int(&j, "go", number);
+    jw_object_end(&j);
     if (kernel_may_answer(k))
         kernel_do(k, &json);
 }

@@ -5,54 +5,43 @@
 #include "base/json.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SHORT      4096 /* bytes of a string that is kept as it is */
 #define PROMPT_MAX (64u << 10)
 
-/* Its JSON; -1 when there is no such value. */
-static int add_json(struct buf *to, const json_t *value) {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    if (!text)
-        return -1;
-    buf_adds(to, text);
-    free(text);
-    return 0;
-}
-
 /* Values by MIME type. */
-static void add_bundle(struct said *s, json_t *bundle) {
+static void put_bundle(struct said *s, struct jw *j, json_t *bundle) {
     const char *mime;
     json_t *value;
     unsigned n = 0;
-    buf_addc(&s->text, '{');
+    jw_object(j);
     json_object_foreach(bundle, mime, value) {
         if (n == SAID_MIMES_MAX || strlen(mime) > SHORT) {
             s->cut = true;
             continue;
         }
-        struct jw j = {.to = &s->text, .comma = n++ > 0};
-        jw_key(&j, mime);
+        n++;
+        jw_key(j, mime);
         size_t at = s->text.len;
-        if (add_json(&s->text, value) < 0)
-            buf_adds(&s->text, "null");
+        jw_json(j, value, "null");
         if (json_is_string(value) && strcmp(mime, "text/plain") == 0) {
             s->plain_at = at;
             s->plain_len = s->text.len - at;
         }
     }
-    buf_addc(&s->text, '}');
+    jw_object_end(j);
 }
 
 static void read_shown(struct said *s, json_t *message) {
     const json_t *metadata = json_object_get(message, "metadata");
-    buf_adds(&s->text, "{\"data\":");
-    add_bundle(s, json_object_get(message, "data"));
-    buf_adds(&s->text, ",\"metadata\":");
-    if (!json_is_object(metadata) || json_object_size(metadata) > SAID_MIMES_MAX ||
-        add_json(&s->text, metadata) < 0)
-        buf_adds(&s->text, "{}");
+    struct jw j = JW_INIT(&s->text);
+    jw_object(&j);
+    jw_key(&j, "data");
+    put_bundle(s, &j, json_object_get(message, "data"));
+    jw_key(&j, "metadata");
+    bool fits = json_is_object(metadata) && json_object_size(metadata) <= SAID_MIMES_MAX;
+    jw_json(&j, fits ? metadata : NULL, "{}");
 }
 
 /* As much of it as fits into what is left. */
@@ -91,13 +80,13 @@ static void read_error(struct said *s, json_t *message) {
 
 static void read_value(struct said *s, json_t *message) {
     const json_t *value = json_object_get(message, "value");
-    if (!json_is_object(value) || add_json(&s->text, value) < 0)
-        buf_adds(&s->text, "{}");
+    struct jw j = JW_INIT(&s->text);
+    jw_json(&j, json_is_object(value) ? value : NULL, "{}");
 }
 
 static void read_result(struct said *s, json_t *message) {
-    if (add_json(&s->text, json_object_get(message, "result")) < 0)
-        buf_adds(&s->text, "null");
+    struct jw j = JW_INIT(&s->text);
+    jw_json(&j, json_object_get(message, "result"), "null");
 }
 
 static const struct {

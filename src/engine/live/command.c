@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/list.h"
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
@@ -154,7 +155,10 @@ static void command_on_ready(void *owner) {
     if (c->req.timeout_ms)
         loop_timer(c->live->engine->loop, &c->timer,
                    c->outcome.started_ns + ms_to_ns(c->req.timeout_ms));
-    buf_addf(&json, "{\"id\":\"%s\"}", c->id);
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "id", c->id);
+    jw_object_end(&j);
     live_said(c->live);
     if (c->cb.on_event)
         c->cb.on_event(c->cb.arg, "start", &json);

@@ -25,9 +25,8 @@ static char *error_of(const char *name, const char *value, const json_t *lines) 
     jw_key_str(&j, "ename", name ? name : "Error");
     jw_key_str(&j, "evalue", value ? value : "");
     jw_key(&j, "traceback");
-    AUTO_FREE char *text = json_is_array(lines) ? json_dumps(lines, JSON_COMPACT) : NULL;
-    if (text) {
-        jw_raw(&j, text, strlen(text));
+    if (json_is_array(lines)) {
+        jw_json(&j, lines, "[]");
     } else {
         jw_array(&j);
         jw_str(&j, value ? value : "");

@@ -146,10 +146,8 @@ static void do_input_reply(struct jupyter_client *c, const struct jupyter_in *m)
 /* ---- what runs ---- */
 
 static void put_copy(struct jw *j, const char *key, const json_t *value, const char *otherwise) {
-    AUTO_FREE char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    const char *it = text ? text : otherwise;
     jw_key(j, key);
-    jw_raw(j, it, strlen(it));
+    jw_json(j, value, otherwise);
 }
 
 static bool truth(const json_t *o, const char *name, bool fallback) {
