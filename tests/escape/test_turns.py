@@ -12,9 +12,7 @@ import json
 import re
 import resource
 import tarfile
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -389,30 +387,6 @@ def test_many_requests_make_no_long_turn(port: int, path: str, status: int) -> N
             for _ in range(4):
                 assert client.reply().status == status
     assert turns.longest() <= FEW_S
-
-
-def test_a_flood_of_requests_keeps_nobody_out(port: int) -> None:
-    """Whoever has more requests on the way is not served before those who have one."""
-    request = f"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
-    over = threading.Event()
-
-    def flood() -> None:
-        with contextlib.ExitStack() as open_ones:
-            clients = [open_ones.enter_context(Connection(port)).sock for _ in range(60)]
-            for client in clients:
-                client.sendall(request * 50)
-            while not over.is_set():
-                for client in clients:
-                    client.sendall(request * client.recv(1 << 16).count(b"HTTP/1.1 404"))
-
-    with ThreadPoolExecutor(1) as pool:
-        flooding = pool.submit(flood)
-        try:
-            assert [ask(port, "GET", "/health").status for _ in range(50)] == [200] * 50
-            assert not flooding.done()
-        finally:
-            over.set()
-        flooding.result()
 
 
 def test_bodies_count_until_they_are_freed(port: int) -> None:
