@@ -331,6 +331,11 @@ const struct rule seccomp_rules[] = {
     TELL_IF(fcntl, EPERM, "resize a pipe", "fcntl(F_SETPIPE_SZ)", IS(1, F_SETPIPE_SZ)),
     QUIET_IF(fcntl, EPERM, IS(1, F_SETLEASE)),
     QUIET_IF(fcntl, EPERM, IS(1, F_SETDELEG_)),
+    /* Whoever writes to a FIFO or a socket signals all that asked for it in one go, without a
+     * pause: as many as there are open files, times the processes of a group. And closing them is
+     * as much work for each: seen, a sandbox of 120 processes that took minutes to die. */
+    QUIET_IF(fcntl, EPERM, IS(1, F_SETFL), BIT(2, O_ASYNC)),
+    QUIET_IF(ioctl, EPERM, IS(1, FIOASYNC)),
     /* Kept with the file, a shared one too, and told to whoever asks. */
     QUIET_IF(fcntl, EINVAL, IS(1, F_SET_RW_HINT_)),
     QUIET_IF(fcntl, EINVAL, IS(1, F_SET_FILE_RW_HINT_)),

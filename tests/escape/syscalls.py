@@ -123,6 +123,8 @@ TELLING: list[tuple[str, str, tuple[int, ...]]] = [
     ("prlimit64", "init", (1, 7, 0, 0)),
     ("fcntl", "F_SETPIPE_SZ", (-1, 1031, 1 << 20)),
     ("fcntl", "F_SETLEASE", (-1, 1024, 0)),
+    ("fcntl", "F_SETFL-async", (-1, 4, 0o20000)),
+    ("ioctl", "FIOASYNC", (-1, 0x5452)),
     ("ioctl", "TIOCSTI", (-1, 0x5412)),
     ("ioctl", "TIOCSTI+high-bits", (-1, 0xFF_00005412)),
     ("ioctl", "TIOCLINUX", (-1, 0x541C)),

@@ -61,6 +61,8 @@
 #= a line discipline: refused EPERM
 #= F_SETPIPE_SZ: refused EPERM
 #= F_SETLEASE: refused EPERM
+#= O_ASYNC: refused EPERM
+#= FIOASYNC: refused EPERM
 #= F_NOTIFY: refused EINVAL
 #= O_DIRECT: refused EINVAL
 #= O_DIRECT later: refused EINVAL
@@ -158,6 +160,8 @@ attempt("a line discipline", fcntl.ioctl, 1, 0x5423, struct.pack("=i", 3))
 attempt("F_SETPIPE_SZ", fcntl.fcntl, 1, 1031, 1 << 20)
 with open("leased", "w") as file:
     attempt("F_SETLEASE", fcntl.fcntl, file, 1024, 1)
+attempt("O_ASYNC", fcntl.fcntl, 1, fcntl.F_SETFL, os.O_ASYNC)
+attempt("FIOASYNC", fcntl.ioctl, 1, 0x5452, struct.pack("=i", 1))
 attempt("F_NOTIFY", fcntl.fcntl, os.open("/usr/bin", os.O_RDONLY), 1026, 1)
 attempt("O_DIRECT", os.open, "/usr/bin/env", os.O_RDONLY | os.O_DIRECT)
 library = os.open("/usr/bin/env", os.O_RDONLY)
