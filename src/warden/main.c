@@ -242,6 +242,10 @@ static void tear_down(struct warden *w) {
         chan_done(&n->chan);
     }
     chan_done(&w->server_chan);
+    for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
+        if (w->slots[i].made) /* a paused sandbox does not die before it is thawed */
+            cgroup_slot_kill(&w->cgroups, &w->slots[i].cgroup);
+    }
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
     for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {

@@ -597,6 +597,14 @@ def test_the_warden_dies(doomed: LiveService, tmp_path: Path) -> None:
         heir.kill()
 
 
+def test_a_paused_sandbox_does_not_hold_up_the_end(doomed: LiveService) -> None:
+    """What is frozen does not die of SIGKILL, and the warden waits for its children."""
+    with drained(doomed):
+        assert make(doomed).post("/pause", {}).status == 200
+    doomed.stop()
+    assert "does not end" not in doomed.text()
+
+
 def _status(shell: Shell) -> int:
     try:
         return ask(shell.port, "GET", shell.url).status
