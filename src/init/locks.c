@@ -21,6 +21,7 @@
 
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -28,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -48,10 +50,31 @@ static bool same_file(struct lock_file a, struct lock_file b) {
     return a.dev == b.dev && a.ino == b.ino;
 }
 
+static long compare(pid_t thread, const struct lock_use *use) {
+    return syscall(SYS_kcmp, getpid(), thread, KCMP_FILE, use->fd, use->number);
+}
+
+/* Of a process whose first thread has ended, only the others have descriptors. */
+static bool another_has(pid_t process, const struct lock_use *use) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *dir = opendir(path);
+    bool has = false;
+    for (struct dirent *ent; dir && !has && (ent = readdir(dir));) {
+        pid_t thread = (pid_t)strtol(ent->d_name, NULL, 10);
+        has = thread > 0 && thread != process && compare(thread, use) == 0;
+    }
+    if (dir)
+        closedir(dir);
+    return has;
+}
+
 /* Whether the process still has the open file under that number. A kernel without kcmp is asked for
  * the file's name instead. */
 static bool is_open(pid_t process, const struct lock_use *use) {
-    long r = syscall(SYS_kcmp, getpid(), process, KCMP_FILE, use->fd, use->number);
+    long r = compare(process, use);
+    if (r < 0 && errno == EBADF)
+        return another_has(process, use);
     if (r >= 0 || errno != ENOSYS)
         return r == 0;
     char path[64];

@@ -48,6 +48,18 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 CALLS = {
     "flock": ("return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", "None"),
     "a lock of the process": ("return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", "None"),
+    "a lock that is kept": (
+        "fcntl.lockf(file, fcntl.LOCK_EX)\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        try:\n"
+        "            fcntl.lockf(open('locked', 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "            os._exit(1)\n"
+        "        except BlockingIOError:\n"
+        "            os._exit(7)\n"
+        "    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])",
+        "7",
+    ),
     "a question about one": (
         "asked = struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0)\n"
         "    told = fcntl.fcntl(file, fcntl.F_GETLK, asked)\n"
