@@ -13,7 +13,7 @@
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
 
 /* What goes through a terminal is worked on by threads of the kernel, too, whom nobody bills. */
-#define TERMINAL_COSTS 3
+#define TERMINAL_COSTS 5
 
 #define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
 
