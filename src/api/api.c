@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define RECORDS_BYTES (64u << 20)
-#define RECORDS_NS    600000000000ull
+#define RECORDS_MS    600000
 #define DRAIN_LOOK_MS 50
 
 int api_reload(struct api *a, struct err *e) {
@@ -60,7 +60,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->o = *o;
     a->config = &o->engine->config;
     a->quota = quota_new();
-    a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_NS);
+    a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_MS);
     a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
     routes_add(&a->routes, native_tables, NULL);

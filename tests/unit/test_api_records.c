@@ -58,7 +58,7 @@ static void on_event(struct follower *f, uint64_t number, const char *type, cons
 static int open_records(void **state) {
     struct err e;
     (void)state;
-    records = loop_new(&loop, &e) == 0 ? records_new(loop, 1 << 20, 1000000000000u) : NULL;
+    records = loop_new(&loop, &e) == 0 ? records_new(loop, 1 << 20, 1000000) : NULL;
     return records ? 0 : -1;
 }
 

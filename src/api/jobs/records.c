@@ -49,7 +49,7 @@ struct records {
     struct shares shares;
     struct record *chains[CHAINS]; /* by id */
     size_t max_bytes;
-    uint64_t ttl_ns;
+    uint64_t ttl_ms;
     struct timer timer;
     uint64_t turn, spent_ns; /* on telling followers in that turn */
     struct follower *behind, *behind_last;
@@ -98,7 +98,7 @@ static void record_forget_old(struct records *r, struct share *of, uint64_t now)
     for (struct share_item *it = of->oldest; it; it = newer) {
         struct record *rec = (struct record *)it;
         newer = it->newer;
-        if (rec->ended_ns && now - rec->ended_ns <= r->ttl_ns)
+        if (rec->ended_ns && now - rec->ended_ns <= ms_to_ns(r->ttl_ms))
             return; /* the rest is younger, but for those that go on */
         if (is_over(rec))
             record_forget(rec); /* with the last one the share is gone, too */
@@ -116,7 +116,7 @@ static void record_tidy(struct records *r) {
     while (r->shares.bytes > r->max_bytes && (it = shares_victim(&r->shares, is_victim)))
         record_forget((struct record *)it);
     if (r->shares.n)
-        loop_timer(r->loop, &r->timer, now + r->ttl_ns / 4 + 1000000000u);
+        loop_timer_in_ms(r->loop, &r->timer, r->ttl_ms / 4 + 1000);
 }
 
 static void record_on_timer(struct timer *t) {
@@ -192,9 +192,9 @@ static void record_on_catch_up(struct deferred *d) {
         loop_defer(r->loop, d);
 }
 
-struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns) {
+struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ms) {
     struct records *r = xcalloc(1, sizeof *r);
-    *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ns = ttl_ns};
+    *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ms = ttl_ms};
     r->timer = (struct timer){.fn = record_on_timer, .arg = r};
     r->catch_up = (struct deferred){.fn = record_on_catch_up, .arg = r};
     return r;

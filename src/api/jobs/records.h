@@ -11,7 +11,7 @@
 struct records;
 struct record;
 
-struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ns);
+struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ms);
 
 /* A new one, held open until record_end. */
 struct record *record_new(struct records *r, const char *id, const char *tenant);

@@ -18,7 +18,7 @@
 #define MAX_ITEMS 10000
 #define MAX_BUSY  64
 #define ALIVE_MS  10000
-#define AGAIN_NS  100000000ull
+#define AGAIN_MS  100
 #define SIGN      "\n"
 
 /* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
@@ -119,7 +119,7 @@ static bool is_patient(struct batch *b) {
         b->out_since_ns = now;
     if (now - b->out_since_ns >= ms_to_ns(most_ms))
         return false;
-    loop_timer(loop_of(b), &b->more, now + AGAIN_NS);
+    loop_timer_in_ms(loop_of(b), &b->more, AGAIN_MS);
     return true;
 }
 

@@ -12,7 +12,7 @@
  * wrote counts as far as the files grew; when files become fewer and the group's number does not,
  * they were the server's.
  *
- * What can be had between two looks is what a program touches in LOOK_NS, and in REST_NS after
+ * What can be had between two looks is what a program touches in LOOK_MS, and in REST_MS after
  * nothing has changed for a while; never more than memory_mb and disk_mb together.
  *
  * A limit below what the group holds would have the kernel kill while we wait (control groups v2
@@ -26,8 +26,8 @@
 #include "engine/core/sandbox.h"
 
 #define LOOSE_MB 64 /* of disk: as much is not looked at */
-#define LOOK_NS  50000000u
-#define REST_NS  500000000u /* while nothing changes */
+#define LOOK_MS  50u
+#define REST_MS  500u /* while nothing changes */
 #define SLACK    (8u << 20)
 
 static bool is_loose(const struct sandbox *s) {
@@ -88,7 +88,7 @@ static void memory_on_look(struct timer *t) {
         changed |= look(s);
     }
     if (any)
-        loop_timer(g->loop, t, now_ns() + (changed ? LOOK_NS : REST_NS));
+        loop_timer_in_ms(g->loop, t, changed ? LOOK_MS : REST_MS);
 }
 
 void memory_watch(struct sandbox *s) {
@@ -109,7 +109,6 @@ void memory_inherit(struct sandbox *s) {
 }
 
 void memory_wake(struct engine *g) {
-    uint64_t next = now_ns() + LOOK_NS;
-    if (g->look.fn && (!g->look.place || g->look.at_ns > next))
-        loop_timer(g->loop, &g->look, next);
+    if (g->look.fn && (!g->look.place || g->look.at_ns > now_ns() + ms_to_ns(LOOK_MS)))
+        loop_timer_in_ms(g->loop, &g->look, LOOK_MS);
 }

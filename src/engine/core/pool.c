@@ -11,7 +11,6 @@
 #include "engine/core/pool.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "engine/core/budget.h"
@@ -24,9 +23,9 @@
 #include <string.h>
 
 #define MAX_FAILURES 5
-#define RETRY_NS     (uint64_t)100000000
-#define MOMENT_NS    (uint64_t)3000000
-#define LOOK_NS      (uint64_t)250000000 /* for memory that was given back */
+#define RETRY_MS     100u
+#define MOMENT_MS    3
+#define LOOK_MS      250 /* for memory that was given back */
 
 static void ask_for_one(struct profile_pool *p) {
     struct wire_out o;
@@ -101,7 +100,7 @@ static bool may_begin(const struct profile_pool *p) {
         return true;
     /* What live sandboxes give back, nobody is told of. */
     if (!p->engine->look_again.place)
-        loop_timer(p->engine->loop, &p->engine->look_again, now_ns() + LOOK_NS);
+        loop_timer_in_ms(p->engine->loop, &p->engine->look_again, LOOK_MS);
     return false;
 }
 
@@ -135,7 +134,7 @@ void pool_dispatch(struct profile_pool *p) {
         if (p->making == 0 && room(p->engine) == 0)
             make_room(p);
     } else if (!p->refill.place && given) {
-        loop_timer(p->engine->loop, &p->refill, now_ns() + MOMENT_NS);
+        loop_timer_in_ms(p->engine->loop, &p->refill, MOMENT_MS);
     } else if (!p->refill.place) {
         pool_refill(p);
     }
@@ -228,8 +227,8 @@ void pool_failed(struct profile_pool *p, const char *why) {
                  log_text(why));
     if (n >= MAX_FAILURES && p->state == PROFILE_READY)
         refuse_all(p, "no_sandbox", why);
-    loop_timer(p->engine->loop, &p->retry,
-               now_ns() + (RETRY_NS << (n / MAX_FAILURES > 5 ? 5 : n / MAX_FAILURES)));
+    loop_timer_in_ms(p->engine->loop, &p->retry,
+                     RETRY_MS << (n / MAX_FAILURES > 5 ? 5 : n / MAX_FAILURES));
 }
 
 static void pool_on_retry(struct timer *t) {

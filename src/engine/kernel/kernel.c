@@ -5,7 +5,6 @@
 #include "engine/kernel/kernel.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/list.h"
@@ -29,7 +28,7 @@
 #include <sys/wait.h>
 
 #define FAIL_MAX   3
-#define RETRY_NS   200000000u
+#define RETRY_MS   200u
 #define HUNG_UP_MS 2000
 
 /* A process may end in any state, and another one comes. */
@@ -329,7 +328,7 @@ static void kernel_on_end(void *owner, int status, const char *why) {
     if (!why) {
         kernel_start(k);
     } else if (++k->failures < FAIL_MAX) {
-        loop_timer(k->live->engine->loop, &k->retry, now_ns() + (RETRY_NS << k->failures));
+        loop_timer_in_ms(k->live->engine->loop, &k->retry, RETRY_MS << k->failures);
     } else if (!k->was_ready) { /* whoever wanted it hears so */
         kernel_forget(k, &e);
     } else { /* the next one who wants something tries again */

@@ -3,7 +3,6 @@
 
 #include "engine/kernel/kernel_query.h"
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/list.h"
 #include "engine/core/budget.h"
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUERY_NS    10000000000u
+#define QUERY_MS    10000
 #define MAX_QUERIES 64
 
 static void free_query(struct kernel_query *q) {
@@ -65,8 +64,8 @@ static void query_on_late(struct timer *t) {
     kernel_reply_fn *fn = q->fn;
     struct err e;
     q->fn = NULL; /* its place stays until the kernel answers */
-    err_user(&e, "kernel_busy", "the kernel did not answer within %u s: it runs a cell",
-             (unsigned)(QUERY_NS / 1000000000u));
+    err_user(&e, "kernel_busy", "the kernel did not answer within %d s: it runs a cell",
+             QUERY_MS / 1000);
     if (fn)
         fn(q->arg, NULL, 0, &e);
 }
@@ -85,7 +84,7 @@ int kernel_query(struct kernel *k, const char *op, const char *members, kernel_r
     struct kernel_query *q = xcalloc(1, sizeof *q);
     *q = (struct kernel_query){.kernel = k, .id = ++k->last_query, .fn = fn, .arg = arg};
     q->late = (struct timer){.fn = query_on_late, .arg = q};
-    loop_timer(k->live->engine->loop, &q->late, now_ns() + QUERY_NS);
+    loop_timer_in_ms(k->live->engine->loop, &q->late, QUERY_MS);
     LIST_PUSH(&k->queries, q, next);
     char id[24];
     snprintf(id, sizeof id, "%llu", (unsigned long long)q->id);

@@ -26,8 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS     2000      /* for I_KILL to be answered */
-#define CPU_CHECK_NS 20000000u /* at least between two looks at the CPU time */
+#define GRACE_MS 2000 /* for I_KILL to be answered */
 
 static const uint8_t run_moves[RUN_STATES_] = {
     [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,

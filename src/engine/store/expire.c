@@ -27,7 +27,7 @@ void expire_set_timer(struct store *s) {
     double left = s->index.oldest->entry.uploaded + (double)s->options.ttl_s - store_now();
     left = left < 0 ? 0 : left > TIMER_MAX ? TIMER_MAX : left;
     /* a millisecond more: neither just too early nor twice in one round of the loop */
-    loop_timer(s->loop, &s->sweeper, now_ns() + (uint64_t)(left * 1e9) + 1000000u);
+    loop_timer_in_ms(s->loop, &s->sweeper, (uint64_t)(left * 1e3) + 1);
 }
 
 void expire_on_timer(struct timer *t) {

@@ -312,7 +312,7 @@ static void on_cull(struct timer *t) {
         return;
     }
     double wait = is_idle(h) && idle > 0 ? limit - idle : limit;
-    loop_timer(h->api->o.loop, t, now_ns() + (uint64_t)(wait * 1e9) + 1000000u);
+    loop_timer_in_ms(h->api->o.loop, t, (uint64_t)(wait * 1e3) + 1);
 }
 
 static void free_hub(struct jupyter_hub *h) {
