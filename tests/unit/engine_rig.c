@@ -91,7 +91,7 @@ void rig_fire(struct rig *r, struct timer *t) {
 
 /* ---- a script ---- */
 
-static void play_word(struct rig *r, const char *word) {
+void rig_play_word(struct rig *r, const char *word) {
     char name[400];
     snprintf(name, sizeof name, "%s", word);
     char *value = strchr(name, '=');
@@ -101,6 +101,7 @@ static void play_word(struct rig *r, const char *word) {
         value = name + strlen(name);
     if (!(r->word && r->word(r, name, value)) && !rig_word(r, name, value))
         fail_msg("nobody knows the word %s", word);
+    rig_settle(r);
 }
 
 void rig_play(struct rig *r, const struct rig_case *c) {
@@ -108,8 +109,7 @@ void rig_play(struct rig *r, const struct rig_case *c) {
         char word[400];
         size_t len = strcspn(at, " ");
         snprintf(word, sizeof word, "%.*s", (int)len, at);
-        play_word(r, word);
-        rig_settle(r);
+        rig_play_word(r, word);
         at += len + strspn(at + len, " ");
     }
     if (strcmp(r->said, c->expected) != 0)

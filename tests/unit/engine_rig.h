@@ -14,6 +14,7 @@
  *   profile  broken        the profile is ready; it is not, and will not be
  *   made  failed           the warden made a sandbox; could not
  *   more  no-more          the warden made one more process, of which it was asked last; could not
+ *   more=N                 the same, with a number that nobody asked for
  *   up  unfit  down        the kernel is ready; says that it cannot be; closes its socket
  *   exit=N  killed=N       the process ended, with this code or of this signal
  *   gone                   all of the sandbox is dead
@@ -23,6 +24,7 @@
  *   reply  error  file=TEXT  init answers the oldest question; with a file that holds this
  *   changed=PATH           init answers with this list of changed files
  *   denied  limit=N        init tells that something was refused, or which limit was met
+ *   nonsense               init sends half a message
  *   oom  pids              the control group counts a kill, or a refused process
  *   cpu=US                 processor time that the control group has counted
  *   net  no-route=N        init tells of a socket; packets that found no way out of the sandbox
@@ -69,6 +71,7 @@ struct rig {
     int warden; /* our end */
     uint32_t profile;
     bool no_groups;
+    bool is_storm; /* anything may come at any time: who is not there any more gets nothing */
     struct rig_sandbox sandboxes[RIG_SANDBOXES];
     unsigned nsandboxes, at, process;
     char said[4096];
@@ -90,6 +93,8 @@ void rig_restart(struct rig *r, const struct config *c);
 
 /* Plays the script, and fails when something else was said. */
 void rig_play(struct rig *r, const struct rig_case *c);
+/* One word of those above, and what follows from it. */
+void rig_play_word(struct rig *r, const char *word);
 /* Notes a word. */
 void rig_say(struct rig *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What is on its way arrives, in both directions. */

@@ -95,8 +95,30 @@ struct sandbox *sandbox_find(struct engine *g, uint64_t id) {
     return NULL;
 }
 
+static void tell_end(const struct sandbox *s) {
+    struct wire_out o;
+    w_end_put(&o, &(struct w_end){.sandbox = s->id});
+    chan_send(&s->engine->warden, &o);
+}
+
+void sandbox_break(struct sandbox *s, const char *why) {
+    if (s->is_broken || s->state == SANDBOX_ENDING)
+        return;
+    s->is_broken = true;
+    log_warn("sandbox broken id=%llu why=%s", (unsigned long long)s->id, log_text(why));
+    if (s->state == SANDBOX_BUSY) {
+        tell_end(s); /* not now: its guest may be in the middle of something */
+        return;
+    }
+    if (s->state == SANDBOX_STARTING)
+        pool_failed(s->pool, why);
+    sandbox_end(s);
+}
+
 static void sandbox_on_ctl(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
+    if (s->is_broken)
+        return;
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_READY) {
         sandbox_move(s, SANDBOX_READY);
         loop_timer_stop(s->engine->loop, &s->deadline);
@@ -113,8 +135,10 @@ static void sandbox_on_ctl(struct chan *c, struct wire_in *in) {
     if (s->state == SANDBOX_STARTING && in->type == WIRE_K_BROKEN) {
         k_broken_get(in, &m, &e);
         pool_failed(s->pool, m.why);
+        sandbox_end(s);
+        return;
     }
-    sandbox_end(s);
+    sandbox_break(s, "its kernel talks without being asked");
 }
 
 /* A busy kernel may have closed its control socket and go on: its guest knows. Any other is
@@ -149,51 +173,60 @@ static bool is_before_echo(struct sandbox *s, struct wire_in *in) {
     return true;
 }
 
-static void take_denied(const struct guest *who, struct wire_in *in) {
+static int take_denied(const struct guest *who, struct wire_in *in, struct err *e) {
     struct i_denied m;
-    struct err e;
-    struct denials *to =
-        i_denied_get(in, &m, &e) < 0 ? NULL : who->kind->denied(who->owner, m.process);
+    if (i_denied_get(in, &m, e) < 0)
+        return -1;
+    struct denials *to = who->kind->denied(who->owner, m.process);
     if (to)
         denials_add(to, m.op, m.detail, m.rule);
+    return 0;
+}
+
+static int take_limit(const struct guest *who, struct wire_in *in, struct err *e) {
+    struct i_limit m;
+    if (i_limit_get(in, &m, e) < 0)
+        return -1;
+    who->kind->limit(who->owner, (enum limit_kind)m.kind);
+    return 0;
+}
+
+static int take_tasks(struct sandbox *s, struct wire_in *in, struct err *e) {
+    struct i_tasks m;
+    if (i_tasks_get(in, &m, e) < 0)
+        return -1;
+    s->tasks = m.tasks;
+    return 0;
+}
+
+static int take_answer(struct sandbox *s, struct wire_in *in, struct err *e) {
+    if (s->nasked == 0)
+        return err_set(e, EPROTO, "init answers what nobody asked");
+    const struct question q = next_question(s);
+    if (q.fn)
+        q.fn(q.arg, in);
+    else
+        s->guest->kind->answer(s->guest->owner, q.what, in);
+    return 0;
 }
 
 static void sandbox_on_req(struct chan *c, struct wire_in *in) {
     struct sandbox *s = c->arg;
-    struct i_limit limit;
-    struct i_tasks tasks;
     struct err e;
     const struct guest *who = s->guest;
     if (in->type == WIRE_I_NET)
         s->net_used = true;
-    if (!who || in->type == WIRE_I_NET)
+    if (!who || s->is_broken || in->type == WIRE_I_NET || is_before_echo(s, in))
         return;
-    if (is_before_echo(s, in))
-        return;
-    if (in->type == WIRE_I_DENIED) {
-        take_denied(who, in);
-    } else if (in->type == WIRE_I_LIMIT) {
-        if (i_limit_get(in, &limit, &e) == 0)
-            who->kind->limit(who->owner, (enum limit_kind)limit.kind);
-    } else if (in->type == WIRE_I_TASKS) {
-        if (i_tasks_get(in, &tasks, &e) == 0)
-            s->tasks = tasks.tasks;
-    } else if (s->nasked) {
-        const struct question q = next_question(s);
-        if (q.fn)
-            q.fn(q.arg, in);
-        else
-            who->kind->answer(who->owner, q.what, in);
-    }
+    int r = in->type == WIRE_I_DENIED  ? take_denied(who, in, &e)
+            : in->type == WIRE_I_LIMIT ? take_limit(who, in, &e)
+            : in->type == WIRE_I_TASKS ? take_tasks(s, in, &e)
+                                       : take_answer(s, in, &e);
+    if (r < 0)
+        sandbox_break(s, e.text);
 }
 
 /* Init is gone, and with it everything in the sandbox; the warden's word follows. */
-static void tell_end(const struct sandbox *s) {
-    struct wire_out o;
-    w_end_put(&o, &(struct w_end){.sandbox = s->id});
-    chan_send(&s->engine->warden, &o);
-}
-
 static void sandbox_on_req_gone(struct chan *c, const struct err *why) {
     struct sandbox *s = c->arg;
     (void)why;
@@ -329,9 +362,13 @@ void sandbox_more(struct engine *g, struct wire_in *in) {
     const char *why = w_kernel_made_get(in, &m, &e) < 0 ? e.text : NULL;
     if (in->cut)
         why = NO_DESCRIPTORS;
-    const struct sandbox *s = sandbox_find(g, m.sandbox);
-    if (s && s->guest && s->guest->kind->more)
+    struct sandbox *s = sandbox_find(g, m.sandbox);
+    if (!s || !s->guest)
+        return; /* it has ended meanwhile */
+    if (s->guest->kind->more)
         s->guest->kind->more(s->guest->owner, &m, in, why);
+    else
+        sandbox_break(s, "a process that nobody asked for entered it");
 }
 
 void sandbox_no_more(struct engine *g, struct wire_in *in) {

@@ -83,6 +83,7 @@ struct sandbox {
         uint64_t uploaded; /* of the files: what the server wrote of them, as far as it shows */
     } seen;                /* see memory_watch.c */
     bool is_tight;         /* its control group may hold no more than it does */
+    bool is_broken;        /* see sandbox_break */
     bool staged;           /* all that was reserved for files is written, or was given up */
     struct chan ctl, req;
     int fds[SANDBOX_FDS_];                    /* owned, but for the two that became channels */
@@ -118,6 +119,9 @@ bool sandbox_ask_for(struct sandbox *s, const struct wire_out *o,
                      void (*fn)(void *arg, struct wire_in *in), void *arg);
 /* Whoever asked with this arg does not want the answers any more. */
 void sandbox_unask(struct sandbox *s, const void *arg);
+/* SECURITY: somebody inside said what no honest one says. Nobody listens to it any more, and it
+ * ends as a whole; whoever has it hears of that from the warden, as of any other death. */
+void sandbox_break(struct sandbox *s, const char *why);
 /* Kills it as a whole; the memory goes when the warden says that it is gone. */
 void sandbox_end(struct sandbox *s);
 /* The warden says that all of it is dead. */

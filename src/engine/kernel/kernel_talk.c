@@ -208,7 +208,7 @@ struct hearing {
 /* Takes `s`. */
 static void hear(struct kernel *k, struct said *s) {
     kernel_catch_up(k); /* printed before it was said */
-    if (k->state != KERNEL_ENDING)
+    if (k->state != KERNEL_ENDING && !k->forgotten)
         heard(k, s);
     said_done(s);
 }

@@ -243,8 +243,11 @@ void processes_made(struct live *l, const struct w_kernel_made *m, struct wire_i
                     const char *why) {
     struct process *p = process_find(l, m->number);
     struct err e;
-    if (p && p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED)
+    if (p ? p->state != PROCESS_ASKED && p->state != PROCESS_EXPECTED
+          : m->number > l->last_number) {
+        sandbox_break(l->sandbox, "a process that nobody asked for entered it");
         return;
+    }
     if (!p)
         p = stranger_new(l, m->number);
     bool expected = p->state == PROCESS_EXPECTED;
