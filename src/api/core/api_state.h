@@ -11,7 +11,6 @@
 #include "http/http.h"
 #include "keys/keys.h"
 
-struct fetcher;
 struct quota;
 struct alias;
 struct records;
@@ -31,7 +30,6 @@ struct api {
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
-    struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
     unsigned alone;          /* pieces of work that go on without their clients */
     struct audit audit;
     uint64_t started_ns;

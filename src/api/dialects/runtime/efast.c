@@ -231,10 +231,11 @@ static uint32_t timeout_of(const struct efast *x) {
 }
 
 static void start(struct efast *x, const struct fetch_request *q) {
-    struct api *a = x->fc.call->api;
+    const struct api *a = x->fc.call->api;
+    struct runtime *r = dialect_state(a, &runtime_dialect);
     struct err e;
-    if ((!a->fetcher && fetcher_new(a->o.loop, &a->fetcher, &e) < 0) ||
-        fetch_start(a->fetcher, q, &x->fetch, &e) < 0)
+    if ((!r->fetcher && fetcher_new(a->o.loop, &r->fetcher, &e) < 0) ||
+        fetch_start(r->fetcher, q, &x->fetch, &e) < 0)
         failed(x, e.text);
 }
 

@@ -455,6 +455,11 @@ static const struct route routes[] = {
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
 
+static void *runtime_start(struct api *a) {
+    (void)a;
+    return xcalloc(1, sizeof(struct runtime));
+}
+
 /* The routes of read.c come before those of files.c, or a preview would be taken for the list of a
  * directory of that name. */
 const struct dialect runtime_dialect = {
@@ -464,4 +469,5 @@ const struct dialect runtime_dialect = {
                                             &runtime_run_routes, &runtime_handler_routes,
                                             &runtime_efast_routes, NULL},
     .tell = runtime_tell,
+    .start = runtime_start,
 };

@@ -7,6 +7,15 @@
 
 #define RUNTIME "sandbox-runtime"
 
+struct fetcher;
+
+extern const struct dialect runtime_dialect;
+
+/* The dialect's state. */
+struct runtime {
+    struct fetcher *fetcher; /* owned: made when it is first needed; or NULL */
+};
+
 extern const struct route_table runtime_files_routes, runtime_read_routes, runtime_run_routes;
 extern const struct route_table runtime_handler_routes, runtime_efast_routes;
 
