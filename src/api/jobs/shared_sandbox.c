@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define KEPT_AS "jupyter" /* the part of the alias before the name; it outlives the server */
 #define DEFAULT "default" /* the name of the default profile's */
 #define SHARERS 4         /* kernels for which it has memory */
 
@@ -12,31 +11,31 @@ static uint32_t less(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-void shared_fill_single(const struct call *c, const char *profile, struct live_request *q) {
+void shared_fill_single(const struct call *c, const char *profile, uint32_t idle_s,
+                        struct live_request *q) {
     const struct config *g = c->api->config;
     q->profile = xstrdup(profile);
     q->metadata = xstrdup("{}");
     q->ttl_s = g->live_ttl_max_s;
-    q->idle_s = g->jupyter.idle_s;
+    q->idle_s = idle_s;
     q->limits = g->live;
     if (q->limits.pids < g->maxima.pids)
         q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */
 }
 
 /* Room for some kernels that use all they may, and for all to compute at once. */
-static int fill_shared(struct call *c, struct live_request *q, struct problem *p) {
+void shared_fill(const struct call *c, uint32_t idle_s, struct live_request *q) {
     const struct config *g = c->api->config;
-    const char *name = q->alias + sizeof KEPT_AS; /* behind the slash */
+    const char *name = strchr(q->alias, '/') + 1;
     uint32_t budget = g->memory_budget_mb ? g->memory_budget_mb / 2 : UINT32_MAX;
     uint32_t most = less(SHARERS * g->live.memory_mb, less(g->maxima.memory_mb, budget));
-    (void)p;
-    shared_fill_single(c, strcmp(name, DEFAULT) == 0 ? "auto" : name, q);
+    shared_fill_single(c, strcmp(name, DEFAULT) == 0 ? "auto" : name, idle_s, q);
     if (q->limits.memory_mb < most)
         q->limits.memory_mb = most;
     q->limits.cpus_percent = g->maxima.cpus_percent;
-    return 0;
 }
 
-void shared_use(struct call *c, const char *profile, alias_fn *then) {
-    alias_use(c, KEPT_AS, profile ? profile : DEFAULT, fill_shared, then);
+void shared_use(struct call *c, const struct shared_kind *kind, const char *profile,
+                alias_fn *then) {
+    alias_use(c, kind->kept_as, profile ? profile : DEFAULT, kind->fill, then);
 }

@@ -21,11 +21,19 @@
 
 /* ---- which sandbox ---- */
 
+/* The sandbox of the tenant's notebooks (Jupyter's API), which is idle for as long as that says. */
+static int fill_notebooks(struct call *c, struct live_request *q, struct problem *p) {
+    (void)p;
+    shared_fill(c, c->api->config->jupyter.idle_s, q);
+    return 0;
+}
+static const struct shared_kind notebooks = {"jupyter", fill_notebooks};
+
 static void use(struct call *c, alias_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
     if (!other) {
-        shared_use(c, NULL, then);
+        shared_use(c, &notebooks, NULL, then);
         return;
     }
     struct live *l = live_find(c->api->o.engine, c->who.tenant, other, &e);
