@@ -39,7 +39,7 @@ struct client {
     struct clients *all;
     struct chan chan;
     struct run *run; /* borrowed while it runs */
-    struct run_input *inputs;
+    struct input_file *inputs;
     unsigned ninputs;
     unsigned unread; /* answers to C_INFO that it may not have read */
     struct deferred free_later;
@@ -218,7 +218,7 @@ static bool do_input(struct client *c, struct wire_in *in) {
         return false;
     c->inputs = xrealloc(c->inputs, (c->ninputs + 1) * sizeof *c->inputs);
     c->inputs[c->ninputs++] =
-        (struct run_input){.path = xstrdup(m.path), .mode = m.mode, .fd = wire_keep(in, m.file)};
+        (struct input_file){.path = xstrdup(m.path), .mode = m.mode, .fd = wire_keep(in, m.file)};
     return true;
 }
 

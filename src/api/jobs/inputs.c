@@ -33,7 +33,7 @@ static const struct field file_fields[] = {
 const struct schema inputs_schema = {"ExecuteFile", file_fields, 4, true};
 
 struct inputs {
-    struct run_input **items;
+    struct input_file **items;
     unsigned *n;
 };
 
@@ -98,13 +98,13 @@ static int add_file(const struct inputs_source *s, struct inputs *to, const json
         return -1;
     }
     *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
-    (*to->items)[(*to->n)++] = (struct run_input){
+    (*to->items)[(*to->n)++] = (struct input_file){
         .path = xstrdup(field_str(f, "path", "")), .mode = 0644, .fd = fd_take(&file)};
     return 0;
 }
 
 /* Ids are checked before paths, as the Code Interpreter API does it. */
-int inputs_read(const struct inputs_source *from, struct run_input **ret, unsigned *ret_n,
+int inputs_read(const struct inputs_source *from, struct input_file **ret, unsigned *ret_n,
                 struct problem *p) {
     struct inputs to = {ret, ret_n};
     size_t i;

@@ -18,7 +18,7 @@ struct inputs_source {
     bool live;                /* for a live sandbox */
 };
 /* What is in *ret is the caller's in any case. */
-int inputs_read(const struct inputs_source *from, struct run_input **ret, unsigned *ret_n,
+int inputs_read(const struct inputs_source *from, struct input_file **ret, unsigned *ret_n,
                 struct problem *p);
 /* Its files, as a route's `prepare`. */
 void inputs_prepare(struct body *b, const json_t *request);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct profile_pool;
-struct run_input;
+struct input_file;
 
 /* What is 0 becomes the default, and nothing is above the maximum, unless the default is; a maximum
  * of 0 is none. Limits of other scopes are left alone. */
@@ -21,7 +21,7 @@ struct admission {
     const struct limits *defaults;
     struct limits maxima;
     struct limits *limits; /* what it wants; admit fills in the rest */
-    const struct run_input *inputs;
+    const struct input_file *inputs;
     unsigned ninputs;
     uint64_t files_bytes; /* besides the inputs'; admit adds those */
     /* What is only its own, asked when the limits are known; or NULL. */

@@ -34,7 +34,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static uint64_t bytes_of_files(const struct run_input *inputs, unsigned n) {
+static uint64_t bytes_of_files(const struct input_file *inputs, unsigned n) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < n; i++) {
         struct stat st;
@@ -96,7 +96,7 @@ static uint64_t budget_of(const struct engine *g) {
     return (uint64_t)g->config.memory_budget_mb << 20;
 }
 
-int budget_check(const struct engine *g, const struct limits *l, const struct run_input *inputs,
+int budget_check(const struct engine *g, const struct limits *l, const struct input_file *inputs,
                  unsigned n, uint64_t *files, struct err *e) {
     *files += bytes_of_files(inputs, n);
     uint64_t least = charge(g, l, *files, 0);

@@ -8,11 +8,11 @@
 
 struct engine;
 struct guest;
-struct run_input;
+struct input_file;
 struct sandbox;
 
 /* Adds the inputs to `files`, and refuses what will never fit. */
-int budget_check(const struct engine *g, const struct limits *l, const struct run_input *inputs,
+int budget_check(const struct engine *g, const struct limits *l, const struct input_file *inputs,
                  unsigned n, uint64_t *files, struct err *e);
 bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes);
 void budget_take(struct sandbox *s, const struct guest *who);

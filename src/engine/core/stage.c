@@ -28,7 +28,7 @@ int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, stru
                                                       : cgroup_fds_set_cpus(k, l->cpus_percent, e);
 }
 
-void inputs_close(struct crew *crew, struct run_input *inputs, unsigned n) {
+void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n) {
     for (unsigned i = 0; i < n; i++) {
         if (inputs[i].fd >= 0)
             crew_close(crew, &inputs[i].fd);
@@ -50,7 +50,7 @@ static int stage_ask(struct stage *t, const struct wire_out *o, struct err *e) {
 }
 
 static int ask_input(struct stage *t, struct err *e) {
-    const struct run_input *in = &t->inputs[t->at];
+    const struct input_file *in = &t->inputs[t->at];
     const struct file_question q = {.op = FILE_CREATE, .path = in->path, .mode = in->mode};
     t->ask.fn = stage_on_open;
     t->ask.arg = t;
@@ -83,7 +83,7 @@ int stage_begin(struct stage *t, struct err *e) {
     return t->waiting > 0 || t->ninputs > 0;
 }
 
-static const struct run_input *at_hand(const struct stage *t) {
+static const struct input_file *at_hand(const struct stage *t) {
     return &t->inputs[t->at];
 }
 

@@ -14,7 +14,7 @@ struct crew;
 struct sandbox;
 
 /* A file that is put into the workspace. */
-struct run_input {
+struct input_file {
     char *path; /* owned: relative to the workspace */
     uint32_t mode;
     int fd; /* owned: what to copy in */
@@ -24,7 +24,7 @@ struct run_input {
 struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */
     const struct limits *limits;
-    struct run_input *inputs;
+    struct input_file *inputs;
     unsigned ninputs, at;
     unsigned waiting;    /* answers about limits that are still to come */
     struct file_ask ask; /* for the file at hand */
@@ -40,6 +40,6 @@ int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
 /* Whoever gave the files may have deleted them meanwhile: large ones are freed beside the loop. */
-void inputs_close(struct crew *crew, struct run_input *inputs, unsigned n);
+void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n);
 /* The control group's limits, where they are not the defaults. */
 int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e);

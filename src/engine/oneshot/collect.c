@@ -140,7 +140,7 @@ void run_collect(struct run *r) {
 }
 
 /* Of two for the same path the later one is there. */
-static const struct run_input *find_input(const struct run *r, const char *path) {
+static const struct input_file *find_input(const struct run *r, const char *path) {
     for (unsigned i = r->req.ninputs; i-- > 0;) {
         if (strcmp(r->req.inputs[i].path, path) == 0)
             return &r->req.inputs[i];
@@ -203,7 +203,7 @@ static void run_on_compared(void *arg, const struct err *differ) {
 }
 
 /* False: it is another one for sure. */
-static bool compare(struct run *r, const struct run_input *given, int *fd) {
+static bool compare(struct run *r, const struct input_file *given, int *fd) {
     const struct change *c = &r->outcome.files.items[r->collected - 1];
     if (!given || given->size != c->size)
         return false;

@@ -26,7 +26,7 @@ struct run_request {
     int code_fd; /* owned: -1 when the code is in `code` */
     uint8_t *code;
     size_t code_len;
-    struct run_input *inputs;
+    struct input_file *inputs;
     unsigned ninputs;
     uint64_t files_bytes; /* of the inputs; run_new fills it in */
     bool own_bounds;      /* its time and memory were held against other maxima than the engine's */
