@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,7 +39,9 @@ int clock_gettime(clockid_t id, struct timespec *ts) { /* NOLINT: libc's names a
     bool is_cpu = id == CLOCK_THREAD_CPUTIME_ID && rig_cost_ns;
     if (id != CLOCK_MONOTONIC && !is_cpu)
         return (int)syscall(SYS_clock_gettime, id, ts);
-    uint64_t ns = is_cpu ? rig_cpu_ns += rig_cost_ns : rig_now_ns;
+    uint64_t ns = rig_now_ns;
+    if (is_cpu)
+        ns = atomic_fetch_add(&rig_cpu_ns, rig_cost_ns) + rig_cost_ns;
     ts->tv_sec = (time_t)(ns / 1000000000u);
     ts->tv_nsec = (long)(ns % 1000000000u);
     return 0;
