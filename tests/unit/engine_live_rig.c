@@ -165,11 +165,12 @@ static void on_heir_command(void *arg, struct live *l, struct command *c, uint64
 
 /* ---- beside the loop ---- */
 
-static sem_t gate;
+static sem_t gate, arrived;
 static unsigned nbusy;
 
 static bool wait_at_gate(struct work *w) {
     (void)w;
+    sem_post(&arrived);
     while (sem_wait(&gate) < 0)
         continue;
     return false;
@@ -208,10 +209,15 @@ static void be_busy(struct rig *r, unsigned n) {
     struct err e;
     assert_int_equal(crew_new(r->loop, 2, &r->engine->crew, &e), 0);
     sem_init(&gate, 0, 0);
+    sem_init(&arrived, 0, 0);
     for (nbusy = 0; nbusy < n; nbusy++) {
         works[nbusy] =
             (struct work){.slice = wait_at_gate, .done = forget_work, .is_long = nbusy == 0};
         crew_add(r->engine->crew, &works[nbusy]);
+    }
+    for (unsigned i = 0; i < n; i++) { /* or somebody else's first work would overtake the second */
+        while (sem_wait(&arrived) < 0)
+            continue;
     }
 }
 
@@ -237,6 +243,7 @@ static void end_crew(struct rig *r) {
     crew_free(r->engine->crew);
     r->engine->crew = NULL;
     sem_destroy(&gate);
+    sem_destroy(&arrived);
 }
 
 /* ---- words ---- */
