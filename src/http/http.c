@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -325,7 +324,8 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     *ret = h;
-    return loop_watch(o->loop, &h->watch, info->epoll_fd, EPOLLIN, e);
+    loop_watch_epoll(o->loop, &h->watch, info->epoll_fd);
+    return 0;
 }
 
 int http_listen(struct http *h, int *fd, struct err *e) {

@@ -1,7 +1,12 @@
 /* See loop.h. epoll for descriptors and a binary heap for timers. A batch of events is handled one
  * by one; taking a watch out also strikes it from the rest of the batch, so no event reaches an
  * object that is gone. Deferred calls run when the batch is through; what they defer in their turn
- * waits for the next batch, which then is not waited for: nobody holds the loop by deferring. */
+ * waits for the next batch, which then is not waited for: nobody holds the loop by deferring.
+ *
+ * SECURITY: no epoll descriptor is ever watched by another. Whoever adds to one that is takes a
+ * mutex of the whole machine, which a hostile program holds for as long as it has watches to be
+ * looked at (Linux 6.18: epnested_mutex). So the one of a library is waited for beside ours, by
+ * poll(). */
 
 #include "loop/loop.h"
 
@@ -10,6 +15,7 @@
 #include "base/fd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -21,6 +27,7 @@
 
 struct loop {
     int epoll;
+    struct watch *outer; /* borrowed; NULL: there is none */
     bool stop;
     struct epoll_event batch[BATCH];
     int nbatch, at;
@@ -60,6 +67,12 @@ int loop_watch(struct loop *l, struct watch *w, int fd, uint32_t events, struct 
     return 0;
 }
 
+void loop_watch_epoll(struct loop *l, struct watch *w, int fd) {
+    w->fd = fd;
+    w->events = EPOLLIN;
+    l->outer = w;
+}
+
 int loop_rewatch(struct loop *l, struct watch *w, uint32_t events, struct err *e) {
     if (w->events == events)
         return 0;
@@ -73,7 +86,10 @@ int loop_rewatch(struct loop *l, struct watch *w, uint32_t events, struct err *e
 void loop_unwatch(struct loop *l, struct watch *w) {
     if (w->fd < 0)
         return;
-    epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+    if (l->outer == w)
+        l->outer = NULL;
+    else
+        epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
     w->fd = -1;
     for (int i = l->at; i < l->nbatch; i++) {
         if (l->batch[i].data.ptr == w)
@@ -198,22 +214,45 @@ const struct loop_turns *loop_turns(const struct loop *l) {
     return &l->turns;
 }
 
+/* The next batch; *ret_outer is whether the library's descriptor is ready too. */
+static int wait_batch(struct loop *l, bool *ret_outer, struct err *e) {
+    struct pollfd p[] = {{.fd = l->epoll, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    int n = 1, ms = wait_ms(l);
+    if (l->outer) {
+        p[1].fd = l->outer->fd;
+        n = poll(p, 2, ms);
+        ms = 0;
+    }
+    *ret_outer = n > 0 && p[1].revents;
+    if (n > 0)
+        n = l->outer && !p[0].revents ? 0 : epoll_wait(l->epoll, l->batch, BATCH, ms);
+    if (n < 0 && errno != EINTR)
+        return err_sys(e, "wait for events");
+    l->nbatch = n < 0 ? 0 : n;
+    return 0;
+}
+
+static void run_batch(struct loop *l, bool outer) {
+    for (l->at = 0; l->at < l->nbatch;) {
+        struct epoll_event ev = l->batch[l->at++];
+        struct watch *w = ev.data.ptr;
+        if (w)
+            w->fn(w, ev.events);
+    }
+    l->nbatch = 0;
+    if (outer && l->outer)
+        l->outer->fn(l->outer, EPOLLIN);
+}
+
 int loop_run(struct loop *l, struct err *e) {
+    bool outer;
     l->cpu_ns = thread_cpu_ns();
     while (!l->stop) {
-        int n = epoll_wait(l->epoll, l->batch, BATCH, wait_ms(l));
-        if (n < 0 && errno != EINTR)
-            return err_sys(e, "epoll_wait");
+        if (wait_batch(l, &outer, e) < 0)
+            return -1;
         uint64_t began_ns = now_ns();
         l->turn++;
-        l->nbatch = n < 0 ? 0 : n;
-        for (l->at = 0; l->at < l->nbatch;) {
-            struct epoll_event ev = l->batch[l->at++];
-            struct watch *w = ev.data.ptr;
-            if (w)
-                w->fn(w, ev.events);
-        }
-        l->nbatch = 0;
+        run_batch(l, outer);
         run_timers(l);
         run_deferred(l);
         note_turn(l, began_ns);

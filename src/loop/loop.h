@@ -40,6 +40,9 @@ int loop_new(struct loop **ret, struct err *e);
 void loop_free(struct loop *l);
 
 int loop_watch(struct loop *l, struct watch *w, int fd, uint32_t events, struct err *e);
+/* The same for an epoll descriptor, which a library has: one of them for each loop. It is called
+ * after the others of its turn. */
+void loop_watch_epoll(struct loop *l, struct watch *w, int fd);
 int loop_rewatch(struct loop *l, struct watch *w, uint32_t events, struct err *e);
 void loop_unwatch(struct loop *l, struct watch *w);
 

@@ -290,6 +290,31 @@ static void a_signal_arrives_on_its_descriptor(void **state) {
     fd_close(&fd);
 }
 
+static void an_epoll_descriptor_is_told_after_the_others_until_it_is_taken_out(void **state) {
+    (void)state;
+    struct source inner = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .name = 'o'};
+    int outer = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event in = {.events = EPOLLIN};
+    assert_int_equal(epoll_ctl(outer, EPOLL_CTL_ADD, inner.fd, &in), 0);
+    inner.watch = (struct watch){.fd = -1, .fn = on_source, .arg = &inner};
+    loop_watch_epoll(loop, &inner.watch, outer);
+    run_once(); /* nothing yet */
+    fire(&inner);
+    run_once();
+    fire(&inner);
+    fire(&sources[0]);
+    run_once();
+    fire(&sources[1]);
+    run_once();
+    assert_string_equal(order, "oaob");
+    fire(&inner);
+    loop_unwatch(loop, &inner.watch);
+    run_once();
+    assert_string_equal(order, "oaob");
+    fd_close(&inner.fd);
+    fd_close(&outer);
+}
+
 static void a_bad_descriptor_is_an_error(void **state) {
     struct err e;
     (void)state;
@@ -317,6 +342,8 @@ int main(void) {
             a_call_that_always_waits_for_the_next_turn_lets_the_loop_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(deferred_calls_come_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_signal_arrives_on_its_descriptor, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            an_epoll_descriptor_is_told_after_the_others_until_it_is_taken_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_bad_descriptor_is_an_error, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
