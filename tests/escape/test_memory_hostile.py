@@ -12,7 +12,7 @@ from http_client import ask
 from live import Box, Client
 
 MB = 1 << 20
-LIMITS = {"memory_mb": 64, "disk_mb": 1024, "open_files": 4096, "pids": 64}
+LIMITS = {"memory_mb": 64, "disk_mb": 1024, "open_files": 1024, "pids": 64}
 
 SOCKETS = """
 import socket

@@ -9,6 +9,24 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define DESCRIPTORS_MAX (1u << 16) /* of all processes of a sandbox together */
+
+/* SECURITY: what a process waits for by poll() or select() is an entry in a queue, too, and when
+ * the file is ready all entries of its queue are gone through in one interrupt. A sandbox has as
+ * many as descriptors, and there is no other bound (init/epolls.c has that of epoll). */
+static int check_descriptors(const struct limits *defaults, const struct limits *l, struct err *e) {
+    uint64_t usual = (uint64_t)defaults->pids * defaults->open_files;
+    uint64_t most = usual > DESCRIPTORS_MAX ? usual : DESCRIPTORS_MAX;
+    uint64_t asked = (uint64_t)l->pids * l->open_files;
+    if (asked <= most)
+        return 0;
+    return err_user(e, "limit_too_high",
+                    "pids of %u with open_files of %u are %" PRIu64
+                    " descriptors, and a sandbox has %" PRIu64
+                    " at most: with pids of %u open_files may be %" PRIu64,
+                    l->pids, l->open_files, asked, most, l->pids, most / l->pids);
+}
+
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e) {
     for (size_t i = 0; i < LIMITS_; i++) {
@@ -24,7 +42,7 @@ int limits_settle(const struct limits *defaults, const struct limits *maxima, un
                             info->unit);
         limits_set(l, i, v);
     }
-    return 0;
+    return (scopes & LIMIT_OF_WHOLE) == LIMIT_OF_WHOLE ? check_descriptors(defaults, l, e) : 0;
 }
 
 /* There is a place in the queue, or it can begin at once. */

@@ -10,7 +10,8 @@ struct profile_pool;
 struct input_file;
 
 /* What is 0 becomes the default, and nothing is above the maximum, unless the default is; a maximum
- * of 0 is none. Limits of other scopes are left alone. */
+ * of 0 is none. Limits of other scopes are left alone. Of a whole sandbox `pids` and `open_files`
+ * together are bounded, too. */
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e);
 

@@ -2,7 +2,7 @@
 wait at each listener. Those that were accepted count among the sockets, however their other end is
 used again.
 
-#! memory_mb=64 open_files=4096
+#! memory_mb=64 open_files=4096 pids=16
 #= waiting: few
 #= accepted: refused ENFILE, few
 """

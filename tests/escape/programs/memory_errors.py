@@ -1,7 +1,7 @@
 """What the kernel itself puts into the queue of a socket (errors of datagrams, and time stamps of what
 was sent, with a copy of it) is charged to nobody: it is bounded. Sockets go on working.
 
-#! memory_mb=32 open_files=4096 disk_mb=16
+#! memory_mb=32 open_files=4096 pids=16 disk_mb=16
 #= sockets: bounded
 #= errors: bounded
 #= errors of IPv6: bounded

@@ -1,7 +1,7 @@
 """The kernel answers a question over netlink by repeating it, and nobody is charged for an answer that
 is not read: what all sockets of a sandbox can hold of them is bounded, and libc's own use works.
 
-#! memory_mb=32 open_files=4096
+#! memory_mb=32 open_files=4096 pids=16
 #= sockets: bounded
 #= a bigger buffer: as before
 #= held: bounded
