@@ -73,6 +73,9 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
     case SECCOMP_BUFFER:
         sockets_buffer(c);
         return;
+    case SECCOMP_REUSE:
+        sockets_reuse(c);
+        return;
     case SECCOMP_LOCK:
         locks_serve(&b->locks, c);
         return;
@@ -87,6 +90,9 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
         return;
     case SECCOMP_EPOLL:
         epolls_make(&b->epolls, c, b->plan.uid);
+        return;
+    case SECCOMP_WATCH:
+        epolls_add(&b->epolls, c);
         return;
     case SECCOMP_IFACE:
         answers_interface(c);

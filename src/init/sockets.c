@@ -42,8 +42,8 @@ static unsigned count_sockets(void) {
     return good ? used : UINT32_MAX;
 }
 
-static int set_buffer(int fd, int option, int bytes) {
-    return setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
+static int set_option(int fd, int option, int value) {
+    return setsockopt(fd, SOL_SOCKET, option, &value, sizeof value);
 }
 
 static int make_netlink(struct sockets *s, const struct caller *c, int *ret_fd) {
@@ -54,8 +54,8 @@ static int make_netlink(struct sockets *s, const struct caller *c, int *ret_fd) 
     if (epolls_watched(s->netlink) >= NETLINK_MAX)
         return ENFILE;
     AUTO_FD fd = socket(AF_NETLINK, (int)c->args[1] | SOCK_CLOEXEC, (int)c->args[2]);
-    if (fd < 0 || set_buffer(fd, SO_RCVBUF, NETLINK_BYTES) < 0 ||
-        set_buffer(fd, SO_SNDBUF, NETLINK_BYTES) < 0 ||
+    if (fd < 0 || set_option(fd, SO_RCVBUF, NETLINK_BYTES) < 0 ||
+        set_option(fd, SO_SNDBUF, NETLINK_BYTES) < 0 ||
         epoll_ctl(s->netlink, EPOLL_CTL_ADD, fd, &none) < 0)
         return errno;
     *ret_fd = fd_take(&fd);
@@ -84,17 +84,44 @@ void sockets_accept(const struct caller *c) {
         caller_go_on(c);
 }
 
+/* A socket of the caller's, one of its numbers, and the value that the caller wants to set. */
+struct wish {
+    int fd; /* owned */
+    int is; /* what SO_DOMAIN or SO_TYPE says of it */
+    int value;
+};
+
+/* Answers the caller when it returns false. */
+static bool read_wish(struct caller *c, int asks, struct wish *ret) {
+    socklen_t len = sizeof ret->is;
+    int wrong = 0;
+    ret->fd = caller_descriptor(c);
+    if (ret->fd < 0 || getsockopt(ret->fd, SOL_SOCKET, asks, &ret->is, &len) < 0)
+        wrong = errno;
+    else if ((uint32_t)c->args[4] < sizeof ret->value)
+        wrong = EINVAL;
+    else if (!caller_read(c, c->args[3], &ret->value, sizeof ret->value))
+        wrong = EFAULT;
+    if (wrong)
+        caller_answer(c, wrong);
+    return wrong == 0;
+}
+
 /* What is sent is charged, but for netlink's questions. */
 void sockets_buffer(struct caller *c) {
-    int family, bytes;
-    socklen_t len = sizeof family;
-    AUTO_FD fd = caller_descriptor(c);
-    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &len) < 0)
-        caller_answer(c, errno);
-    else if ((uint32_t)c->args[4] < sizeof bytes)
-        caller_answer(c, EINVAL);
-    else if (!caller_read(c, c->args[3], &bytes, sizeof bytes))
-        caller_answer(c, EFAULT);
-    else
-        caller_answer(c, family != AF_NETLINK && set_buffer(fd, SO_SNDBUF, bytes) < 0 ? errno : 0);
+    struct wish w;
+    if (read_wish(c, SO_DOMAIN, &w))
+        caller_answer(c,
+                      w.is != AF_NETLINK && set_option(w.fd, SO_SNDBUF, w.value) < 0 ? errno : 0);
+    fd_close(&w.fd);
+}
+
+/* Datagram sockets of one port would all get what is sent to a broadcast or multicast address: for
+ * them it is answered as if done. */
+void sockets_reuse(struct caller *c) {
+    struct wish w;
+    if (read_wish(c, SO_TYPE, &w))
+        caller_answer(
+            c, w.is != SOCK_DGRAM && set_option(w.fd, (int)c->args[2], w.value) < 0 ? errno : 0);
+    fd_close(&w.fd);
 }

@@ -16,3 +16,5 @@ void sockets_make(struct sockets *s, const struct caller *c);
 void sockets_accept(const struct caller *c);
 /* setsockopt(SO_SNDBUF) on any socket. */
 void sockets_buffer(struct caller *c);
+/* setsockopt(SO_REUSEADDR or SO_REUSEPORT) on any socket. */
+void sockets_reuse(struct caller *c);

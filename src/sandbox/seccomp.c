@@ -10,7 +10,8 @@
  *
  * There are two programs (see the header). The late one has what is notified, since there is a
  * listener for each sandbox, and what a kernel still has to do on its way in. Of two answers the
- * kernel takes an errno rather than a notification, and either rather than leave to go on.
+ * kernel takes an errno rather than a notification, and either rather than leave to go on; of two
+ * errnos the late one's.
  *
  * libseccomp turns the table into a binary tree over the call numbers. In front of it goes a
  * prologue written by hand, for what libseccomp cannot say: ranges of numbers, "anything but these
@@ -263,17 +264,22 @@ static bool is_epoll(int nr) {
     return nr == SYS_epoll_create1;
 }
 
+static enum seccomp_service option_service(const uint64_t args[6]) {
+    return (uint32_t)args[2] == SO_SNDBUF ? SECCOMP_BUFFER : SECCOMP_REUSE;
+}
+
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
     if (nr == SYS_socket)
         return is_plain_socket(args) ? SECCOMP_SOCKET : SECCOMP_REFUSE;
     for (size_t i = 0; i < seccomp_nrules; i++)
         if (seccomp_rules[i].served && rule_fits(&seccomp_rules[i], nr, args))
-            return nr == SYS_setsockopt                    ? SECCOMP_BUFFER
+            return nr == SYS_setsockopt                    ? option_service(args)
                    : nr == SYS_accept || nr == SYS_accept4 ? SECCOMP_ACCEPT
                    : nr == SYS_sysinfo                     ? SECCOMP_SYSINFO
                    : nr == SYS_memfd_create                ? SECCOMP_MEMFD
                    : nr == SYS_ioctl                       ? SECCOMP_IFACE
                    : is_epoll(nr)                          ? SECCOMP_EPOLL
+                   : nr == SYS_epoll_ctl                   ? SECCOMP_WATCH
                                                            : SECCOMP_LOCK;
     return SECCOMP_REFUSE;
 }

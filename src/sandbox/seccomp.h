@@ -35,6 +35,8 @@ enum seccomp_service {
     SECCOMP_SYSINFO, /* tell of the sandbox, not of the machine */
     SECCOMP_MEMFD,   /* make a file in its place where no control group counts it */
     SECCOMP_EPOLL,   /* make one more, if there are not too many */
+    SECCOMP_WATCH,   /* let it watch one more, if there are not too many */
+    SECCOMP_REUSE,   /* set SO_REUSEADDR or SO_REUSEPORT */
     SECCOMP_IFACE,   /* tell of the interface, which is lo */
 };
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]);

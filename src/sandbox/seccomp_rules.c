@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -47,7 +48,7 @@ enum {
 /* Headers of libc and of the kernel that have these do not go together. */
 enum { SOL_IP_ = 0, SOL_TCP_ = 6, SOL_UDP_ = 17, SOL_IPV6_ = 41, F_SETDELEG_ = 1040 };
 enum { TCP_MD5SIG_ = 14, TCP_ULP_ = 31, TCP_MD5SIG_EXT_ = 32, TCP_AO_ADD_KEY_ = 38 };
-enum { UDP_ENCAP_ = 100, UDP_GRO_ = 104 };
+enum { UDP_ENCAP_ = 100, UDP_SEGMENT_ = 103, UDP_GRO_ = 104 };
 enum { IP_RECVERR_ = 11, IPV6_RECVERR_ = 25, IPV6_FLOWLABEL_MGR_ = 32 };
 enum { IP_ADD_MEMBERSHIP_ = 35, IP_ADD_SOURCE_MEMBERSHIP_ = 39, IP_MSFILTER_ = 41 };
 enum { IPV6_JOIN_GROUP_ = 20, IPV6_JOIN_ANYCAST_ = 27 };
@@ -190,7 +191,10 @@ const struct rule seccomp_rules[] = {
     QUIET(process_madvise, EPERM),
     QUIET(process_mrelease, EPERM),
     QUIET(kcmp, EPERM),
-    QUIET_IF(sched_setaffinity, EPERM, IS(0, 1)),
+    /* A process that is moved to and fro is moved by threads of the kernel's, a third of the time
+     * on top of its own, and nobody is charged for that. Where it runs changes no result. */
+    ON_THE_WAY_IF(sched_setaffinity, EPERM, IS(0, 1)),
+    QUIET(sched_setaffinity, 0),
     /* There are no priorities in a sandbox. A lock that the host wants too may be handed to a
      * process that does not come to run, since all others of its sandbox run before it: seen with
      * half of 30 processes idle, the host waited 4 s for its network lock. */
@@ -254,8 +258,9 @@ const struct rule seccomp_rules[] = {
     QUIET_IF(prctl, EINVAL, {0, ~0x1fu, 96}),
     QUIET_IF(prctl, EINVAL, {0, ~0x7fu, 128}),
     /* Whoever wakes all that wait for a file does so with interrupts off. How many they are is
-     * bounded by the number of these: init/epolls.c. */
+     * bounded in init/epolls.c. */
     SERVED_IF(epoll_create1, ALWAYS),
+    SERVED_IF(epoll_ctl, IS(1, EPOLL_CTL_ADD)),
     /* Compiled filters come out of one pool for the whole machine (net.core.bpf_jit_limit): when it
      * is empty no new sandbox can load its own. EINVAL is a kernel without filters. */
     ON_THE_WAY_IF(seccomp, EINVAL, IS(0, SECCOMP_SET_MODE_FILTER)),
@@ -276,6 +281,12 @@ const struct rule seccomp_rules[] = {
     OPTION(0, SOL_IP_, IP_RECVERR_),
     OPTION(0, SOL_IPV6_, IPV6_RECVERR_),
     SERVED_IF(setsockopt, IS(1, SOL_SOCKET), IS(2, SO_SNDBUF)),
+    /* One datagram to a multicast or broadcast address goes to all sockets of its port, and cut
+     * into segments 128 times, all in one interrupt: so there is one socket for each port
+     * (init/sockets.c), and nothing is cut. */
+    SERVED_IF(setsockopt, IS(1, SOL_SOCKET), IS(2, SO_REUSEADDR)),
+    SERVED_IF(setsockopt, IS(1, SOL_SOCKET), IS(2, SO_REUSEPORT)),
+    OPTION(ENOPROTOOPT, SOL_UDP_, UDP_SEGMENT_),
     SERVED_IF(accept, ALWAYS),
     SERVED_IF(accept4, ALWAYS),
     /* Each group costs memory that nobody is charged for, and is looked for in a list, under a lock

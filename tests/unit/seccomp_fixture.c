@@ -78,5 +78,5 @@ static uint32_t judge_part(int part, const struct seccomp_data *data) {
 /* The lower number wins, as in the kernel (both are ALLOW, USER_NOTIF or ERRNO here). */
 uint32_t filter_judge(const struct seccomp_data *data) {
     uint32_t early = judge_part(SECCOMP_EARLY, data), late = judge_part(SECCOMP_LATE, data);
-    return (early & SECCOMP_RET_ACTION_FULL) <= (late & SECCOMP_RET_ACTION_FULL) ? early : late;
+    return (early & SECCOMP_RET_ACTION_FULL) < (late & SECCOMP_RET_ACTION_FULL) ? early : late;
 }

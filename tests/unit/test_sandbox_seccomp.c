@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -107,7 +108,7 @@ static const struct decision {
     {"a file by mknod", SYS_mknodat, {0, 0, S_IFREG | 0600}, ALLOW},
     {"a character device", SYS_mknodat, {0, 0, S_IFCHR | 0600}, TELL},
     {"a block device with high bits", SYS_mknodat, {0, 0, HIGH | S_IFBLK | 0600}, TELL},
-    {"own affinity", SYS_sched_setaffinity, {0}, ALLOW},
+    {"own affinity", SYS_sched_setaffinity, {0}, ERR(0)},
     {"init's affinity", SYS_sched_setaffinity, {HIGH | 1}, ERR(EPERM)},
     {"own priority", SYS_setpriority, {0, 0, 5}, ERR(0)},
     {"init's priority", SYS_setpriority, {0, 1, 19}, ERR(0)},
@@ -117,6 +118,8 @@ static const struct decision {
     {"real time", SYS_sched_setscheduler, {0, SCHED_FIFO}, ERR(EPERM)},
     {"scheduler attributes", SYS_sched_setattr, {0}, ERR(EPERM)},
     {"an epoll descriptor", SYS_epoll_create1, {0}, NOTE},
+    {"one more watch", SYS_epoll_ctl, {3, HIGH | EPOLL_CTL_ADD}, NOTE},
+    {"one watch less", SYS_epoll_ctl, {3, EPOLL_CTL_DEL}, ALLOW},
     {"the list of interfaces", SYS_ioctl, {0, 0x8912}, NOTE},
     {"ethtool", SYS_ioctl, {0, 0x8946}, ERR(EOPNOTSUPP)},
     {"the flags of an interface", SYS_ioctl, {0, 0x8913}, ALLOW},
@@ -129,7 +132,10 @@ static const struct decision {
     {"a filter through prctl", SYS_prctl, {PR_SET_SECCOMP, 2}, ERR(EINVAL)},
     {"a thread's name", SYS_prctl, {PR_SET_NAME}, ALLOW},
     {"core scheduling", SYS_prctl, {62}, ERR(EINVAL)},
-    {"a socket option", SYS_setsockopt, {3, SOL_SOCKET, SO_REUSEADDR}, ALLOW},
+    {"a socket option", SYS_setsockopt, {3, SOL_SOCKET, SO_KEEPALIVE}, ALLOW},
+    {"an address that others have", SYS_setsockopt, {3, SOL_SOCKET, SO_REUSEADDR}, NOTE},
+    {"a port that others have", SYS_setsockopt, {3, SOL_SOCKET, SO_REUSEPORT}, NOTE},
+    {"datagrams in segments", SYS_setsockopt, {3, 17, 103}, ERR(ENOPROTOOPT)},
     {"a socket filter", SYS_setsockopt, {3, SOL_SOCKET, SO_ATTACH_FILTER}, ERR(EPERM)},
     {"a bigger receive buffer", SYS_setsockopt, {3, SOL_SOCKET, SO_RCVBUF}, ERR(0)},
     {"a bigger send buffer", SYS_setsockopt, {3, SOL_SOCKET, HIGH | SO_SNDBUF}, NOTE},
