@@ -29,6 +29,13 @@ size_t text_char(const char *text, size_t left, uint32_t *ret) {
     return 0;
 }
 
+size_t text_chars(const char *text, size_t len) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
 bool text_is_plain(uint32_t c) {
     static const struct {
         uint32_t first, last;

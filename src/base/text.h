@@ -12,6 +12,9 @@ struct buf;
  */
 size_t text_char(const char *text, size_t left, uint32_t *ret);
 
+/* Characters of a text that is well-formed. */
+size_t text_chars(const char *text, size_t len);
+
 /* SECURITY: whether a character shows as what it is: no control, nothing that turns the direction
  * of writing, hides, or has no width. */
 bool text_is_plain(uint32_t c);

@@ -45,6 +45,13 @@ static void what_is_not_plain_is_escaped(void **state) {
     }
 }
 
+static void characters_are_counted(void **state) {
+    (void)state;
+    const char *text = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\x8d";
+    assert_int_equal(text_chars(text, strlen(text)), 4);
+    assert_int_equal(text_chars(NULL, 0), 0);
+}
+
 static void only_years_of_four_digits_are_dates(void **state) {
     (void)state;
     static const struct {
@@ -72,6 +79,7 @@ static void only_years_of_four_digits_are_dates(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_plain_is_escaped),
+        cmocka_unit_test(characters_are_counted),
         cmocka_unit_test(only_years_of_four_digits_are_dates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

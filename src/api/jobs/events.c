@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_MS 10000 /* between two signs of life on a quiet stream */
-
 struct following {
     struct call *call;
     struct follower f;
@@ -49,8 +47,8 @@ bool events_after(struct call *c, uint64_t *ret) {
     return false;
 }
 
-static const char *sign_of(const struct following *w) {
-    return w->lines ? "\n" : ": alive\n\n";
+const char *events_sign(bool lines) {
+    return lines ? "\n" : ": alive\n\n";
 }
 
 static void free_following(void *state) {
@@ -94,13 +92,13 @@ static void events_on_event(struct follower *f, uint64_t number, const char *typ
         w->from.hold(w->from.arg, true);
     else if (!w->from.arg)
         f->paused = full;
-    loop_timer_in_ms(w->call->api->o.loop, &w->alive, ALIVE_MS);
+    loop_timer_in_ms(w->call->api->o.loop, &w->alive, EVENTS_ALIVE_MS);
 }
 
 static void events_on_alive(struct timer *t) {
     struct following *w = t->arg;
-    http_write(w->call->req, sign_of(w), strlen(sign_of(w)));
-    loop_timer_in_ms(w->call->api->o.loop, t, ALIVE_MS);
+    http_write(w->call->req, events_sign(w->lines), strlen(events_sign(w->lines)));
+    loop_timer_in_ms(w->call->api->o.loop, t, EVENTS_ALIVE_MS);
 }
 
 /* The reader has caught up: on from the last event that it got. */
@@ -145,7 +143,7 @@ void events_stream(struct call *c, struct record *rec, enum events_form form, ui
     http_on_gone(c->req, events_on_gone);
     http_add_header(c->req, "Cache-Control", "no-cache");
     http_add_header(c->req, "X-Accel-Buffering", "no");
-    http_set_sign(c->req, sign_of(w));
+    http_set_sign(c->req, events_sign(w->lines));
     http_stream(c->req, 200,
                 w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8");
     record_follow(rec, &w->f);

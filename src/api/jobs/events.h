@@ -12,6 +12,10 @@ extern const struct schema events_query;
 enum events_form { EVENTS_NONE, EVENTS_SSE, EVENTS_LINES };
 enum events_form events_wanted(const struct call *c);
 
+#define EVENTS_ALIVE_MS 10000 /* between two signs of life on a quiet stream */
+/* Such a sign, which is no event. */
+const char *events_sign(bool lines);
+
 /* The number after which the request wants events: `after` of the query, or Last-Event-ID. False: a
  * reply was sent. */
 bool events_after(struct call *c, uint64_t *ret);

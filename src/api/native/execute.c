@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIVE_MS 10000 /* between two signs of life on a quiet stream */
-
 struct stream {
     struct job_wait wait;
     struct timer alive;
@@ -79,17 +77,13 @@ static void event(struct stream *w, const char *type, uint64_t number, const str
         put_sse(type, number, json, &frame);
     outlet_write(&w->wait.out, frame.data, frame.len);
     if (w->wait.out.call)
-        loop_timer_in_ms(loop_of(w), &w->alive, ALIVE_MS);
-}
-
-static const char *sign_of(const struct stream *w) {
-    return w->lines ? "\n" : ": alive\n\n";
+        loop_timer_in_ms(loop_of(w), &w->alive, EVENTS_ALIVE_MS);
 }
 
 static void stream_on_alive(struct timer *t) {
     struct stream *w = t->arg;
-    outlet_sign(&w->wait.out, sign_of(w));
-    loop_timer_in_ms(loop_of(w), t, ALIVE_MS);
+    outlet_sign(&w->wait.out, events_sign(w->lines));
+    loop_timer_in_ms(loop_of(w), t, EVENTS_ALIVE_MS);
 }
 
 static void stream_on_output(void *arg, int stream, uint64_t number, const char *data, size_t len) {
@@ -151,7 +145,7 @@ static void begin_stream(struct stream *w, const char *execution) {
     http_add_header(w->wait.out.call->req, "X-Accel-Buffering", "no");
     outlet_stream(&w->wait.out,
                   w->lines ? "application/x-ndjson" : "text/event-stream; charset=utf-8", execution,
-                  sign_of(w));
+                  events_sign(w->lines));
 }
 
 static void do_execute_stream(struct call *c) {
@@ -173,7 +167,7 @@ static void do_execute_stream(struct call *c) {
     if (oneshot_start(&c->who, &o, &x, &p) == 0) {
         w->wait.job = x;
         begin_stream(w, oneshot_id(x));
-        loop_timer_in_ms(loop_of(w), &w->alive, ALIVE_MS);
+        loop_timer_in_ms(loop_of(w), &w->alive, EVENTS_ALIVE_MS);
         return;
     }
     if (strcmp(p.code, "bad_path") != 0) {

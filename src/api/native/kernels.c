@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/num.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -308,16 +309,9 @@ static void query(struct call *c, const char *kernel_id, const char *op, const c
 }
 
 /* Characters, as the kernel counts them. */
-static size_t characters(const char *text) {
-    size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static void query_code(struct call *c, const char *op) {
     const char *code = field_str(c->body, "code", "");
-    size_t all = characters(code);
+    size_t all = text_chars(code, strlen(code));
     int64_t cursor = field_int(c->body, "cursor", (int64_t)all);
     AUTO_BUF members = BUF_INIT;
     struct jw j = JW_INIT(&members);

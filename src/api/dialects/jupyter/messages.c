@@ -10,6 +10,7 @@
 #include "base/base64.h"
 #include "base/fd.h"
 #include "base/list.h"
+#include "base/text.h"
 #include "http/ws.h"
 
 #include <ctype.h>
@@ -260,17 +261,10 @@ static void put_code(const json_t *content, struct jw *j) {
     jw_strn(j, json_is_string(code) ? json_string_value(code) : "", json_string_length(code));
 }
 
-static size_t characters(const json_t *text) {
-    const char *at = json_string_value(text);
-    size_t n = 0, len = json_string_length(text);
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)at[i] & 0xc0) != 0x80;
-    return n;
-}
-
 static void ask_at_cursor(const json_t *content, struct jw *j) {
     const json_t *at = json_object_get(content, "cursor_pos");
-    json_int_t all = (json_int_t)characters(json_object_get(content, "code"));
+    const json_t *code = json_object_get(content, "code");
+    json_int_t all = (json_int_t)text_chars(json_string_value(code), json_string_length(code));
     json_int_t cursor = json_is_integer(at) ? json_integer_value(at) : all;
     const json_t *detail = json_object_get(content, "detail_level");
     put_code(content, j);
