@@ -1,6 +1,8 @@
 /* sandbox/cgroup: what the real control groups of this machine do, the same for v1 and v2. Skipped
  * where there are none for us. script/test-cgroup-v2 runs it under kernels with v2. */
 
+#include "cgroup_fixture.h"
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "sandbox/cgroup_attach.h"
@@ -28,8 +30,6 @@
 
 #include <cmocka.h>
 
-#define MIB (1u << 20)
-
 static void without_groups_every_call_succeeds(void **state) {
     (void)state;
     struct cgroup_root r = {.kind = CGROUP_NONE};
@@ -55,86 +55,6 @@ static void a_memory_limit_of_v2_is_lowered_without_waiting(void **state) {
     assert_true(cgroup_v2_ops.knobs[KNOB_MEMORY_MAX].flags & O_NONBLOCK);
 }
 
-/* The real ones */
-
-static const struct cgroup_limits limits = {.memory_bytes = 32 * MIB, .pids = 16};
-
-struct real {
-    struct cgroup_root root;
-    struct cgroup_slot slot;
-    char before[4096]; /* /proc/self/cgroup */
-};
-
-static void read_own_groups(char *out, size_t cap) {
-    struct err e;
-    assert_int_equal(file_read_at(AT_FDCWD, "/proc/self/cgroup", out, cap, &e), 0);
-}
-
-static int real_open(void **state) {
-    static struct real x;
-    struct err e;
-    read_own_groups(x.before, sizeof x.before);
-    if (cgroup_root_open(&x.root, CGROUP_NONE, &e) < 0 ||
-        cgroup_slot_make(&x.root, 0, &limits, &x.slot, &e) < 0) {
-        print_error("%s\n", e.text);
-        return -1;
-    }
-    *state = &x;
-    return 0;
-}
-
-static int real_close(void **state) {
-    struct real *x = *state;
-    char after[sizeof x->before];
-    cgroup_slot_kill(&x->root, &x->slot);
-    while (!cgroup_slot_is_clean(&x->root, &x->slot))
-        sched_yield();
-    cgroup_slot_done(&x->root, &x->slot, true);
-    cgroup_root_close(&x->root);
-    read_own_groups(after, sizeof after);
-    if (strcmp(x->before, after) != 0)
-        print_error("before: %s after: %s", x->before, after);
-    return strcmp(x->before, after);
-}
-
-static struct real *real_or_skip(void **state) {
-    struct real *x = *state;
-    if (x->root.kind == CGROUP_NONE) {
-        print_message("# no control groups: %s\n", x->root.why);
-        skip();
-    }
-    return x;
-}
-
-/* A child that joins the slot, says so and then does `work`; its end is its return value. */
-static pid_t child_start(const struct cgroup_slot *s, int (*work)(void *arg), void *arg) {
-    int ready[2];
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct err e;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (cgroup_attach(s->procs, s->nprocs, &e) < 0)
-            _exit(99);
-        (void)!write(ready[1], "r", 1);
-        close(ready[0]);
-        close(ready[1]);
-        _exit(work(arg));
-    }
-    char c;
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &c, 1), 1);
-    close(ready[0]);
-    return pid;
-}
-
-/* Its exit status, or 128 plus the signal that ended it. */
-static int child_end(pid_t pid) {
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static uint64_t knob_number(const struct cgroup_slot *s, enum cgroup_knob k, const char *word) {
     char text[4096];
     ssize_t n = pread(s->knobs[k], text, sizeof text - 1, 0);
@@ -149,21 +69,6 @@ static uint64_t knob_number(const struct cgroup_slot *s, enum cgroup_knob k, con
         at += strlen(line);
     }
     return strtoull(at, NULL, 10);
-}
-
-static int work_allocate(void *arg) {
-    size_t bytes = *(size_t *)arg;
-    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (size_t i = 0; i < bytes; i += 4096)
-        *(volatile char *)(p + i) = 1;
-    return 7;
-}
-
-static int work_wait(void *arg) {
-    (void)arg;
-    while (pause() < 0)
-        continue;
-    return 0;
 }
 
 static int work_tell_groups(void *arg) {
@@ -268,23 +173,6 @@ static void cpu_time_is_counted(void **state) {
     assert_int_equal(child_end(child_start(&x->slot, work_spin, &spin_ns)), 0);
     uint64_t used = (knob_number(&x->slot, KNOB_CPU_USAGE, word) - before) * unit;
     assert_true(used >= spin_ns * 9 / 10); /* a scheduler tick may be counted late */
-}
-
-static void freeze_and_wait(const struct real *x) {
-    struct err e;
-    for (unsigned i = 0; i < x->root.ndirs; i++) {
-        int dir = x->slot.dirs[i];
-        char text[256] = "";
-        if (x->root.kind == CGROUP_V2) {
-            assert_int_equal(file_write_at(dir, "cgroup.freeze", "1", &e), 0);
-            while (!strstr(text, "frozen 1"))
-                assert_int_equal(file_read_at(dir, "cgroup.events", text, sizeof text, &e), 0);
-        } else if (x->root.roles[i] & ROLE_FREEZER) {
-            assert_int_equal(file_write_at(dir, "freezer.state", "FROZEN", &e), 0);
-            while (!strstr(text, "FROZEN"))
-                assert_int_equal(file_read_at(dir, "freezer.state", text, sizeof text, &e), 0);
-        }
-    }
 }
 
 static void a_frozen_process_is_killed(void **state) {
@@ -487,143 +375,6 @@ static void a_slot_is_killed_with_its_subs(void **state) {
     cgroup_slot_done(&x->root, &sub, false); /* real_close removes it */
 }
 
-/* Another warden, with a process in a slot. It closes properly when `leash` is closed; killed, it
- * leaves that process behind. */
-struct warden {
-    pid_t pid, inmate;
-    int leash;
-};
-
-static _Noreturn void warden_live(int in, int out, bool freeze) {
-    static struct real w;
-    struct err e;
-    int joined[2];
-    char c;
-    if (cgroup_root_open(&w.root, CGROUP_NONE, &e) < 0 ||
-        cgroup_slot_make(&w.root, 5, &limits, &w.slot, &e) < 0 || pipe2(joined, O_CLOEXEC) < 0)
-        _exit(1);
-    pid_t inmate = fork();
-    if (inmate == 0) {
-        if (cgroup_attach(w.slot.procs, w.slot.nprocs, &e) < 0)
-            _exit(1);
-        /* Before it can be frozen: what it keeps open would hold its warden's lock. */
-        dup2(joined[1], 0);
-        close_range(3, ~0u, 0);
-        (void)!write(0, "j", 1);
-        _exit(work_wait(NULL));
-    }
-    if (read(joined[0], &c, 1) != 1)
-        _exit(1);
-    if (freeze)
-        freeze_and_wait(&w);
-    (void)!write(out, &inmate, sizeof inmate);
-    (void)!read(in, &c, 1);
-    cgroup_root_close(&w.root);
-    _exit(waitpid(inmate, NULL, 0) == inmate ? 0 : 1);
-}
-
-static struct warden warden_start(bool freeze) {
-    int out[2], in[2];
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    struct warden w = {.pid = fork(), .leash = in[1]};
-    if (w.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(in[1]);
-        warden_live(in[0], out[1], freeze);
-    }
-    close(in[0]);
-    close(out[1]);
-    assert_int_equal(read(out[0], &w.inmate, sizeof w.inmate), sizeof w.inmate);
-    close(out[0]);
-    return w;
-}
-
-static void warden_kill(struct warden *w) {
-    kill(w->pid, SIGKILL);
-    assert_int_equal(child_end(w->pid), 128 + SIGKILL);
-    close(w->leash);
-}
-
-static void warden_close(struct warden *w) {
-    close(w->leash);
-    assert_int_equal(child_end(w->pid), 0);
-}
-
-static bool warden_has_directory(const struct cgroup_root *r, pid_t pid) {
-    char name[32];
-    snprintf(name, sizeof name, "cloche-%d", (int)pid);
-    for (unsigned i = 0; i < r->ndirs; i++)
-        if (faccessat(r->parents[i], name, F_OK, 0) == 0)
-            return true;
-    return false;
-}
-
-static void sweeps_a_dead_wardens_groups_and_spares_a_living_ones(void **state) {
-    struct real *x = real_or_skip(state);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* the inmates come to us */
-    struct warden dead = warden_start(true), alive = warden_start(false);
-    warden_kill(&dead);
-    cgroup_sweep(&x->root);
-    assert_int_equal(child_end(dead.inmate), 128 + SIGKILL);
-    assert_false(warden_has_directory(&x->root, dead.pid));
-    assert_true(warden_has_directory(&x->root, alive.pid));
-    assert_int_equal(waitpid(alive.inmate, NULL, WNOHANG), -1); /* still its warden's child */
-
-    warden_kill(&alive);
-    cgroup_sweep(&x->root);
-    assert_int_equal(child_end(alive.inmate), 128 + SIGKILL);
-    assert_false(warden_has_directory(&x->root, alive.pid));
-}
-
-/* v2: the first warden of a group moves all processes of that group into a leaf of its own. */
-static void the_next_warden_puts_right_what_a_dead_one_left(void **state) {
-    (void)state;
-    char before[4096], after[4096];
-    struct cgroup_root r;
-    struct err e;
-    read_own_groups(before, sizeof before);
-    assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
-    bool none = r.kind == CGROUP_NONE;
-    cgroup_root_close(&r);
-    if (none)
-        skip();
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    struct warden dead = warden_start(false);
-    warden_kill(&dead);
-    assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
-    cgroup_sweep(&r);
-    assert_int_equal(child_end(dead.inmate), 128 + SIGKILL);
-    assert_false(warden_has_directory(&r, dead.pid));
-    cgroup_root_close(&r);
-    read_own_groups(after, sizeof after);
-    assert_string_equal(after, before);
-}
-
-static void wardens_side_by_side_close_in_any_order(void **state) {
-    (void)state;
-    char before[4096], after[4096];
-    struct cgroup_root r;
-    struct err e;
-    read_own_groups(before, sizeof before);
-    for (int first = 0; first < 2; first++) {
-        assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
-        bool none = r.kind == CGROUP_NONE;
-        if (none || first == 0)
-            cgroup_root_close(&r);
-        if (none)
-            skip();
-        struct warden other = warden_start(false);
-        if (first == 0)
-            assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
-        warden_close(&other);
-        assert_false(warden_has_directory(&r, other.pid));
-        cgroup_root_close(&r);
-        read_own_groups(after, sizeof after);
-        assert_string_equal(after, before);
-    }
-}
-
 static void a_second_root_of_the_same_process_is_refused(void **state) {
     struct real *x = real_or_skip(state);
     struct cgroup_root again;
@@ -632,35 +383,6 @@ static void a_second_root_of_the_same_process_is_refused(void **state) {
     size_t little = MIB; /* and the first is untouched */
     assert_int_equal(child_end(child_start(&x->slot, work_allocate, &little)), 7);
 }
-
-static void close_kills_and_removes_everything(void **state) {
-    (void)state;
-    struct cgroup_root r;
-    struct cgroup_slot s[3];
-    struct err e;
-    assert_int_equal(cgroup_root_open(&r, CGROUP_NONE, &e), 0);
-    if (r.kind == CGROUP_NONE)
-        skip();
-    int parents[CGROUP_MAX_PROCS];
-    unsigned n = r.ndirs;
-    for (unsigned i = 0; i < n; i++)
-        parents[i] = dup(r.parents[i]);
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(cgroup_slot_make(&r, i, &limits, &s[i], &e), 0);
-    pid_t pid = child_start(&s[1], work_wait, NULL);
-    for (unsigned i = 0; i < 3; i++)
-        cgroup_slot_done(&r, &s[i], false);
-    cgroup_root_close(&r);
-    assert_int_equal(child_end(pid), 128 + SIGKILL);
-    char name[32];
-    snprintf(name, sizeof name, "cloche-%d", (int)getpid());
-    for (unsigned i = 0; i < n; i++) {
-        assert_int_equal(faccessat(parents[i], name, F_OK, 0), -1);
-        close(parents[i]);
-    }
-}
-
-#define REAL(f) cmocka_unit_test_setup_teardown(f, real_open, real_close)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -682,11 +404,7 @@ int main(void) {
         REAL(a_sub_is_bound_by_its_slot),
         REAL(a_removed_sub_leaves_the_slot_for_the_next),
         REAL(a_slot_is_killed_with_its_subs),
-        REAL(sweeps_a_dead_wardens_groups_and_spares_a_living_ones),
         REAL(a_second_root_of_the_same_process_is_refused),
-        cmocka_unit_test(the_next_warden_puts_right_what_a_dead_one_left),
-        cmocka_unit_test(wardens_side_by_side_close_in_any_order),
-        cmocka_unit_test(close_kills_and_removes_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
