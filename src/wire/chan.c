@@ -1,13 +1,12 @@
 /* See chan.h. At most MAX_PER_WAKE messages are handled per wake-up, so that one busy peer does not
- * starve the others; chan_share.c has what is read of many peers together. */
+ * starve the others. Of many peers together no more is read than their share of a turn; a channel
+ * that waits for its turn is not watched for messages meanwhile. */
 
 #include "wire/chan.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "wire/chan_share.h"
 #include "wire/codec.h"
 
 #include <errno.h>
@@ -33,9 +32,9 @@ static void packet_free(struct chan_packet *p) {
     free(p);
 }
 
-void chan_update(struct chan *c) {
+static void chan_update(struct chan *c) {
     struct err e;
-    uint32_t events = (c->paused || c->waits ? 0u : EPOLLIN) | (c->head ? EPOLLOUT : 0u);
+    uint32_t events = (c->paused || c->turn.waits_for ? 0u : EPOLLIN) | (c->head ? EPOLLOUT : 0u);
     if (c->watch.fd >= 0)
         loop_rewatch(c->loop, &c->watch, events, &e);
 }
@@ -117,18 +116,46 @@ static bool read_one(struct chan *c) {
     return false;
 }
 
-void chan_pump(struct chan *c) {
-    for (int i = 0; i < MAX_PER_WAKE && !c->gone && c->fd >= 0 && !c->paused; i++) {
-        if (!chan_share_may_read(c))
-            return;
-        struct chan_share *s = c->share;
-        uint64_t began_ns = s ? now_ns() : 0;
-        bool more = read_one(c);
-        if (s)
-            chan_share_spend(s, began_ns);
-        if (!more)
-            return;
+static bool wait_for_turn(struct chan *c) {
+    loop_share_wait(c->share, &c->turn);
+    chan_update(c);
+    return true;
+}
+
+static bool read_some(struct chan *c) {
+    for (int i = 0; i < MAX_PER_WAKE; i++) {
+        if (i > 0 && c->share && loop_share_is_spent(c->share))
+            return wait_for_turn(c);
+        if (!read_one(c))
+            return false;
     }
+    return true;
+}
+
+bool chan_pump(struct chan *c) {
+    struct loop_share *s = c->share;
+    if (c->gone || c->fd < 0 || c->paused)
+        return false;
+    if (s && !loop_share_begin(s, &c->turn))
+        return wait_for_turn(c);
+    bool more = read_some(c);
+    if (s)
+        loop_share_end(s);
+    return more;
+}
+
+static void chan_on_turn(struct loop_sharer *who) {
+    struct chan *c = who->arg;
+    chan_pump(c);
+    chan_update(c);
+}
+
+void chan_set_share(struct chan *c, struct loop_share *s) {
+    bool waits = c->turn.waits_for;
+    loop_share_leave(&c->turn);
+    c->share = s;
+    if (waits)
+        chan_update(c);
 }
 
 static enum wire_sent send_packet(struct chan *c, const struct chan_packet *p, struct err *e) {
@@ -191,6 +218,7 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
     c->version = WIRE_VERSION;
     c->paused = c->gone = false;
     c->watch = (struct watch){.fd = -1, .fn = on_event, .arg = c};
+    c->turn = (struct loop_sharer){.fn = chan_on_turn, .arg = c};
     if (loop_watch(l, &c->watch, *fd, EPOLLIN, e) < 0)
         return -1;
     c->fd = fd_take(fd);

@@ -7,20 +7,10 @@
  * in any callback, the owner may call chan_done, but frees the memory only through loop_defer. */
 
 #include "loop/loop.h"
+#include "loop/share.h"
 #include "wire/wire.h"
 
 struct chan_packet;
-
-/* How long those who share it are read in one turn of the loop, all together. The others wait for
- * the next turn, where they come first. Embedded in its owner, who outlives the channels. */
-struct chan_share {
-    struct loop *loop;         /* borrowed */
-    uint64_t turn_ns;          /* for a turn */
-    uint64_t turn, spent_ns;   /* in that turn */
-    struct chan *first, *last; /* borrowed: those that wait */
-    struct deferred go_on;
-};
-void chan_share_init(struct chan_share *s, struct loop *l, uint64_t turn_ns);
 
 struct chan {
     struct loop *loop; /* borrowed */
@@ -41,9 +31,8 @@ struct chan {
      * to this one (as I_LEFT), to be closed there, after we have closed ours. */
     struct chan *heir;
     unsigned left;            /* descriptors that wait for this channel as an heir */
-    struct chan_share *share; /* borrowed; or NULL; see chan_set_share */
-    struct chan *next_waiting;
-    bool waits;
+    struct loop_share *share; /* borrowed; or NULL; see chan_set_share */
+    struct loop_sharer turn;  /* in that */
 };
 
 /* Takes *fd and makes it non-blocking. The callbacks and arg are set by the caller before. */
@@ -57,6 +46,7 @@ void chan_send(struct chan *c, const struct wire_out *o);
 void chan_pause(struct chan *c);
 void chan_resume(struct chan *c);
 /* SECURITY: for hostile peers, of which there may be many; NULL: it is read without that. */
-void chan_set_share(struct chan *c, struct chan_share *s);
-/* Handles what has arrived by now and returns; for keeping order between two channels. */
-void chan_pump(struct chan *c);
+void chan_set_share(struct chan *c, struct loop_share *s);
+/* Handles what has arrived by now and returns; for keeping order between two channels. True: there
+ * may be more, but not now: it was a lot, or the share is spent. */
+bool chan_pump(struct chan *c);

@@ -16,7 +16,7 @@
 void lives_init(struct engine *g, int state_dir) {
     g->lives = xcalloc(1, sizeof *g->lives);
     g->lives->shared = xcalloc(1, sizeof *g->lives->shared);
-    chan_share_init(&g->lives->shared->hearing, g->loop, HEARING_NS);
+    loop_share_init(&g->lives->shared->hearing, g->loop, HEARING_NS);
     g->lives->gone = gone_open(state_dir);
     g->on_kept = live_adopt;
 }

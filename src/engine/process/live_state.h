@@ -27,7 +27,7 @@ enum live_state {
 
 /* What all live sandboxes of an engine have together. */
 struct live_shared {
-    struct chan_share hearing; /* of all kernels and commands, in a turn of the loop */
+    struct loop_share hearing; /* of all kernels and commands, in a turn of the loop */
     bool unwritten;            /* the journal of one of them is behind */
 };
 
