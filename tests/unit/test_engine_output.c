@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#define SHARE_NS 1000000000u
+
 /* A read takes no processor time here: what it is charged with is for the loop's turn. */
 int clock_gettime(clockid_t id, struct timespec *ts) { /* NOLINT: libc's names are reserved */
     if (id != CLOCK_THREAD_CPUTIME_ID)
@@ -26,6 +28,7 @@ int clock_gettime(clockid_t id, struct timespec *ts) { /* NOLINT: libc's names a
 }
 
 static struct loop *loop;
+static struct loop_share share;
 static struct output out;
 static int ends[2];
 static struct buf passed;
@@ -44,10 +47,11 @@ static void on_stop(struct timer *t) {
 static void begin(uint64_t cap) {
     struct err e;
     assert_int_equal(loop_new(&loop, &e), 0);
+    loop_share_init(&share, loop, SHARE_NS);
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
     passed = (struct buf)BUF_INIT;
     out = (struct output){.fd = -1, .on_data = on_data};
-    assert_int_equal(output_begin(&out, loop, ends[0], cap, &e), 0);
+    assert_int_equal(output_begin(&out, &share, ends[0], cap, &e), 0);
     stopper = (struct timer){.fn = on_stop};
 }
 
@@ -253,6 +257,68 @@ static void who_goes_on_printing_pays_for_it(void **state) {
     assert_int_equal(costs, 4); /* the first reads are free */
 }
 
+static void when_the_share_is_spent_it_is_read_in_a_later_turn(void **state) {
+    (void)state;
+    begin(100);
+    share.turn_ns = 0;
+    write_text("x");
+    run_once();
+    assert_int_equal(out.total, 0);
+    assert_int_equal(out.watch.events, 0); /* nobody asks for it meanwhile */
+    share.turn_ns = SHARE_NS;
+    run_once();
+    assert_int_equal(out.total, 1);
+    assert_int_equal(out.watch.events, EPOLLIN);
+}
+
+static void who_is_held_loses_its_turn(void **state) {
+    (void)state;
+    begin(100);
+    share.turn_ns = 0;
+    write_text("x");
+    run_once();
+    output_hold(&out, HOLD_REST, true);
+    share.turn_ns = SHARE_NS;
+    run_once();
+    assert_int_equal(out.total, 0);
+    output_hold(&out, HOLD_REST, false);
+    run_once();
+    assert_int_equal(out.total, 1);
+}
+
+static void the_end_does_not_wait_for_a_turn(void **state) {
+    (void)state;
+    begin(100);
+    share.turn_ns = 0;
+    write_text("x");
+    run_once();
+    output_drain(&out);
+    assert_int_equal(out.total, 1);
+    output_end(&out);
+    assert_null(share.first);
+}
+
+static void hold_it(struct watch *w, uint32_t events) {
+    (void)events;
+    loop_unwatch(loop, w);
+    output_hold(&out, HOLD_REST, true);
+}
+
+static void what_was_ready_before_it_was_held_is_not_read(void **state) {
+    struct watch first = {.fd = -1, .fn = hold_it};
+    struct err e;
+    int other[2];
+    (void)state;
+    begin(100);
+    assert_int_equal(pipe2(other, O_CLOEXEC | O_NONBLOCK), 0);
+    assert_int_equal(loop_watch(loop, &first, other[0], EPOLLIN, &e), 0);
+    assert_int_equal(write(other[1], "x", 1), 1); /* told of first */
+    write_text("x");
+    run_once();
+    assert_int_equal(out.total, 0);
+    fd_close_all(other, 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(what_is_written_is_passed_on_and_kept, teardown),
@@ -267,6 +333,10 @@ int main(void) {
         cmocka_unit_test_teardown(beyond_the_room_of_all_only_a_little_is_kept, teardown),
         cmocka_unit_test_teardown(what_is_cleared_counts_no_more, teardown),
         cmocka_unit_test_teardown(who_goes_on_printing_pays_for_it, teardown),
+        cmocka_unit_test_teardown(when_the_share_is_spent_it_is_read_in_a_later_turn, teardown),
+        cmocka_unit_test_teardown(who_is_held_loses_its_turn, teardown),
+        cmocka_unit_test_teardown(the_end_does_not_wait_for_a_turn, teardown),
+        cmocka_unit_test_teardown(what_was_ready_before_it_was_held_is_not_read, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
 #include <jansson.h>
 #include <unistd.h>
 
+#define READING_NS 1500000u /* of a turn */
+
 /* The first W_RESTARTS comes behind what an earlier server kept. */
 static void settle(struct engine *g) {
     void (*fn)(void *arg) = g->on_settled;
@@ -123,6 +125,7 @@ static void on_look_again(struct timer *t) {
 int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd, struct err *e) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
+    loop_share_init(&g->reading, l, READING_NS);
     json_object_seed(0); /* before there are threads that use it */
     about_init(&g->about);
     if (config_unpack(config_fd, &g->config, e) < 0)

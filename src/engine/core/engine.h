@@ -11,6 +11,7 @@
 #include "engine/core/cgroup_fds.h"
 #include "engine/core/pool.h"
 #include "loop/loop.h"
+#include "loop/share.h"
 #include "wire/chan.h"
 
 #include <stdbool.h>
@@ -30,8 +31,9 @@ struct engine_counts {
 };
 
 struct engine {
-    struct loop *loop; /* borrowed */
-    struct crew *crew; /* borrowed: for what takes longer than a turn of the loop may */
+    struct loop *loop;         /* borrowed */
+    struct crew *crew;         /* borrowed: for what takes longer than a turn of the loop may */
+    struct loop_share reading; /* of what programs print, in a turn of the loop */
     struct config config;
     struct chan warden;
     struct profile_pool pools[CONFIG_MAX_PROFILES];

@@ -3,7 +3,8 @@
  *
  * SECURITY: a program that prints without end makes the server read without end. Who pays for it,
  * and has it wait, is told by on_cost; not for the first reads, which are all that most programs
- * need. */
+ * need. And many may print at once: all outputs share a part of each turn of the loop, and one that
+ * waits for its turn is not watched meanwhile. */
 
 #include "engine/core/output.h"
 
@@ -61,6 +62,7 @@ static bool read_some(struct output *o, size_t most) {
     if (n < 0 && errno != EIO) /* which is the end of a terminal */
         return errno == EINTR;
     if (n <= 0) {
+        loop_share_leave(&o->turn);
         loop_unwatch(o->loop, &o->watch);
         return false;
     }
@@ -71,13 +73,13 @@ static bool read_some(struct output *o, size_t most) {
     return true;
 }
 
-static void output_on_readable(struct watch *w, uint32_t events) {
-    struct output *o = w->arg;
-    if (o->held &&
-        events & (EPOLLHUP | EPOLLERR)) { /* cannot be masked; what is there stays there */
-        loop_unwatch(o->loop, w);
-        return;
-    }
+static void output_update(struct output *o) {
+    struct err e;
+    if (o->watch.fd >= 0)
+        loop_rewatch(o->loop, &o->watch, o->held || o->turn.waits_for ? 0 : EPOLLIN, &e);
+}
+
+static void read_and_pay(struct output *o) {
     bool is_free = !o->on_cost || ++o->reads <= FREE_READS;
     uint64_t began = is_free ? 0 : thread_cpu_ns();
     read_some(o, CHUNK);
@@ -85,8 +87,33 @@ static void output_on_readable(struct watch *w, uint32_t events) {
         o->on_cost(o, thread_cpu_ns() - began + TURN_NS);
 }
 
-int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e) {
-    o->loop = l;
+static void output_on_readable(struct watch *w, uint32_t events) {
+    struct output *o = w->arg;
+    if (o->held) {                          /* perhaps in this turn, after we were told */
+        if (events & (EPOLLHUP | EPOLLERR)) /* cannot be masked; what is there stays there */
+            loop_unwatch(o->loop, w);
+        return;
+    }
+    if (!loop_share_begin(o->share, &o->turn)) {
+        output_update(o);
+        return;
+    }
+    read_and_pay(o);
+    loop_share_end(o->share);
+}
+
+/* It may have been held meanwhile, or drained. */
+static void output_on_turn(struct loop_sharer *who) {
+    struct output *o = who->arg;
+    if (!o->held)
+        read_and_pay(o);
+    output_update(o);
+}
+
+int output_begin(struct output *o, struct loop_share *s, int fd, uint64_t cap, struct err *e) {
+    o->loop = s->loop;
+    o->share = s;
+    o->turn = (struct loop_sharer){.fn = output_on_turn, .arg = o};
     o->fd = fd;
     o->cap = cap;
     o->kept = (struct buf)BUF_INIT;
@@ -94,7 +121,7 @@ int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct 
     o->reads = 0;
     count(o);
     o->watch = (struct watch){.fd = -1, .fn = output_on_readable, .arg = o};
-    return loop_watch(l, &o->watch, fd, o->held ? 0 : EPOLLIN, e);
+    return loop_watch(o->loop, &o->watch, fd, o->held ? 0 : EPOLLIN, e);
 }
 
 static void let_go(struct output *o) {
@@ -157,7 +184,7 @@ void output_hold(struct output *o, enum output_hold why, bool hold) {
     if (is_held == was_held)
         return;
     if (o->watch.fd >= 0)
-        loop_rewatch(o->loop, &o->watch, is_held ? 0 : EPOLLIN, &e);
+        output_update(o);
     else if (!is_held && o->fd >= 0) /* it hung up while held */
         loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
 }
@@ -168,6 +195,7 @@ void outputs_hold(struct output out[2], enum output_hold why, bool hold) {
 }
 
 void output_end(struct output *o) {
+    loop_share_leave(&o->turn);
     if (o->loop)
         loop_unwatch(o->loop, &o->watch);
     o->fd = -1;

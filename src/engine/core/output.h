@@ -3,7 +3,7 @@
 
 #include "base/rope.h"
 #include "engine/core/kept.h"
-#include "loop/loop.h"
+#include "loop/share.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,9 @@ enum output_hold {
 };
 
 struct output {
-    struct loop *loop; /* borrowed */
+    struct loop *loop;        /* borrowed */
+    struct loop_share *share; /* borrowed: of all outputs, in a turn of the loop */
+    struct loop_sharer turn;  /* in that */
     struct watch watch;
     int fd;             /* borrowed: the sandbox's */
     struct rope text;   /* the beginning of what is kept, which somebody shares */
@@ -34,7 +36,7 @@ struct output {
     void *arg;
 };
 
-int output_begin(struct output *o, struct loop *l, int fd, uint64_t cap, struct err *e);
+int output_begin(struct output *o, struct loop_share *s, int fd, uint64_t cap, struct err *e);
 /* From here on it is another one's output. */
 void output_reset(struct output *o, uint64_t cap);
 /* The same, with what was kept so far for the caller. */

@@ -86,7 +86,8 @@ static int watch_outputs(struct kernel *k, struct err *e) {
         k->out[i].on_cost = kernel_on_cost;
         k->out[i].account = &k->live->guest.kept;
         output_hold(&k->out[i], HOLD_REST, rest_is_on(&k->live->rest));
-        if (output_begin(&k->out[i], k->live->engine->loop, k->process.fds[1 + i], LATE_MAX, e) < 0)
+        if (output_begin(&k->out[i], &k->live->engine->reading, k->process.fds[1 + i], LATE_MAX,
+                         e) < 0)
             return -1;
     }
     process_close_stdin(&k->process); /* see input() */

@@ -53,7 +53,8 @@ void command_watch_output(struct command *c, int stream, int fd) {
     o->on_cost = command_on_cost;
     o->account = &c->live->guest.kept;
     o->is_terminal = fd == c->terminal;
-    output_begin(o, command_loop(c), fd, o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);
+    output_begin(o, &c->live->engine->reading, fd,
+                 o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);
     output_hold(o, HOLD_REST, rest_is_on(&c->live->rest));
 }
 

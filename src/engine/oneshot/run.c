@@ -241,8 +241,8 @@ static void run_start(struct run *r) {
         r->out[i].on_data = run_on_data;
         r->out[i].on_cost = run_on_cost;
         r->out[i].account = &r->guest.kept;
-        if (output_begin(&r->out[i], r->engine->loop, s->fds[SANDBOX_STDOUT + i], l->output_bytes,
-                         &e) < 0) {
+        if (output_begin(&r->out[i], &r->engine->reading, s->fds[SANDBOX_STDOUT + i],
+                         l->output_bytes, &e) < 0) {
             run_fail(r, &e);
             return;
         }
