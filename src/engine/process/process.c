@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define READY_MS 10000
+#define READY_MS   10000
+#define LAST_WORDS 32 /* others may have its socket, and go on */
 
 static const uint8_t process_moves[PROCESS_STATES_] = {
     [PROCESS_NONE] = 1 << PROCESS_ASKED | 1 << PROCESS_EXPECTED | 1 << PROCESS_READY,
@@ -48,6 +49,7 @@ void process_done(struct process *p) {
         return;
     LIST_REMOVE(&p->live->processes, p, next);
     loop_timer_stop(p->live->engine->loop, &p->deadline);
+    loop_share_leave(&p->ending);
     /* Before they are closed: the warden's copies would keep the loop's interest in them alive. */
     if (p->kind->on_dying && p->fds[1] >= 0)
         p->kind->on_dying(p->owner);
@@ -65,6 +67,7 @@ static void process_end(struct process *p, int status, const char *why) {
 }
 
 static void process_said(struct process *p, struct wire_in *in) {
+    p->last_words -= p->last_words > 0;
     if (p->state == PROCESS_READY) {
         p->kind->on_frame(p->owner, in);
     } else if (in->type == WIRE_K_READY) {
@@ -233,8 +236,10 @@ static struct process *stranger_new(struct live *l, uint32_t number) {
 }
 
 void processes_ended_with(struct live *l) {
-    while (l->processes)
-        process_end(l->processes, SIGKILL, NULL);
+    while (l->processes) {
+        struct process *p = l->processes;
+        process_end(p, p->has_exited ? p->status : SIGKILL, NULL);
+    }
 }
 
 /* ---- from the warden ---- */
@@ -283,39 +288,65 @@ void processes_failed(struct live *l, uint32_t number, const char *why) {
         process_end(p, 0, why);
 }
 
-/* SECURITY: not while one message is being read: the next would overtake it. */
-void processes_exited(struct live *l, uint32_t number, int status) {
-    struct process *p = process_find(l, number);
-    if (!p)
-        return;
-    p->has_exited = true;
-    p->status = status;
-    if (p->state == PROCESS_READY && p->kind->is_heard && p->kind->is_heard(p->owner))
-        return; /* see processes_end_exited */
+static const char *why_never_ready(const struct process *p) {
+    if (p->state == PROCESS_READY)
+        return NULL;
+    if (p->why[0])
+        return p->why;
+    return p->doomed ? NULL : "it died before it was ready";
+}
+
+/* What it said before it ended, a part of it at least, and then its end. */
+static void process_finish_some(struct process *p) {
+    struct live *l = p->live;
+    uint32_t number = p->number;
     if (p->state != PROCESS_ASKED) {
         if (p->ctl->paused)
             chan_resume(p->ctl);
-        chan_set_share(p->ctl, NULL);
-        chan_pump(p->ctl); /* what it said before it ended; it may end the process's owner */
+        bool more = chan_pump(p->ctl);
+        if (process_find(l, number) != p) /* its owner has ended with that */
+            return;
+        if (more && p->last_words > 0) {
+            loop_share_wait(&l->shared->hearing, &p->ending);
+            return;
+        }
     }
-    p = process_find(l, number);
-    if (!p)
+    process_end(p, p->status, why_never_ready(p));
+}
+
+/* SECURITY: many may end at once, each with a lot to say and to be printed: that counts as what
+ * others say does. And not while one message is being read: the next would overtake it. */
+static void process_finish(struct process *p) {
+    struct loop_share *s = &p->live->shared->hearing;
+    if (p->state == PROCESS_READY && p->kind->is_heard && p->kind->is_heard(p->owner))
+        return; /* see processes_end_exited */
+    if (!loop_share_begin(s, &p->ending))
         return;
-    const char *why = NULL;
-    if (p->state != PROCESS_READY && p->why[0])
-        why = p->why;
-    else if (p->state != PROCESS_READY && !p->doomed)
-        why = "it died before it was ready";
-    process_end(p, status, why);
+    process_finish_some(p);
+    loop_share_end(s);
+}
+
+static void process_on_ending(struct loop_sharer *who) {
+    process_finish(who->arg);
+}
+
+void processes_exited(struct live *l, uint32_t number, int status) {
+    struct process *p = process_find(l, number);
+    if (!p || p->has_exited)
+        return;
+    p->has_exited = true;
+    p->status = status;
+    p->last_words = LAST_WORDS;
+    p->ending = (struct loop_sharer){.fn = process_on_ending, .arg = p};
+    process_finish(p);
 }
 
 void processes_end_exited(struct live *l) {
-    for (struct process *p = l->processes, *next; p && l->state == LIVE_RUNNING; p = next) {
-        next = p->next;
-        if (p->has_exited && !(p->kind->is_heard && p->kind->is_heard(p->owner))) {
-            processes_exited(l, p->number, p->status);
-            next = l->processes; /* others may have gone with it */
-        }
+    if (l->state != LIVE_RUNNING)
+        return;
+    for (struct process *p = l->processes; p; p = p->next) {
+        if (p->has_exited)
+            loop_share_wait(&l->shared->hearing, &p->ending);
     }
 }
 

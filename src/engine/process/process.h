@@ -43,9 +43,11 @@ struct process {
     void *owner;
     enum process_state state;
     bool doomed;     /* to be killed as soon as that is possible */
-    bool has_exited; /* with `status`; its end waits for what it said before */
+    bool has_exited; /* with `status`; its end waits for what it said before, */
     int status;
-    char why[200]; /* it said why it cannot be */
+    unsigned last_words;       /* so many messages at the most, */
+    struct loop_sharer ending; /* and for its turn */
+    char why[200];             /* it said why it cannot be */
     uint32_t number;
     struct limits limits;     /* its own; memory_mb 0: it has none */
     struct cgroup_fds cgroup; /* owned: of its own control group, if it has one */
@@ -79,7 +81,7 @@ void processes_made(struct live *l, const struct w_kernel_made *m, struct wire_i
                     const char *why);
 void processes_failed(struct live *l, uint32_t number, const char *why);
 void processes_exited(struct live *l, uint32_t number, int status);
-/* What a kernel said was heard: those that have exited and waited for it end. */
+/* What a kernel said was heard: those that have exited and waited for it end soon. */
 void processes_end_exited(struct live *l);
 void processes_frame(struct live *l, struct wire_in *in);
 void processes_hung_up(struct live *l);
