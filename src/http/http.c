@@ -20,7 +20,6 @@
 #include "http/http_reply.h"
 #include "http/http_turn.h"
 #include "http/ws_internal.h"
-#include "http/ws_ready.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -307,7 +306,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     http_held_init(h);
     http_turn_init(h);
-    ws_ready_init(h);
+    ws_init(h);
     h->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET |
             MHD_USE_ERROR_LOG,

@@ -74,7 +74,7 @@ void http_weigh(struct http_req *r) {
     else if (!holds)
         unlist(r);
     if (r->too_slow || is_over_bound(h)) /* whoever holds it may be in the middle of something */
-        loop_defer(h->o.loop, &h->squeeze);
+        loop_share_wait(&h->sending, &h->squeeze);
 }
 
 void http_let_go(struct http_req *r) {
@@ -101,17 +101,25 @@ static void cut(struct http_req *r) {
         http_cut(r);
 }
 
-static void on_squeeze(struct deferred *d) {
-    struct http *h = d->arg;
+/* SECURITY: there may be a thousand of them, each with thousands of messages: a few in a turn. And
+ * nobody is cut for what is about to be dropped anyway. */
+static bool may_cut(struct http *h) {
+    return !h->giving_up && !loop_share_is_spent(&h->sending);
+}
+
+static void on_squeeze(struct loop_sharer *who) {
+    struct http *h = who->arg;
     for (struct http_req *r = h->idlest, *next; r; r = next) {
         next = r->livelier;
         if (r->too_slow)
             cut(r);
     }
-    while (is_over_bound(h) && h->idlest != h->liveliest)
+    while (is_over_bound(h) && h->idlest != h->liveliest && may_cut(h))
         cut(h->idlest);
+    if (is_over_bound(h) && h->idlest != h->liveliest)
+        loop_share_wait(&h->sending, who);
 }
 
 void http_held_init(struct http *h) {
-    h->squeeze = (struct deferred){.fn = on_squeeze, .arg = h};
+    h->squeeze = (struct loop_sharer){.fn = on_squeeze, .arg = h};
 }

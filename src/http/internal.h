@@ -5,6 +5,7 @@
 #include "http/http.h"
 #include "http/http_accept.h"
 #include "loop/acceptor.h"
+#include "loop/share.h"
 
 #include <microhttpd.h>
 
@@ -32,16 +33,16 @@ struct http {
     uint64_t evicted;
     struct http_conn **readers; /* owned; borrowed: connections by descriptor; see http_read.c */
     unsigned nreaders;
-    size_t bodies;                 /* what all requests hold; see http_take_body */
-    struct ws *sockets;            /* borrowed: the WebSockets that are open */
-    struct ws *ready, **ready_end; /* borrowed: those with something to read; see ws_ready.c */
-    struct deferred read_ready;
+    size_t bodies;                      /* what all requests hold; see http_take_body */
+    struct ws *sockets;                 /* borrowed: the WebSockets that are open */
+    struct loop_share reading, sending; /* from and to them, in a turn of the loop */
+    unsigned giving_up;                 /* those whose messages are about to be dropped */
     bool draining;
     /* http_held.c: what waits for clients */
     size_t replies;
     uint64_t replies_cut;
     struct http_req *idlest, *liveliest; /* by when their clients last took something */
-    struct deferred squeeze;
+    struct loop_sharer squeeze;          /* in `sending` */
     /* http_turn.c: who does something in a turn of the loop */
     struct http_conn *queue, **queue_end; /* borrowed: those who were put off */
     struct timer next_turn;

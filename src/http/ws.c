@@ -4,7 +4,11 @@
  * socket and what it has read beyond the head (on_upgrade); from then on the socket is watched here
  * until end(), which gives it back to be closed. The library then says that the request is over,
  * and the WebSocket is freed with it: never inside one of its own callbacks. What has come is read
- * when its turn comes (ws_ready.c), a few frames at a time.
+ * when its turn comes, a few frames at a time, and what waits for the peer is sent likewise.
+ *
+ * SECURITY: a peer may send thousands of frames that each want an answer, and a message may go to a
+ * thousand peers, who may all leave at once. So reading has a share of each turn of the loop, and
+ * sending has one, with dropping what nobody will read and with ending.
  *
  * libwslay sends a close frame before everything that waits; so ours is given to it only when
  * nothing waits any more. After that frame the peer has a while to answer with its own; what else
@@ -19,7 +23,6 @@
 #include "http/http_held.h"
 #include "http/ws_internal.h"
 #include "http/ws_queue.h"
-#include "http/ws_ready.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -29,6 +32,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#define READING_NS 2000000u /* of a turn, for all WebSockets */
+#define SENDING_NS 2000000u /* likewise */
+#define CLOSING_NS 100000u  /* what the library does for one that it gets back, about */
 #define PING_MS    20000
 #define SILENT_MS  60000
 #define GOODBYE_MS 5000                  /* for the peer's half of closing */
@@ -48,24 +54,26 @@ static struct loop *loop_of(const struct ws *w) {
 /* At the end of the batch: a WebSocket may be freed as soon as the library has its socket back. */
 static void soon(struct ws *w) {
     if (w->handle)
-        loop_defer(loop_of(w), &w->later);
+        loop_share_wait(&w->req->http->sending, &w->sends);
 }
 
 static void end(struct ws *w) {
     if (w->over)
         return;
     w->over = true;
-    ws_queue_drop(w, true);
+    ws_queue_give_up(w);
     http_weigh(w->req);
     loop_unwatch(loop_of(w), &w->watch);
     loop_timer_stop(loop_of(w), &w->timer);
-    ws_ready_remove(w);
+    loop_share_leave(&w->reads);
     (void)LIST_REMOVE(&w->req->http->sockets, w, next);
     soon(w);
     w->o.on_closed(w->o.arg);
 }
 
 static void give_back(struct ws *w) {
+    ws_queue_drop(w);
+    loop_share_charge(&w->req->http->sending, CLOSING_NS);
     MHD_upgrade_action(w->handle, MHD_UPGRADE_ACTION_CLOSE);
     w->handle = NULL;
     http_soon(w->req->http);
@@ -77,6 +85,7 @@ void ws_over(struct ws *w) {
 
 void ws_cut(struct ws *w) {
     end(w);
+    ws_queue_drop(w);
 }
 
 size_t ws_held(const struct ws *w) {
@@ -90,7 +99,9 @@ size_t ws_owes(const struct ws *w) {
 void ws_free(struct ws *w) {
     if (!w)
         return;
-    ws_queue_drop(w, true);
+    loop_share_leave(&w->sends);
+    w->over = true;
+    ws_queue_drop(w);
     wslay_event_context_free(w->frames);
     buf_done(&w->early);
     free(w);
@@ -269,7 +280,7 @@ static bool give(struct ws *w) {
     if (wslay_event_send(w->frames) != 0)
         return false;
     if (wslay_event_get_close_sent(w->frames))
-        ws_queue_drop(w, true);
+        ws_queue_drop(w); /* it is between two messages: all of them */
     if (!wslay_event_want_write(w->frames) && !ws_queue_send(w, true))
         return false;
     if (w->closing && !w->said && !wants_write(w)) {
@@ -298,42 +309,58 @@ static bool part(struct ws *w) {
 
 static uint32_t interest(const struct ws *w) {
     bool reads = may_read(w) || wslay_event_get_close_sent(w->frames);
-    return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (wants_write(w) ? EPOLLOUT : 0);
+    bool writes = wants_write(w) && !w->sends.waits_for; /* then its turn comes anyway */
+    return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
+}
+
+static void watch_again(struct ws *w) {
+    struct err e;
+    if (loop_rewatch(loop_of(w), &w->watch, interest(w), &e) < 0)
+        end(w);
 }
 
 /* SECURITY: only what its turn to read has come for reads: what is read is answered, and whatever
  * is sent leads here. */
 static void turn(struct ws *w, bool reads) {
-    struct err e;
+    if (w->gives_up)
+        ws_queue_drop(w);
     if (!give(w) || (reads && (!take_message(w) || !give(w))) || !part(w)) {
         end(w);
         return;
     }
     http_weigh(w->req);
-    uint32_t events = interest(w);
-    if (events != w->watch.events && loop_rewatch(loop_of(w), &w->watch, events, &e) < 0) {
-        end(w);
+    watch_again(w);
+    if (w->over)
         return;
-    }
     if (w->high && ws_backlog(w) < HTTP_LOW_WATER) {
         w->high = false;
         if (w->o.on_drain && !w->closing)
             w->o.on_drain(w->o.arg);
     }
     if (early_left(w) && may_read(w) && wslay_event_want_read(w->frames)) /* no event tells of it */
-        ws_ready_add(w);
+        loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
-void ws_read(struct ws *w) {
-    turn(w, true);
+static void ws_on_turn_to_read(struct loop_sharer *who) {
+    turn(who->arg, true);
 }
 
-static void on_later(struct deferred *d) {
-    struct ws *w = d->arg;
+static void ws_on_turn_to_send(struct loop_sharer *who) {
+    struct ws *w = who->arg;
     if (w->over)
         give_back(w);
     else
         turn(w, false);
+}
+
+static void send_now(struct ws *w) {
+    struct loop_share *s = &w->req->http->sending;
+    if (!loop_share_begin(s, &w->sends)) {
+        watch_again(w);
+        return;
+    }
+    turn(w, false);
+    loop_share_end(s);
 }
 
 /* A peer that sends no more and of whom nothing is read has left. */
@@ -342,9 +369,9 @@ static void ws_on_ready(struct watch *watch, uint32_t events) {
     if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
         end(w);
     else if (events & EPOLLOUT)
-        turn(w, false);
+        send_now(w);
     if (!w->over && events & (EPOLLIN | EPOLLRDHUP))
-        ws_ready_add(w);
+        loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
 static void on_timer(struct timer *t) {
@@ -392,6 +419,11 @@ void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const cha
     soon(w); /* not now: we are inside the library */
 }
 
+void ws_init(struct http *h) {
+    loop_share_init(&h->reading, h->o.loop, READING_NS);
+    loop_share_init(&h->sending, h->o.loop, SENDING_NS);
+}
+
 struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
                                                            .send_callback = on_send,
@@ -402,7 +434,8 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
     w->timer = (struct timer){.fn = on_timer, .arg = w};
-    w->later = (struct deferred){.fn = on_later, .arg = w};
+    w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w};
+    w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w};
     if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
         abort(); /* as base/buf.h: memory that cannot be had */
     wslay_event_config_set_max_recv_msg_length(w->frames,
@@ -450,7 +483,7 @@ void ws_send_binary(struct ws *w, const void *data, size_t len) {
 void ws_give_up(struct ws *w, enum ws_code code, const char *reason) {
     if (w->over || w->closing)
         return;
-    ws_queue_drop(w, false);
+    ws_queue_give_up(w);
     w->req->http->replies_cut++;
     http_weigh(w->req);
     ws_close(w, code, reason);

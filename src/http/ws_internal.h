@@ -7,17 +7,16 @@
 #include <wslay/wslay.h>
 
 struct ws {
-    struct http_req *req;  /* borrowed: its owner */
-    struct ws *next;       /* of those that are open */
-    struct ws *next_ready; /* of those with something to read; see ws_ready.c */
-    bool is_ready;
+    struct http_req *req; /* borrowed: its owner */
+    struct ws *next;      /* of those that are open */
     struct ws_options o;
     wslay_event_context_ptr frames;           /* owned */
     struct MHD_UpgradeResponseHandle *handle; /* NULL before and after the socket is ours */
     struct watch watch;                       /* of the socket */
     struct timer timer;                       /* of pings; at the end, for the peer's goodbye */
-    struct deferred later;
-    struct buf early; /* what came with the handshake */
+    struct loop_sharer reads;                 /* there is something to read */
+    struct loop_sharer sends; /* there is something to send, or to end: see soon() */
+    struct buf early;         /* what came with the handshake */
     size_t early_at;
     size_t budget, frames_left; /* bytes and frames that may still be read in this turn */
     uint64_t inside;            /* bytes that are still to come of the frame at hand */
@@ -30,16 +29,16 @@ struct ws {
     bool held, high;      /* the owner is slow; the peer is */
     bool gone, malformed; /* the peer has left; what it sends is no WebSocket */
     bool closing, said, parting, over;
+    bool gives_up;      /* what waits for the peer is to be dropped */
     enum ws_code code;  /* once it is closing */
     const char *reason; /* a constant */
 };
 
+void ws_init(struct http *h);
 struct ws *ws_new(struct http_req *r, const struct ws_options *o);
 /* For the library, when it has sent the reply. */
 void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
                  size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
-/* Its turn to read has come. */
-void ws_read(struct ws *w);
 /* The peer has taken so many bytes. */
 void ws_took(struct ws *w, size_t n);
 

@@ -60,9 +60,19 @@ static void drop_message(struct ws *w, struct ws_message **at) {
     free(m);
 }
 
-void ws_queue_drop(struct ws *w, bool all) {
+void ws_queue_give_up(struct ws *w) {
+    if (w->gives_up || !w->queue)
+        return;
+    w->gives_up = true;
+    w->req->http->giving_up++;
+}
+
+void ws_queue_drop(struct ws *w) {
     struct ws_message **from = &w->queue;
-    if (!all && *from && (*from)->at > 0) /* half a message cannot be taken back */
+    if (w->gives_up)
+        w->req->http->giving_up--;
+    w->gives_up = false;
+    if (!w->over && *from && (*from)->at > 0) /* half a message cannot be taken back */
         from = &(*from)->next;
     while (*from)
         drop_message(w, from);
@@ -105,7 +115,7 @@ bool ws_queue_send(struct ws *w, bool all) {
         if (w->queue->at < size_of(w->queue))
             continue;
         drop_message(w, &w->queue);
-        if (!all)
+        if (!all || loop_share_is_spent(&w->req->http->sending)) /* small ones take long, too */
             break;
     }
     return true;

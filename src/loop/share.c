@@ -54,6 +54,10 @@ void loop_share_end(struct loop_share *s) {
         s->spent_ns += now_ns() - s->began_ns;
 }
 
+void loop_share_charge(struct loop_share *s, uint64_t ns) {
+    s->spent_ns += ns;
+}
+
 static void share_on_go_on(struct deferred *d) {
     struct loop_share *s = d->arg;
     while (s->first && !loop_share_is_spent(s)) {

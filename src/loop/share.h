@@ -39,3 +39,5 @@ bool loop_share_begin(struct loop_share *s, struct loop_sharer *who);
 void loop_share_end(struct loop_share *s);
 /* For work of several steps, between two of them: the rest is for another turn. */
 bool loop_share_is_spent(struct loop_share *s);
+/* Inside of work that somebody else finishes in this turn: so long will that take, about. */
+void loop_share_charge(struct loop_share *s, uint64_t ns);

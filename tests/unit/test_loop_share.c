@@ -195,6 +195,17 @@ static void work_within_work_counts_once(void **state) {
     assert_string_equal(order, "cd");
 }
 
+static void what_others_do_for_it_counts(void **state) {
+    (void)state;
+    assert_true(loop_share_begin(&share, &ones[0].sharer));
+    loop_share_charge(&share, SHARE_NS);
+    assert_true(loop_share_is_spent(&share));
+    loop_share_end(&share);
+    assert_false(work(&ones[1]));
+    run();
+    assert_string_equal(order, "b");
+}
+
 /* The loop does not sleep meanwhile: nothing else would wake it up here. */
 static unsigned calls;
 static void on_many(struct loop_sharer *who) {
@@ -226,6 +237,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(nobody_passes_those_who_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(work_within_work_counts_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_others_do_for_it_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(the_loop_goes_on_while_somebody_waits, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
