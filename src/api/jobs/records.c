@@ -2,8 +2,8 @@
  * that go on are not forgotten; when nothing else is left, they lose the first half of their
  * events.
  *
- * Followers that cannot be told in this turn of the loop stand in a list, those of all records, the
- * first to come first. They are told of what the record keeps by then. */
+ * Those who follow share a part of each turn of the loop. Who is behind is told, in its turn, of
+ * what the record keeps by then. */
 
 #include "api/jobs/records.h"
 
@@ -51,9 +51,7 @@ struct records {
     size_t max_bytes;
     uint64_t ttl_ms;
     struct timer timer;
-    uint64_t turn, spent_ns; /* on telling followers in that turn */
-    struct follower *behind, *behind_last;
-    struct deferred catch_up;
+    struct loop_share telling; /* of followers, in a turn of the loop */
 };
 
 static void record_free(struct record *rec) {
@@ -125,33 +123,6 @@ static void record_on_timer(struct timer *t) {
 
 /* ---- followers ---- */
 
-static bool may_tell(struct records *r) {
-    uint64_t turn = loop_turn(r->loop);
-    if (r->turn != turn) {
-        r->turn = turn;
-        r->spent_ns = 0;
-    }
-    return r->spent_ns < TELLING_NS;
-}
-
-static void fall_behind(struct records *r, struct follower *f) {
-    f->is_behind = true;
-    f->next_behind = NULL;
-    *(r->behind_last ? &r->behind_last->next_behind : &r->behind) = f;
-    r->behind_last = f;
-    loop_defer(r->loop, &r->catch_up);
-}
-
-static void leave_behind(struct records *r, struct follower *f) {
-    struct follower *before = NULL;
-    for (struct follower *at = r->behind; at != f; at = at->next_behind)
-        before = at;
-    *(before ? &before->next_behind : &r->behind) = f->next_behind;
-    if (r->behind_last == f)
-        r->behind_last = before;
-    f->is_behind = false;
-}
-
 /* False when it wants no more for now. */
 static bool record_tell(struct follower *f, uint64_t number, const char *type, const char *json,
                         size_t len) {
@@ -177,26 +148,33 @@ static void tell_end(const struct record *rec, struct follower *f) {
     f->fn(f, rec->last, NULL, NULL, 0);
 }
 
-static void record_on_catch_up(struct deferred *d) {
-    struct records *r = d->arg;
-    while (r->behind && may_tell(r)) {
-        struct follower *f = r->behind;
-        const struct record *rec = f->record;
-        uint64_t began_ns = now_ns();
-        leave_behind(r, f);
-        if (tell_kept(rec, f) && rec->ended_ns)
-            tell_end(rec, f);
-        r->spent_ns += now_ns() - began_ns;
-    }
-    if (r->behind)
-        loop_defer(r->loop, d);
+static void follower_on_turn(struct loop_sharer *who) {
+    struct follower *f = who->arg;
+    const struct record *rec = f->record;
+    if (tell_kept(rec, f) && rec->ended_ns)
+        tell_end(rec, f);
+}
+
+/* NULL: it is told at once, since it can hold the program. */
+static struct loop_share *telling_of(const struct record *rec, const struct follower *f) {
+    return f->is_first ? NULL : &rec->all->telling;
+}
+
+/* False: it is behind. */
+static bool may_tell(struct loop_share *s, struct follower *f) {
+    return !f->turn.waits_for && (!s || loop_share_begin(s, &f->turn));
+}
+
+static void told(struct loop_share *s) {
+    if (s)
+        loop_share_end(s);
 }
 
 struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ms) {
     struct records *r = xcalloc(1, sizeof *r);
     *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ms = ttl_ms};
     r->timer = (struct timer){.fn = record_on_timer, .arg = r};
-    r->catch_up = (struct deferred){.fn = record_on_catch_up, .arg = r};
+    loop_share_init(&r->telling, l, TELLING_NS);
     return r;
 }
 
@@ -276,15 +254,11 @@ uint64_t record_event(struct record *rec, const char *type, const char *json, si
         record_make_room(rec->all);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
-        if (f->is_behind)
+        struct loop_share *s = telling_of(rec, f); /* the follower may be gone when it was told */
+        if (!may_tell(s, f))
             continue;
-        if (!f->is_first && !may_tell(rec->all)) {
-            fall_behind(rec->all, f);
-            continue;
-        }
-        uint64_t began_ns = now_ns();
         record_tell(f, number, type, json, len);
-        rec->all->spent_ns += f->is_first ? 0 : now_ns() - began_ns;
+        told(s);
     }
     return number;
 }
@@ -304,10 +278,11 @@ void record_end_with(struct record *rec, struct rope *result) {
     count(rec);
     for (struct follower *f = rec->followers, *next; f; f = next) {
         next = f->next;
-        if (!f->is_behind && (f->is_first || may_tell(rec->all)))
-            tell_end(rec, f);
-        else if (!f->is_behind)
-            fall_behind(rec->all, f);
+        struct loop_share *s = telling_of(rec, f);
+        if (!may_tell(s, f))
+            continue;
+        tell_end(rec, f);
+        told(s);
     }
 }
 
@@ -342,6 +317,7 @@ const struct rope *record_result(const struct record *rec) {
 void record_follow(struct record *rec, struct follower *f) {
     f->record = NULL;
     f->paused = false;
+    f->turn = (struct loop_sharer){.fn = follower_on_turn, .arg = f};
     if (!tell_kept(rec, f))
         return;
     if (rec->ended_ns) {
@@ -356,8 +332,7 @@ void record_follow(struct record *rec, struct follower *f) {
 void record_unfollow(struct follower *f) {
     if (!f->record)
         return;
-    if (f->is_behind)
-        leave_behind(f->record->all, f);
+    loop_share_leave(&f->turn);
     LIST_REMOVE(&f->record->followers, f, next);
     f->record = NULL;
 }

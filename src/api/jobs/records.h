@@ -3,7 +3,7 @@
  * bytes and in time: the oldest go first. */
 
 #include "base/rope.h"
-#include "loop/loop.h"
+#include "loop/share.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,11 +38,11 @@ const struct rope *record_result(const struct record *rec);
  * SECURITY: there may be a thousand of them, and each gets a copy. Whoever can hold the program is
  * told at once; the others may be told a few turns of the loop later, all in their order. */
 struct follower {
-    struct follower *next, *next_behind;
-    bool is_first;         /* the one that can hold the program */
-    bool is_behind;        /* there is something to tell it */
-    struct record *record; /* NULL when it is not told of new ones */
-    uint64_t after;        /* the last that it was told of */
+    struct follower *next;
+    bool is_first;           /* the one that can hold the program */
+    struct loop_sharer turn; /* it waits for that when there is something to tell it */
+    struct record *record;   /* NULL when it is not told of new ones */
+    uint64_t after;          /* the last that it was told of */
     bool paused; /* set by fn when it can take no more: it is left out until it follows again */
     void (*fn)(struct follower *f, uint64_t number, const char *type, const char *json, size_t len);
     void *arg;
