@@ -1,0 +1,184 @@
+"""Many who do the same at once: each takes little of the server's loop, and all of them together
+take their share of a turn. As in test_turns.py it is the processor time of the loop's turns that
+counts."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from harness import LiveService
+from jupyter import Jupyter
+from live import Box, Client
+from raw_ws import Socket
+from test_live_hostile import TOOLS
+from test_turns import LONGEST_S, Turns, many_descriptors
+
+BOXES, KERNELS = 4, 10  # of each
+
+
+@pytest.fixture
+def port(live_session: LiveService) -> Iterator[int]:
+    """One sandbox of somebody else lives through every test."""
+    port = live_session.port
+    with Client(port).box() as neighbour:
+        neighbour.run("mine = 1")
+        yield port
+        assert neighbour.text("mine") == "1"
+    live_session.check_health()
+    live_session.check_no_leak()
+
+
+@pytest.fixture
+def kernels(port: int) -> Iterator[list[tuple[Box, str]]]:
+    with contextlib.ExitStack() as stack:
+        limits = {"pids": 256, "memory_mb": 1000}
+        boxes = [stack.enter_context(Client(port).box(limits=limits)) for _ in range(BOXES)]
+        yield [(box, box.kernel()) for box in boxes for _ in range(KERNELS)]
+
+
+# ---------------------------------------------------------------------------- those who print
+
+# Each byte is six in JSON.
+PRINTS = r"""
+import os
+stream = 1 if os.fork() else 2
+for i in range(12):
+    os.write(stream, b'\x01' * 65_536)
+if stream == 2:
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_kernels_that_print_share_a_turn(port: int, kernels: list[tuple[Box, str]]) -> None:
+    turns = Turns(port)
+    fields = {"timeout_ms": 50_000, "output_bytes": 16 << 20}
+    running = [box.later(PRINTS, kernel_id=kernel, **fields) for box, kernel in kernels]
+    for connection in running:
+        reply = connection.reply()
+        assert reply.json["status"] == "ok", reply.json["status"]
+        assert len(reply.json["stdout"]) == 12 * 65_536
+    assert turns.longest() <= LONGEST_S
+
+
+# ------------------------------------------------------------------------------ those who end
+
+# As much as the server takes, and then what the socket takes; when all have done that, all end.
+LAST_WORDS = (
+    TOOLS
+    + """
+import signal, time
+message = frame('K_SAY', blob(b'{"ev":"nothing","x":[' + b'{},' * 1_350 + b'0]}'))
+control.setblocking(False)
+def fill():
+    try:
+        while True:
+            control.send(message)
+    except BlockingIOError:
+        pass
+fill()
+open(f'full-{os.getpid()}', 'w').close()
+while not os.path.exists('go'):
+    time.sleep(0.01)
+    fill()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+)
+GO = f"""
+import glob, time
+while len(glob.glob('full-*')) < {KERNELS}:
+    time.sleep(0.01)
+open('go', 'w').close()
+"""
+
+
+def test_kernels_that_end_together_share_a_turn(port: int, kernels: list[tuple[Box, str]]) -> None:
+    turns = Turns(port)
+    running = [
+        box.later(LAST_WORDS, kernel_id=kernel, timeout_ms=50_000) for box, kernel in kernels
+    ]
+    for box in {box.path: box for box, _ in kernels}.values():
+        assert box.run(GO, timeout_ms=50_000)["status"] == "ok"
+    for connection in running:
+        assert connection.reply().json["status"] == "killed"
+    assert turns.longest() <= LONGEST_S
+
+
+# ---------------------------------------------------------------------------- those who follow
+
+FOLLOWERS = 500
+# Each is a few hundred KB of JSON, or nothing but many small messages.
+SAYS = {
+    "large": r"for i in range(10): print(chr(1) * 30_000)",
+    "small": "for i in range(1_500): show({}, raw=True)",
+}
+SHOW = "from IPython.display import display as show\n"
+
+
+@contextlib.contextmanager
+def read_by_somebody(sockets: list[Socket]) -> Iterator[None]:
+    """Whatever comes is read, and thrown away."""
+    over = threading.Event()
+
+    def read() -> None:
+        poll = select.epoll()
+        left = {socket.sock.fileno(): socket for socket in sockets}
+        for fd in left:
+            poll.register(fd, select.EPOLLIN)
+        while not over.is_set():
+            for fd, _ in poll.poll(0.1):
+                if not left[fd].sock.recv(1 << 20):
+                    poll.unregister(fd)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("says", SAYS)
+@pytest.mark.parametrize("reads", [True, False])
+def test_websockets_that_follow_share_a_turn(port: int, says: str, reads: bool) -> None:
+    with many_descriptors(), contextlib.ExitStack() as stack:
+        box = stack.enter_context(Client(port).box())
+        stream = stack.enter_context(box.stream(SHOW + "input()\n" + SAYS[says], timeout_ms=50_000))
+        stream.until("input")
+        sockets = [
+            stack.enter_context(Socket(port, path=box.path + "/ws")) for _ in range(FOLLOWERS)
+        ]
+        for socket in sockets:
+            socket.say(type="resume", execution_id=stream.id, after=0)
+        turns = Turns(port)
+        with read_by_somebody(sockets if reads else []):
+            assert box.ask("POST", "/stdin", {"value": ""}).status < 300
+            stream.until("end")
+            assert turns.longest() <= LONGEST_S
+        for socket in sockets:
+            socket.sock.close()
+        assert turns.longest() <= LONGEST_S
+
+
+@pytest.mark.parametrize("says", SAYS)
+@pytest.mark.parametrize("reads", [True, False])
+def test_clients_of_a_jupyter_kernel_share_a_turn(port: int, says: str, reads: bool) -> None:
+    server = Jupyter(port)
+    others = {box["id"] for box in server.client.listed()["sandboxes"]}
+    kernel = server.kernel()
+    with many_descriptors(), contextlib.ExitStack() as stack:
+        path = f"/api/kernels/{kernel}/channels?session_id="
+        sockets = [stack.enter_context(Socket(port, path=path + str(i))) for i in range(FOLLOWERS)]
+        turns = Turns(port)
+        with read_by_somebody(sockets if reads else []):
+            with server.open(kernel) as runs:
+                runs.ok(SHOW + SAYS[says])
+            (made,) = {box["id"] for box in server.client.listed()["sandboxes"]} - others
+            assert server.ask("DELETE", f"/v1/sandboxes/{made}").status == 204  # all are told
+            assert turns.longest() <= LONGEST_S
