@@ -2,6 +2,8 @@
 
 #include "api/jobs/shared_sandbox.h"
 
+#include "engine/core/admit.h"
+
 #include <string.h>
 
 #define DEFAULT "default" /* the name of the default profile's */
@@ -19,8 +21,9 @@ void shared_fill_single(const struct call *c, const char *profile, uint32_t idle
     q->ttl_s = g->live_ttl_max_s;
     q->idle_s = idle_s;
     q->limits = g->live;
-    if (q->limits.pids < g->maxima.pids)
-        q->limits.pids = g->maxima.pids; /* each kernel is one, and each may start others */
+    uint32_t most = less(g->maxima.pids, limits_most_pids(q->limits.open_files));
+    if (q->limits.pids < most)
+        q->limits.pids = most; /* each kernel is one, and each may start others */
 }
 
 /* Room for some kernels that use all they may, and for all to compute at once. */

@@ -27,6 +27,10 @@ static int check_descriptors(const struct limits *defaults, const struct limits 
                     l->pids, l->open_files, asked, most, l->pids, most / l->pids);
 }
 
+uint32_t limits_most_pids(uint32_t open_files) {
+    return open_files ? DESCRIPTORS_MAX / open_files : UINT32_MAX;
+}
+
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e) {
     for (size_t i = 0; i < LIMITS_; i++) {

@@ -14,6 +14,8 @@ struct input_file;
  * together are bounded, too. */
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e);
+/* The most of `pids` that goes with so many open files of each process. */
+uint32_t limits_most_pids(uint32_t open_files);
 
 /* A guest that asks for a place in the queue of a pool. */
 struct admission {
