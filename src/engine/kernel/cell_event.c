@@ -82,7 +82,7 @@ static void cell_on_input(struct cell *c, struct said *s) {
     }
     const char *prompt = said_str(s, "prompt");
     c->waits_for_input = true;
-    live_changed(c->kernel->live);
+    live_changed_lately(c->kernel->live);
     jw_object(&j);
     jw_key_str(&j, "prompt", prompt ? prompt : "");
     jw_key_bool(&j, "password", said_true(s, "password"));

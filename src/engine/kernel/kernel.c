@@ -254,6 +254,7 @@ static void kernel_free(struct deferred *d) {
     free(k->env);
     free(k->cwd);
     free(k->label);
+    buf_done(&k->lasting);
     free(k);
 }
 
@@ -364,6 +365,7 @@ void kernel_init(struct kernel *k, struct live *l) {
     k->live = l;
     id_make("ker_", k->id, sizeof k->id);
     k->queue_end = &k->queue;
+    k->lasting = (struct buf)BUF_INIT;
     k->process = (struct process){.kind = &kernel_kind, .owner = k, .fds = {-1, -1, -1}};
     cgroup_fds_init(&k->process.cgroup);
     k->out[0].kept = k->out[1].kept = (struct buf)BUF_INIT;

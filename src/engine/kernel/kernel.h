@@ -41,6 +41,7 @@ struct kernel {
     bool deleted;       /* no other process comes after this one */
     char *env, *cwd;    /* owned; or NULL */
     char *label;        /* owned; or NULL */
+    struct buf lasting; /* of those, for the next server (live/keep.c); empty: to be written anew */
     struct kernel_watcher *watchers;
     struct cell *running;
     struct cell *queue, **queue_end;

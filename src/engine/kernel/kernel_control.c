@@ -126,7 +126,7 @@ int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e
     AUTO_BUF head = BUF_INIT;
     AUTO_BUF tail = BUF_INIT;
     c->waits_for_input = false;
-    live_changed(k->live);
+    live_changed_lately(k->live);
     if (!kernel_may_answer(k))
         return 0;
     struct jw j = JW_INIT(&head);

@@ -56,6 +56,7 @@ const char *kernel_label(const struct kernel *k) {
 void kernel_set_label(struct kernel *k, const char *label) {
     free(k->label);
     k->label = label ? xstrdup(label) : NULL;
+    buf_clear(&k->lasting);
     live_changed(k->live);
 }
 

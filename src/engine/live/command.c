@@ -49,6 +49,7 @@ static void command_free(struct deferred *d) {
     command_request_done(&c->req);
     command_io_done(c);
     outcome_done(&c->outcome);
+    buf_done(&c->lasting);
     free(c);
 }
 
@@ -369,6 +370,7 @@ static struct command *command_alloc(struct live *l, struct command_request *q) 
     c->live = l;
     c->req = *q;
     *q = (struct command_request){0};
+    c->lasting = (struct buf)BUF_INIT;
     c->terminal = -1;
     outcome_init(&c->outcome);
     c->kills = l->sandbox ? cgroup_fds_kills(l->sandbox->cgroup) : 0;

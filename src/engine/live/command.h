@@ -24,6 +24,7 @@ struct command {
     char id[ID_MAX];
     struct process process;
     struct command_request req;
+    struct buf lasting; /* of that, for the next server (keep.c); empty: not written yet */
     struct command_callbacks cb;
     enum command_status status;
     bool deleted;

@@ -26,9 +26,16 @@ struct head {
 };
 _Static_assert(sizeof(struct head) <= HEAD, "it is a page");
 
+/* What lasts, at the beginning of a text that this server has written. */
+struct lasting {
+    uint64_t edition; /* 0: none */
+    size_t len;
+};
+
 struct journal {
     int fd;            /* owned */
     struct head *head; /* owned: a mapping */
+    struct lasting lasting[2];
 };
 
 static int map(int *fd, struct journal **ret, struct err *e) {
@@ -107,14 +114,33 @@ int journal_fd(const struct journal *j) {
     return j->fd;
 }
 
-void journal_write(struct journal *j, const struct buf *text) {
-    uint32_t at = j->head->active == 0 ? 1 : 0;
-    if (text->len > TEXT_MAX ||
-        pwrite(j->fd, text->data, text->len, HEAD + (off_t)at * TEXT_MAX) != (ssize_t)text->len) {
-        log_warn("journal not written bytes=%zu", text->len);
+/* The text that does not count. */
+static uint32_t next_text(const struct journal *j) {
+    return j->head->active == 0 ? 1 : 0;
+}
+
+bool journal_needs(const struct journal *j, uint64_t edition) {
+    return j->lasting[next_text(j)].edition != edition;
+}
+
+static bool put_part(const struct journal *j, uint32_t at, size_t from, const struct buf *text) {
+    off_t to = HEAD + (off_t)at * TEXT_MAX + (off_t)from;
+    return from + text->len <= TEXT_MAX &&
+           pwrite(j->fd, text->data, text->len, to) == (ssize_t)text->len;
+}
+
+void journal_write(struct journal *j, uint64_t edition, const struct buf *lasting,
+                   const struct buf *rest) {
+    uint32_t at = next_text(j);
+    struct lasting *l = &j->lasting[at];
+    if (journal_needs(j, edition))
+        *l = (struct lasting){put_part(j, at, 0, lasting) ? edition : 0, lasting->len};
+    if (l->edition != edition || !put_part(j, at, l->len, rest)) {
+        log_warn("journal not written bytes=%zu", l->len + rest->len);
         return;
     }
-    j->head->len[at] = (uint32_t)text->len;
+    j->head->version = JOURNAL_VERSION; /* an earlier server may have written the other text */
+    j->head->len[at] = (uint32_t)(l->len + rest->len);
     __atomic_store_n(&j->head->active, at, __ATOMIC_RELEASE);
 }
 

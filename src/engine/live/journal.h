@@ -11,9 +11,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define JOURNAL_VERSION 1 /* 0: of servers that wrote no version; the same text */
+/* 1: what lasts was among the rest. 0: of servers that wrote no version; the same text as 1 */
+#define JOURNAL_VERSION 2
 
 struct journal;
 
@@ -26,7 +28,11 @@ void journal_free(struct journal *j);
 const char *journal_tenant(const struct journal *j);
 const char *journal_id(const struct journal *j);
 int journal_fd(const struct journal *j);
-/* Too long a text is not written; the last one stays. */
-void journal_write(struct journal *j, const struct buf *text);
+/* The text is what lasts, and behind that the rest. What lasts may be long and is seldom different:
+ * it has a number, never 0, and is needed only if journal_needs() says so for that number. Too long
+ * a text is not written; the last one stays. */
+bool journal_needs(const struct journal *j, uint64_t edition);
+void journal_write(struct journal *j, uint64_t edition, const struct buf *lasting,
+                   const struct buf *rest);
 /* Seen by the next server however this one ends. */
 uint64_t *journal_counter(struct journal *j);

@@ -1,6 +1,8 @@
 /* Live sandboxes outlive the server. Each writes what the next server has to know into its journal
  * whenever that changes; the warden keeps the journal with the sandbox's descriptors, and gives
- * both to the next server, which goes on from there.
+ * both to the next server, which goes on from there. What lasts as long as its object (and may be
+ * long: variables, directories) is put into JSON once for each, and written when one of them is new
+ * or different; states are written each time.
  *
  * What is lost with a server: what its clients had not read yet, executions that only waited, and
  * what was printed so far of one that runs (its result says that it is cut). A kernel never
@@ -19,6 +21,7 @@
 #include "engine/live/internal.h"
 #include "engine/live/journal.h"
 #include "engine/live/lives.h"
+#include "engine/process/pace.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -76,9 +79,6 @@ static void put_kernel(struct jw *j, const struct kernel *k) {
     jw_key_bool(j, "begun", k->begun);
     jw_key_bool(j, "default", k->is_default);
     jw_key_bool(j, "fresh", k->is_fresh);
-    jw_key_str(j, "env", k->env);
-    jw_key_str(j, "cwd", k->cwd);
-    jw_key_str(j, "label", k->label);
     jw_key_uint(j, "restarts", k->restarts);
     jw_key_uint(j, "count", k->execution_count);
     put_limits(j, &k->process.limits);
@@ -91,9 +91,6 @@ static void put_command(struct jw *j, const struct command *c) {
     jw_key_str(j, "id", c->id);
     put_process(j, &c->process);
     jw_key_bool(j, "begun", c->outcome.started_ns != 0 && (!c->req.rows || c->terminal >= 0));
-    jw_key(j, "shown");
-    jw_strn(j, c->req.shown, strnlen(c->req.shown, SHOWN_MAX));
-    jw_key_str(j, "cwd", c->req.cwd);
     jw_key_real(j, "created", c->created);
     jw_key_uint(j, "started_ns", c->outcome.started_ns);
     jw_key_uint(j, "until_ns", c->timer.place ? c->timer.at_ns : 0);
@@ -110,13 +107,6 @@ static void put_command(struct jw *j, const struct command *c) {
 
 static void put_live(struct jw *j, const struct live *l) {
     jw_key_str(j, "id", l->id);
-    jw_key_str(j, "tenant", l->req.tenant);
-    jw_key_str(j, "profile", l->profile);
-    jw_key_str(j, "name", l->req.name);
-    jw_key_str(j, "metadata", l->req.metadata);
-    jw_key_str(j, "alias", l->req.alias);
-    jw_key_str(j, "payer", l->req.payer);
-    jw_key_str(j, "env", l->req.env);
     put_limits(j, &l->req.limits);
     jw_key_uint(j, "ttl_s", l->req.ttl_s);
     jw_key_uint(j, "idle_s", l->req.idle_s);
@@ -129,14 +119,9 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_uint(j, "cpu_below_us", l->cpu_below_us);
 }
 
-static void keep_write_now(struct deferred *d) {
-    struct live *l = d->arg;
-    AUTO_BUF text = BUF_INIT;
-    struct jw j = JW_INIT(&text);
-    if (!l->journal || !l->unwritten || l->state != LIVE_RUNNING)
-        return;
-    l->unwritten = false;
-    jw_object(&j);
+/* All that changes, behind what lasts. */
+static void put_states(struct buf *to, const struct live *l) {
+    struct jw j = {.to = to, .comma = true};
     put_live(&j, l);
     jw_key(&j, "kernels");
     jw_array(&j);
@@ -151,7 +136,98 @@ static void keep_write_now(struct deferred *d) {
             put_command(&j, c);
     jw_array_end(&j);
     jw_object_end(&j);
-    journal_write(l->journal, &text);
+}
+
+static void renew_live(struct live *l) {
+    struct jw j = JW_INIT(&l->lasting);
+    jw_object(&j);
+    jw_key_str(&j, "tenant", l->req.tenant);
+    jw_key_str(&j, "profile", l->profile);
+    jw_key_str(&j, "name", l->req.name);
+    jw_key_str(&j, "metadata", l->req.metadata);
+    jw_key_str(&j, "alias", l->req.alias);
+    jw_key_str(&j, "payer", l->req.payer);
+    jw_key_str(&j, "env", l->req.env);
+    jw_object_end(&j);
+}
+
+static void renew_kernel(struct kernel *k) {
+    struct jw j = JW_INIT(&k->lasting);
+    jw_object(&j);
+    jw_key_str(&j, "env", k->env);
+    jw_key_str(&j, "cwd", k->cwd);
+    jw_key_str(&j, "label", k->label);
+    jw_object_end(&j);
+}
+
+static void renew_command(struct command *c) {
+    struct jw j = JW_INIT(&c->lasting);
+    jw_object(&j);
+    jw_key(&j, "shown");
+    jw_strn(&j, c->req.shown, strnlen(c->req.shown, SHOWN_MAX));
+    jw_key_str(&j, "cwd", c->req.cwd);
+    jw_object_end(&j);
+}
+
+/* The texts of those that are new, or that changed; if there are such, it is another edition. */
+static void renew_lasting(struct live *l) {
+    bool is_new = l->lasting.len == 0;
+    if (is_new)
+        renew_live(l);
+    for (struct kernel *k = l->kernels; k; k = k->next) {
+        if (k->lasting.len > 0)
+            continue;
+        renew_kernel(k);
+        is_new = true;
+    }
+    for (struct command *c = l->commands; c; c = c->next) {
+        if (c->lasting.len > 0)
+            continue;
+        renew_command(c);
+        is_new = true;
+    }
+    l->edition += is_new;
+}
+
+static void put_object(struct jw *j, const char *id, const struct buf *text) {
+    jw_key(j, id);
+    jw_raw(j, text->data, text->len);
+}
+
+/* Of each by its id. The object stays open for the states. */
+static void put_lasting(struct buf *to, const struct live *l) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key(&j, "lasting");
+    jw_object(&j);
+    put_object(&j, l->id, &l->lasting);
+    for (const struct kernel *k = l->kernels; k; k = k->next)
+        put_object(&j, k->id, &k->lasting);
+    for (const struct command *c = l->commands; c; c = c->next)
+        put_object(&j, c->id, &c->lasting);
+    jw_object_end(&j);
+}
+
+static void keep_write_now(struct deferred *d) {
+    struct live *l = d->arg;
+    AUTO_BUF lasting = BUF_INIT;
+    AUTO_BUF states = BUF_INIT;
+    if (!l->journal || !l->unwritten || l->state != LIVE_RUNNING)
+        return;
+    uint64_t began = thread_cpu_ns();
+    l->unwritten = false;
+    loop_timer_stop(l->engine->loop, &l->write_timer);
+    renew_lasting(l);
+    if (journal_needs(l->journal, l->edition))
+        put_lasting(&lasting, l);
+    put_states(&states, l);
+    journal_write(l->journal, l->edition, &lasting, &states);
+    /* SECURITY: it is written as often as clients and kernels have it change. */
+    pace_heard(l, NULL, thread_cpu_ns() - began);
+}
+
+static void keep_on_timer(struct timer *t) {
+    live_changed_lately(t->arg);
 }
 
 void live_write_all(struct engine *g) {
@@ -162,6 +238,8 @@ void live_write_all(struct engine *g) {
 
 void live_keep_init(struct live *l) {
     l->write_later = (struct deferred){.fn = keep_write_now, .arg = l};
+    l->write_timer = (struct timer){.fn = keep_on_timer, .arg = l};
+    l->lasting = (struct buf)BUF_INIT;
 }
 
 /* From here on it outlives this server. */
@@ -199,6 +277,13 @@ static void take_id(char to[ID_MAX], const json_t *o) {
     snprintf(to, ID_MAX, "%s", s ? s : "");
 }
 
+/* What lasts of the object; in a journal of version 1 that is among the rest. */
+static const json_t *lasting_of(const json_t *all, const json_t *o) {
+    const char *id = json_string_value(json_object_get(o, "id"));
+    const json_t *found = id ? json_object_get(json_object_get(all, "lasting"), id) : NULL;
+    return found ? found : o;
+}
+
 static void take_limits(struct limits *l, const json_t *o) {
     const json_t *from = json_object_get(o, "limits");
     for (size_t i = 0; i < LIMITS_; i++)
@@ -226,7 +311,7 @@ static void take_cell(struct kernel *k, const json_t *o) {
         loop_timer(k->live->engine->loop, &c->timer, number_of(o, "until_ns"));
 }
 
-static void take_kernel(struct live *l, const json_t *o) {
+static void take_kernel(struct live *l, const json_t *o, const json_t *lasting) {
     struct kernel *k = xcalloc(1, sizeof *k);
     const json_t *cell = json_object_get(o, "cell");
     int64_t number = json_integer_value(json_object_get(o, "number"));
@@ -235,9 +320,9 @@ static void take_kernel(struct live *l, const json_t *o) {
     k->begun = k->was_ready = truth_of(o, "begun");
     k->is_default = truth_of(o, "default");
     k->is_fresh = truth_of(o, "fresh");
-    k->env = text_of(o, "env");
-    k->cwd = text_of(o, "cwd");
-    k->label = text_of(o, "label");
+    k->env = text_of(lasting, "env");
+    k->cwd = text_of(lasting, "cwd");
+    k->label = text_of(lasting, "label");
     k->restarts = (unsigned)number_of(o, "restarts");
     k->execution_count = number_of(o, "count");
     take_limits(&k->process.limits, o);
@@ -246,9 +331,9 @@ static void take_kernel(struct live *l, const json_t *o) {
     process_expect(&k->process, l, number);
 }
 
-static void take_command(struct live *l, const json_t *o) {
-    struct command_request q = {.shown = text_of(o, "shown"),
-                                .cwd = text_of(o, "cwd"),
+static void take_command(struct live *l, const json_t *o, const json_t *lasting) {
+    struct command_request q = {.shown = text_of(lasting, "shown"),
+                                .cwd = text_of(lasting, "cwd"),
                                 .rows = (uint32_t)number_of(o, "rows"),
                                 .output_bytes = number_of(o, "output_bytes")};
     struct command *c = command_resume(l, &q);
@@ -274,13 +359,14 @@ static void take_command(struct live *l, const json_t *o) {
 }
 
 static int take_live(struct live *l, const json_t *o, struct err *e) {
-    l->req.tenant = text_of(o, "tenant");
-    l->req.name = text_of(o, "name");
-    l->req.metadata = text_of(o, "metadata");
-    l->req.alias = text_of(o, "alias");
-    l->req.payer = text_of(o, "payer");
-    l->req.env = text_of(o, "env");
-    l->profile = text_of(o, "profile");
+    const json_t *lasting = lasting_of(o, o);
+    l->req.tenant = text_of(lasting, "tenant");
+    l->req.name = text_of(lasting, "name");
+    l->req.metadata = text_of(lasting, "metadata");
+    l->req.alias = text_of(lasting, "alias");
+    l->req.payer = text_of(lasting, "payer");
+    l->req.env = text_of(lasting, "env");
+    l->profile = text_of(lasting, "profile");
     take_id(l->id, o);
     if (!l->req.tenant || !l->req.metadata || !l->profile || !l->id[0])
         return err_set(e, EPROTO, "a journal lacks something");
@@ -300,8 +386,10 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
 static void take_processes(struct live *l, const json_t *o) {
     size_t i;
     const json_t *item;
-    json_array_foreach(json_object_get(o, "kernels"), i, item) take_kernel(l, item);
-    json_array_foreach(json_object_get(o, "commands"), i, item) take_command(l, item);
+    json_array_foreach(json_object_get(o, "kernels"), i, item)
+        take_kernel(l, item, lasting_of(o, item));
+    json_array_foreach(json_object_get(o, "commands"), i, item)
+        take_command(l, item, lasting_of(o, item));
 }
 
 /* Whoever shows what happens takes up the executions and commands that go on. */

@@ -43,6 +43,7 @@ static void live_free(struct deferred *d) {
     live_request_done(&l->req);
     free(l->profile);
     journal_free(l->journal);
+    buf_done(&l->lasting);
     free(l);
 }
 
@@ -95,6 +96,7 @@ static void live_close(struct live *l, const struct err *why) {
         return;
     live_move(l, LIVE_ENDED);
     loop_timer_stop(g->loop, &l->timer);
+    loop_timer_stop(g->loop, &l->write_timer);
     stage_done(&l->stage);
     lives_leave(l);
     commands_ended_with(l);

@@ -105,6 +105,7 @@ int live_change(struct live *l, const struct live_change *c, struct err *e) {
     if (c->idle_s)
         l->req.idle_s = c->idle_s;
     live_set_timer(l);
+    buf_clear(&l->lasting);
     live_changed(l);
     return 0;
 }

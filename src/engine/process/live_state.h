@@ -68,13 +68,20 @@ struct live {
     uint64_t *told;                     /* borrowed from that: the events that were told, or NULL */
     uint32_t to_come;                   /* processes that an earlier server had */
     struct deferred write_later, free_later;
-    bool unwritten; /* the journal is behind */
+    bool unwritten;           /* the journal is behind */
+    uint64_t hurried_ns;      /* when it was last to be written at once for a kernel's sake */
+    struct timer write_timer; /* for what need not be written at once */
+    struct buf lasting;       /* see keep.c */
+    uint64_t edition;         /* of what lasts of all that is in it */
 };
 
 #define SECOND_NS 1000000000ull
 
 /* Something of what the next server has to know is different now. */
 void live_changed(struct live *l);
+/* The same for what a kernel may change as often as it likes: it is written at once if that has not
+ * been so for a moment, else within one, and a client may be told of it before. */
+void live_changed_lately(struct live *l);
 /* An event was told. */
 void live_said(struct live *l);
 
