@@ -9,6 +9,7 @@ struct engine;
 struct kept {
     struct engine *engine; /* borrowed, or NULL: the memory budget is not asked */
     uint64_t bytes, most;
+    unsigned shown; /* results and displays among it */
     /* Or NULL: forgets what can be forgotten, if so many bytes more would be too much. */
     void (*make_room)(void *arg);
     void *arg;

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALL_SHOWN 20000 /* results and displays of all executions in a sandbox, */
+#define FEW_SHOWN 100   /* but for so many of each, which always find room */
+
 static void free_output(struct cell_output *o) {
     buf_done(&o->shown);
     free(o->display_id);
@@ -29,6 +32,7 @@ void cell_free_outputs(struct cell *c) {
     free(c->display_hashes);
     c->outputs = NULL;
     c->display_hashes = NULL;
+    c->account->shown -= c->noutputs;
     c->noutputs = 0;
     kept_count(c->account, c->outputs_bytes, 0);
     c->outputs_bytes = 0;
@@ -93,7 +97,7 @@ static uint64_t hash_of(const char *id) {
     return id ? h | 1 : 0;
 }
 
-/* SECURITY: there may be a hundred thousand, with names of 4 KiB that differ at the end. */
+/* SECURITY: there may be thousands, with names of 4 KiB that differ at the end. */
 static struct cell_output *find_display(struct cell *c, const char *id) {
     uint64_t hash = hash_of(id);
     for (unsigned i = 0; hash && i < c->noutputs; i++) {
@@ -103,11 +107,17 @@ static struct cell_output *find_display(struct cell *c, const char *id) {
     return NULL;
 }
 
+/* SECURITY: those of all cells are freed at once with their sandbox. */
+static bool has_room_for_one(const struct cell *c) {
+    return c->noutputs < FEW_SHOWN ||
+           (c->noutputs < CELL_SHOWN_MOST && c->account->shown < ALL_SHOWN);
+}
+
 /* Takes `o`. */
 static void keep_output(struct cell *c, struct cell_output *o, bool update) {
     struct cell_output *old = update ? find_display(c, o->display_id) : NULL;
     size_t size = c->outputs_bytes + output_size(o) - (old ? output_size(old) : 0);
-    bool fits = size <= CELL_SHOWN_MAX &&
+    bool fits = size <= CELL_SHOWN_MAX && (old || has_room_for_one(c)) &&
                 kept_room(c->account, c->outputs_bytes, output_size(o)) == output_size(o);
     c->outputs_cut |= !fits;
     if (!fits || (update && !old)) { /* of an earlier execution: whoever follows has the event */
@@ -127,6 +137,7 @@ static void keep_output(struct cell *c, struct cell_output *o, bool update) {
         c->outputs = xrealloc(c->outputs, n * sizeof *c->outputs);
         c->display_hashes = xrealloc(c->display_hashes, n * sizeof *c->display_hashes);
     }
+    c->account->shown++;
     c->display_hashes[c->noutputs] = hash_of(o->display_id);
     c->outputs[c->noutputs++] = *o;
 }

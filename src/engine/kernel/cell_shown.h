@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CELL_SHOWN_MAX (32u << 20) /* bytes of a cell's results and displays */
+#define CELL_SHOWN_MAX  (32u << 20) /* bytes of a cell's results and displays */
+#define CELL_SHOWN_MOST 10000       /* of them */
 
 struct cell;
 struct said;

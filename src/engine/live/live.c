@@ -301,6 +301,7 @@ static void live_bound_kept(struct live *l) {
     uint64_t most = l->engine->config.maxima.output_bytes, own = l->req.limits.output_bytes;
     l->guest.kept = (struct kept){.engine = l->engine,
                                   .bytes = l->guest.kept.bytes,
+                                  .shown = l->guest.kept.shown,
                                   .most = 2 * (most > own ? most : own) + CELL_SHOWN_MAX,
                                   .make_room = live_make_room,
                                   .arg = l};
