@@ -193,11 +193,18 @@ void crew_add(struct crew *c, struct work *w) {
 struct closing {
     struct work work;
     int fd;
+    bool empty;
 };
+
+static void close_now(int *fd, bool empty) {
+    if (empty)
+        (void)!ftruncate(*fd, 0);
+    fd_close(fd);
+}
 
 static bool close_it(struct work *w) {
     struct closing *c = w->arg;
-    fd_close(&c->fd);
+    close_now(&c->fd, c->empty);
     return false;
 }
 
@@ -205,15 +212,25 @@ static void free_closing(struct work *w) {
     free(w->arg);
 }
 
-void crew_close(struct crew *c, int *fd) {
+static void close_beside(struct crew *c, int *fd, bool empty) {
     struct stat st;
     if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_blocks <= SMALL_BLOCKS) {
-        fd_close(fd);
+        close_now(fd, empty);
         return;
     }
     struct closing *it = xmalloc(sizeof *it);
     *it = (struct closing){
-        .work = {.slice = close_it, .done = free_closing, .arg = it, .is_long = true}, .fd = *fd};
+        .work = {.slice = close_it, .done = free_closing, .arg = it, .is_long = true},
+        .fd = *fd,
+        .empty = empty};
     *fd = -1;
     crew_add(c, &it->work);
+}
+
+void crew_close(struct crew *c, int *fd) {
+    close_beside(c, fd, false);
+}
+
+void crew_empty(struct crew *c, int *fd) {
+    close_beside(c, fd, true);
 }

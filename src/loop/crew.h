@@ -38,3 +38,5 @@ void crew_add(struct crew *c, struct work *w);
 /* Closes a large file there, and others at once: whoever closes a file last frees all of it. Takes
  * the descriptor. */
 void crew_close(struct crew *c, int *fd);
+/* The same for a file that others may have, too: it is emptied before. */
+void crew_empty(struct crew *c, int *fd);

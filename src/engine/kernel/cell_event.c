@@ -48,7 +48,8 @@ static void answer_from_request(struct cell *c, bool all) {
         return;
     }
     const char *end = all ? NULL : memchr(rest, '\n', left);
-    struct kernel_text line = {c->req.stdin_text, c->stdin_at, end ? (size_t)(end - rest) : left};
+    struct kernel_text line = {c->req.stdin_text, c->stdin_at, end ? (size_t)(end - rest) : left,
+                               .is_answer = true};
     c->stdin_at += line.len + (end != NULL);
     kernel_input(c->kernel, &line, &e);
 }

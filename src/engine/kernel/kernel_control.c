@@ -9,6 +9,7 @@
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_queue.h"
 #include "engine/kernel/kernel_talk.h"
+#include "engine/kernel/lent.h"
 #include "engine/process/group.h"
 #include "engine/process/live_state.h"
 
@@ -123,6 +124,8 @@ int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e
     struct cell *c = k->running;
     if (!c || !c->waits_for_input)
         return err_user(e, "not_waiting", "no input() waits in this kernel");
+    if (text && !c->req.stdin_text && lent_fits(k, text->len, e) < 0)
+        return -1;
     AUTO_BUF head = BUF_INIT;
     AUTO_BUF tail = BUF_INIT;
     c->waits_for_input = false;
@@ -148,7 +151,7 @@ int kernel_input(struct kernel *k, const struct kernel_text *text, struct err *e
 
 int kernel_stdin(struct kernel *k, struct json_t *value, struct err *e) {
     json_auto_t *line = json_is_string(value) ? json_incref(value) : json_string("");
-    const struct kernel_text text = {line, 0, json_string_length(line)};
+    const struct kernel_text text = {line, 0, json_string_length(line), .is_answer = true};
     return kernel_input(k, &text, e);
 }
 

@@ -40,6 +40,7 @@ struct telling {
     struct buf head, tail;
     json_t *text; /* owned; or NULL */
     size_t from, len;
+    bool is_answer;
     int fd; /* owned: the message, when it is too long for one packet; then `len` is its length */
     struct err why;
 };
@@ -78,7 +79,7 @@ static void tell_all(struct kernel *k) {
     while (k->telling && k->telling->is_ready) {
         struct telling *t = LIST_POP(&k->telling, next);
         if (t->fd >= 0) {
-            tell(k, &t->head, lent_add(k, &t->fd, t->len));
+            tell(k, &t->head, lent_add(k, &t->fd, t->len, t->is_answer));
         } else if (t->head.len > 0) {
             tell(k, &t->head, -1);
         } else {
@@ -105,6 +106,15 @@ void kernel_untell(struct kernel *k) {
         if (t->is_ready)
             telling_free(t);
     }
+}
+
+size_t kernel_telling_bytes(const struct live *l) {
+    size_t sum = 0;
+    for (const struct kernel *k = l->kernels; k; k = k->next) {
+        for (const struct telling *t = k->telling; t; t = t->next)
+            sum += t->head.len + t->len;
+    }
+    return sum;
 }
 
 static void enqueue(struct kernel *k, const struct telling *what) {
@@ -147,6 +157,7 @@ void kernel_do_text(struct kernel *k, struct buf *head, const struct kernel_text
                                  .text = json_incref(text->of),
                                  .from = text->from,
                                  .len = text->len,
+                                 .is_answer = text->is_answer,
                                  .fd = -1});
     *head = *tail = (struct buf)BUF_INIT;
 }

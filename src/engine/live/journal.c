@@ -23,6 +23,7 @@ struct head {
     uint32_t len[2];
     uint32_t version;
     char id[64], tenant[512]; /* each ends with a NUL; "" when it did not fit */
+    uint64_t lent;            /* bytes */
 };
 _Static_assert(sizeof(struct head) <= HEAD, "it is a page");
 
@@ -146,4 +147,8 @@ void journal_write(struct journal *j, uint64_t edition, const struct buf *lastin
 
 uint64_t *journal_counter(struct journal *j) {
     return &j->head->counter;
+}
+
+uint64_t *journal_lent(struct journal *j) {
+    return &j->head->lent;
 }

@@ -36,3 +36,4 @@ void journal_write(struct journal *j, uint64_t edition, const struct buf *lastin
                    const struct buf *rest);
 /* Seen by the next server however this one ends. */
 uint64_t *journal_counter(struct journal *j);
+uint64_t *journal_lent(struct journal *j);

@@ -251,6 +251,7 @@ void live_keep(struct live *l) {
         return;
     }
     l->told = journal_counter(l->journal);
+    l->lent_told = journal_lent(l->journal);
     l->unwritten = true;
     keep_write_now(&l->write_later);
     w_keep_put(&o, &(struct w_keep){.sandbox = l->sandbox->id, .journal = journal_fd(l->journal)});
@@ -411,6 +412,8 @@ static int keep_adopt(struct live *l, int *journal, struct err *e) {
         json_read(text.data, text.len, JSON_DEPTH_MAX, &o, e) < 0 || take_live(l, o, e) < 0)
         return -1;
     l->told = journal_counter(l->journal);
+    l->lent_told = journal_lent(l->journal);
+    l->sandbox->lent_bytes = *l->lent_told;
     gone_expect(l->engine->lives->gone, l->req.tenant, l->id);
     take_processes(l, o);
     keep_tell_heirs(l);

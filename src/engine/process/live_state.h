@@ -66,6 +66,7 @@ struct live {
     uint64_t kills_below, cpu_below_us; /* in control groups of kernels that are gone */
     struct journal *journal;            /* owned; NULL: it ends with this server */
     uint64_t *told;                     /* borrowed from that: the events that were told, or NULL */
+    uint64_t *lent_told;                /* likewise: the bytes that are lent (kernel/lent.c) */
     uint32_t to_come;                   /* processes that an earlier server had */
     struct deferred write_later, free_later;
     bool unwritten;           /* the journal is behind */
