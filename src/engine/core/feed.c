@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -63,10 +64,13 @@ static struct rest next_rest(struct feed *f) {
 enum fed feed_pump(struct feed *f, int fd, size_t *taken) {
     struct err e;
     enum fed how = FED_ALL;
+    size_t left = f->most ? f->most : SIZE_MAX;
     for (struct rest rest; (rest = next_rest(f)).len > 0;) {
-        ssize_t n = write(fd, rest.data, rest.len);
+        if (left == 0)
+            return FED_SOME;
+        ssize_t n = write(fd, rest.data, rest.len < left ? rest.len : left);
         if (n < 0 && errno == EAGAIN) {
-            if (f->watch.fd < 0)
+            if (f->watch.fd < 0 && !f->most)
                 loop_watch(f->loop, &f->watch, fd, EPOLLOUT, &e);
             return FED_SOME;
         }
@@ -76,6 +80,7 @@ enum fed feed_pump(struct feed *f, int fd, size_t *taken) {
         }
         f->at += (size_t)n;
         *taken += (size_t)n;
+        left -= f->most ? (size_t)n : 0;
     }
     drop_text(f);
     buf_clear(&f->data);

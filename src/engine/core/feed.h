@@ -15,6 +15,7 @@ struct feed {
     struct buf data;
     size_t at;   /* in the text while there is one, else in `data` */
     bool closed; /* no more comes: behind what waits is the end */
+    size_t most; /* bytes that a call of feed_pump writes; 0: as many as are taken */
     /* The descriptor has room again: feed_pump is called. */
     void (*on_room)(void *arg);
     void *arg;
@@ -27,7 +28,7 @@ size_t feed_backlog(const struct feed *f); /* bytes */
 void feed_add(struct feed *f, const void *data, size_t len);
 
 enum fed {
-    FED_SOME, /* the rest waits until there is room */
+    FED_SOME, /* the rest waits until there is room; with a `most`, for the next call */
     FED_ALL,
     FED_GONE /* nobody reads any more: what waited is dropped */
 };

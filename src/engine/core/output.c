@@ -121,6 +121,8 @@ int output_begin(struct output *o, struct loop_share *s, int fd, uint64_t cap, s
     o->reads = 0;
     count(o);
     o->watch = (struct watch){.fd = -1, .fn = output_on_readable, .arg = o};
+    if (o->held && o->is_terminal)
+        return 0;
     return loop_watch(o->loop, &o->watch, fd, o->held ? 0 : EPOLLIN, e);
 }
 
@@ -183,9 +185,11 @@ void output_hold(struct output *o, enum output_hold why, bool hold) {
     bool is_held = o->held;
     if (is_held == was_held)
         return;
-    if (o->watch.fd >= 0)
+    if (is_held && o->is_terminal) /* to look at it may take long: see command_io.c */
+        loop_unwatch(o->loop, &o->watch);
+    else if (o->watch.fd >= 0)
         output_update(o);
-    else if (!is_held && o->fd >= 0) /* it hung up while held */
+    else if (!is_held && o->fd >= 0) /* or it hung up while held */
         loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
 }
 

@@ -12,6 +12,7 @@
 enum output_hold {
     HOLD_READER = 1, /* whoever follows it is behind */
     HOLD_REST = 2,   /* the sandbox rests from what it printed (rest.h) */
+    HOLD_TYPED = 4,  /* what was typed at a terminal is worked on (live/command_io.c) */
 };
 
 struct output {

@@ -310,6 +310,8 @@ static void command_on_end(void *owner, int status, const char *why) {
 static void command_read(void *owner, bool on) {
     struct command *c = owner;
     outputs_hold(c->out, HOLD_REST, !on);
+    if (on && c->req.rows)
+        command_pump_stdin(c);
 }
 
 static struct denials *command_refused(void *owner) {

@@ -40,10 +40,11 @@ struct command {
     struct output out[2];
     struct utf8_stream utf8[2];
     struct feed stdin_feed;
-    struct outcome outcome; /* but for its status: commands have their own */
-    uint64_t kills;         /* in its sandbox for want of memory, before it began */
-    uint64_t pids_refused;  /* likewise */
-    char why[200];          /* it could not be started, or was killed */
+    struct timer type_timer; /* for more of it, at a terminal */
+    struct outcome outcome;  /* but for its status: commands have their own */
+    uint64_t kills;          /* in its sandbox for want of memory, before it began */
+    uint64_t pids_refused;   /* likewise */
+    char why[200];           /* it could not be started, or was killed */
     struct network_attempts network;
     struct deferred free_later;
 };

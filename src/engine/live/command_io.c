@@ -1,7 +1,14 @@
-/* See command_io.h. */
+/* See command_io.h.
+ *
+ * SECURITY: what is typed at a terminal is worked on by threads of the kernel, whom nobody bills,
+ * and who looks at the terminal, or closes it, waits for them. Where the terminal edits lines and
+ * echoes them, a byte may print its whole line once more. So typing goes in small pieces, one after
+ * the other for all terminals that there are; the sandbox pays for it as it does for what it prints
+ * (pace.c), and a terminal is not looked at before a large piece is worked off. */
 
 #include "engine/live/command_io.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "engine/live/command.h"
 #include "engine/live/keep.h"
@@ -9,6 +16,7 @@
 #include "engine/process/pace.h"
 
 #include <sys/ioctl.h>
+#include <termios.h>
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
 
@@ -16,6 +24,15 @@
 #define TERMINAL_COSTS 5
 
 #define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
+
+/* Bytes of a piece; and of a terminal that takes none, when the next is tried. */
+#define TYPED_MOST  256
+#define TYPED_AGAIN 50000000u
+
+/* For each byte; measured: 11000. And what is too long to wait for. */
+#define TYPED_NS        1000u
+#define TYPED_EDITED_NS 15000u
+#define TYPED_LONG_NS   500000u
 
 static struct loop *command_loop(const struct command *c) {
     return c->live->engine->loop;
@@ -62,12 +79,53 @@ static int stdin_fd(const struct command *c) {
     return c->req.rows ? c->terminal : c->process.fds[0];
 }
 
+static uint64_t typed_costs_ns(int terminal) {
+    struct termios t;
+    bool edits = tcgetattr(terminal, &t) < 0 || (t.c_lflag & ICANON && t.c_lflag & ECHO);
+    return edits ? TYPED_EDITED_NS : TYPED_NS;
+}
+
+/* A piece, or nothing before the last ones are worked off. */
+static enum fed type_some(struct command *c) {
+    uint64_t now = now_ns(), *until = &c->live->shared->typed_ns;
+    size_t n = 0;
+    if (feed_backlog(&c->stdin_feed) == 0)
+        return FED_ALL;
+    if (c->type_timer.place || rest_is_on(&c->live->rest))
+        return FED_SOME;
+    if (*until > now) {
+        loop_timer(command_loop(c), &c->type_timer, *until);
+        return FED_SOME;
+    }
+    uint64_t each_ns = typed_costs_ns(c->terminal);
+    enum fed how = feed_pump(&c->stdin_feed, c->terminal, &n);
+    uint64_t cost_ns = (n ? n : 1) * each_ns;
+    *until = now + cost_ns;
+    if (cost_ns > TYPED_LONG_NS)
+        output_hold(&c->out[0], HOLD_TYPED, true);
+    if (cost_ns > TYPED_LONG_NS || how == FED_SOME)
+        loop_timer(command_loop(c), &c->type_timer, n ? *until : now + TYPED_AGAIN);
+    pace_heard(c->live, &c->process, cost_ns);
+    return how;
+}
+
+static void command_on_typed(struct timer *t) {
+    struct command *c = t->arg;
+    output_hold(&c->out[0], HOLD_TYPED, false);
+    command_pump_stdin(c);
+}
+
+static void stop_typing(struct command *c) {
+    feed_stop(&c->stdin_feed);
+    loop_timer_stop(command_loop(c), &c->type_timer);
+}
+
 void command_pump_stdin(struct command *c) {
     int fd = stdin_fd(c);
     size_t taken = 0;
     if (fd < 0)
         return;
-    enum fed how = feed_pump(&c->stdin_feed, fd, &taken);
+    enum fed how = c->req.rows ? type_some(c) : feed_pump(&c->stdin_feed, fd, &taken);
     if (how == FED_GONE)
         c->stdin_feed.closed = true;
     if (how != FED_SOME && c->stdin_feed.closed)
@@ -110,7 +168,7 @@ void command_hang_up(struct command *c) {
         return;
     }
     output_end(&c->out[0]);
-    feed_stop(&c->stdin_feed);
+    stop_typing(c);
     c->stdin_feed.closed = true;
     fd_close(&c->terminal);
 }
@@ -127,11 +185,11 @@ void command_drain(struct command *c) {
         utf8_stream_end(&c->utf8[i], &text);
         command_emit(c, i, &text);
     }
-    feed_stop(&c->stdin_feed);
+    stop_typing(c);
 }
 
 void command_stop_watching(struct command *c) {
-    feed_stop(&c->stdin_feed);
+    stop_typing(c);
     output_end(&c->out[0]);
     output_end(&c->out[1]);
 }
@@ -139,6 +197,8 @@ void command_stop_watching(struct command *c) {
 void command_io_init(struct command *c) {
     c->stdin_feed = (struct feed){.loop = command_loop(c), .on_room = command_on_room, .arg = c};
     feed_init(&c->stdin_feed);
+    c->stdin_feed.most = c->req.rows ? TYPED_MOST : 0;
+    c->type_timer = (struct timer){.fn = command_on_typed, .arg = c};
     for (int i = 0; i < 2; i++) {
         c->out[i].kept = (struct buf)BUF_INIT;
         c->out[i].watch.fd = c->out[i].fd = -1;

@@ -29,6 +29,7 @@ enum live_state {
 struct live_shared {
     struct loop_share hearing; /* of all kernels and commands, in a turn of the loop */
     bool unwritten;            /* the journal of one of them is behind */
+    uint64_t typed_ns;         /* when what was typed at their terminals will be worked off */
 };
 
 struct live {
