@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define BATCH      64
+#define LOOK_MS    10
 #define LAST_TURNS 16 /* of deferred calls, after the loop has stopped */
 
 struct loop {
@@ -214,18 +215,31 @@ const struct loop_turns *loop_turns(const struct loop *l) {
     return &l->turns;
 }
 
+/* Waits for both, and says which are ready. poll() takes no more descriptors than the process may
+ * have open: below two we look at the library's again and again. */
+static int wait_for_either(const struct loop *l, bool *ret_ours, bool *ret_outer, int *ms) {
+    struct pollfd p[] = {{.fd = l->epoll, .events = POLLIN},
+                         {.fd = l->outer->fd, .events = POLLIN}};
+    int n = poll(p, 2, *ms);
+    if (n < 0 && errno == EINVAL) {
+        *ret_ours = *ret_outer = true;
+        *ms = *ms < 0 || *ms > LOOK_MS ? LOOK_MS : *ms;
+        return 0;
+    }
+    *ret_ours = n > 0 && p[0].revents;
+    *ret_outer = n > 0 && p[1].revents;
+    *ms = 0;
+    return n < 0 ? -1 : 0;
+}
+
 /* The next batch; *ret_outer is whether the library's descriptor is ready too. */
 static int wait_batch(struct loop *l, bool *ret_outer, struct err *e) {
-    struct pollfd p[] = {{.fd = l->epoll, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
-    int n = 1, ms = wait_ms(l);
-    if (l->outer) {
-        p[1].fd = l->outer->fd;
-        n = poll(p, 2, ms);
-        ms = 0;
-    }
-    *ret_outer = n > 0 && p[1].revents;
-    if (n > 0)
-        n = l->outer && !p[0].revents ? 0 : epoll_wait(l->epoll, l->batch, BATCH, ms);
+    bool ours = true;
+    int ms = wait_ms(l);
+    *ret_outer = false;
+    int n = l->outer ? wait_for_either(l, &ours, ret_outer, &ms) : 0;
+    if (n == 0 && ours)
+        n = epoll_wait(l->epoll, l->batch, BATCH, ms);
     if (n < 0 && errno != EINTR)
         return err_sys(e, "wait for events");
     l->nbatch = n < 0 ? 0 : n;
