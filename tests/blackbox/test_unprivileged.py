@@ -516,7 +516,7 @@ import fcntl
 r, w = os.pipe()
 fcntl.fcntl(r, fcntl.F_SETOWN, 1)
 fcntl.fcntl(r, 10, signal.SIGKILL)  # F_SETSIG
-fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC)
+python("async", fcntl.fcntl, r, fcntl.F_SETFL, os.O_ASYNC)
 os.write(w, b"x")
 open("made", "w").write(json.dumps(found))
 print(json.dumps(found))
