@@ -13,8 +13,9 @@ import pytest
 BLACKBOX = Path(__file__).resolve().parent.parent / "blackbox"
 sys.path.insert(0, str(BLACKBOX))
 
-from harness import Engine  # noqa: E402
+from harness import Engine, LiveService  # noqa: E402
 from held import SERVER_CANARY, Held  # noqa: E402
+from live import Client  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
 assert _spec is not None and _spec.loader is not None
@@ -58,3 +59,15 @@ def engine(engine_session: Engine) -> Iterator[Engine]:
         assert neighbour.end().result["status"] == "ok"
     engine_session.check_health()
     engine_session.check_no_leak()
+
+
+@pytest.fixture
+def port(live_session: LiveService) -> Iterator[int]:
+    """Of a service in which one sandbox of somebody else lives through the test."""
+    port = live_session.port
+    with Client(port).box() as neighbour:
+        neighbour.run("mine = 1")
+        yield port
+        assert neighbour.text("mine") == "1"
+    live_session.check_health()
+    live_session.check_no_leak()

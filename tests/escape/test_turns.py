@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import LiveService, cloche_bin, eventually
+from harness import cloche_bin, eventually
 from http_client import BOUNDARY, FORM, JSON, Connection, Reply, Stream, ask
 from live import Box, Client
 
@@ -54,18 +54,6 @@ def many_descriptors() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.fixture
-def port(live_session: LiveService) -> Iterator[int]:
-    """One sandbox of somebody else lives through every row."""
-    port = live_session.port
-    with Client(port).box() as neighbour:
-        neighbour.run("mine = 1")
-        yield port
-        assert neighbour.text("mine") == "1"
-    live_session.check_health()
-    live_session.check_no_leak()
 
 
 def post(port: int, path: str, body: bytes, **headers: str) -> Reply:

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import LiveService
 from http_client import Connection, Reply
 from live import Box, Client, error
 from raw_ws import PING, PONG, TEXT, Socket, frame
@@ -21,18 +20,6 @@ from test_live_hostile import TOOLS
 from test_turns import LONGEST_S, Turns, many_descriptors
 
 END = b"the end"
-
-
-@pytest.fixture
-def port(live_session: LiveService) -> Iterator[int]:
-    """One sandbox of somebody else lives through every test."""
-    port = live_session.port
-    with Client(port).box() as neighbour:
-        neighbour.run("mine = 1")
-        yield port
-        assert neighbour.text("mine") == "1"
-    live_session.check_health()
-    live_session.check_no_leak()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import LiveService
 from jupyter import Jupyter
 from live import Box, Client
 from raw_ws import Socket
@@ -19,18 +18,6 @@ from test_live_hostile import TOOLS
 from test_turns import LONGEST_S, Turns, many_descriptors
 
 BOXES, KERNELS = 4, 10  # of each
-
-
-@pytest.fixture
-def port(live_session: LiveService) -> Iterator[int]:
-    """One sandbox of somebody else lives through every test."""
-    port = live_session.port
-    with Client(port).box() as neighbour:
-        neighbour.run("mine = 1")
-        yield port
-        assert neighbour.text("mine") == "1"
-    live_session.check_health()
-    live_session.check_no_leak()
 
 
 @pytest.fixture
