@@ -1,10 +1,11 @@
-/* See ws.h. ws_handshake.c has the part before the first frame.
+/* See ws.h. ws_handshake.c has the part before the first frame; ws_frames.c reads and writes frames
+ * through libwslay.
  *
  * A WebSocket begins as the reply to its request. When the library has sent that, it hands over the
- * socket and what it has read beyond the head (on_upgrade); from then on the socket is watched here
- * until end(), which gives it back to be closed. The library then says that the request is over,
- * and the WebSocket is freed with it: never inside one of its own callbacks. What has come is read
- * when its turn comes, a few frames at a time, and what waits for the peer is sent likewise.
+ * socket and what it has read beyond the head (ws_upgraded); from then on the socket is watched
+ * here until end(), which gives it back to be closed. The library then says that the request is
+ * over, and the WebSocket is freed with it: never inside one of its own callbacks. What has come is
+ * read when its turn comes, a few frames at a time, and what waits for the peer is sent likewise.
  *
  * SECURITY: a peer may send thousands of frames that each want an answer, and a message may go to a
  * thousand peers, who may all leave at once. So reading has a share of each turn of the loop, and
@@ -19,12 +20,11 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "http/http_body.h"
 #include "http/http_held.h"
+#include "http/ws_frames.h"
 #include "http/ws_internal.h"
 #include "http/ws_queue.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -37,13 +37,8 @@
 #define CLOSING_NS 100000u  /* what the library does for one that it gets back, about */
 #define PING_MS    20000
 #define SILENT_MS  60000
-#define GOODBYE_MS 5000                  /* for the peer's half of closing */
-#define READ_MAX   (128u << 10)          /* bytes in one turn of the loop */
-#define FRAMES_MAX 32u                   /* in one turn of the loop */
-#define FRAME_MIN  6u                    /* bytes of a client's frame: its head */
-#define PIECES_MAX 4096u                 /* of a message: each costs libwslay a few allocations */
-#define FRAME_COST 128u                  /* what a frame of control that waits takes, about */
-#define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
+#define GOODBYE_MS 5000 /* for the peer's half of closing */
+#define FRAME_COST 128u /* what a frame of control that waits takes, about */
 
 static struct loop *loop_of(const struct ws *w) {
     return w->req->http->o.loop;
@@ -107,165 +102,7 @@ void ws_free(struct ws *w) {
     free(w);
 }
 
-/* ---- for libwslay ---- */
-
-size_t ws_backlog(const struct ws *w) {
-    return w->queue_bytes + ws_queue_cost(w) + wslay_event_get_queued_msg_length(w->frames) +
-           FRAME_COST * wslay_event_get_queued_msg_count(w->frames);
-}
-
-static bool may_read(const struct ws *w) {
-    return !w->held && ws_backlog(w) < FULL;
-}
-
-static ssize_t not_now(struct ws *w, int why) {
-    wslay_event_set_error(w->frames, why);
-    return -1;
-}
-
-/* Bytes that libwslay may have now. It works on all the frames that it is given, and each may be
- * answered: so no more than can hold the frames that are left for this turn. */
-static size_t may_take(const struct ws *w, size_t len) {
-    uint64_t most = w->inside + (uint64_t)w->frames_left * FRAME_MIN;
-    size_t n = len < w->budget ? len : w->budget;
-    return may_read(w) ? (n < most ? n : (size_t)most) : 0;
-}
-
-static size_t early_left(const struct ws *w) {
-    return w->early.len - w->early_at;
-}
-
-static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
-    struct ws *w = arg;
-    size_t early = early_left(w), most = may_take(w, len);
-    (void)ctx, (void)flags;
-    if (most == 0)
-        return not_now(w, WSLAY_ERR_WOULDBLOCK);
-    if (early) {
-        size_t n = most < early ? most : early;
-        memcpy(to, w->early.data + w->early_at, n);
-        w->early_at += n;
-        return (ssize_t)n;
-    }
-    ssize_t n = recv(w->watch.fd, to, most, MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return not_now(w, WSLAY_ERR_WOULDBLOCK);
-    if (n <= 0) {
-        w->gone = true;
-        return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
-    }
-    w->budget -= (size_t)n;
-    w->req->bytes_in += (size_t)n;
-    w->heard_ns = now_ns();
-    return n;
-}
-
-void ws_took(struct ws *w, size_t n) {
-    w->req->bytes_out += n;
-    w->heard_ns = now_ns(); /* it takes what we send: it is there */
-    w->taken += n;
-    if (w->taken >= HTTP_SLICE) { /* not for every byte */
-        w->taken = 0;
-        http_took(w->req);
-    }
-}
-
-/* Of a frame that is none libwslay says so with a close frame that has no code; it gets one. */
-static ssize_t send_malformed(struct ws *w) {
-    static const uint8_t text[] = {0x88, 2, WSLAY_CODE_PROTOCOL_ERROR >> 8,
-                                   WSLAY_CODE_PROTOCOL_ERROR & 0xff};
-    ssize_t n = send(w->watch.fd, text, sizeof text, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return not_now(w, WSLAY_ERR_WOULDBLOCK);
-    return n == sizeof text ? 2 : not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
-}
-
-static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
-                       void *arg) {
-    struct ws *w = arg;
-    bool is_last = !(flags & WSLAY_MSG_MORE) && wslay_event_get_queued_msg_count(ctx) <= 1;
-    int more = is_last ? 0 : MSG_MORE;                            /* one packet for many pongs */
-    if (w->malformed && len == 2 && memcmp(data, "\x88", 2) == 0) /* no text of ours holds a NUL */
-        return send_malformed(w);
-    ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT | more);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return not_now(w, WSLAY_ERR_WOULDBLOCK);
-    if (n < 0)
-        return not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
-    ws_took(w, (size_t)n);
-    return n;
-}
-
-/* What is coming counts as a body does, from when its length is known. False: there is no room.
- * What is longer than a message may be is refused by libwslay. */
-static bool make_room(struct ws *w, uint64_t len) {
-    uint64_t most = w->o.message_max ? w->o.message_max : WS_MESSAGE_MAX;
-    if (len > most || w->coming + len > most)
-        return true;
-    w->coming += (size_t)len;
-    return http_reserve(w->req, w->coming);
-}
-
-/* SECURITY: a message in pieces of one byte would take a hundred times its size. */
-static void on_frame(wslay_event_context_ptr ctx,
-                     const struct wslay_event_on_frame_recv_start_arg *f, void *arg) {
-    struct ws *w = arg;
-    w->frames_left -= w->frames_left > 0;
-    w->inside = f->payload_length;
-    if (wslay_is_ctrl_frame(f->opcode))
-        return;
-    w->pieces = f->opcode == WSLAY_CONTINUATION_FRAME ? w->pieces + 1 : 1;
-    bool has_room = make_room(w, f->payload_length);
-    if (has_room && w->pieces <= PIECES_MAX)
-        return;
-    wslay_event_queue_close(ctx, has_room ? WS_TOO_BIG : WS_TRY_LATER, NULL, 0);
-    wslay_event_shutdown_read(ctx);
-}
-
-static void on_chunk(wslay_event_context_ptr ctx,
-                     const struct wslay_event_on_frame_recv_chunk_arg *c, void *arg) {
-    struct ws *w = arg;
-    (void)ctx;
-    w->inside -= c->data_length < w->inside ? c->data_length : w->inside;
-}
-
-static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
-                       void *arg) {
-    struct ws *w = arg;
-    (void)ctx;
-    if (wslay_is_ctrl_frame(m->opcode))
-        return;
-    if (!w->closing && !w->over && m->opcode == WSLAY_TEXT_FRAME)
-        w->o.on_text(w->o.arg, m->msg ? (const char *)m->msg : "", m->msg_length);
-    else if (!w->closing && !w->over)
-        w->o.on_binary(w->o.arg, m->msg ? (const void *)m->msg : "", m->msg_length);
-    w->coming = 0;
-    http_release(w->req);
-}
-
 /* ---- turns ---- */
-
-/* Of a peer with whom we are through. False at its end. */
-static bool throw_away(struct ws *w) {
-    char scratch[16384];
-    for (int i = 0; i < 8; i++) {
-        ssize_t n = recv(w->watch.fd, scratch, sizeof scratch, MSG_DONTWAIT);
-        if (n <= 0)
-            return n < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    return true;
-}
-
-static bool take_message(struct ws *w) {
-    w->budget = READ_MAX;
-    w->frames_left = FRAMES_MAX;
-    if (wslay_event_want_read(w->frames)) {
-        if (wslay_event_recv(w->frames) != 0)
-            w->malformed = true;
-        return !w->gone;
-    }
-    return !wslay_event_get_close_sent(w->frames) || throw_away(w);
-}
 
 static bool wants_write(const struct ws *w) {
     return w->queue || wslay_event_want_write(w->frames);
@@ -308,7 +145,7 @@ static bool part(struct ws *w) {
 }
 
 static uint32_t interest(const struct ws *w) {
-    bool reads = may_read(w) || wslay_event_get_close_sent(w->frames);
+    bool reads = ws_frames_may_read(w) || wslay_event_get_close_sent(w->frames);
     bool writes = wants_write(w) && !w->sends.waits_for; /* then its turn comes anyway */
     return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 }
@@ -324,7 +161,7 @@ static void watch_again(struct ws *w) {
 static void turn(struct ws *w, bool reads) {
     if (w->gives_up)
         ws_queue_drop(w);
-    if (!give(w) || (reads && (!take_message(w) || !give(w))) || !part(w)) {
+    if (!give(w) || (reads && (!ws_frames_take(w) || !give(w))) || !part(w)) {
         end(w);
         return;
     }
@@ -337,7 +174,8 @@ static void turn(struct ws *w, bool reads) {
         if (w->o.on_drain && !w->closing)
             w->o.on_drain(w->o.arg);
     }
-    if (early_left(w) && may_read(w) && wslay_event_want_read(w->frames)) /* no event tells of it */
+    if (ws_frames_early(w) && ws_frames_may_read(w) &&
+        wslay_event_want_read(w->frames)) /* no event tells of it */
         loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
@@ -425,25 +263,22 @@ void ws_init(struct http *h) {
 }
 
 struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
-    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
-                                                           .send_callback = on_send,
-                                                           .on_frame_recv_start_callback = on_frame,
-                                                           .on_frame_recv_chunk_callback = on_chunk,
-                                                           .on_msg_recv_callback = on_message};
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
     w->timer = (struct timer){.fn = on_timer, .arg = w};
     w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w};
     w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w};
-    if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
-        abort(); /* as base/buf.h: memory that cannot be had */
-    wslay_event_config_set_max_recv_msg_length(w->frames,
-                                               o->message_max ? o->message_max : WS_MESSAGE_MAX);
+    ws_frames_init(w);
     return w;
 }
 
 /* ---- for owners ---- */
+
+size_t ws_backlog(const struct ws *w) {
+    return w->queue_bytes + ws_queue_cost(w) + wslay_event_get_queued_msg_length(w->frames) +
+           FRAME_COST * wslay_event_get_queued_msg_count(w->frames);
+}
 
 static void send_message(struct ws *w, uint8_t opcode, struct blob *of) {
     if (w->over || w->closing)

@@ -39,8 +39,6 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o);
 /* For the library, when it has sent the reply. */
 void ws_upgraded(void *arg, struct MHD_Connection *mhd, void *context, const char *extra,
                  size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle);
-/* The peer has taken so many bytes. */
-void ws_took(struct ws *w, size_t n);
 
 /* The request is over; it is freed; the server stops; the connection is cut. */
 void ws_over(struct ws *w);

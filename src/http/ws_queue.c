@@ -5,6 +5,7 @@
 #include "http/ws_queue.h"
 
 #include "base/clock.h"
+#include "http/ws_frames.h"
 #include "http/ws_internal.h"
 
 #include <errno.h>
@@ -102,7 +103,7 @@ static ssize_t send_some(struct ws *w, struct ws_message *m) {
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     m->at += (size_t)n;
     w->queue_bytes -= (size_t)n;
-    ws_took(w, (size_t)n);
+    ws_frames_took(w, (size_t)n);
     return n;
 }
 
