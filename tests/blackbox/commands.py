@@ -96,6 +96,10 @@ class Shell(Box):
         assert soon(lambda: self.look(command)["status"] != "running"), self.look(command)
         return self.look(command)
 
+    def cpu_ms(self) -> float:
+        """What the sandbox has used, or has been billed for."""
+        return float(self.ask("GET", "").json["usage"]["cpu_ms"])
+
     def processes(self, word: str) -> list[Process]:
         """Those of the service that have this word on their command lines: the host sees all."""
         found = descendants(self.service.process.pid)

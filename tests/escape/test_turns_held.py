@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,7 @@ from harness import LiveService, eventually
 from host import is_alive
 from http_client import JSON, Reply, ask
 from live import Box, Client, Events, error
+from raw_ws import BINARY, CLOSE, frame
 from test_live_hostile import TOOLS
 from test_live_talk import server_cpu_s
 from test_turns import IS_ASAN, LONGEST_S, MB, Turns
@@ -198,15 +200,11 @@ def test_typing_is_paid_for(live_service: LiveService) -> None:
     """Ctrl-R has the terminal print its line once more, all of 4 KB, in a thread of the kernel that
     nobody pays for."""
     with shell_of(live_service) as shell:
-
-        def paid_ms() -> float:
-            return float(ask(shell.port, "GET", shell.url).json["usage"]["cpu_ms"])
-
         with shell.terminal("stty sane; echo ready; sleep 100") as terminal:
             terminal.sees("ready")
-            before = paid_ms()
+            before = shell.cpu_ms()
             terminal.type("x" * 4000 + "\x12" * 10_000)
-            assert soon(lambda: paid_ms() - before > 150)
+            assert soon(lambda: shell.cpu_ms() - before > 150)
 
 
 def test_what_a_terminal_does_not_take_waits(live_service: LiveService) -> None:
@@ -218,6 +216,26 @@ def test_what_a_terminal_does_not_take_waits(live_service: LiveService) -> None:
             terminal.type("x" * 200_000)
             assert shell.put("go", b"")
             terminal.sees("all of it")
+
+
+def test_who_types_too_fast_is_not_read(live_service: LiveService) -> None:
+    """What cannot be typed yet stays with the client. To read and to refuse it would take the
+    server a whole processor, and the sandbox would not pay."""
+    many = 1_300_000
+    with shell_of(live_service) as shell:
+        shell.put("count.py", COUNT.replace(b"200_000", b"%d" % many))
+        shell.put("go", b"")
+        with shell.terminal("stty raw -echo; python3 count.py") as terminal:
+            terminal.sees("ready")
+            used, paid = server_cpu_s(live_service), shell.cpu_ms()
+            text = frame(BINARY, b"x" * 100) * (many // 100)
+            typist = threading.Thread(target=terminal.send, args=(text,))
+            typist.start()
+            while b"all of it" not in terminal.shown:
+                assert terminal.take().opcode != CLOSE
+                assert not [said for said in terminal.texts if said["type"] == "failed"]
+            typist.join()
+            assert server_cpu_s(live_service) - used < (shell.cpu_ms() - paid) / 1000
 
 
 COUNT = b"""

@@ -100,6 +100,12 @@ static void pty_fail(struct seat *t, const struct err *e) {
     say(t, "failed", &json);
 }
 
+/* What is to be typed waits in the client's socket. */
+static void pty_on_full(void *arg, bool is_full) {
+    const struct seat *t = arg;
+    ws_hold(t->ws, is_full);
+}
+
 static void typed(struct seat *t, const void *data, size_t len) {
     struct err e;
     if (t->command && len && command_stdin(t->command, data, len, &e) < 0)
@@ -174,8 +180,11 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
 }
 
 static struct command_callbacks callbacks(struct seat *t) {
-    return (struct command_callbacks){
-        .arg = t, .on_bytes = on_bytes, .on_done = pty_on_done, .on_replaced = on_replaced};
+    return (struct command_callbacks){.arg = t,
+                                      .on_bytes = on_bytes,
+                                      .on_full = pty_on_full,
+                                      .on_done = pty_on_done,
+                                      .on_replaced = on_replaced};
 }
 
 static bool read_size(struct call *c, const char *name, uint32_t fallback, uint32_t *ret) {

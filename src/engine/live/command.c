@@ -443,6 +443,8 @@ void command_call(struct command *c, const struct command_callbacks *cb) {
     c->cb = *cb;
     if (before.on_replaced && before.arg != cb->arg)
         before.on_replaced(before.arg);
+    if (c->cb.on_full && c->is_full)
+        c->cb.on_full(c->cb.arg, true);
 }
 
 int command_signal(struct command *c, int sig, struct err *e) {

@@ -4,7 +4,9 @@
  * and who looks at the terminal, or closes it, waits for them. Where the terminal edits lines and
  * echoes them, a byte may print its whole line once more. So typing goes in small pieces, one after
  * the other for all terminals that there are; the sandbox pays for it as it does for what it prints
- * (pace.c), and a terminal is not looked at before a large piece is worked off. */
+ * (pace.c), and a terminal is not looked at before a large piece is worked off. Whoever types
+ * faster than that is not heard for a while (on_full): to read what can only be refused costs as
+ * much, and nobody would pay for it. */
 
 #include "engine/live/command_io.h"
 
@@ -24,6 +26,13 @@
 #define TERMINAL_COSTS 5
 
 #define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
+
+/* Bytes that wait to be typed: from so many on no more is wanted, below so many it is again. */
+#define TYPED_HIGH (64u << 10)
+#define TYPED_LOW  (16u << 10)
+
+/* To read one message of a client, however short it is; measured: 1500. */
+#define MESSAGE_NS 2000u
 
 /* Bytes of a piece; and of a terminal that takes none, when the next is tried. */
 #define TYPED_MOST  256
@@ -85,6 +94,16 @@ static uint64_t typed_costs_ns(int terminal) {
     return edits ? TYPED_EDITED_NS : TYPED_NS;
 }
 
+static void tell_full(struct command *c) {
+    size_t waits = feed_backlog(&c->stdin_feed);
+    bool is_full = waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
+    if (is_full == c->is_full)
+        return;
+    c->is_full = is_full;
+    if (c->cb.on_full)
+        c->cb.on_full(c->cb.arg, is_full);
+}
+
 /* A piece, or nothing before the last ones are worked off. */
 static enum fed type_some(struct command *c) {
     uint64_t now = now_ns(), *until = &c->live->shared->typed_ns;
@@ -105,7 +124,8 @@ static enum fed type_some(struct command *c) {
         output_hold(&c->out[0], HOLD_TYPED, true);
     if (cost_ns > TYPED_LONG_NS || how == FED_SOME)
         loop_timer(command_loop(c), &c->type_timer, n ? *until : now + TYPED_AGAIN);
-    pace_heard(c->live, &c->process, cost_ns);
+    pace_heard(c->live, &c->process, cost_ns + c->messages_ns);
+    c->messages_ns = 0;
     return how;
 }
 
@@ -130,6 +150,8 @@ void command_pump_stdin(struct command *c) {
         c->stdin_feed.closed = true;
     if (how != FED_SOME && c->stdin_feed.closed)
         process_close_stdin(&c->process);
+    if (c->req.rows)
+        tell_full(c);
 }
 
 static void command_on_room(void *arg) {
@@ -142,7 +164,8 @@ int command_stdin(struct command *c, const void *data, size_t len, struct err *e
         return err_user(e, "command_over", "the command is over: nobody reads its stdin");
     if (c->stdin_feed.closed)
         return err_user(e, "stdin_closed", "the command's stdin is closed");
-    if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX)
+    c->messages_ns += c->req.rows ? MESSAGE_NS : 0;
+    if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX + (c->req.rows ? TYPED_HIGH : 0))
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
                         feed_backlog(&c->stdin_feed));
     if (len == 0 && c->req.rows)

@@ -87,6 +87,9 @@ struct command_callbacks {
     void (*on_event)(void *arg, const char *type, const struct buf *json);
     /* What a terminal shows, as it comes; or NULL. */
     void (*on_bytes)(void *arg, const void *data, size_t len);
+    /* Of a terminal: so much is to be typed that no more should be sent, or little again; or NULL.
+     */
+    void (*on_full)(void *arg, bool is_full);
     /* Once: it is over. It can still be found by its id. */
     void (*on_done)(void *arg, struct command *c);
     /* Or this: another one gets all that from now on (command_call); or NULL. */
