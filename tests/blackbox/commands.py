@@ -19,10 +19,16 @@ from raw_ws import BINARY, CLOSE, GUID, KEY, PING, PONG, TEXT, Frame, frame, han
 
 SSE = {"Accept": "text/event-stream"}
 LINES = {"Accept": "application/x-ndjson"}
+ENDLESS = "echo begun; exec sleep 1000"
 
 
 def soon(check: Callable[[], Any]) -> Any:
     return eventually(check, seconds=30.0)
+
+
+def audited(service: Service) -> dict[str, dict[str, Any]]:
+    lines = (service.state / "audit.log").read_text().splitlines()
+    return {line["execution"]: line for line in map(json.loads, lines)}
 
 
 def fields_of(what: str | list[str], fields: dict[str, Any]) -> dict[str, Any]:

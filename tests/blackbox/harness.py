@@ -173,43 +173,6 @@ def tree(directory: Path) -> dict[str, bytes]:
     }
 
 
-# ---------------------------------------------------------------------------- plain python3
-
-
-def plain(code: str | bytes, directory: Path, **more: str) -> subprocess.CompletedProcess[bytes]:
-    """The same program under the yardstick, in a fresh directory, as contract 1 runs it."""
-    program = directory / "__main__.py"
-    program.write_bytes(code.encode() if isinstance(code, str) else code)
-    env = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(directory),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONIOENCODING": "utf-8",
-        "MPLCONFIGDIR": "/tmp/matplotlib",
-        **more,
-    }
-    return subprocess.run(
-        [PYTHON, program],
-        input=b"",
-        capture_output=True,
-        cwd=directory,
-        env=env,
-        timeout=DEADLINE_S,
-        check=False,
-        umask=0o022,
-    )
-
-
-def normal(data: bytes, directory: Path | None = None) -> str:
-    """Output with the fresh directory's name and with addresses replaced."""
-    lines = data.decode("utf-8", "backslashreplace")
-    if directory is not None:
-        lines = lines.replace(str(directory), "/workspace")
-    return re.sub(r"0x[0-9a-f]{6,}", "0x…", lines)
-
-
 # ---------------------------------------------------------------------------- the engine
 
 
@@ -487,6 +450,18 @@ def warm(started: Kind) -> Iterator[Kind]:
         started.execute("pass", profile="base", timeout_ms=60000)
         started.settle()
         yield started
+        started.stop()
+    finally:
+        started.kill()
+
+
+def settled(started: Kind, tidy: Callable[[Kind], Any] = lambda _: None) -> Iterator[Kind]:
+    """For the tests of one file. At the end it is tidied up, and has let go of everything."""
+    try:
+        started.settle()
+        yield started
+        tidy(started)
+        started.check_no_leak()
         started.stop()
     finally:
         started.kill()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 
+from live_box import Box
+
 GROWTH_MB = 16.0
 
 
@@ -25,3 +27,7 @@ def tar_of(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
 def members(data: bytes) -> dict[str, tarfile.TarInfo]:
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
         return {member.name: member for member in tar.getmembers()}
+
+
+def disk(box: Box) -> int:
+    return int(box.info()["usage"]["disk_bytes"])

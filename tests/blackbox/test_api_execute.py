@@ -1,4 +1,4 @@
-"""Executions beyond contract 1: more fields, and the result of api.md."""
+"""Executions beyond the Code Interpreter API: more fields, and the result of api.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The file store beyond contract 1: names, forms as clients send them, limits, uploads that break
-off."""
+"""The file store beyond the Code Interpreter API: names, forms as clients send them, limits,
+uploads that break off."""
 
 from __future__ import annotations
 

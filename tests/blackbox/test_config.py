@@ -45,7 +45,7 @@ def test_flags_go_before_the_environment_and_that_before_the_file(tmp_path: Path
         ("MAX_OUTPUT_BYTES", "output_bytes"),
     ],
 )
-def test_the_names_that_users_of_contract_1_set(name: str, setting: str) -> None:
+def test_the_names_that_users_of_the_code_interpreter_set(name: str, setting: str) -> None:
     at = settings(**{name: "77"})[setting]
     assert (at["value"], at["from"]) == (77, name)
     assert settings(**{name: ""})[setting]["origin"] == "default", "empty is not set"

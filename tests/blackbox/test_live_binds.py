@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from family import write_config
-from harness import LiveService, Service, eventually, failed, run_cli
+from harness import LiveService, Service, eventually, failed, run_cli, settled
 from live_box import Box, box_of
 
 SECRET = "the host's own"
@@ -54,14 +54,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
 @pytest.fixture(scope="module")
 def bound(tmp_path_factory: pytest.TempPathFactory, host: Host) -> Iterator[LiveService]:
     options = ("--profiles", "base", "--live-bind", host.binds)
-    service = LiveService(tmp_path_factory.mktemp("bound"), *options)
-    try:
-        service.settle()
-        yield service
-        service.check_no_leak()
-        service.stop()
-    finally:
-        service.kill()
+    yield from settled(LiveService(tmp_path_factory.mktemp("bound"), *options))
 
 
 @pytest.fixture

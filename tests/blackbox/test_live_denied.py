@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from commands import soon
+from commands import audited, soon
 from harness import LiveService
 from live import Box, Client
-from test_live_commands import audited
 
 REFUSED = "import socket\ntry: socket.socket(socket.AF_VSOCK)\nexcept OSError: pass"
 OUTSIDE = "import socket\ntry: socket.create_connection(('192.0.2.1', 80))\nexcept OSError: pass"

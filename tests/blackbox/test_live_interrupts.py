@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import LiveService, eventually
+from harness import LiveService, eventually, settled
 from live import Box, Client, error
 from live_kernels import SLEEP, dead, fresh, keep
 
@@ -27,14 +27,7 @@ while True:
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """One whose grace period is short, but not for a cell that a busy machine lets wait."""
     options = ("--profiles", "base", "--live-grace-ms", "2000")
-    service = LiveService(tmp_path_factory.mktemp("quick"), *options)
-    try:
-        service.settle()
-        yield service
-        service.check_no_leak()
-        service.stop()
-    finally:
-        service.kill()
+    yield from settled(LiveService(tmp_path_factory.mktemp("quick"), *options))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import LiveService, eventually
+from harness import LiveService, eventually, settled
 from live import Box, Client, error
 from live_kernels import SLEEP, dead, fresh, keep
 
@@ -18,14 +18,7 @@ from live_kernels import SLEEP, dead, fresh, keep
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """One whose grace period is short, but not for a cell that a busy machine lets wait."""
     options = ("--profiles", "base", "--live-grace-ms", "2000")
-    service = LiveService(tmp_path_factory.mktemp("quick"), *options)
-    try:
-        service.settle()
-        yield service
-        service.check_no_leak()
-        service.stop()
-    finally:
-        service.kill()
+    yield from settled(LiveService(tmp_path_factory.mktemp("quick"), *options))
 
 
 @pytest.fixture

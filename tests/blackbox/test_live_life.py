@@ -1,49 +1,23 @@
-"""The life of live sandboxes: made, listed, changed, paused, ended."""
+"""Live sandboxes: what they show, lists of them, whose they are, their time, bad requests."""
 
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from harness import LiveService, eventually, run_cli
+from harness import LiveService, eventually, settled
 from http_client import Connection
+from keyed_live import KeyedLive
 from live import Box, Client, error
-
-Starter = Callable[..., LiveService]
-
-
-class KeyedLive(LiveService):
-    """One with keys for two tenants."""
-
-    def __init__(self, directory: Path, *options: str) -> None:
-        directory.chmod(0o711)
-        file = directory / "keys.json"
-        made = [run_cli("key", "add", name, "--keys", file) for name in ("alice", "bob")]
-        self.keys = [done.stdout.decode().strip() for done in made]
-        super().__init__(directory, "--keys", str(file), *options)
-
-    def client(self, number: int) -> Client:
-        return Client(self.port, Authorization=f"Bearer {self.keys[number]}")
 
 
 @pytest.fixture(scope="module")
 def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedLive]:
-    options = ("--profiles", "base", "--live-per-tenant", "3", "--live-ttl-max-seconds", "5000")
-    service = KeyedLive(tmp_path_factory.mktemp("tenants"), *options)
-    try:
-        service.settle()
-        yield service
-        service.check_no_leak()
-        service.stop()
-    finally:
-        service.kill()
+    yield from settled(KeyedLive(tmp_path_factory.mktemp("tenants")))
 
 
 @pytest.fixture
@@ -166,9 +140,6 @@ def test_a_list_in_pages_and_by_metadata(client: Client) -> None:
         error(client.ask("GET", f"/v1/sandboxes?limit=1&{wrong}"), 422, "bad_value", name)
 
 
-# ---------------------------------------------------------------------------- tenants
-
-
 def test_pages_hold_while_sandboxes_end(client: Client) -> None:
     made = [client.box().id for _ in range(5)]
     found: list[str] = []
@@ -181,6 +152,9 @@ def test_pages_hold_while_sandboxes_end(client: Client) -> None:
             break
         page = client.listed(limit=2, after=page["next"])
     assert found == made
+
+
+# ---------------------------------------------------------------------------- tenants
 
 
 def test_tenants_do_not_see_each_other(tenants: KeyedLive) -> None:
@@ -293,184 +267,7 @@ def test_what_can_be_changed(box: Box) -> None:
     assert box.get()["limits"] == before
 
 
-# ---------------------------------------------------------------------------- pause
-
-
-COUNT = (
-    "import os\nfd = os.open('count', os.O_RDWR | os.O_CREAT)\n"
-    "def count(n):\n"
-    "    for i in range(n):\n        os.pwrite(fd, b'%12d' % i, 0)\n"
-    "count(1)\nprint('runs', flush=True)\ncount(10**12)"
-)
-
-
-def cpu_of(box: Box) -> float:
-    return float(box.get()["usage"]["cpu_ms"])
-
-
-def test_a_paused_sandbox_stands_still(tenants: KeyedLive) -> None:
-    client = tenants.client(0)
-    with client.box() as box:
-        box.run("x = 7")
-        with box.stream(COUNT, timeout_ms=3000) as stream:
-            stream.printed("runs")
-            shown = box.do("/pause")
-            assert shown["state"] == "paused" and box.get()["state"] == "paused"
-            assert box.do("/pause")["state"] == "paused"
-            stood = [cpu_of(box)]
-
-            def stands() -> bool:
-                stood.append(cpu_of(box))
-                return stood[-1] - stood[-2] < 1
-
-            assert eventually(stands, step_s=0.2)
-            seen = stood[-1]
-            for _ in range(5):  # longer than its time
-                eventually(lambda: False, seconds=0.7)
-                assert cpu_of(box) - seen < 20
-            assert box.get()["kernels"][0]["state"] == "busy"
-            for path, value in [
-                ("/execute", {"code": "1"}),
-                ("/complete", {"code": "x"}),
-                ("/restart", {}),
-                ("/interrupt", {}),
-                ("/kernels", {}),
-            ]:
-                error(box.ask("POST", path, value), 409, "sandbox_paused")
-            error(box.ask("GET", "/variables"), 409, "sandbox_paused")
-            assert box.do("/resume")["state"] == "running"
-            assert box.do("/resume")["state"] == "running"
-            assert eventually(lambda: cpu_of(box) - seen > 100)
-            end = stream.until("end").data
-            assert end["status"] == "timeout" and end["error"]["name"] == "KeyboardInterrupt"
-        assert box.text("x") == "7"
-
-
-def test_a_client_that_leaves_a_paused_sandbox_interrupts_when_it_goes_on(
-    tenants: KeyedLive,
-) -> None:
-    with tenants.client(0).box() as box:
-        box.run("x = 7")
-        with box.stream(COUNT) as stream:
-            stream.printed("runs")
-            box.do("/pause")
-        eventually(lambda: False, seconds=0.5)
-        box.do("/resume")
-        assert eventually(lambda: box.get()["kernels"][0]["state"] == "idle")
-        assert box.text("x") == "7"
-
-
-def test_a_paused_sandbox_can_be_deleted(tenants: KeyedLive) -> None:
-    client = tenants.client(0)
-    box = client.box()
-    with box.stream(COUNT) as stream:
-        stream.printed("runs")
-        box.do("/pause")
-        assert box.delete().status == 204
-        assert list(stream)[-1].type == "failed"
-    again = client.box()  # in a control group that is not frozen any more
-    assert again.text("1") == "1"
-    assert again.delete().status == 204
-    box = client.box(ttl_seconds=3)
-    box.do("/pause")
-    assert eventually(lambda: box.ask("GET").status == 410)
-    error(box.ask("GET"), 410, "sandbox_gone", "ttl_seconds")
-
-
-# ---------------------------------------------------------------------------- the end
-
-
-def test_a_delete_is_complete_when_it_answers(tenants: KeyedLive) -> None:
-    client = tenants.client(0)
-    before = {p.pid for p in tenants.remember()}
-    with client.box() as box:
-        other = box.kernel()
-        box.run("import subprocess\nfor _ in range(5): subprocess.Popen(['sleep', '1000'])")
-        box.run("import os\nif os.fork() == 0:\n    os.setsid()\n    os.system('sleep 1000')")
-        box.run("import os\nos.system('sleep 1001 &')", kernel_id=other)
-
-        def sleeping() -> list[int]:
-            found = [p for p in tenants.remember() if p.pid not in before]
-            return [p.pid for p in found if p.role == "sleep"]
-
-        assert eventually(lambda: len(sleeping()) == 7), tenants.remember()
-        pids = sleeping()
-        assert box.delete().status == 204
-        assert not [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
-        error(box.ask("GET"), 410, "sandbox_gone", "deleted")
-        error(box.delete(), 410, "sandbox_gone", "deleted")
-
-
-def test_those_who_wait_hear_of_the_end(tenants: KeyedLive) -> None:
-    box = tenants.client(0).box()
-    with box.stream("input()") as stream, ThreadPoolExecutor() as pool:
-        stream.until("input")
-        waiting = [box.later("1") for _ in range(3)]
-        question = pool.submit(box.ask, "POST", "/complete", {"code": "a"})
-        while box.get()["kernels"][0]["queued"] < 3:
-            pass
-        assert box.delete().status == 204
-        for connection in waiting:
-            error(connection.reply(), 410, "sandbox_gone")
-        reply = question.result()
-        error(reply, 410, "sandbox_gone")
-        assert list(stream)[-1].type == "failed"
-
-
-def test_two_deletes_at_once(tenants: KeyedLive) -> None:
-    box = tenants.client(0).box()
-    with ThreadPoolExecutor() as pool:
-        replies = [job.result().status for job in [pool.submit(box.delete) for _ in range(4)]]
-    assert replies.count(204) >= 1 and set(replies) <= {204, 410}
-
-
-# ---------------------------------------------------------------------------- many
-
-
-@pytest.mark.once
-def test_a_hundred_keep_their_own(start_live: Starter) -> None:
-    service = start_live(
-        "--profiles",
-        "base",
-        "--max-sandboxes",
-        "140",
-        "--live-pool",
-        "8",
-        "--live-idle-seconds",
-        "600",
-    )
-    client = Client(service.port)
-    with ThreadPoolExecutor(8) as pool:
-        boxes = list(pool.map(lambda i: client.box(metadata={"n": str(i)}), range(100)))
-        for turn in range(3):
-            code = (
-                "x = [{i}]" if turn == 0 else "x.append(x[0] + {turn}); open('f', 'a').write('.')"
-            )
-
-            def step(i: int) -> Any:
-                return boxes[i].run(code.format(i=i, turn=turn))["status"]
-
-            assert set(pool.map(step, range(100))) == {"ok"}
-        found = list(pool.map(lambda box: box.text("x, open('f').read()"), boxes))
-        assert found == [f"([{i}, {i + 1}, {i + 2}], '..')" for i in range(100)]
-        assert len(client.listed(limit=1000)["sandboxes"]) == 100
-        assert set(pool.map(lambda box: box.delete().status, boxes)) == {204}
-    assert client.listed()["sandboxes"] == []
-
-
-def test_reasons_outlive_the_server(start_live: Starter) -> None:
-    service = start_live("--profiles", "base")
-    client = Client(service.port)
-    box = client.box()
-    box.delete()
-    (server,) = [p.pid for p in service.remember() if p.role == "cloche-server"]
-    os.kill(server, 9)
-    assert eventually(lambda: server not in [p.pid for p in service.remember()])
-    error(box.ask("GET"), 410, "sandbox_gone", "deleted")
-
-
 # ---------------------------------------------------------------------------- bad input
-
 
 BAD: list[tuple[Any, str]] = [
     ({"profile": 1}, "profile"),
@@ -524,27 +321,3 @@ def test_bad_requests_name_the_field(client: Client, box: Box) -> None:
     for path in ("/v1/sandboxes/sbx_no", "/v1/sandboxes/x", "/v1/sandboxes/%00"):
         assert client.ask("GET", path).status in (400, 404), path
     assert len(client.listed()["sandboxes"]) == 1
-
-
-@pytest.mark.once
-def test_the_machine_gets_back_what_many_took(start_live: Starter) -> None:
-    """Control groups that nobody needs any more go; those that are used again are made again."""
-    service = start_live("--profiles", "base", "--pool", "1")
-    client = Client(service.port)
-
-    service.remember()
-
-    def groups() -> int:
-        """As many as are in the hierarchy that has most."""
-        return max(len(next(os.walk(path))[1]) for path in service.own_cgroups())
-
-    def use_many() -> list[Box]:
-        boxes = [client.box() for _ in range(40)]
-        assert groups() > 40
-        assert all(box.run("'here'")["text"] == "'here'" for box in boxes[::10])
-        return boxes
-
-    for box in use_many():
-        box.delete()
-    assert eventually(lambda: groups() < 30), groups()
-    use_many()

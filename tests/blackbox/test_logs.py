@@ -96,7 +96,7 @@ def test_the_format_is_a_setting() -> None:
 
 
 @pytest.mark.parametrize("word", ["json", "plain"])
-def test_the_format_by_contract_1s_variable(word: str) -> None:
+def test_the_format_by_the_code_interpreters_variable(word: str) -> None:
     done = run_cli("config", env=clean_env(LOG_FORMAT=word))
     assert re.search(rf'log_format +"{word}" +LOG_FORMAT'.encode(), done.stdout), done
 

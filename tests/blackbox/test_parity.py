@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import Engine, normal, plain
+from harness import Engine
+from plain_python import normal, plain
 
 WITH_TERMINALS = Path(__file__).parent / "parity" / "pty_terminal.py"
 PROGRAMS = sorted({*WITH_TERMINALS.parent.glob("*.py")} - {WITH_TERMINALS})

@@ -1,4 +1,4 @@
-"""Contract 2, the dialect PyRunner: what its server was seen to answer where that is no bug, every
+"""The dialect PyRunner: what its server was seen to answer where that is no bug, every
 bound and error of POST /run, its policy, and the setting that turns dialects off."""
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def test_much_output_is_not_cut(service: Service) -> None:
 
 
 @pytest.mark.parametrize("module", LIBRARIES)
-def test_the_libraries_of_the_contract_are_there(service: Service, module: str) -> None:
+def test_the_libraries_that_pyrunner_promises_are_there(service: Service, module: str) -> None:
     assert outcome(run(service, f"import {module}\n{module}.__name__")) == success(module + "\n")
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import LONG, Engine, normal, plain
+from harness import LONG, Engine
+from plain_python import normal, plain
 
 
 THREADS = (

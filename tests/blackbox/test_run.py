@@ -23,11 +23,10 @@ from harness import (
     cloche_bin,
     eventually,
     failed,
-    normal,
-    plain,
     run_cli,
 )
 from host import Process, cgroup_dirs, environment, mounts, processes
+from plain_python import normal, plain
 
 
 def test_output_passes_through(engine: Engine) -> None:

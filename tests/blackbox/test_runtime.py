@@ -1,4 +1,4 @@
-"""The dialect Sandbox Runtime (contract 3): what upstream answers, sessions, and who asks."""
+"""The dialect Sandbox Runtime: what upstream answers, sessions, and who asks."""
 
 from __future__ import annotations
 

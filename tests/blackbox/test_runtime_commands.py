@@ -1,4 +1,4 @@
-"""The dialect Sandbox Runtime (contract 3): commands and scripts."""
+"""The dialect Sandbox Runtime: commands and scripts."""
 
 from __future__ import annotations
 

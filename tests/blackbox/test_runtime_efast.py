@@ -1,4 +1,4 @@
-"""The dialect Sandbox Runtime (contract 3): files from an e-fast server, which is ours here."""
+"""The dialect Sandbox Runtime: files from an e-fast server, which is ours here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect Sandbox Runtime (contract 3): files of a session."""
+"""The dialect Sandbox Runtime: files of a session."""
 
 from __future__ import annotations
 

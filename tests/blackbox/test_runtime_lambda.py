@@ -1,4 +1,4 @@
-"""The dialect Sandbox Runtime (contract 3): handlers, POST /workspace/se/v2/execute_code."""
+"""The dialect Sandbox Runtime: handlers, POST /workspace/se/v2/execute_code."""
 
 from __future__ import annotations
 

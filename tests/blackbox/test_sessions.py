@@ -1,4 +1,4 @@
-"""Sessions of the Code Interpreter API (contract 1): bash in a sandbox that stays."""
+"""Sessions of the Code Interpreter API: bash in a sandbox that stays."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_timeout_kills_all_that_was_started(session: Session) -> None:
     assert eventually(lambda: session.bash("ls; pgrep sleep")["stdout"] == "")
 
 
-def test_long_output_is_cut_as_in_the_contract(start_live: Callable[..., LiveService]) -> None:
+def test_long_output_is_cut_and_says_so(start_live: Callable[..., LiveService]) -> None:
     service = start_live("--output", "100", "--live-output-bytes", "100")
     result = Session(service.port).bash("printf 'x%.0s' {1..500}; printf 'y%.0s' {1..500} >&2")
     assert result["stdout"] == "x" * 68 + "\n...[truncated]"

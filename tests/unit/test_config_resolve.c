@@ -96,7 +96,7 @@ static int resolve(const struct sources *s, struct config *ret, struct err *e) {
     return o ? options_resolve(o, ret, e) : -1;
 }
 
-static void defaults_are_the_contract(void **state) {
+static void defaults_are_those_that_clients_know(void **state) {
     (void)state;
     struct config c = {0};
     struct err e;
@@ -462,7 +462,7 @@ static void a_private_engine_starts_only_what_may_be_needed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(defaults_are_the_contract, setup),
+        cmocka_unit_test_setup(defaults_are_those_that_clients_know, setup),
         cmocka_unit_test_setup(the_nearest_source_wins, setup),
         cmocka_unit_test(every_name_and_variable_is_there_once),
         cmocka_unit_test_setup(our_own_variable_beats_the_other_services, setup),

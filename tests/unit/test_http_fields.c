@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static void faults_are_those_of_the_contract(void **state) {
+static void faults_are_told_as_pydantic_tells_them(void **state) {
     (void)state;
     static const struct body_case cases[] = {
         {&run_schema, "{}",
@@ -299,7 +299,7 @@ static void absent_and_null_fields_have_their_fallback(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults_are_those_of_the_contract),
+        cmocka_unit_test(faults_are_told_as_pydantic_tells_them),
         cmocka_unit_test(integers_are_strict),
         cmocka_unit_test(reals_may_be_whole_and_their_bounds_are_reals),
         cmocka_unit_test(booleans_are_lax),

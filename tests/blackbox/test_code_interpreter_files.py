@@ -1,4 +1,4 @@
-"""Contract 1: files of programs, and the store."""
+"""The Code Interpreter API: files of programs, and the store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contract1 import UUID4, paths
+from code_interpreter import UUID4, paths
 from harness import Service, eventually
 from http_client import FORM, ask, download, execute, get, part, post, upload
 
@@ -16,7 +16,7 @@ from http_client import FORM, ask, download, execute, get, part, post, upload
 # ---- files of programs ----
 
 
-def test_a_result_begins_with_the_contracts_fields(service: Service) -> None:
+def test_a_result_begins_with_the_fields_of_the_code_interpreter(service: Service) -> None:
     result = execute(service.port, "n = open('d.txt', 'w').write('x')")
     first = ["stdout", "stderr", "exit_code", "timed_out", "duration_ms", "files"]
     assert list(result)[:6] == first

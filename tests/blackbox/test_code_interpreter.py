@@ -1,4 +1,4 @@
-"""Contract 1 as it was observed: requests and replies of the Code Interpreter API."""
+"""The Code Interpreter API as it was observed: requests and replies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contract1 import SLEEP, UUID4, run_stream
+from code_interpreter import SLEEP, UUID4, run_stream
 from harness import AS_USUAL, Service
 from http_client import FORM, JSON, ask, execute, get, part, post, upload
 

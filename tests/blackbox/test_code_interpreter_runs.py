@@ -1,10 +1,10 @@
-"""Contract 1: how programs run, what they print, and streams."""
+"""The Code Interpreter API: how programs run, what they print, and streams."""
 
 from __future__ import annotations
 
 import pytest
 
-from contract1 import SLEEP, paths, run_stream
+from code_interpreter import SLEEP, paths, run_stream
 from harness import Service
 from http_client import Event, Stream, download, execute, post
 
@@ -108,7 +108,7 @@ def test_a_program_out_of_time_keeps_what_it_did(service: Service) -> None:
     assert download(service.port, result["files"][0]["file_id"]) == b"data"
 
 
-def test_the_program_is_where_the_contract_says(service: Service) -> None:
+def test_where_the_program_is_and_what_it_is_told(service: Service) -> None:
     code = (
         "import os, sys\nprint(os.getcwd(), sys.argv, __file__, os.path.exists(__file__))\n"
         "names = 'PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONIOENCODING MPLCONFIGDIR'\n"
@@ -165,7 +165,7 @@ def test_bytes_that_are_no_text_are_replaced(service: Service) -> None:
 # ---- streams ----
 
 
-def test_a_stream_has_the_contracts_headers(service: Service) -> None:
+def test_a_stream_has_the_headers_of_the_code_interpreter(service: Service) -> None:
     reply, _ = run_stream(service, "1")
     assert reply.status == 200
     assert reply.header("content-type") == "text/event-stream; charset=utf-8"
@@ -194,7 +194,7 @@ def test_a_stream_is_framed_as_its_readers_expect(service: Service) -> None:
     body = {"code": "import os; n = os.write(1, b'a b\\n')"}
     reply = post(service.port, "/v1/execute/stream", body)
     frames = reply.body.decode().split("\n\n")
-    # The contract's two lines; ours, which says where to resume, comes behind them.
+    # The two lines that clients know; ours, which says where to resume, comes behind them.
     first = 'event: output\ndata: {"stream":"stdout","data":"a b\\n"}\nid: 2'
     assert frames[0] == first
     assert frames[1].startswith("event: result\ndata: {") and "\n" not in frames[1][15:]

@@ -1,4 +1,4 @@
-"""What the tests of contract 1 share."""
+"""What the tests of the Code Interpreter API share."""
 
 from __future__ import annotations
 
