@@ -284,6 +284,7 @@ BAD: list[tuple[Any, str]] = [
     ({"limits": {"memory_mb": 0}}, "memory_mb"),
     ({"limits": {"memory_mb": 10**9}}, "memory"),
     ({"limits": {"cpus": 0}}, "cpus"),
+    ({"limits": {"cpus": 1025}}, "from 0.01 to 1024"),
     ({"ttl_seconds": 0}, "ttl_seconds"),
     ({"ttl_seconds": -1}, "ttl_seconds"),
     ({"ttl_seconds": 10**9}, "ttl_seconds"),

@@ -48,16 +48,29 @@ static void read_some(const json_t *from, unsigned scopes, struct limits *ret) {
     }
 }
 
+/* The table of fields has no fractions for bounds, so those of cores are held here. */
+static int check_cores(const json_t *limits, struct problem *p) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        const struct limit_info *info = &limits_info[i];
+        const json_t *given = json_object_get(limits, info->name);
+        double thousandths = json_number_value(given) * 1000;
+        if (info->type == LIMIT_CORES && given &&
+            (thousandths < (double)info->min || thousandths > (double)info->max))
+            return problem_set(p, "bad_value", "limits.%s must be from %g to %g", info->name,
+                               (double)info->min / 1000, (double)info->max / 1000);
+    }
+    return 0;
+}
+
 int limits_read(const json_t *body, uint32_t timeout_max, struct limits *ret, struct problem *p) {
     const json_t *l = json_object_get(body, "limits");
-    double cpus = json_number_value(json_object_get(l, "cpus"));
     if (field_int(body, "timeout_ms", 0) > timeout_max) {
         char text[100];
         snprintf(text, sizeof text, "timeout_ms exceeds maximum of %u ms", timeout_max);
         return problem_set(p, "limit_too_high", "%s", text);
     }
-    if (json_object_get(l, "cpus") && (cpus < 0.01 || cpus > 10240))
-        return problem_set(p, "bad_value", "limits.cpus must be from 0.01 to 10240");
+    if (check_cores(l, p) < 0)
+        return -1;
     *ret = (struct limits){0};
     read_some(body, LIMIT_OF_CALL, ret);
     read_some(l, LIMIT_OF_WHOLE | LIMIT_OF_CELL, ret);
