@@ -1,6 +1,6 @@
-/* ipybox's resource server: the files, directories and modules of the tenant's default sandbox, in
- * which its Jupyter kernels run as well. It is made when it is first used; a header names another
- * one. Paths are relative to the workspace, which is also /app inside. /mcp is not served.
+/* ipybox's resource server: the files, directories and modules of the tenant's default sandbox,
+ * which is the one that the tenant's notebooks share. It is made at the first use; a header names
+ * another one. Paths are relative to the workspace, which is also /app inside. /mcp is not served.
  */
 
 #include "api/files/archive.h"
@@ -21,19 +21,11 @@
 
 /* ---- which sandbox ---- */
 
-/* The sandbox of the tenant's notebooks (Jupyter's API), which is idle for as long as that says. */
-static int fill_notebooks(struct call *c, struct live_request *q, struct problem *p) {
-    (void)p;
-    shared_fill(c, c->api->config->jupyter.idle_s, q);
-    return 0;
-}
-static const struct shared_kind notebooks = {"jupyter", fill_notebooks};
-
 static void use(struct call *c, alias_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
     if (!other) {
-        shared_use(c, &notebooks, NULL, then);
+        shared_use(c, NULL, then);
         return;
     }
     struct live *l = live_find(c->api->o.engine, c->who.tenant, other, &e);

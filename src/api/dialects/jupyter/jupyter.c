@@ -282,18 +282,11 @@ static void in_shared(struct call *c, struct live *l) {
     call_fail(c, &e);
 }
 
-static int fill_shared(struct call *c, struct live_request *q, struct problem *p) {
-    (void)p;
-    shared_fill(c, c->api->config->jupyter.idle_s, q);
-    return 0;
-}
-static const struct shared_kind shared = {"jupyter", fill_shared};
-
 static int fill_isolated(struct call *c, struct live_request *q, struct problem *p) {
     *q = live_request_for(&c->who);
     (void)p;
     q->env = field_dump(c->body, "env");
-    shared_fill_single(c, field_str(c->body, PROFILE, "auto"), c->api->config->jupyter.idle_s, q);
+    shared_fill_single(c, field_str(c->body, PROFILE, "auto"), q);
     return 0;
 }
 
@@ -327,7 +320,7 @@ void jupyter_make(struct call *c, const char *name) {
     if (s.isolated)
         live_requests_make(c, fill_isolated, reply_isolated);
     else
-        shared_use(c, &shared, strcmp(s.profile, "auto") == 0 ? NULL : s.profile, in_shared);
+        shared_use(c, strcmp(s.profile, "auto") == 0 ? NULL : s.profile, in_shared);
 }
 
 static void do_jupyter_kernel_new(struct call *c) {
