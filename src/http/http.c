@@ -254,6 +254,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return before_body(r);
     if (r->phase == REQ_CUT)
         return MHD_NO;
+    if (*len && !http_may_take_piece(r->conn))
+        return MHD_YES; /* the library has it still, and calls again */
     if (*len) {
         http_body_data(r, data, *len);
         http_conn_ack(r->conn);

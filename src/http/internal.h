@@ -60,6 +60,8 @@ struct http_conn {
     bool leaves;               /* it was evicted */
     bool put_off;              /* it waits for its turn */
     uint64_t turn;             /* of the loop, that was its own last */
+    uint64_t pieces_turn;      /* of the loop, in which it had */
+    unsigned pieces;           /* so many of its body */
     struct http_conn *behind;  /* in the queue of those who wait for theirs */
     struct http_waiter waiter; /* while it is not known who asks */
     struct watch watch;        /* for that, and for its leaving */

@@ -38,6 +38,9 @@ class Turns:
         text = ask(self.port, "GET", "/metrics").body.decode()
         return {float(bound): int(n) for bound, n in BUCKET.findall(text)}
 
+    def many(self) -> int:
+        return max(self.counts().values()) - max(self.before.values())
+
     def longest(self) -> float:
         """The bound of the bucket that the longest turn since the beginning is in."""
         after = self.counts()
@@ -374,6 +377,21 @@ def test_many_requests_make_no_long_turn(port: int, path: str, status: int) -> N
         for client in clients:
             for _ in range(4):
                 assert client.reply().status == status
+    assert turns.longest() <= FEW_S
+
+
+def test_small_chunks_are_read_in_many_turns(port: int) -> None:
+    """A chunk for every six bytes: the library's buffer holds thousands, and hundreds of clients
+    without a key may send such. Each may have 500 read in a turn."""
+    chunks = b"1\r\nx\r\n" * 150_000
+    head = f"POST /v1/execute HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+    fields = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    turns = Turns(port)
+    with Connection(port) as connection:
+        connection.sock.sendall(head.encode() + fields)
+        connection.sock.sendall(chunks + b"0\r\n\r\n")
+        assert connection.reply().status == 422
+    assert turns.many() >= 150_000 / 500
     assert turns.longest() <= FEW_S
 
 
