@@ -5,6 +5,7 @@
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "cli/report.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -120,16 +121,8 @@ static int handle(struct key_options *o, int code, struct err *e) {
     }
 }
 
-/* Errors in earlier options must come out as JSON too. */
-static bool asks_for_json(int argc, char **argv) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            return true;
-    return false;
-}
-
 int key_options_parse(int argc, char **argv, struct key_options *ret, struct err *e) {
-    *ret = (struct key_options){.json = asks_for_json(argc, argv)};
+    *ret = (struct key_options){.json = report_wants_json(argc, argv)};
     optind = 0;
     opterr = 0;
     int code;

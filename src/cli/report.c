@@ -55,6 +55,13 @@ static const struct remedy *find_remedy(const char *kind) {
     return &none;
 }
 
+bool report_wants_json(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 void report_say(const char *text) {
     AUTO_BUF line = BUF_INIT;
     buf_adds(&line, "cloche: ");

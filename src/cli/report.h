@@ -18,6 +18,9 @@ struct failure {
 int report(const struct err *e, bool json);
 int report_failure(const struct failure *f, bool json);
 
+/* Whether --json is among the options: errors in earlier ones must come out as JSON too. */
+bool report_wants_json(int argc, char **argv);
+
 /* One line "cloche: …" on stderr, what is not plain text escaped. */
 void report_say(const char *text);
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cli/limit_flags.h"
 #include "cli/remote.h"
+#include "cli/report.h"
 #include "config/options.h"
 
 #include <getopt.h>
@@ -192,17 +193,9 @@ static int check_together(const struct run_options *r, struct err *e) {
     return 0;
 }
 
-/* Errors in earlier options must come out as JSON too. */
-static bool asks_for_json(int argc, char **argv) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            return true;
-    return false;
-}
-
 int run_options_parse(int argc, char **argv, struct options *o, struct run_options *ret,
                       struct err *e) {
-    *ret = (struct run_options){.json = asks_for_json(argc, argv),
+    *ret = (struct run_options){.json = report_wants_json(argc, argv),
                                 .msg = {.profile = "auto", .code_fd = -1}};
     struct option longs[FIXED + LIMITS_ + 1] = {0};
     memcpy(longs, fixed_options, sizeof fixed_options);

@@ -427,16 +427,8 @@ static int find_verb(const char *word, enum sandbox_verb *ret, struct err *e) {
     return report_bad_verb("sandbox: ", &near, names.data, e);
 }
 
-/* Errors in earlier options must come out as JSON too. */
-static bool asks_for_json(int argc, char **argv) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            return true;
-    return false;
-}
-
 int sandbox_options_parse(int argc, char **argv, struct sandbox_options *ret, struct err *e) {
-    *ret = (struct sandbox_options){.json = asks_for_json(argc, argv), .verb = SANDBOX_PROMPT};
+    *ret = (struct sandbox_options){.json = report_wants_json(argc, argv), .verb = SANDBOX_PROMPT};
     if (strcmp(argv[0], "shell") == 0)
         return parse_words(argc, argv, ret, e);
     ret->verb = SANDBOX_VERBS_;
