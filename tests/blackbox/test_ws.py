@@ -222,6 +222,26 @@ def test_a_bad_request_is_told_and_closed(service: Service, message: bytes, wher
         assert ws.goodbye() == 1008
 
 
+def executions(service: Service) -> int:
+    """All that have ended so far."""
+    lines = ask(service, request("GET", "/metrics")).body.decode().splitlines()
+    return sum(int(x.split()[-1]) for x in lines if x.startswith("cloche_executions_total{"))
+
+
+def test_behind_a_bad_request_nothing_is_a_request(service: Service) -> None:
+    """Long ones are read beside the loop; what came with them is taken after they were refused."""
+    bad = frame(TEXT, json.dumps({"type": "stdin", "value": "v" * 70000}).encode())
+    before = executions(service)
+    for _ in range(5):
+        with Socket(service) as ws:
+            ws.send(bad + 3 * frame(TEXT, b'{"type":"interrupt"}'))
+            assert ws.hear()["type"] == "error"
+            assert ws.goodbye() == 1008
+    with Socket(service) as ws:  # behind whatever those have begun
+        assert ws.say(code="print(1)").result()["status"] == "ok"
+    assert executions(service) == before + 1
+
+
 def test_what_cannot_run_is_told_and_closed(service: Service) -> None:
     with Socket(service) as ws:
         error = ws.say(code="1", profile="none").hear()

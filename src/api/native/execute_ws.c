@@ -27,7 +27,7 @@ struct talk {
     struct ws *ws;       /* borrowed: lives as long as the call */
     struct oneshot *job; /* borrowed while it runs */
     struct timer late;   /* until the first message has come */
-    bool begun;
+    bool begun; /* or refused: what comes now is no request */
     struct inbox in;
 };
 
@@ -225,8 +225,10 @@ static void talk_take_heard(void *arg, void *message) {
     if (h->data && t->job) {
         talk_give(t, h->data, h->len);
     } else if (h->data && !t->begun) {
+        t->begun = true;
         ws_close(t->ws, WS_UNSUPPORTED, "the first message is the request, as JSON text");
     } else if (!h->data && !h->json) {
+        t->begun = true;
         talk_tell(t, "error", 0, &h->reply);
         ws_close(t->ws, WS_POLICY, "bad_fields");
     } else if (!h->data && !t->begun) {
