@@ -146,7 +146,7 @@ def test_many_first_uses_make_one_sandbox(start_live: Any) -> None:
 
 
 def test_the_default_sandbox_is_idle_for_as_long_as_notebooks_may(start_live: Any) -> None:
-    options = ("--dialects", "ipybox", "--shared-idle-seconds", "77")
+    options = ("--dialects", "ipybox", "--jupyter-idle-seconds", "77")
     service = start_live("--profiles", "base", *options)
     path = f"/v1/sandboxes/{default_of(service)}"
     assert get(service.port, path).json["idle_seconds"] == 77
