@@ -27,7 +27,7 @@ struct talk {
     struct ws *ws;       /* borrowed: lives as long as the call */
     struct oneshot *job; /* borrowed while it runs */
     struct timer late;   /* until the first message has come */
-    bool begun; /* or refused: what comes now is no request */
+    bool begun;          /* or refused: what comes now is no request */
     struct inbox in;
 };
 
