@@ -36,6 +36,8 @@ static void write_value(struct jw *j, const struct options *o, const struct conf
     case SETTING_CHOICE:
     case SETTING_SOME:
     case SETTING_ENV:
+    case SETTING_RULES:
+    case SETTING_SETS:
     case SETTING_MODULES:
         jw_str(j, *(char *const *)p);
         break;

@@ -19,14 +19,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 5\n";
+static const char magic[] = "cloche configuration 6\n";
 
-enum kind { K_STR, K_LIST, K_U32, K_U64, K_LIMITS };
+enum kind { K_STR, K_RULES, K_LIST, K_U32, K_U64, K_LIMITS };
 #define KIND_PATH            K_STR
 #define KIND_TEXT            K_STR
 #define KIND_SECRET          K_STR
 #define KIND_ENV             K_STR
 #define KIND_MODULES         K_STR
+#define KIND_RULES           K_RULES
+#define KIND_SETS            K_RULES
 #define KIND_CHOICE(words)   K_STR
 #define KIND_SOME(words)     K_STR
 #define KIND_LEVEL           K_U32
@@ -126,6 +128,7 @@ static void put_field(struct buf *b, const struct field *f, const void *object) 
     const void *p = (const char *)object + f->offset;
     switch (f->kind) {
     case K_STR:
+    case K_RULES:
         put_string(b, *(char *const *)p);
         break;
     case K_LIST:
@@ -208,8 +211,8 @@ static uint64_t get_number(struct reader *r, uint64_t max) {
 }
 
 /* A copy, owned by the caller; NULL when bad. */
-static char *get_string(struct reader *r) {
-    size_t len = (size_t)get_number(r, CONFIG_MAX_STRING + 1);
+static char *get_string(struct reader *r, size_t most) {
+    size_t len = (size_t)get_number(r, most + 1);
     if (r->bad || len == 0 || len > (size_t)(r->end - r->at) ||
         memchr(r->at, '\0', len) != r->at + len - 1) {
         r->bad = true;
@@ -224,14 +227,17 @@ static void get_list(struct reader *r, struct config_list *ret) {
     unsigned n = (unsigned)get_number(r, CONFIG_MAX_LIST);
     ret->items = n ? xcalloc(n, sizeof *ret->items) : NULL;
     for (ret->n = 0; ret->n < n && !r->bad; ret->n++)
-        ret->items[ret->n] = get_string(r);
+        ret->items[ret->n] = get_string(r, CONFIG_MAX_STRING);
 }
 
 static void get_field(struct reader *r, const struct field *f, void *object) {
     void *p = (char *)object + f->offset;
     switch (f->kind) {
     case K_STR:
-        *(char **)p = get_string(r);
+        *(char **)p = get_string(r, CONFIG_MAX_STRING);
+        break;
+    case K_RULES:
+        *(char **)p = get_string(r, CONFIG_MAX_RULES);
         break;
     case K_LIST:
         get_list(r, p);
@@ -340,7 +346,7 @@ static void wipe(char *text) {
 
 static void free_field(const struct field *f, void *object) {
     void *p = (char *)object + f->offset;
-    if (f->kind == K_STR) {
+    if (f->kind == K_STR || f->kind == K_RULES) {
         wipe(*(char **)p);
         *(char **)p = NULL;
     } else if (f->kind == K_LIST) {

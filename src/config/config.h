@@ -15,6 +15,7 @@
 #define CONFIG_LIVE         "+live" /* a twin's name ends so */
 #define CONFIG_MAX_LIST     64
 #define CONFIG_MAX_STRING   4096
+#define CONFIG_MAX_RULES    32768   /* of a text that is rules of the network */
 #define CONFIG_MAX_BYTES    (1u << 20) /* of the packed form */
 
 struct config_list {
@@ -44,6 +45,8 @@ struct config_profile {
 #define CONFIG_C_SECRET          char *
 #define CONFIG_C_ENV             char *
 #define CONFIG_C_MODULES         char *
+#define CONFIG_C_RULES           char *
+#define CONFIG_C_SETS            char *
 #define CONFIG_C_CHOICE(words)   char *
 #define CONFIG_C_SOME(words)     char *
 #define CONFIG_C_LEVEL           uint32_t

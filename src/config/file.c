@@ -41,6 +41,14 @@ static char *scalar_text(const json_t *v) {
     return buf_take(&b);
 }
 
+/* Whether the text of this setting may be JSON, and `v` is of that form. */
+static bool is_text_of(size_t i, const json_t *v) {
+    enum setting_type type = i < settings_count ? settings[i].type : SETTING_TEXT;
+    if (type == SETTING_RULES)
+        return json_is_object(v) || json_is_array(v);
+    return (type == SETTING_ENV || type == SETTING_SETS) && json_is_object(v);
+}
+
 static int read_key(const char *path, const char *key, json_t *v, struct options *o,
                     struct err *e) {
     char quoted[64];
@@ -52,8 +60,7 @@ static int read_key(const char *path, const char *key, json_t *v, struct options
         return 0;
     }
     size_t i = setting_find(key);
-    bool is_env = i < settings_count && settings[i].type == SETTING_ENV && json_is_object(v);
-    AUTO_FREE char *text = is_env ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
+    AUTO_FREE char *text = is_text_of(i, v) ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
     if (!options_set_file(o, key, text ? text : ""))
         return err_user(e, "bad_config", "%s: there is no setting %s", path, quoted);
     if (!text)

@@ -102,8 +102,10 @@ static int read_level(const char *field, const char *text, uint32_t *ret, struct
 
 static int read_string(const struct setting *s, const char *field, const char *text, char **ret,
                        struct err *e) {
-    if (strlen(text) > CONFIG_MAX_STRING / 2)
-        return err_user(e, "bad_value", "%s is longer than %d bytes", field, CONFIG_MAX_STRING / 2);
+    bool is_rules = s->type == SETTING_RULES || s->type == SETTING_SETS;
+    size_t most = is_rules ? CONFIG_MAX_RULES : CONFIG_MAX_STRING / 2;
+    if (strlen(text) > most)
+        return err_user(e, "bad_value", "%s is longer than %zu bytes", field, most);
     if (s->type == SETTING_CHOICE && read_choice(s->words, field, text, e) < 0)
         return -1;
     if ((s->type == SETTING_SOME || s->type == SETTING_MODULES) && read_list(s, field, text, e) < 0)
@@ -134,6 +136,8 @@ static int read_value(const struct options *o, size_t i, struct config *c, struc
     case SETTING_SOME:
     case SETTING_MODULES:
     case SETTING_ENV:
+    case SETTING_RULES:
+    case SETTING_SETS:
         return read_string(s, field, text, to, e);
     case SETTING_LEVEL:
         return read_level(field, text, to, e);

@@ -23,6 +23,8 @@ static const char list_behind_commas[] =
 #define TYPE_SECRET         .type = SETTING_SECRET
 #define TYPE_ENV            .type = SETTING_ENV
 #define TYPE_MODULES        .type = SETTING_MODULES
+#define TYPE_RULES          .type = SETTING_RULES
+#define TYPE_SETS           .type = SETTING_SETS
 #define TYPE_NAMES          .type = SETTING_NAMES
 #define TYPE_LEVEL          .type = SETTING_LEVEL
 #define TYPE_CHOICE(words_) .type = SETTING_CHOICE, .words = words_

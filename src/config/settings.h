@@ -19,6 +19,8 @@ enum setting_type {
     SETTING_CORES,  /* "1.5" is 150 percent */
     SETTING_SECRET, /* a text that is not shown */
     SETTING_ENV,    /* variables of an environment, as a JSON object */
+    SETTING_RULES,  /* of the network: JSON, or words with commas between */
+    SETTING_SETS,   /* of such rules by name, as a JSON object */
 };
 
 #define SETTING_NOWHERE ((size_t)-1)
