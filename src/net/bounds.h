@@ -1,0 +1,48 @@
+#pragma once
+/* The bounds of a sandbox's network, which init, usher and gate hold alike: each counts before it
+ * asks the next, so that a faulty one costs nothing but its own sandbox. */
+
+/* One sandbox. */
+#define NET_PENDING          64  /* connects that were asked for and have no answer yet */
+#define NET_CONNECTIONS      256 /* open at once: the default, and the most that a policy can say */
+#define NET_NEW_PER_SECOND   20
+#define NET_NEW_BURST        100
+#define NET_DESTINATIONS     256 /* different addresses and ports a minute */
+#define NET_QUESTIONS        64  /* for names, without an answer yet */
+#define NET_ASKED_PER_SECOND 50
+#define NET_ASKED_BURST      100
+#define NET_NAMERS           16   /* TCP connections to port 53 */
+#define NET_ANSWERS          1024 /* addresses that names had, remembered */
+#define NET_ANSWER_GRACE_MS  (10 * 60 * 1000)
+#define NET_TTL_MAX          300 /* seconds that an answer may be kept */
+#define NET_ADDRESSES        32  /* in an answer */
+
+/* A policy. */
+#define NET_ALLOW_MAX 256
+#define NET_DENY_MAX  64
+#define NET_PORTS_MAX 16 /* ports and ranges of a rule */
+#define NET_SETS_MAX  64 /* named sets */
+
+/* An outside socket; the kernel doubles the buffers. */
+#define NET_BUFFER_BYTES      (128 * 1024)
+#define NET_CHARGE_BYTES      (512 * 1024) /* what the server's budget holds for one */
+#define NET_OPEN_STEP         16           /* G_OPEN speaks of so many at once */
+#define NET_CONNECT_MS        (130 * 1000)
+#define NET_KEEPALIVE_SECONDS 60
+#define NET_GATE_SOCKETS      4096 /* of all sandboxes */
+
+/* The usher. */
+#define NET_HEAD_BYTES   (16 * 1024) /* of a ClientHello, of an HTTP head */
+#define NET_HEAD_MS      (10 * 1000) /* in which it has to come */
+#define NET_PACKET_BYTES 512         /* of a reply over UDP; a question over TCP too is no longer */
+
+/* Texts, with their NUL. */
+#define NET_NAME_SIZE   254
+#define NET_WORD_SIZE   100 /* what decided: a rule, "network:default-deny" */
+#define NET_OP_SIZE     200
+#define NET_DETAIL_SIZE 400
+
+/* Where refused names of a policy with `refuse: "unreachable"` point: RFC 7600's dummy address and
+ * one of RFC 6666's discard prefix. Both lie in closed ranges. */
+#define NET_SENTINEL_4 "192.0.0.8"
+#define NET_SENTINEL_6 "100::1"
