@@ -50,6 +50,9 @@ const struct net_cidr *net_addr_closed(const struct net_addr *a);
 /* Whether all of these addresses are in one closed range. */
 bool net_cidr_is_closed(const struct net_cidr *c);
 
+/* Addresses that mean the sandbox itself, or nobody: no rule opens them. */
+bool net_addr_is_never(const struct net_addr *a);
+
 /* The addresses in bounds.h. */
 struct net_addr net_sentinel(bool v6);
 bool net_addr_is_sentinel(const struct net_addr *a);

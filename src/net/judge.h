@@ -19,7 +19,9 @@ struct net_verdict {
     enum net_check check;
     char rule[NET_WORD_SIZE]; /* the rule that allows it; else "network:…" */
     char name[NET_NAME_SIZE]; /* that the address was told for, or "" */
-    char op[NET_OP_SIZE];     /* "connect to pypi.org (151.101.0.223) port 443"; never "" */
+    /* "connect to pypi.org (151.101.0.223) port 443"; "" is for a refusal that nobody is told: a
+     * question for the name of an address. */
+    char op[NET_OP_SIZE];
     char detail[NET_DETAIL_SIZE];
 };
 

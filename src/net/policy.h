@@ -1,8 +1,8 @@
 #pragma once
 /* What a sandbox may reach: rules, what is denied although a rule allows it, and bounds.
  *
- * policy_json.h reads and writes it as JSON (library net_json); here are its bytes for the gate,
- * and what an operator's maximum makes of it (library net, which needs no jansson). */
+ * policy_json.h reads and writes it as JSON, within.h holds it against the operator's maximum; here
+ * are its bytes for the gate. */
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -47,13 +47,6 @@ const struct net_rule *net_policy_find_name(const struct net_policy *p, const ch
 /* The first rule of at least this index with a wildcard over names of everybody, which replies
  * should speak of; nallow when there is none. */
 uint32_t net_policy_broad(const struct net_policy *p, uint32_t from);
-
-/* Holds a request against the most that may be granted. 0: all of it is granted, and what the
- * maximum says of bounds, denied ranges and strict_tls is part of `p` now. -1, of kind
- * "network_not_allowed": names the first rule or field that falls away. `where` is the request's
- * field ("network"). */
-int net_policy_within(struct net_policy *p, const struct net_policy *most, const char *where,
-                      struct err *e);
 
 /* For the gate. What is decoded is as good as what was parsed, or refused; *ret is the caller's
  * (net_policy_done), and NET_NONE after a refusal. */
