@@ -23,20 +23,20 @@
 
 enum net_http_state {
     NET_HTTP_HEAD,
-    NET_HTTP_ALLOWED, /* of a head, `left` bytes still have to go */
-    NET_HTTP_BODY,    /* `left` bytes */
-    NET_HTTP_SIZE,    /* the line of a chunk's size */
-    NET_HTTP_CHUNK,   /* `left` bytes, with the CRLF */
-    NET_HTTP_BAD,
+    NET_HTTP_PASS, /* `left` bytes may go out; then comes `next` */
+    NET_HTTP_SIZE, /* the line of a chunk's size */
+    NET_HTTP_CRLF, /* behind a chunk */
+    NET_HTTP_END,  /* the same behind the last one, which ends the body */
 };
 
+/* All zero at the beginning of a connection. */
 struct net_http {
-    enum net_http_state state;
-    bool chunked;    /* the body of the head that was found last */
-    uint64_t length; /* the same */
-    uint64_t left;   /* bytes of this state */
-    size_t head;     /* bytes of the head that was found last */
-    size_t looked;   /* bytes of a head that is not complete, in which no end is */
+    enum net_http_state state, next;
+    uint64_t left;
+    size_t looked;   /* bytes of a head in which there is no end */
+    size_t head;     /* bytes of the head that was found last, */
+    uint64_t length; /* of its body, */
+    bool chunked;    /* or how that comes */
 };
 
 struct net_http_looked {
@@ -50,5 +50,5 @@ void net_http_look(struct net_http *h, const uint8_t *data, size_t len,
                    struct net_http_looked *ret);
 /* The head that the last look found may go. */
 void net_http_allow(struct net_http *h);
-/* The first `n` bytes of what was looked at went out. */
-void net_http_passed(struct net_http *h, const uint8_t *data, size_t n);
+/* The first `n` bytes of what was looked at went out: at most what the last look let pass. */
+void net_http_passed(struct net_http *h, size_t n);
