@@ -20,8 +20,9 @@
 /* A policy. */
 #define NET_ALLOW_MAX 256
 #define NET_DENY_MAX  64
-#define NET_PORTS_MAX 16 /* ports and ranges of a rule */
-#define NET_SETS_MAX  64 /* named sets */
+#define NET_PORTS_MAX 16           /* ports and ranges of a rule */
+#define NET_SETS_MAX  64           /* named sets */
+#define NET_BYTES_MAX (1ull << 53) /* whole in every JSON reader */
 
 /* An outside socket; the kernel doubles the buffers. */
 #define NET_BUFFER_BYTES      (128 * 1024)

@@ -103,16 +103,16 @@ static enum net_heard hello_gather(const uint8_t *data, size_t len, struct hello
         at += here;
         if (g->len >= 4) {
             whole = 4 + ((size_t)g->bytes[1] << 16 | (size_t)g->bytes[2] << 8 | g->bytes[3]);
-            if (g->bytes[0] != CLIENT_HELLO || whole > sizeof g->bytes)
+            /* Nothing else in its last record: that could be another hello. */
+            if (g->bytes[0] != CLIENT_HELLO || whole > sizeof g->bytes ||
+                g->len - here + inside > whole)
                 return NET_HEARD_BAD;
         }
-        if (here < inside && g->len < whole) {
-            size_t missing = whole - g->len, left = inside - here;
-            g->need = at + (missing < left ? missing : left);
+        if (here < inside) {
+            g->need = at + inside - here;
             return NET_HEARD_MORE;
         }
     }
-    g->len = whole;
     return NET_HEARD_NAME;
 }
 
