@@ -141,7 +141,10 @@ static void surplus_bytes_are_refused(void **state) {
 }
 
 static bool has_optional(const struct wire_layout *l) {
-    return l->nfields && l->fields[l->nfields - 1].kind == WIRE_fd_or;
+    for (size_t k = 0; k < l->nfields; k++)
+        if (l->fields[k].kind == WIRE_fd_or)
+            return true;
+    return false;
 }
 
 static void descriptors_are_counted(void **state) {
