@@ -152,7 +152,7 @@ static void encode(const struct config *c, const struct config_part *part, struc
     buf_add(to, magic, sizeof magic);
     for (size_t k = 0; k < COUNT(config_fields); k++)
         put_field(to, &config_fields[k], config_fields[k].least <= part->reader ? c : &nothing);
-    for (unsigned i = 0; i < c->nprofiles; i++) {
+    for (unsigned i = 0; i < c->nprofiles && part->reader != CONFIG_GATE; i++) {
         const struct config_profile *p = &c->profiles[i];
         const struct config_profile name_only = {
             .name = p->name, .python = (char *)"/", .live = p->live, .removed = 1};

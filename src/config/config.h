@@ -91,9 +91,9 @@ void config_done(struct config *c);
 void config_keep_numbers(struct config *c);
 
 /* Who gets how much of it, from least to all: each what the one before it gets, and more. SECURITY:
- * secrets are the server's alone. A nursery has one profile; of the others there are only their
- * names. CONFIG_CLI is the command line, which is where it all comes from. */
-enum config_reader { CONFIG_NURSERY, CONFIG_WARDEN, CONFIG_SERVER, CONFIG_CLI };
+ * secrets are the server's alone. A nursery has one profile, and of the others only their names;
+ * the gate has none. CONFIG_CLI is the command line, which is where it all comes from. */
+enum config_reader { CONFIG_GATE, CONFIG_NURSERY, CONFIG_WARDEN, CONFIG_SERVER, CONFIG_CLI };
 struct config_part {
     enum config_reader reader;
     unsigned profile; /* of a nursery */

@@ -56,6 +56,21 @@ static bool holds(int fd, const char *text) {
     return n > 0 && memmem(all, (size_t)n, text, strlen(text));
 }
 
+static void the_gate_gets_no_profile(void **state) {
+    (void)state;
+    struct config c = sample(), got;
+    struct err e;
+    AUTO_FD fd = -1;
+    c.network_resolvers = (char *)"192.0.2.53";
+    const struct config_part part = {.reader = CONFIG_GATE};
+    assert_int_equal(config_pack(&c, &part, &fd, &e), 0);
+    assert_false(holds(fd, "python"));
+    assert_int_equal(config_unpack(fd, &got, &e), 0);
+    assert_int_equal(got.nprofiles, 0);
+    assert_string_equal(got.network_resolvers, "192.0.2.53");
+    config_done(&got);
+}
+
 static void each_gets_only_its_part(void **state) {
     (void)state;
     struct config c = sample(), got;
@@ -158,7 +173,7 @@ static void every_member_reaches_those_who_read_it_and_nobody_else(void **state)
     assert_true(MEMBERS > 60);
     for (size_t i = 0; i < MEMBERS; i++)
         fill(&c, i);
-    for (int reader = CONFIG_NURSERY; reader <= CONFIG_SERVER; reader++) {
+    for (int reader = CONFIG_GATE; reader <= CONFIG_SERVER; reader++) {
         AUTO_FD fd = -1;
         const struct config_part part = {(enum config_reader)reader, 1};
         assert_int_equal(config_pack(&c, &part, &fd, &e), 0);
@@ -327,6 +342,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_configuration_arrives_whole),
         cmocka_unit_test(each_gets_only_its_part),
+        cmocka_unit_test(the_gate_gets_no_profile),
         cmocka_unit_test(every_member_reaches_those_who_read_it_and_nobody_else),
         cmocka_unit_test(a_profile_and_its_twin_find_each_other),
         cmocka_unit_test(it_cannot_be_changed_on_the_way),
