@@ -61,13 +61,19 @@ static int drop_bounding(struct err *e) {
     return 0;
 }
 
-static int check_none(struct err *e) {
+static int check_none_held(struct err *e) {
     struct __user_cap_data_struct sets[2];
     if (caps_get(sets, e) < 0)
         return -1;
     for (int i = 0; i < 2; i++)
         if (sets[i].effective | sets[i].permitted | sets[i].inheritable)
             return err_set(e, EPERM, "capabilities are left after dropping them");
+    return 0;
+}
+
+static int check_none(struct err *e) {
+    if (check_none_held(e) < 0)
+        return -1;
     for (unsigned long cap = 0; cap < CAP_NUMBERS; cap++) {
         int in = prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
         if (in < 0)
@@ -82,15 +88,17 @@ int caps_keep(struct err *e) {
     return prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 ? err_sys(e, "prctl(PR_SET_KEEPCAPS)") : 0;
 }
 
-int caps_drop_all(struct err *e) {
+int caps_drop_held(struct err *e) {
     static const struct __user_cap_data_struct none[2];
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+        return err_sys(e, "clear the ambient capabilities");
+    return caps_set(none, e) < 0 ? -1 : check_none_held(e);
+}
+
+int caps_drop_all(struct err *e) {
     if (raise_setpcap(e) && prctl(PR_SET_SECUREBITS, securebits, 0, 0, 0) < 0)
         return err_sys(e, "prctl(PR_SET_SECUREBITS)");
     if (drop_bounding(e) < 0)
         return -1;
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-        return err_sys(e, "clear the ambient capabilities");
-    if (caps_set(none, e) < 0)
-        return -1;
-    return check_none(e);
+    return caps_drop_held(e) < 0 ? -1 : check_none(e);
 }

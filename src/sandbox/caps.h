@@ -12,3 +12,7 @@ int caps_keep(struct err *e);
  * securebits say that uid 0 means nothing and are locked. Fails when any of the five sets cannot be
  * emptied, which includes a bounding set without CAP_SETPCAP (caps_keep forgotten). */
 int caps_drop_all(struct err *e);
+
+/* For a process with no_new_privs that may have no right to empty the bounding set: the other four
+ * are empty, and no exec fills them again. */
+int caps_drop_held(struct err *e);
