@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "sandbox/cores.h"
+#include "warden/gate.h"
 #include "warden/groups.h"
 #include "warden/nurseries.h"
 #include "warden/reload.h"
@@ -117,6 +118,8 @@ static void on_signal(struct watch *watch, uint32_t events) {
             server_reaped(w, status);
         else if (pid == w->shrinker)
             w->shrinker = 0;
+        else if (pid == w->gate.pid)
+            gate_reaped(w, status);
         else
             nurseries_reaped(w, pid, status);
     }
@@ -218,6 +221,7 @@ static int set_up(struct warden *w, struct err *e) {
     if (check_machine(w, e) < 0)
         return -1;
     warn_of_weakness(w);
+    gate_start(w);
     if (server_start(w, e) < 0)
         return -1;
     warden_say(w, "listening");
@@ -233,6 +237,7 @@ static void tear_down(struct warden *w) {
         kill(w->server, SIGKILL);
     if (w->shrinker > 0)
         kill(w->shrinker, SIGKILL);
+    gate_end(w);
     for (struct nursery_child *n = w->all; n; n = n->next) {
         chan_pump(&n->chan); /* one that was just born */
         if (n->pid > 0)
@@ -274,6 +279,7 @@ int main(void) {
     w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
     w.spare_timer = (struct timer){.fn = slots_spare, .arg = &w};
     w.server_chan = (struct chan){.fd = -1, .gone = true};
+    gate_init(&w);
     for (int fd = 3; fd < HTTP_FDS; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-warden is started by `cloche serve`");

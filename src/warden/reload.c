@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/gate.h"
 #include "warden/nurseries.h"
 #include "warden/server.h"
 #include "wire/codec.h"
@@ -73,6 +74,7 @@ static int take_over(struct warden *w, int *fd, int *all, struct err *e) {
     fd_close(&w->all_fd);
     w->all_fd = fd_take(all);
     tell_server(w, changed);
+    gate_tell_config(w);
     for (unsigned i = 0; i < next.nprofiles; i++)
         if (changed & 1u << i)
             renew(w, i);

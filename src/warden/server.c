@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/gate.h"
 #include "warden/requests.h"
 #include "warden/say.h"
 #include "warden/slots.h"
@@ -121,6 +122,7 @@ int server_start(struct warden *w, struct err *e) {
     for (unsigned i = 0; i < w->config.nprofiles; i++)
         server_tell_profile(w, i);
     tell_layers(w);
+    gate_meet(w); /* before the sandboxes that need it */
     survivors_give(w);
     server_tell_restarts(w); /* says to the server that these were all */
     return 0;

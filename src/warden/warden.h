@@ -55,6 +55,14 @@ struct nursery_child {
     struct deferred free_later;
 };
 
+struct gate_child {
+    pid_t pid; /* 0 when there is none */
+    struct chan chan;
+    struct timer restart;
+    unsigned failures; /* how often one after the other it died young */
+    uint64_t started_ns;
+};
+
 struct warden {
     struct loop *loop;
     struct config config;
@@ -73,10 +81,11 @@ struct warden {
     uint32_t ids_from;  /* where in each part ours begin */
     bool no_live;       /* too few ids for live kernels */
     struct probe probe; /* what this machine gives */
-    uint32_t server_restarts, nursery_restarts, zygote_restarts;
+    uint32_t server_restarts, nursery_restarts, zygote_restarts, gate_restarts;
     pid_t server;
     pid_t shrinker; /* 0 when there is none; see slots.c */
     struct chan server_chan;
+    struct gate_child gate;
     uint64_t server_started_ns;
     struct timer server_restart, dirty_timer, spare_timer;
     dev_t socket_dev;

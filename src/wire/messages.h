@@ -539,7 +539,7 @@ enum {
 #define WIRE_WORDS 400
 
 #define g_server_fields(F) F(3, fd, server, 0)
-#define g_config_fields(F) F(3, fd, config, 0)
+#define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0) /* resolv.conf */
 #define g_attach_fields(F) F(3, u64, sandbox, 0) F(3, fd, policy, 0) /* a sealed memfd */
 #define g_policy_fields(F) F(3, u64, sandbox, 0) F(3, u32, serial, 0) F(3, fd, policy, 0)
 #define g_forget_fields(F) F(3, u64, sandbox, 0)

@@ -1,0 +1,348 @@
+/* See links.h. A link is asked for (A_ASK), judged (A_VERDICT), and, when it is allowed, connecting
+ * until there is an A_RESULT; then open, until init says that it is over. One that a policy does
+ * not allow any more is closing: init was told, and it counts until init says that it is over.
+ *
+ * What is limited is limited after the policy has spoken, so that a refusal names the rule. */
+
+#include "gate/links.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/list.h"
+#include "gate/attach.h"
+#include "gate/outside.h"
+#include "net/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+enum link_state { LINK_CONNECTING, LINK_OPEN, LINK_CLOSING };
+
+struct link {
+    struct link *next;
+    struct attachment *of; /* borrowed */
+    enum link_state state;
+    bool confirmed; /* init knows it on this channel */
+    uint32_t id, process;
+    struct net_addr address;
+    uint16_t port;
+    char rule[NET_WORD_SIZE];
+    char name[NET_NAME_SIZE]; /* that the address was told for, or that the connection said last */
+    int fd;                   /* owned, while it is connecting */
+    struct watch watch;
+    struct timer give_up;
+    struct deferred free_later;
+};
+
+static struct link *link_find(const struct attachment *a, uint32_t id) {
+    struct link *l = a->links;
+    while (l && l->id != id)
+        l = l->next;
+    return l;
+}
+
+/* The server holds memory for what is open: it hears of it in steps, and not of every coming and
+ * going around one. */
+static void links_count(struct attachment *a, int pending, int open) {
+    a->npending += (unsigned)pending;
+    a->nopen += (unsigned)open;
+    a->gate->outside += (unsigned)(pending + open);
+    gate_counted(a->gate);
+    uint32_t n = a->npending + a->nopen;
+    uint32_t step = (n + NET_OPEN_STEP - 1) / NET_OPEN_STEP * NET_OPEN_STEP;
+    bool is_less = step < a->told_open && (n == 0 || a->told_open - n >= 2 * NET_OPEN_STEP);
+    if (step <= a->told_open && !is_less)
+        return;
+    struct wire_out o;
+    a->told_open = step;
+    g_open_put(&o, &(struct g_open){.sandbox = a->sandbox, .connections = step});
+    chan_send(&a->gate->server, &o); /* never lost: it is the server's account */
+}
+
+static void link_free(struct deferred *d) {
+    free(d->arg);
+}
+
+static void link_forget(struct link *l) {
+    struct attachment *a = l->of;
+    bool pending = l->state == LINK_CONNECTING;
+    loop_unwatch(a->gate->loop, &l->watch);
+    loop_timer_stop(a->gate->loop, &l->give_up);
+    fd_close(&l->fd);
+    LIST_REMOVE(&a->links, l, next);
+    links_count(a, pending ? -1 : 0, pending ? 0 : -1);
+    loop_defer(a->gate->loop, &l->free_later);
+}
+
+static void tell_result(struct link *l, int errnum) {
+    struct wire_out o;
+    a_result_put(&o, &(struct a_result){
+                         .id = l->id, .errnum = (uint32_t)errnum, .socket = errnum ? -1 : l->fd});
+    attach_send(l->of, &o);
+}
+
+static void link_fail(struct link *l, int errnum) {
+    l->of->gate->counts.connect_errors++;
+    tell_result(l, errnum);
+    link_forget(l);
+}
+
+static void link_opened(struct link *l) {
+    const struct net_own own = gate_own(l->of->gate);
+    if (outside_is_this_host(l->fd, &l->address, &own)) {
+        link_fail(l, EACCES);
+        return;
+    }
+    loop_unwatch(l->of->gate->loop, &l->watch);
+    loop_timer_stop(l->of->gate->loop, &l->give_up);
+    tell_result(l, 0);
+    fd_close(&l->fd);
+    l->state = LINK_OPEN;
+    links_count(l->of, -1, 1);
+}
+
+static void link_on_event(struct watch *w, uint32_t events) {
+    struct link *l = w->arg;
+    (void)events;
+    int errnum = outside_result(l->fd);
+    if (errnum == 0)
+        link_opened(l);
+    else
+        link_fail(l, errnum);
+}
+
+static void link_on_give_up(struct timer *t) {
+    link_fail(t->arg, ETIMEDOUT);
+}
+
+static struct link *link_new(struct attachment *a, const struct link *from) {
+    struct link *l = xmalloc(sizeof *l);
+    *l = *from;
+    l->of = a;
+    l->confirmed = true;
+    l->watch = (struct watch){.fd = -1, .fn = link_on_event, .arg = l};
+    l->give_up = (struct timer){.fn = link_on_give_up, .arg = l};
+    l->free_later = (struct deferred){.fn = link_free, .arg = l};
+    LIST_PUSH(&a->links, l, next);
+    links_count(a, l->state == LINK_CONNECTING, l->state != LINK_CONNECTING);
+    return l;
+}
+
+static void link_connect(struct link *l) {
+    struct loop *loop = l->of->gate->loop;
+    struct err e;
+    int errnum = outside_connect(&l->address, l->port, &l->fd);
+    if (errnum == 0)
+        link_opened(l);
+    else if (errnum != EINPROGRESS)
+        link_fail(l, errnum);
+    else if (loop_watch(loop, &l->watch, l->fd, EPOLLOUT, &e) < 0)
+        link_fail(l, EAGAIN);
+    else
+        loop_timer_in_ms(loop, &l->give_up, NET_CONNECT_MS);
+}
+
+/* ---- judging ---- */
+
+static void refuse_limit(struct net_verdict *v, const struct link *l, const char *detail) {
+    char name[NET_NAME_SIZE];
+    memcpy(name, v->name, sizeof name);
+    net_verdict_refuse(v, &l->address, l->port, name, EACCES, "network:limit", detail);
+}
+
+/* An allowed connect that is too much all the same. */
+static void limit(struct attachment *a, const struct link *l, struct net_verdict *v) {
+    uint64_t now = now_ms();
+    char words[120];
+    if (a->npending >= NET_PENDING || a->gate->outside >= GATE_OUTSIDE_MOST ||
+        a->npending + a->nopen >= net_policy_connections(&a->policy)) {
+        v->errnum = EAGAIN;
+    } else if (!net_bucket_take(&a->new_bucket, now)) {
+        snprintf(words, sizeof words,
+                 "a sandbox may make %d connections a second, %d at once; wait and try again",
+                 NET_NEW_PER_SECOND, NET_NEW_BURST);
+        refuse_limit(v, l, words);
+    } else if (!net_seen_add(&a->seen, &l->address, l->port, now)) {
+        snprintf(words, sizeof words,
+                 "a sandbox may connect to %d destinations a minute; wait and try again",
+                 NET_DESTINATIONS);
+        refuse_limit(v, l, words);
+    }
+}
+
+static void tell_verdict(struct attachment *a, const struct link *l, const struct net_verdict *v) {
+    struct wire_out o;
+    bool told = v->errnum && v->errnum != EAGAIN;
+    a_verdict_put(&o, &(struct a_verdict){.id = l->id,
+                                          .errnum = (uint32_t)v->errnum,
+                                          .check = v->check,
+                                          .rule = v->rule,
+                                          .op = told ? v->op : "",
+                                          .detail = told ? v->detail : ""});
+    attach_send(a, &o);
+}
+
+static void note_link(struct attachment *a, const struct link *l, const struct net_verdict *v) {
+    char target[301];
+    net_target_text(&l->address, l->port, v->name, target, sizeof target);
+    note_tell(a, &(struct note){l->process, v->errnum != 0, target, v->rule});
+}
+
+int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
+    struct a_ask m;
+    struct net_verdict v;
+    const struct net_own own = gate_own(a->gate);
+    if (a_ask_get(in, &m, e) < 0)
+        return -1;
+    struct link l = {.state = LINK_CONNECTING,
+                     .id = m.id,
+                     .process = m.process,
+                     .port = (uint16_t)m.port,
+                     .fd = -1};
+    if (m.address.len != sizeof l.address.b)
+        return err_set(e, EPROTO, "an address of %zu bytes", m.address.len);
+    if (link_find(a, m.id))
+        return err_set(e, EPROTO, "connection %u is there already", m.id);
+    memcpy(l.address.b, m.address.data, sizeof l.address.b);
+    a->gate->counts.asks++;
+    net_judge_connect(&a->policy, a->answers, &own, &l.address, l.port, now_ms(), &v);
+    if (v.errnum == 0)
+        limit(a, &l, &v);
+    a->gate->counts.refused += v.errnum != 0;
+    gate_counted(a->gate);
+    tell_verdict(a, &l, &v);
+    note_link(a, &l, &v);
+    if (v.errnum)
+        return 0;
+    memcpy(l.rule, v.rule, sizeof l.rule);
+    memcpy(l.name, v.name, sizeof l.name);
+    link_connect(link_new(a, &l));
+    return 0;
+}
+
+/* A result may have crossed it: then init closes what it gets. */
+int links_withdraw(struct attachment *a, struct wire_in *in, struct err *e) {
+    struct a_withdraw m;
+    if (a_withdraw_get(in, &m, e) < 0)
+        return -1;
+    struct link *l = link_find(a, m.id);
+    if (l)
+        link_forget(l);
+    return 0;
+}
+
+int links_end(struct attachment *a, struct wire_in *in, struct err *e) {
+    struct a_end m;
+    if (a_end_get(in, &m, e) < 0)
+        return -1;
+    struct link *l = link_find(a, m.id);
+    if (!l)
+        return 0;
+    a->gate->counts.bytes_out += m.bytes_out;
+    a->gate->counts.bytes_in += m.bytes_in;
+    link_forget(l);
+    return 0;
+}
+
+int links_hello(struct attachment *a, struct wire_in *in, struct err *e) {
+    struct a_hello m;
+    struct net_verdict v;
+    struct wire_out o;
+    if (a_hello_get(in, &m, e) < 0)
+        return -1;
+    struct link *l = link_find(a, m.id);
+    if (!l || l->state == LINK_CONNECTING)
+        return 0; /* it ended meanwhile */
+    net_judge_hello(&a->policy, (enum net_check)m.check, &l->address, l->port, m.name, &v);
+    a_helloed_put(&o, &(struct a_helloed){.id = l->id,
+                                          .allowed = v.errnum == 0,
+                                          .rule = v.rule,
+                                          .op = v.errnum ? v.op : "",
+                                          .detail = v.errnum ? v.detail : ""});
+    attach_send(a, &o);
+    a->gate->counts.refused += v.errnum != 0;
+    gate_counted(a->gate);
+    note_link(a, l, &v);
+    if (v.errnum == 0)
+        snprintf(l->name, sizeof l->name, "%s", m.name);
+    return 0;
+}
+
+/* ---- what stands ---- */
+
+/* Whether it has to go; then init is told. */
+static bool link_judge(struct link *l) {
+    struct attachment *a = l->of;
+    const struct net_own own = gate_own(a->gate);
+    struct net_verdict v;
+    struct wire_out o;
+    net_judge_again(&a->policy, &own, &l->address, l->port, l->rule, l->name, &v);
+    if (v.errnum == 0)
+        return false;
+    note_link(a, l, &v);
+    if (l->state == LINK_CONNECTING) {
+        link_fail(l, v.errnum);
+        return true;
+    }
+    l->state = LINK_CLOSING;
+    a_close_put(&o, &(struct a_close){.id = l->id, .rule = v.rule, .op = v.op, .detail = v.detail});
+    attach_send(a, &o);
+    return true;
+}
+
+unsigned links_judge(struct attachment *a) {
+    unsigned closed = 0;
+    for (struct link *l = a->links, *next; l; l = next) {
+        next = l->next;
+        if (l->state != LINK_CLOSING)
+            closed += link_judge(l);
+    }
+    return closed;
+}
+
+int links_stands(struct attachment *a, struct wire_in *in, struct err *e) {
+    struct a_stands m;
+    if (a_stands_get(in, &m, e) < 0)
+        return -1;
+    if (m.address.len != sizeof(struct net_addr))
+        return err_set(e, EPROTO, "an address of %zu bytes", m.address.len);
+    struct link *l = link_find(a, m.id);
+    if (l && l->confirmed)
+        return err_set(e, EPROTO, "connection %u stands twice", m.id);
+    if (l)
+        link_forget(l); /* what init says of it is newer */
+    if (a->npending + a->nopen >= NET_CONNECTIONS + NET_PENDING)
+        return err_set(e, EPROTO, "more connections than there can be");
+    struct link from = {.state = LINK_OPEN, .id = m.id, .port = (uint16_t)m.port, .fd = -1};
+    memcpy(from.address.b, m.address.data, sizeof from.address.b);
+    snprintf(from.rule, sizeof from.rule, "%s", m.rule);
+    snprintf(from.name, sizeof from.name, "%s", m.name);
+    link_judge(link_new(a, &from));
+    return 0;
+}
+
+void links_renew(struct attachment *a) {
+    for (struct link *l = a->links, *next; l; l = next) {
+        next = l->next;
+        l->confirmed = false;
+        if (l->state == LINK_CONNECTING)
+            link_forget(l);
+    }
+}
+
+void links_confirmed(struct attachment *a) {
+    for (struct link *l = a->links, *next; l; l = next) {
+        next = l->next;
+        if (!l->confirmed)
+            link_forget(l);
+    }
+}
+
+void links_free(struct attachment *a) {
+    while (a->links)
+        link_forget(a->links);
+}
