@@ -15,7 +15,7 @@
 #define CONFIG_LIVE         "+live" /* a twin's name ends so */
 #define CONFIG_MAX_LIST     64
 #define CONFIG_MAX_STRING   4096
-#define CONFIG_MAX_RULES    32768   /* of a text that is rules of the network */
+#define CONFIG_MAX_RULES    32768      /* of a text that is rules of the network */
 #define CONFIG_MAX_BYTES    (1u << 20) /* of the packed form */
 
 struct config_list {

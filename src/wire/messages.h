@@ -539,7 +539,7 @@ enum {
 #define WIRE_WORDS 400
 
 #define g_server_fields(F) F(3, fd, server, 0)
-#define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0) /* resolv.conf */
+#define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0)   /* resolv.conf */
 #define g_attach_fields(F) F(3, u64, sandbox, 0) F(3, fd, policy, 0) /* a sealed memfd */
 #define g_policy_fields(F) F(3, u64, sandbox, 0) F(3, u32, serial, 0) F(3, fd, policy, 0)
 #define g_forget_fields(F) F(3, u64, sandbox, 0)
@@ -619,7 +619,8 @@ enum {
 #define u_limits_fields(F)  F(3, u64, bytes, 0)
 #define u_name_fields(F)                                                                           \
     F(3, u32, id, 0)                                                                               \
-    F(3, u32, type, 65535) F(3, u32, port, 65535) /* of who asks */                                \
+    F(3, u32, type, 65535)                                                                         \
+    F(3, u32, port, 65535) /* of who asks */                                                       \
         F(3, u32, family, 0) F(3, str, name, WIRE_NAME)
 #define u_hello_fields(F) F(3, u32, id, 0) F(3, u32, check, 2) F(3, str, name, WIRE_NAME)
 #define u_end_fields(F)   F(3, u32, id, 0) F(3, u32, over, 1) /* the bound on bytes was met */

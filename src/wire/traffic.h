@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRAFFIC_RULES 64      /* records for rules; what is more than that is in one of the others */
+#define TRAFFIC_RULES 64 /* records for rules; what is more than that is in one of the others */
 #define TRAFFIC_OTHER "other" /* the rule of these */
 
 struct traffic {
