@@ -103,6 +103,13 @@ static const struct sock_filter judge_socket[] = {
     REFUSE,
     ALLOW,
 };
+/* Channels for inits; what is no socket of the internet leads nowhere but to its other end. */
+static const struct sock_filter judge_pair[] = {
+    LOAD_ARG(0),
+    IF_EQ(AF_UNIX, 1, 0),
+    REFUSE,
+    ALLOW,
+};
 static const struct sock_filter judge_memory[] = {
     /* mmap and mprotect */
     LOAD_ARG(2),
@@ -144,7 +151,7 @@ static const struct {
     uint8_t len;
 } judges[] = {
     JUDGE(socket, socket), JUDGE(mmap, memory),   JUDGE(mprotect, memory),  JUDGE(fcntl, fcntl),
-    JUDGE(ioctl, ioctl),   JUDGE(sendto, sendto), JUDGE(newfstatat, fstat),
+    JUDGE(ioctl, ioctl),   JUDGE(sendto, sendto), JUDGE(newfstatat, fstat), JUDGE(socketpair, pair),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
