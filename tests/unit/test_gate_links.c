@@ -1,0 +1,350 @@
+/* cloche-gate: connects, verdicts, results, policies that change, servers that come and go. */
+
+#include "gate_fixture.h"
+
+#include "base/fd.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static uint32_t verdict(struct rig *r, int chan, uint32_t id) {
+    struct a_verdict m;
+    struct err e;
+    rig_expect(r, chan, WIRE_A_VERDICT);
+    assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, id);
+    return m.errnum;
+}
+
+/* The socket, or minus the error. */
+static int result(struct rig *r, int chan, uint32_t id) {
+    struct a_result m;
+    struct err e;
+    rig_expect(r, chan, WIRE_A_RESULT);
+    assert_int_equal(a_result_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, id);
+    return m.errnum ? -(int)m.errnum : wire_keep(&r->in, m.socket);
+}
+
+static int connected(struct rig *r, int chan, uint32_t id) {
+    rig_ask(r, chan, id, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, id), 0);
+    int fd = result(r, chan, id);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* Whatever else the server hears before that. */
+static void server_hears(struct rig *r, enum wire_type type) {
+    do
+        rig_recv(r, r->server);
+    while (r->in.type != type);
+}
+
+static void an_allowed_connect_brings_a_connected_socket(void **state) {
+    struct rig *r = *state;
+    char byte = 0;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    AUTO_FD fd = connected(r, chan, 5);
+    AUTO_FD peer = accept(r->listener, NULL, NULL);
+    assert_int_equal(write(fd, "x", 1), 1);
+    assert_int_equal(read(peer, &byte, 1), 1);
+    assert_int_equal(byte, 'x');
+}
+
+static void a_refused_connect_says_what_is_allowed_and_is_noted(void **state) {
+    struct rig *r = *state;
+    struct a_verdict m;
+    struct g_note n;
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, "pypi.org:443");
+    rig_ask(r, chan, 5, "203.0.113.7", 80);
+    rig_expect(r, chan, WIRE_A_VERDICT);
+    assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.errnum, EACCES);
+    assert_string_equal(m.rule, "network:default-deny");
+    assert_string_equal(m.op, "connect to 203.0.113.7 port 80");
+    assert_non_null(strstr(m.detail, "pypi.org:443"));
+    server_hears(r, WIRE_G_NOTE);
+    assert_int_equal(g_note_get(&r->in, &n, &e), 0);
+    assert_int_equal(n.refused, 1);
+    assert_int_equal(n.process, 7);
+    assert_string_equal(n.target, "203.0.113.7 port 80");
+}
+
+static void what_the_outside_answers_is_told(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET ", 203.0.113.0/24");
+    rig_ask(r, chan, 5, TARGET, 1);
+    assert_int_equal(verdict(r, chan, 5), 0);
+    assert_int_equal(result(r, chan, 5), -ECONNREFUSED);
+    rig_ask(r, chan, 5, "203.0.113.7", 80); /* the id is free again */
+    assert_int_equal(verdict(r, chan, 5), 0);
+    assert_int_equal(result(r, chan, 5), -ENETUNREACH);
+}
+
+static void the_hosts_own_addresses_are_shut_even_when_all_is_open(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, "open");
+    rig_ask(r, chan, 1, "127.0.0.1", r->port);
+    assert_int_equal(verdict(r, chan, 1), EACCES);
+    rig_ask(r, chan, 2, "::1", r->port);
+    assert_int_equal(verdict(r, chan, 2), EACCES);
+    rig_ask(r, chan, 4, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 4), EACCES);
+    rig_ask(r, chan, 3, "10.0.0.1", 80);
+    assert_int_equal(verdict(r, chan, 3), EACCES);
+}
+
+/* From here on no SYN to the listener is answered. */
+static void go_silent(const struct rig *r) {
+    struct sock_filter none[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    const struct sock_fprog p = {1, none};
+    assert_int_equal(setsockopt(r->listener, SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof p), 0);
+}
+
+static void too_many_pending_connects_are_refused_and_withdrawing_makes_room(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    go_silent(r);
+    for (uint32_t id = 0; id < NET_PENDING; id++) {
+        rig_ask(r, chan, id, TARGET, r->port);
+        assert_int_equal(verdict(r, chan, id), 0);
+    }
+    rig_ask(r, chan, 1000, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 1000), EAGAIN);
+    a_withdraw_put(&r->out, &(struct a_withdraw){.id = 3});
+    rig_send(r, chan);
+    rig_ask(r, chan, 1000, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 1000), 0);
+    AUTO_FD other = rig_attach(r, 2, TARGET); /* has places of its own */
+    rig_ask(r, other, 1, TARGET, r->port);
+    assert_int_equal(verdict(r, other, 1), 0);
+}
+
+static void only_so_many_are_open_and_an_end_makes_room(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, "{\"allow\": [\"" TARGET "\"], \"connections\": 2}");
+    AUTO_FD one = connected(r, chan, 1);
+    AUTO_FD two = connected(r, chan, 2);
+    rig_ask(r, chan, 3, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 3), EAGAIN);
+    a_end_put(&r->out, &(struct a_end){.id = 1, .bytes_out = 10, .bytes_in = 20});
+    rig_send(r, chan);
+    AUTO_FD three = connected(r, chan, 3);
+}
+
+static void a_storm_of_connects_meets_the_rate(void **state) {
+    struct rig *r = *state;
+    struct a_verdict m = {.errnum = 0};
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, "203.0.113.0/24");
+    uint32_t id = 0;
+    for (; id < 10 * NET_NEW_BURST && m.errnum == 0; id++) {
+        rig_ask(r, chan, id, "203.0.113.7", 80);
+        rig_expect(r, chan, WIRE_A_VERDICT);
+        assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
+        if (m.errnum == 0)
+            assert_int_equal(result(r, chan, id), -ENETUNREACH);
+    }
+    assert_true(id > NET_NEW_BURST);
+    rig_ask(r, chan, id, "203.0.113.7", 80);
+    rig_expect(r, chan, WIRE_A_VERDICT);
+    assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.errnum, EACCES);
+    assert_string_equal(m.rule, "network:limit");
+}
+
+static void another_policy_closes_what_it_does_not_allow(void **state) {
+    struct rig *r = *state;
+    struct g_in_force in_force;
+    struct a_close m;
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    AUTO_FD fd = connected(r, chan, 1);
+    AUTO_FD policy = rig_policy_fd("pypi.org");
+    g_policy_put(&r->out, &(struct g_policy){.sandbox = 1, .serial = 4, .policy = policy});
+    rig_send(r, r->server);
+    server_hears(r, WIRE_G_IN_FORCE);
+    assert_int_equal(g_in_force_get(&r->in, &in_force, &e), 0);
+    assert_int_equal(in_force.serial, 4);
+    assert_int_equal(in_force.closed, 1);
+    rig_expect(r, chan, WIRE_A_LIMITS);
+    rig_expect(r, chan, WIRE_A_CLOSE);
+    assert_int_equal(a_close_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, 1);
+    assert_string_not_equal(m.detail, "");
+    rig_ask(r, chan, 2, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 2), EACCES);
+}
+
+static void a_pending_connect_that_is_not_allowed_any_more_fails(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    go_silent(r);
+    rig_ask(r, chan, 1, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 1), 0);
+    AUTO_FD policy = rig_policy_fd("none");
+    g_policy_put(&r->out, &(struct g_policy){.sandbox = 1, .serial = 1, .policy = policy});
+    rig_send(r, r->server);
+    rig_expect(r, chan, WIRE_A_LIMITS);
+    assert_true(result(r, chan, 1) < 0);
+    rig_ask(r, chan, 2, TARGET, r->port);
+    assert_int_equal(verdict(r, chan, 2), ENETUNREACH);
+}
+
+static void attached_sandboxes_go_on_without_a_server(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    fd_close(&r->server);
+    AUTO_FD fd = connected(r, chan, 1);
+    rig_meet(r);
+    AUTO_FD again = connected(r, chan, 2);
+}
+
+static void stands(struct rig *r, int chan, uint32_t id, uint16_t port) {
+    struct net_addr a;
+    assert_true(net_addr_parse(TARGET, strlen(TARGET), &a));
+    a_stands_put(
+        &r->out,
+        &(struct a_stands){
+            .id = id, .port = port, .address = {a.b, sizeof a.b}, .rule = TARGET, .name = ""});
+    rig_send(r, chan);
+}
+
+static void a_new_server_attaches_again_and_what_stands_counts(void **state) {
+    struct rig *r = *state;
+    const char *two = "{\"allow\": [\"" TARGET "\"], \"connections\": 2}";
+    AUTO_FD chan = rig_attach(r, 1, two);
+    AUTO_FD one = connected(r, chan, 1);
+    AUTO_FD gone = connected(r, chan, 2);
+    rig_meet(r);
+    AUTO_FD next = rig_attach(r, 1, two);
+    stands(r, next, 1, r->port); /* and not 2 */
+    AUTO_FD three = connected(r, next, 3);
+    rig_ask(r, next, 4, TARGET, r->port);
+    assert_int_equal(verdict(r, next, 4), EAGAIN);
+    rig_wait(chan); /* the old channel is at its end */
+    char byte;
+    assert_int_equal(recv(chan, &byte, 1, 0), 0);
+}
+
+static void what_stands_at_a_new_gate_is_judged(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET ":443");
+    stands(r, chan, 9, 80);
+    rig_expect(r, chan, WIRE_A_CLOSE);
+    stands(r, chan, 10, 443);
+    rig_ask(r, chan, 11, TARGET, 80);
+    assert_int_equal(verdict(r, chan, 11), EACCES); /* 10 is let be */
+}
+
+static void ends(struct rig *r, int chan) {
+    char byte;
+    rig_wait(chan);
+    assert_int_equal(recv(chan, &byte, 1, 0), 0);
+    AUTO_FD other = rig_attach(r, 99, TARGET); /* others do not notice */
+    AUTO_FD fd = connected(r, other, 1);
+}
+
+static void what_no_init_says_ends_its_sandboxs_network_alone(void **state) {
+    struct rig *r = *state;
+    AUTO_FD a = rig_attach(r, 1, TARGET);
+    a_ask_put(&r->out, &(struct a_ask){.id = 1, .port = 80, .address = {"four", 4}});
+    rig_send(r, a);
+    ends(r, a);
+    AUTO_FD b = rig_attach(r, 2, TARGET);
+    g_forget_put(&r->out, &(struct g_forget){.sandbox = 99});
+    rig_send(r, b);
+    ends(r, b);
+    AUTO_FD c = rig_attach(r, 3, TARGET);
+    AUTO_FD fd = connected(r, c, 1);
+    rig_ask(r, c, 1, TARGET, r->port);
+    ends(r, c);
+    AUTO_FD d = rig_attach(r, 4, TARGET);
+    assert_int_equal(send(d, "\xff\xff\xff\xff nonsense", 13, 0), 13);
+    ends(r, d);
+}
+
+static void a_forgotten_sandbox_has_no_channel(void **state) {
+    struct rig *r = *state;
+    char byte;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    g_forget_put(&r->out, &(struct g_forget){.sandbox = 1});
+    rig_send(r, r->server);
+    rig_wait(chan);
+    assert_int_equal(recv(chan, &byte, 1, 0), 0);
+}
+
+static void open_connections_are_told_in_steps(void **state) {
+    struct rig *r = *state;
+    struct g_open m;
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    int fds[NET_OPEN_STEP + 1];
+    for (uint32_t id = 0; id <= NET_OPEN_STEP; id++)
+        fds[id] = connected(r, chan, id);
+    server_hears(r, WIRE_G_OPEN);
+    assert_int_equal(g_open_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.connections, NET_OPEN_STEP);
+    server_hears(r, WIRE_G_OPEN);
+    assert_int_equal(g_open_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.connections, 2 * NET_OPEN_STEP);
+    fd_close(&chan);
+    server_hears(r, WIRE_G_OPEN);
+    assert_int_equal(g_open_get(&r->in, &m, &e), 0);
+    fd_close_all(fds, NET_OPEN_STEP + 1);
+}
+
+static void an_init_that_does_not_read_is_not_read(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, "pypi.org");
+    struct net_addr a = {{0}};
+    struct err e;
+    enum wire_sent sent = WIRE_SENT;
+    a_ask_put(&r->out, &(struct a_ask){.id = 1, .port = 80, .address = {a.b, sizeof a.b}});
+    assert_int_equal(fd_set_nonblock(chan, &e), 0);
+    AUTO_FD other = rig_attach(r, 2, TARGET);
+    for (uint32_t i = 1; sent == WIRE_SENT; i++) { /* until the gate reads no more */
+        sent = wire_send(chan, &r->out, &e);
+        if (i % 512 == 0) {
+            AUTO_FD fd = connected(r, other, i);
+            a_end_put(&r->out, &(struct a_end){.id = i});
+            rig_send(r, other);
+            a_ask_put(&r->out, &(struct a_ask){.id = 1, .port = 80, .address = {a.b, sizeof a.b}});
+            AUTO_FD peer = accept(r->listener, NULL, NULL);
+        }
+        assert_true(i < 200000);
+    }
+    if (sent != WIRE_AGAIN)
+        fail_msg("%s", e.text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_GATE(an_allowed_connect_brings_a_connected_socket),
+        WITH_GATE(a_refused_connect_says_what_is_allowed_and_is_noted),
+        WITH_GATE(what_the_outside_answers_is_told),
+        WITH_GATE(the_hosts_own_addresses_are_shut_even_when_all_is_open),
+        WITH_GATE(too_many_pending_connects_are_refused_and_withdrawing_makes_room),
+        WITH_GATE(only_so_many_are_open_and_an_end_makes_room),
+        WITH_GATE(a_storm_of_connects_meets_the_rate),
+        WITH_GATE(another_policy_closes_what_it_does_not_allow),
+        WITH_GATE(a_pending_connect_that_is_not_allowed_any_more_fails),
+        WITH_GATE(attached_sandboxes_go_on_without_a_server),
+        WITH_GATE(a_new_server_attaches_again_and_what_stands_counts),
+        WITH_GATE(what_stands_at_a_new_gate_is_judged),
+        WITH_GATE(what_no_init_says_ends_its_sandboxs_network_alone),
+        WITH_GATE(a_forgotten_sandbox_has_no_channel),
+        WITH_GATE(open_connections_are_told_in_steps),
+        WITH_GATE(an_init_that_does_not_read_is_not_read),
+    };
+    if (!rig_enter())
+        return 77; /* no namespaces here: skipped */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
