@@ -108,9 +108,10 @@
     /* C→S */                                                                                     \
     X(C_INPUT, 190, 2) /* before C_RUN, any number */                                               \
     X(C_RUN, 191, 2)                                                                                \
-    X(C_STDIN, 192, 2)  /* empty means end of file */                                               \
-    X(C_SIGNAL, 193, 2) /* Ctrl-C at the client */                                                  \
-    X(C_INFO, 194, 2)   /* ask for the engine's state */                                            \
+    X(C_STDIN, 192, 2)   /* empty means end of file */                                              \
+    X(C_SIGNAL, 193, 2)  /* Ctrl-C at the client */                                                 \
+    X(C_INFO, 194, 2)    /* ask for the engine's state */                                           \
+    X(C_NETWORK, 195, 3) /* before C_RUN: what it may reach */                                      \
     /* S→C */                                                                                     \
     X(C_STARTED, 200, 2)                                                                            \
     X(C_WANT, 201, 2) /* that much more of stdin may come */                                        \
@@ -219,7 +220,8 @@ enum profile_state { PROFILE_STARTING, PROFILE_READY, PROFILE_BROKEN, PROFILE_RE
     X(CPU, "cpu")                                                                                  \
     X(PIDS, "pids")                                                                                \
     X(DISK, "disk")                                                                                \
-    X(OUTPUT, "output")
+    X(OUTPUT, "output")                                                                            \
+    X(NETWORK, "network")
 enum limit_kind {
 #define X(kind, word) LIMIT_##kind,
     LIMIT_KINDS(X)
@@ -312,6 +314,7 @@ enum {
     P(k_exec, K_EXEC, false)                                                                       \
     P(c_input, C_INPUT, true)                                                                      \
     P(c_stdin, C_STDIN, true)                                                                      \
+    P(c_network, C_NETWORK, true)                                                                  \
     P(c_signal, C_SIGNAL, true)                                                                    \
     P(c_started, C_STARTED, true)                                                                  \
     P(c_want, C_WANT, true)                                                                        \
@@ -519,6 +522,7 @@ enum {
                        */
 #define c_stdin_fields(F)   F(0, bytes, data, 0)
 #define c_signal_fields(F)  F(0, u32, signal, 31)
+#define c_network_fields(F) F(3, str, rules, 0) /* as net/policy_json.h reads a text */
 #define c_started_fields(F) F(0, str, id, 64)
 #define c_want_fields(F)    F(0, u32, bytes, 0)
 #define c_output_fields(F)  F(0, u32, stream, 2) F(0, bytes, data, 0)
@@ -621,6 +625,6 @@ enum {
     F(3, u32, id, 0)                                                                               \
     F(3, u32, type, 65535)                                                                         \
     F(3, u32, port, 65535) /* of who asks */                                                       \
-        F(3, u32, family, 0) F(3, str, name, WIRE_NAME)
+    F(3, u32, family, 0) F(3, str, name, WIRE_NAME)
 #define u_hello_fields(F) F(3, u32, id, 0) F(3, u32, check, 2) F(3, str, name, WIRE_NAME)
 #define u_end_fields(F)   F(3, u32, id, 0) F(3, u32, over, 1) /* the bound on bytes was met */

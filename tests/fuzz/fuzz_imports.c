@@ -1,6 +1,6 @@
 /* Any bytes as program text: every name reported must lie inside the text and look like a name. */
 
-#include "engine/core/imports.h"
+#include "engine/oneshot/imports.h"
 
 #include <stdlib.h>
 #include <string.h>

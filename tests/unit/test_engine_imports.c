@@ -1,6 +1,6 @@
 /* Reading imports out of program text, and choosing a profile by them. */
 
-#include "engine/core/imports.h"
+#include "engine/oneshot/imports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -87,8 +87,9 @@ static void measure(struct engine *g) {
         look_at_files(s);
         /* What is kept is inside of what one counts with at least, where that is no whole limit. */
         uint64_t kept = who->kept.bytes, on_top = g->no_groups ? kept : 0;
-        recharge(s, charge(g, who->limits, s->files_bytes + s->lent_bytes + on_top,
-                           used(s) + kept - on_top));
+        recharge(s,
+                 charge(g, who->limits, on_top + s->files_bytes + s->lent_bytes + network_bytes(s),
+                        used(s) + kept - on_top));
     }
 }
 

@@ -102,6 +102,9 @@ static void on_warden(struct chan *c, struct wire_in *in) {
     case WIRE_W_LAYER:
         about_layer(&g->about, in);
         break;
+    case WIRE_W_GATE:
+        network_take_gate(g, in);
+        break;
     case WIRE_W_RESTARTS:
         about_restarts(&g->about, in);
         settle(g);
@@ -128,7 +131,11 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     loop_share_init(&g->reading, l, READING_NS);
     json_object_seed(0); /* before there are threads that use it */
     about_init(&g->about);
+    network_init(g);
     if (config_unpack(config_fd, &g->config, e) < 0)
+        return -1;
+    g->network = network_rules_read(&g->config, e);
+    if (!g->network)
         return -1;
     g->look_again = (struct timer){.fn = on_look_again, .arg = g};
     g->cgroups = xcalloc(g->config.max_sandboxes, sizeof *g->cgroups);

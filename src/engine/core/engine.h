@@ -9,7 +9,9 @@
 #include "config/config.h"
 #include "engine/core/about.h"
 #include "engine/core/cgroup_fds.h"
+#include "engine/core/network.h"
 #include "engine/core/pool.h"
+#include "engine/network/terms.h"
 #include "loop/loop.h"
 #include "loop/share.h"
 #include "wire/chan.h"
@@ -36,6 +38,8 @@ struct engine {
     struct loop_share reading; /* of what programs print, in a turn of the loop */
     struct config config;
     struct chan warden;
+    struct network_gate gate;
+    struct network_rules *network; /* owned: what may be granted of it */
     struct profile_pool pools[CONFIG_MAX_PROFILES];
     struct sandbox *sandboxes;  /* all that are not gone */
     struct cgroup_fds *cgroups; /* owned: by slot, config.max_sandboxes */

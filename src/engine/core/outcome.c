@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "engine/core/files.h"
 #include "engine/core/sandbox.h"
+#include "engine/network/terms.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@ void outcome_init(struct outcome *o) {
 
 void outcome_done(struct outcome *o) {
     changes_done(&o->files);
+    network_used_done(&o->network);
     free(o->counts);
     o->counts = NULL;
 }
@@ -59,6 +61,16 @@ void outcome_take_files(struct outcome *o, struct file_answer *a) {
     o->files = a->changes;
     a->changes = (struct changes){0};
     o->files_cut = a->cut;
+}
+
+void outcome_take_network(struct outcome *o, struct sandbox *s, struct wire_in *in,
+                          const struct network_used *before) {
+    const struct network_terms *t = s->network.terms;
+    network_read_used(in, &o->network);
+    bool is_over = t && t->bytes && network_used_bytes(&o->network) >= t->bytes;
+    network_used_since(&o->network, before);
+    if (is_over && o->network.n)
+        outcome_met(o, LIMIT_NETWORK);
 }
 
 const char *outcome_word(enum outcome_status status) {
@@ -155,6 +167,8 @@ void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile,
     jw_key_real(j, "cpu_ms", t.cpu_ms);
     jw_key_uint(j, "memory_peak_bytes", o->memory_peak);
     jw_key_uint(j, "output_bytes", o->output_bytes);
+    jw_key(j, "network");
+    network_used_put(&o->network, j);
     jw_object_end(j);
     jw_key_str(j, "profile", profile);
     jw_key_bool(j, "warm", warm);

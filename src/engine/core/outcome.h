@@ -5,6 +5,7 @@
 #include "engine/core/changes.h"
 #include "engine/core/denials.h"
 #include "engine/core/warnings.h"
+#include "engine/network/used.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@ struct cgroup_usage;
 struct file_answer;
 struct file_ask;
 struct sandbox;
+struct wire_in;
 
 /* Of a program or a cell; commands have words of their own. */
 enum outcome_status {
@@ -34,9 +36,10 @@ struct outcome {
     bool cut[2];  /* of stdout, of stderr something is missing */
     bool crowded; /* since others of its sandbox left no room for it (kept.h) */
     struct denials denied;
-    struct changes files;  /* owned: that it made or changed */
-    unsigned char *counts; /* owned, by file: 0 is not told; NULL: all are */
-    bool files_cut;        /* there were more */
+    struct network_used network; /* what it sent and got */
+    struct changes files;        /* owned: that it made or changed */
+    unsigned char *counts;       /* owned, by file: 0 is not told; NULL: all are */
+    bool files_cut;              /* there were more */
 };
 
 /* It is all zero before. */
@@ -53,6 +56,10 @@ void outcome_met_in(struct outcome *o, const struct cgroup_usage *u, const struc
  * false as files_ask. The answer, if there is one, is for outcome_take_files. */
 bool outcome_ask_files(struct sandbox *s, uint64_t since_ns, struct file_ask *who);
 void outcome_take_files(struct outcome *o, struct file_answer *a);
+
+/* Init's answer to network_ask_used, or NULL; `before`: what it was at the beginning. */
+void outcome_take_network(struct outcome *o, struct sandbox *s, struct wire_in *in,
+                          const struct network_used *before);
 
 const char *outcome_word(enum outcome_status status);
 uint64_t outcome_duration_ms(const struct outcome *o); /* so far */

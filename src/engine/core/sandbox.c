@@ -419,6 +419,7 @@ void sandbox_end(struct sandbox *s) {
     sandbox_move(s, SANDBOX_ENDING);
     loop_timer_stop(s->engine->loop, &s->deadline);
     budget_settle(s);
+    network_end(s);
     s->guest = NULL;
     tell_end(s);
     /* No descriptor of ours keeps its memory alive. */

@@ -4,6 +4,7 @@
 #include "engine/core/cgroup_fds.h"
 #include "engine/core/denials.h"
 #include "engine/core/kept.h"
+#include "engine/core/network.h"
 #include "engine/core/pool.h"
 #include "wire/chan.h"
 #include "wire/codec.h"
@@ -25,7 +26,7 @@ enum sandbox_state {
 #define SANDBOX_MOST_ASKED (SANDBOX_MAX_ASKED - 32) /* but for signals, which always find room */
 
 /* What an answer of init is the answer to. */
-enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_USAGE };
+enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_USAGE, ASKED_NETWORK };
 
 /* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
 struct guest {
@@ -33,6 +34,7 @@ struct guest {
     const struct guest_kind *kind;
     void *owner;                 /* borrowed: the one that it is embedded in */
     const struct limits *limits; /* borrowed from the owner */
+    const char *id, *tenant;     /* likewise */
     uint64_t files_bytes;        /* of what is copied in for it, before it begins */
     struct kept kept;            /* of what its programs print and show */
 };
@@ -91,7 +93,8 @@ struct sandbox {
     struct question asked[SANDBOX_MAX_ASKED]; /* a ring */
     uint64_t echo; /* until init sends it back, its answers are to questions of an earlier server */
     unsigned asked_at, nasked;
-    uint32_t tasks;             /* without control groups: processes and threads, by init */
+    uint32_t tasks; /* without control groups: processes and threads, by init */
+    struct network network;
     bool net_used;              /* a socket reaches its network namespace */
     struct timer deadline;      /* for becoming ready */
     void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */

@@ -37,6 +37,7 @@ void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n) {
 
 static void stage_on_limited(void *arg, struct wire_in *in);
 static void stage_on_open(void *arg, struct file_answer *a);
+static void stage_on_network(void *arg, const struct err *why);
 
 static int too_busy(struct err *e) {
     return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
@@ -78,6 +79,9 @@ int stage_begin(struct stage *t, struct err *e) {
         if (stage_ask(t, &o, e) < 0)
             return -1;
     }
+    if (t->network && network_set(t->sandbox, t->network, stage_on_network, t, e) < 0)
+        return -1;
+    t->waiting += t->network != NULL;
     if (t->ninputs && ask_input(t, e) < 0)
         return -1;
     return t->waiting > 0 || t->ninputs > 0;
@@ -108,6 +112,7 @@ static void stage_go_on(struct stage *t, int r, const struct err *why) {
     if (r < 0) {
         sandbox_unask(t->sandbox, t);
         files_unask(&t->ask);
+        network_leave(t->sandbox, t);
         t->done(t->arg, why);
     } else if (t->waiting == 0 && !t->copy && !files_is_asked(&t->ask)) {
         t->done(t->arg, NULL);
@@ -179,10 +184,18 @@ static void stage_on_limited(void *arg, struct wire_in *in) {
     stage_go_on(t, take_limited(in, &e), &e);
 }
 
+static void stage_on_network(void *arg, const struct err *why) {
+    struct stage *t = arg;
+    t->waiting--;
+    stage_go_on(t, why ? -1 : 0, why);
+}
+
 void stage_done(struct stage *t) {
     files_unask(&t->ask);
     copy_leave(t->copy);
     t->copy = NULL;
-    if (t->sandbox)
-        fd_close(&t->to);
+    if (!t->sandbox)
+        return;
+    network_leave(t->sandbox, t);
+    fd_close(&t->to);
 }

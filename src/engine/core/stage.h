@@ -1,6 +1,6 @@
 #pragma once
 /* What comes before the first code in a sandbox: limits that differ from the ones it was made with,
- * and the files it is given. Embedded in the guest. */
+ * its network, and the files it is given. Embedded in the guest. */
 
 #include "base/err.h"
 #include "config/config.h"
@@ -11,6 +11,7 @@
 
 struct copy;
 struct crew;
+struct network_terms;
 struct sandbox;
 
 /* A file that is put into the workspace. */
@@ -24,9 +25,10 @@ struct input_file {
 struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */
     const struct limits *limits;
+    const struct network_terms *network; /* or NULL */
     struct input_file *inputs;
     unsigned ninputs, at;
-    unsigned waiting;    /* answers about limits that are still to come */
+    unsigned waiting;    /* answers about limits and the network that are still to come */
     struct file_ask ask; /* for the file at hand */
     struct copy *copy;   /* of it, beside the loop; or NULL */
     int to;              /* owned: where it goes */

@@ -42,6 +42,10 @@ static void add_limit(const struct limits_met *m, struct buf *to) {
         buf_addf(to, "its disk became full: %u MB are allowed, and not too many files (disk_mb)\n",
                  l->disk_mb);
         break;
+    case LIMIT_NETWORK:
+        buf_adds(to, "its connections ended: all the bytes that its network may carry went "
+                     "through (network.bytes)\n");
+        break;
     case LIMIT_OUTPUT: /* below */
     case LIMIT_NONE:
         break;

@@ -209,6 +209,7 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
     struct cell *c = cell_alloc(k, q);
     cell_move(c, CELL_RUNNING);
     c->resumed = true;
+    network_attempts_resume(&c->network, k->live);
     return c;
 }
 

@@ -62,6 +62,7 @@ struct cell {
     uint64_t execution_count;
     struct outcome outcome;
     struct file_ask ask; /* for the files that it made */
+    unsigned asking;     /* answers of init that are still to come, then */
     struct network_attempts network;
     struct deferred free_later;
 };

@@ -37,6 +37,8 @@ static void cell_close(struct cell *c, const struct err *why) {
     bool ran = k->running == c;
     cell_stop_clocks(c);
     files_unask(&c->ask);
+    live_unask(l, c);
+    network_attempts_done(&c->network, l);
     if (ran && !cell_is_over(c))
         take_text(c);
     cell_move(c, CELL_DONE);
@@ -77,11 +79,26 @@ static void take_usage(struct cell *c) {
     network_attempts_end(&c->network, l, &c->outcome.denied);
 }
 
+static void cell_close_if_through(struct cell *c) {
+    if (c->asking == 0)
+        cell_close(c, NULL);
+}
+
 static void cell_on_changes(void *arg, struct file_answer *a) {
     struct cell *c = arg;
+    c->asking--;
     if (!a->why)
         outcome_take_files(&c->outcome, a);
-    cell_close(c, NULL);
+    cell_close_if_through(c);
+}
+
+static void cell_on_traffic(void *arg, struct wire_in *in) {
+    struct cell *c = arg;
+    if (!in)
+        return; /* the sandbox ends, and the cell with it */
+    c->asking--;
+    outcome_take_network(&c->outcome, c->kernel->live->sandbox, in, &c->network.before);
+    cell_close_if_through(c);
 }
 
 /* All is known but the files that it made. */
@@ -96,8 +113,10 @@ void cell_finish(struct cell *c) {
     c->ask = (struct file_ask){.fn = cell_on_changes, .arg = c};
     bool ask = !c->req.silent || c->stop != STOP_NONE ||
                c->was_interrupted; /* a signal is answered before that */
-    if (!ask || !outcome_ask_files(c->kernel->live->sandbox, c->changed_since_ns, &c->ask))
-        cell_close(c, NULL);
+    struct sandbox *s = c->kernel->live->sandbox;
+    c->asking += network_ask_used(s, cell_on_traffic, c);
+    c->asking += ask && outcome_ask_files(s, c->changed_since_ns, &c->ask);
+    cell_close_if_through(c);
 }
 
 /* It has a limit of its own and was far from it. */

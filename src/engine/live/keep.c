@@ -11,6 +11,7 @@
 
 #include "engine/live/keep.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #include "engine/live/internal.h"
 #include "engine/live/journal.h"
 #include "engine/live/lives.h"
+#include "engine/network/terms.h"
 #include "engine/process/pace.h"
 
 #include <errno.h>
@@ -138,6 +140,14 @@ static void put_states(struct buf *to, const struct live *l) {
     jw_object_end(&j);
 }
 
+/* What was granted stays, whatever the operator grants by then: the packed form says it. */
+static void put_network(struct jw *j, const struct network_terms *t) {
+    AUTO_BUF packed = BUF_INIT;
+    base64_encode(&packed, t->packed.data, t->packed.len);
+    jw_key_str(j, "network", t->json.data);
+    jw_key_str(j, "network_packed", packed.data);
+}
+
 static void renew_live(struct live *l) {
     struct jw j = JW_INIT(&l->lasting);
     jw_object(&j);
@@ -148,6 +158,8 @@ static void renew_live(struct live *l) {
     jw_key_str(&j, "alias", l->req.alias);
     jw_key_str(&j, "payer", l->req.payer);
     jw_key_str(&j, "env", l->req.env);
+    if (l->req.network)
+        put_network(&j, l->req.network);
     jw_object_end(&j);
 }
 
@@ -359,6 +371,20 @@ static void take_command(struct live *l, const json_t *o, const json_t *lasting)
     process_expect(&c->process, l, json_integer_value(json_object_get(o, "number")));
 }
 
+static void take_network(struct live *l, const json_t *lasting) {
+    const char *packed = json_string_value(json_object_get(lasting, "network_packed"));
+    AUTO_FREE char *json = text_of(lasting, "network");
+    AUTO_BUF bytes = BUF_INIT;
+    struct err e;
+    if (!json || !packed || !base64_decode(&bytes, packed, strlen(packed)))
+        return;
+    l->req.network = network_terms_of(json, &bytes, &e);
+    if (l->req.network)
+        network_inherit(l->sandbox, l->req.network);
+    else /* the gate goes on with what it has */
+        log_error("network not taken over id=%s error=%s", l->id, log_text(e.text));
+}
+
 static int take_live(struct live *l, const json_t *o, struct err *e) {
     const json_t *lasting = lasting_of(o, o);
     l->req.tenant = text_of(lasting, "tenant");
@@ -381,6 +407,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->executions = number_of(o, "executions");
     l->sandbox->cgroup->cpu_base_us = number_of(o, "cpu_base_us");
     l->cpu_below_us = number_of(o, "cpu_below_us");
+    take_network(l, lasting);
     return 0;
 }
 

@@ -207,6 +207,7 @@ static void live_on_assign(void *owner, struct sandbox *s) {
     l->sandbox = s;
     l->stage = (struct stage){.sandbox = s,
                               .limits = &l->req.limits,
+                              .network = l->req.network,
                               .inputs = l->req.inputs,
                               .ninputs = l->req.ninputs,
                               .done = live_on_staged,
@@ -314,7 +315,8 @@ static struct live *live_make(struct engine *g) {
     l->timer = (struct timer){.fn = live_on_timer, .arg = l};
     l->free_later = (struct deferred){.fn = live_free, .arg = l};
     pace_init(l);
-    l->guest = (struct guest){.kind = &live_kind, .owner = l, .limits = &l->req.limits};
+    l->guest =
+        (struct guest){.kind = &live_kind, .owner = l, .limits = &l->req.limits, .id = l->id};
     live_keep_init(l);
     lives_join(l);
     return l;
@@ -336,6 +338,7 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
     l->ready_arg = arg;
     id_make("sbx_", l->id, sizeof l->id);
     l->guest.files_bytes = files_bytes;
+    l->guest.tenant = l->req.tenant;
     *ret = l;
     loop_timer_in_ms(g->loop, &l->timer, g->config.queue_ms);
     pool_enter(p, &l->guest, l->req.tenant);
@@ -356,6 +359,7 @@ struct live *live_inherit(struct engine *g, struct sandbox *s) {
 void live_inherited(struct live *l, uint32_t processes) {
     struct err ignored;
     live_bound_kept(l);
+    l->guest.tenant = l->req.tenant;
     live_created_at(l, l->created);
     /* The last server may have died between the freezer and the journal. */
     cgroup_fds_freeze(l->sandbox->cgroup, l->paused, &ignored);

@@ -16,6 +16,7 @@
 #include "engine/kernel/kernels.h"
 #include "engine/live/command_view.h"
 #include "engine/live/live_change.h"
+#include "engine/live/live_network.h"
 #include "engine/live/live_view.h"
 #include "engine/process/live_hold.h"
 #include "engine/process/live_request.h"

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/kernel/kernel_view.h"
+#include "engine/live/live_network.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
 
@@ -86,6 +87,12 @@ static void put_kernels(struct jw *j, struct live *l) {
     jw_array_end(j);
 }
 
+static void live_put_network(struct jw *j, const struct live *l) {
+    const char *policy = live_network(l);
+    jw_key(j, "network");
+    jw_raw(j, policy, strlen(policy));
+}
+
 void live_json(struct live *l, struct buf *to) {
     struct jw j = JW_INIT(to);
     bool idles = l->idle_since_ns && l->req.idle_s;
@@ -107,7 +114,7 @@ void live_json(struct live *l, struct buf *to) {
     about_put_limits(&j, "limits", &l->req.limits, LIMIT_OF_ANY);
     put_kernels(&j, l);
     put_usage(&j, l);
-    jw_key_str(&j, "network", "none");
+    live_put_network(&j, l);
     jw_key_uint(&j, "executions", l->executions);
     jw_object_end(&j);
 }

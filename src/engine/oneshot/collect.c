@@ -128,11 +128,28 @@ void run_ask_usage(struct run *r) {
     sandbox_ask(r->sandbox, ASKED_USAGE, &o);
 }
 
+static void finish_if_through(struct run *r) {
+    if (r->sandbox->nasked == 0 && !r->comparing && !r->keeping)
+        run_finish(r);
+}
+
+static void run_on_traffic(void *arg, struct wire_in *in) {
+    static const struct network_used none;
+    struct run *r = arg;
+    if (!in)
+        return; /* it ends, and the run with it */
+    outcome_take_network(&r->outcome, r->sandbox, in, &none);
+    if (r->state == RUN_COLLECTING)
+        finish_if_through(r);
+}
+
 void run_collect(struct run *r) {
     run_move(r, RUN_COLLECTING);
     loop_timer_stop(r->engine->loop, &r->timer);
     run_measure(r);
     run_ask_usage(r);
+    if (network_ask_used(r->sandbox, run_on_traffic, r))
+        set_deadline(r);
     if (may_have_files(r))
         ask_changes(r);
     if (r->sandbox->nasked == 0)
@@ -167,11 +184,6 @@ static void ask_next_file(struct run *r) {
         set_deadline(r);
         return;
     }
-}
-
-static void finish_if_through(struct run *r) {
-    if (r->sandbox->nasked == 0 && !r->comparing && !r->keeping)
-        run_finish(r);
 }
 
 /* The one before `collected` is a change. */

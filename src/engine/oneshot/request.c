@@ -7,7 +7,8 @@
 #include "base/fd.h"
 #include "engine/core/admit.h"
 #include "engine/core/engine.h"
-#include "engine/core/imports.h"
+#include "engine/network/terms.h"
+#include "engine/oneshot/imports.h"
 #include "wire/run.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ void run_request_done(struct run_request *q) {
     free(q->env);
     free(q->inputs);
     free(q->code);
+    network_terms_free(q->network);
     fd_close(&q->code_fd);
     *q = (struct run_request){.code_fd = -1};
 }

@@ -279,6 +279,7 @@ static void run_on_assign(void *owner, struct sandbox *s) {
                r->outcome.given_ns + ms_to_ns(r->engine->config.queue_ms));
     r->stage = (struct stage){.sandbox = s,
                               .limits = &r->req.limits,
+                              .network = r->req.network,
                               .inputs = r->req.inputs,
                               .ninputs = r->req.ninputs,
                               .done = run_on_staged,
@@ -496,6 +497,8 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
     r->guest = (struct guest){.kind = &run_kind,
                               .owner = r,
                               .limits = &r->req.limits,
+                              .id = r->id,
+                              .tenant = run_tenant(&r->req),
                               .files_bytes = r->req.files_bytes,
                               .kept = {.engine = g, .most = 2 * r->req.limits.output_bytes}};
     r->rest = (struct rest){

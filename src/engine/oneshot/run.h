@@ -28,8 +28,9 @@ struct run_request {
     size_t code_len;
     struct input_file *inputs;
     unsigned ninputs;
-    uint64_t files_bytes; /* of the inputs; run_new fills it in */
-    bool own_bounds;      /* its time and memory were held against other maxima than the engine's */
+    struct network_terms *network; /* owned: what it may reach; NULL: nothing */
+    uint64_t files_bytes;          /* of the inputs; run_new fills it in */
+    bool own_bounds; /* its time and memory were held against other maxima than the engine's */
 };
 void run_request_done(struct run_request *q);
 

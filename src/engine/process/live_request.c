@@ -3,6 +3,7 @@
 #include "engine/process/live_request.h"
 
 #include "base/fd.h"
+#include "engine/network/terms.h"
 
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@ void live_request_done(struct live_request *q) {
     free(q->alias);
     free(q->payer);
     free(q->env);
+    network_terms_free(q->network);
     for (unsigned i = 0; i < q->ninputs; i++) {
         free(q->inputs[i].path);
         fd_close(&q->inputs[i].fd);

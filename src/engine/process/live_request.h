@@ -17,6 +17,7 @@ struct live_request {
     char *payer;                   /* owned: see on_cpu_account of struct lives; or NULL */
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
     struct limits limits;          /* 0: the default of live sandboxes */
+    struct network_terms *network; /* owned: what it may reach; NULL: nothing, from the first */
     struct input_file *inputs;     /* owned: put into the workspace before it is ready */
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */

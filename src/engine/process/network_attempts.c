@@ -6,9 +6,25 @@
 
 #include "engine/process/live_state.h"
 
+static void attempts_on_before(void *arg, struct wire_in *in) {
+    struct network_attempts *a = arg;
+    network_read_used(in, &a->before);
+}
+
+void network_attempts_resume(struct network_attempts *a, struct live *l) {
+    network_ask_used(l->sandbox, attempts_on_before, a);
+}
+
+void network_attempts_done(struct network_attempts *a, struct live *l) {
+    if (l->sandbox)
+        sandbox_unask(l->sandbox, a);
+    network_used_done(&a->before);
+}
+
 void network_attempts_begin(struct network_attempts *a, struct live *l) {
     *a = (struct network_attempts){
         .base = sandbox_no_route(l->sandbox), .turn = ++l->turns, .alone = l->running <= 1};
+    network_attempts_resume(a, l);
 }
 
 void network_attempts_end(const struct network_attempts *a, const struct live *l,

@@ -4,6 +4,7 @@
  * what another did. */
 
 #include "engine/core/denials.h"
+#include "engine/network/used.h"
 
 struct live;
 
@@ -12,8 +13,13 @@ struct network_attempts {
     uint64_t turn; /* its number among those that began in this sandbox; 0: it began under an
                       earlier server */
     bool alone;    /* nobody else ran then */
+    struct network_used before; /* what went through the sandbox's network by then */
 };
-/* A cell or a command begins, and is over. */
+/* A cell or a command begins, and is over. Who begins is asked for by `a` (live_unask) until it is
+ * done. */
 void network_attempts_begin(struct network_attempts *a, struct live *l);
 void network_attempts_end(const struct network_attempts *a, const struct live *l,
                           struct denials *to);
+/* One that began under an earlier server: what it did by then is not told. */
+void network_attempts_resume(struct network_attempts *a, struct live *l);
+void network_attempts_done(struct network_attempts *a, struct live *l);

@@ -8,7 +8,7 @@
  * quote in raw strings too. An f-string is a string; quotes nested in it (3.12) merely cut it in
  * two. */
 
-#include "engine/core/imports.h"
+#include "engine/oneshot/imports.h"
 
 #include <stdbool.h>
 #include <string.h>

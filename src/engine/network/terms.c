@@ -1,0 +1,103 @@
+/* See terms.h. */
+
+#include "engine/network/terms.h"
+
+#include "base/json.h"
+#include "config/config.h"
+#include "net/policy_json.h"
+#include "net/within.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHERE "network"
+
+struct network_rules {
+    struct net_sets sets;
+    struct net_policy most; /* and what is denied to everybody, as its `operator` */
+};
+
+void network_terms_free(struct network_terms *t) {
+    if (!t)
+        return;
+    buf_done(&t->json);
+    buf_done(&t->packed);
+    free(t);
+}
+
+void network_rules_free(struct network_rules *r) {
+    if (!r)
+        return;
+    net_sets_done(&r->sets);
+    net_policy_done(&r->most);
+    free(r);
+}
+
+struct network_rules *network_rules_read(const struct config *c, struct err *e) {
+    struct network_rules *r = xcalloc(1, sizeof *r);
+    const char *deny = c->network_deny;
+    if (net_sets_from_text(c->network_sets, strlen(c->network_sets), &r->sets, e) == 0 &&
+        net_policy_from_text(c->network, strlen(c->network), &r->sets, WHERE, &r->most, e) == 0 &&
+        net_policy_deny_from_text(deny, strlen(deny), "network_deny", &r->most, e) == 0)
+        return r;
+    network_rules_free(r);
+    return NULL;
+}
+
+/* A key narrows what the server grants, and adds nothing. */
+static int hold(const struct network_rules *r, const char *key, struct net_policy *p,
+                struct err *e) {
+    if (net_policy_within(p, &r->most, WHERE, e) < 0)
+        return -1;
+    if (!key)
+        return 0;
+    AUTO_NET_POLICY own = NET_POLICY_INIT;
+    if (net_policy_from_text(key, strlen(key), &r->sets, "network of the key", &own, e) < 0)
+        return -1;
+    return net_policy_within(p, &own, WHERE, e);
+}
+
+static struct network_terms *terms_new(const struct net_policy *p) {
+    struct network_terms *t = xcalloc(1, sizeof *t);
+    t->json = t->packed = (struct buf)BUF_INIT;
+    t->is_none = p->mode == NET_NONE;
+    t->bytes = p->bytes;
+    net_policy_encode(p, &t->packed);
+    return t;
+}
+
+static struct network_terms *terms_of(const struct net_policy *p) {
+    struct network_terms *t = terms_new(p);
+    struct jw j = JW_INIT(&t->json);
+    net_policy_to_json(p, &j);
+    return t;
+}
+
+struct network_terms *network_terms_of(const char *json, const struct buf *packed, struct err *e) {
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    if (net_policy_decode(packed->data, packed->len, &p, e) < 0)
+        return NULL;
+    struct network_terms *t = terms_new(&p);
+    buf_adds(&t->json, json);
+    return t;
+}
+
+struct network_terms *network_terms_read(const struct network_rules *r, const struct json_t *value,
+                                         const char *key, struct err *e) {
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    if (json_is_string(value))
+        return network_terms_parse(r, json_string_value(value), key, e);
+    if (net_policy_from_json(value, &r->sets, WHERE, &p, e) < 0 || hold(r, key, &p, e) < 0)
+        return NULL;
+    return terms_of(&p);
+}
+
+struct network_terms *network_terms_parse(const struct network_rules *r, const char *text,
+                                          const char *key, struct err *e) {
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    if (net_policy_from_text(text, strlen(text), &r->sets, WHERE, &p, e) < 0 ||
+        hold(r, key, &p, e) < 0)
+        return NULL;
+    return terms_of(&p);
+}

@@ -1,0 +1,36 @@
+#pragma once
+/* From what a request says of the network to terms: read, held against what the operator grants at
+ * most, and packed for the gate. */
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config;
+struct json_t;
+
+/* A policy that was granted. */
+struct network_terms {
+    bool is_none;      /* nothing may be reached */
+    uint64_t bytes;    /* that may go through, both ways together; 0: no bound */
+    struct buf json;   /* as clients are told of it */
+    struct buf packed; /* for the gate, as net/policy.h encodes it */
+};
+void network_terms_free(struct network_terms *t);
+/* Those that an earlier server wrote down. */
+struct network_terms *network_terms_of(const char *json, const struct buf *packed, struct err *e);
+
+/* What the operator grants: the settings, read. NULL when they cannot be. */
+struct network_rules;
+struct network_rules *network_rules_read(const struct config *c, struct err *e);
+void network_rules_free(struct network_rules *r);
+
+/* `key`: what the key of who asks says as text, or NULL: nothing. NULL with kind
+ * "network_rule_invalid" or "network_not_allowed". A string is read as a text. */
+struct network_terms *network_terms_read(const struct network_rules *r, const struct json_t *value,
+                                         const char *key, struct err *e);
+/* The same of a text: JSON, or words with commas. */
+struct network_terms *network_terms_parse(const struct network_rules *r, const char *text,
+                                          const char *key, struct err *e);
