@@ -41,12 +41,31 @@ static char *scalar_text(const json_t *v) {
     return buf_take(&b);
 }
 
-/* Whether the text of this setting may be JSON, and `v` is of that form. */
-static bool is_text_of(size_t i, const json_t *v) {
+/* Rules in a list are as good as words; NULL: there is something else in it. */
+static char *words_of(const json_t *list) {
+    struct buf b = BUF_INIT;
+    const json_t *v;
+    size_t i;
+    json_array_foreach(list, i, v) {
+        if (!json_is_string(v)) {
+            buf_done(&b);
+            return NULL;
+        }
+        buf_addf(&b, "%s%s", i ? " " : "", json_string_value(v));
+    }
+    return buf_take(&b);
+}
+
+/* The value as text of this setting; NULL: it is nothing that it could be. */
+static char *setting_text(size_t i, const json_t *v) {
     enum setting_type type = i < settings_count ? settings[i].type : SETTING_TEXT;
-    if (type == SETTING_RULES)
-        return json_is_object(v) || json_is_array(v);
-    return (type == SETTING_ENV || type == SETTING_SETS) && json_is_object(v);
+    char *words = type == SETTING_RULES && json_is_array(v) ? words_of(v) : NULL;
+    if (words)
+        return words;
+    bool is_json = type == SETTING_RULES ? json_is_object(v) || json_is_array(v)
+                   : type == SETTING_ENV || type == SETTING_SETS ? json_is_object(v)
+                                                                 : false;
+    return is_json ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
 }
 
 static int read_key(const char *path, const char *key, json_t *v, struct options *o,
@@ -60,7 +79,7 @@ static int read_key(const char *path, const char *key, json_t *v, struct options
         return 0;
     }
     size_t i = setting_find(key);
-    AUTO_FREE char *text = is_text_of(i, v) ? json_dumps(v, JSON_COMPACT) : scalar_text(v);
+    AUTO_FREE char *text = setting_text(i, v);
     if (!options_set_file(o, key, text ? text : ""))
         return err_user(e, "bad_config", "%s: there is no setting %s", path, quoted);
     if (!text)

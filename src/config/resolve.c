@@ -11,6 +11,7 @@
 #include "config/options.h"
 #include "config/paths.h"
 #include "config/profiles.h"
+#include "config/rules.h"
 #include "wire/run.h"
 
 #include <ctype.h>
@@ -216,6 +217,8 @@ int options_resolve(struct options *o, struct config *ret, struct err *e) {
         rc = read_value(o, i, &c, e);
     if (rc == 0)
         rc = fit_limits(o, &c, e);
+    if (rc == 0)
+        rc = rules_check(&c, e);
     if (rc == 0)
         rc = profiles_resolve(o, &c, e);
     if (rc == 0) {

@@ -24,6 +24,11 @@ int own_engine_start(struct options *o, const struct own_program *p, struct own_
     /* Its log shares stderr with the program; only what went wrong belongs there. */
     if (options_origin(o, "log_level") == ORIGIN_DEFAULT)
         c->log_level = LOG_WARN;
+    /* Whoever starts it is its operator. */
+    if (p->network && options_origin(o, "network") == ORIGIN_DEFAULT) {
+        free(c->network);
+        c->network = xstrdup(p->network);
+    }
     AUTO_FD listening = -1;
     AUTO_FD sock = -1;
     if (listen_private(&listening, &sock, e) < 0)

@@ -19,6 +19,7 @@ struct own_program {
     const char *profile; /* "auto", or a name */
     const char *code;
     size_t code_len;
+    const char *network; /* what it is to reach; or NULL */
 };
 
 /* *ret_sock is a connection to it; it may still be starting. */
