@@ -273,6 +273,8 @@ static void check_field(struct check *c, const struct field *f, const json_t *v,
     case FIELD_MAP:
         check_map(c, f, v, at);
         break;
+    case FIELD_ANY:
+        break;
     }
 }
 

@@ -19,6 +19,7 @@ enum field_type {
     FIELD_LIST,
     FIELD_OBJECT,
     FIELD_MAP, /* an object of strings to strings */
+    FIELD_ANY, /* whatever: its handler checks it */
 };
 
 enum field_flag {

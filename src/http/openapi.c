@@ -107,6 +107,12 @@ static void write_type(struct jw *j, const struct field *f) {
         write_inner(j, "additionalProperties", f);
         write_bounds(j, f, "minProperties", "maxProperties");
         break;
+    case FIELD_ANY: {
+        static const char any[] = "[\"string\",\"array\",\"object\",\"null\"]";
+        jw_key(j, "type");
+        jw_raw(j, any, strlen(any));
+        break;
+    }
     }
 }
 

@@ -18,6 +18,7 @@
 void key_done(struct key *k) {
     free(k->name);
     free(k->tenant);
+    free(k->network);
     *k = (struct key){0};
 }
 

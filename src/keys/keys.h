@@ -33,6 +33,7 @@ struct key {
     uint8_t sha256[32];
     double created; /* seconds since 1970 */
     struct key_limits limits;
+    char *network; /* owned: rules, the most that it grants; or NULL: all that the server does */
 };
 
 struct keys {

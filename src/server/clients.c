@@ -1,8 +1,8 @@
-/* See clients.h. A connection sends C_INPUT messages and a C_RUN, gets C_STARTED, C_OUTPUT…,
- * C_FILE… and C_RESULT or C_ERROR, and may then run the next program. What it sends is checked like
- * anything from outside; a message that makes no sense ends the connection. A client that does not
- * read slows its own program down and nothing else: while answers wait for it and no program of
- * its runs, nothing more is read from it. */
+/* See clients.h. A connection sends C_INPUT messages, maybe C_NETWORK, and a C_RUN, gets C_STARTED,
+ * C_OUTPUT…, C_FILE… and C_RESULT or C_ERROR, and may then run the next program. What it sends is
+ * checked like anything from outside; a message that makes no sense ends the connection. A client
+ * that does not read slows its own program down and nothing else: while answers wait for it and no
+ * program of its runs, nothing more is read from it. */
 
 #include "server/clients.h"
 
@@ -41,6 +41,7 @@ struct client {
     struct run *run; /* borrowed while it runs */
     struct input_file *inputs;
     unsigned ninputs;
+    char *network;   /* owned: what the next program may reach; or NULL */
     unsigned unread; /* answers to C_INFO that it may not have read */
     struct deferred free_later;
 };
@@ -50,6 +51,8 @@ static void free_inputs(struct client *c) {
     run_request_done(&q);
     c->inputs = NULL;
     c->ninputs = 0;
+    free(c->network);
+    c->network = NULL;
 }
 
 static void free_now(struct deferred *d) {
@@ -76,6 +79,9 @@ static const char *remedy(const char *kind) {
         {"unknown_profile", "choose one of the profiles, or leave the choice to auto"},
         {"profile_broken", "see the engine's log; choose another profile or repair this one"},
         {"limit_too_high", "ask for less, or raise the maximum in the engine's configuration"},
+        {"network_rule_invalid", "see docs/network.md for what a rule may be"},
+        {"network_not_allowed", "ask for less, or raise the setting network of the engine"},
+        {"network_unavailable", "see the engine's log and `cloche doctor`"},
         {"queue_full", "try again later, or raise queue_max"},
         {"queue_timeout", "try again later, or allow more sandboxes (max_sandboxes)"},
         {"memory_budget", "try again later, or raise memory_budget_mb"},
@@ -93,7 +99,7 @@ static const char *remedy(const char *kind) {
 
 static void send_error(struct client *c, const struct err *why) {
     static const char *const again[] = {"queue_full", "queue_timeout", "memory_budget",
-                                        "no_sandbox", "sandbox_lost"};
+                                        "no_sandbox", "sandbox_lost",  "network_unavailable"};
     const char *kind = *why->kind ? why->kind : "internal";
     uint32_t retryable = 0;
     for (size_t i = 0; i < sizeof again / sizeof *again; i++)
@@ -222,6 +228,35 @@ static bool do_input(struct client *c, struct wire_in *in) {
     return true;
 }
 
+static bool do_network(struct client *c, struct wire_in *in) {
+    struct c_network m;
+    struct err e;
+    if (c_network_get(in, &m, &e) < 0 || c->network || c->run)
+        return false;
+    c->network = xstrdup(m.rules);
+    return true;
+}
+
+/* -1: the client knows why. */
+static int read_network(struct client *c, struct network_terms **ret) {
+    struct err e;
+    *ret = NULL;
+    if (!c->network)
+        return 0;
+    AUTO_FREE char *text = c->network;
+    c->network = NULL;
+    struct network_terms *t = network_terms_parse(c->all->engine->network, text, NULL, &e);
+    if (!t) {
+        send_error(c, &e);
+        return -1;
+    }
+    if (t->is_none)
+        network_terms_free(t);
+    else
+        *ret = t;
+    return 0;
+}
+
 static char **copy_strings(const char *const *items, uint32_t n) {
     char **copy = xcalloc(n, sizeof *copy);
     for (uint32_t i = 0; i < n; i++)
@@ -232,8 +267,14 @@ static char **copy_strings(const char *const *items, uint32_t n) {
 static bool do_run(struct client *c, struct wire_in *in) {
     struct run_msg m;
     struct err e;
+    struct network_terms *network;
     if (c->run || run_get(in, &m, &e) < 0)
         return false;
+    if (read_network(c, &network) < 0) {
+        fd_close(&m.code_fd);
+        free_inputs(c);
+        return true;
+    }
     struct run_request q = {
         .flags = m.flags,
         .profile = xstrdup(m.profile),
@@ -245,6 +286,7 @@ static bool do_run(struct client *c, struct wire_in *in) {
         .code_fd = m.code_fd,
         .code = xmalloc(m.code_len),
         .code_len = m.code_len,
+        .network = network,
         .inputs = c->inputs,
         .ninputs = c->ninputs,
     };
@@ -324,7 +366,7 @@ static const struct {
     bool (*fn)(struct client *, struct wire_in *);
 } requests[] = {
     {WIRE_C_INPUT, do_input},   {WIRE_C_RUN, do_run},   {WIRE_C_STDIN, do_stdin},
-    {WIRE_C_SIGNAL, do_signal}, {WIRE_C_INFO, do_info},
+    {WIRE_C_SIGNAL, do_signal}, {WIRE_C_INFO, do_info}, {WIRE_C_NETWORK, do_network},
 };
 
 static void on_msg(struct chan *chan, struct wire_in *in) {

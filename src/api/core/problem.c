@@ -78,6 +78,14 @@ static const struct kind {
     {"no_execution", 404, "executions are remembered for a few minutes only"},
     {"interrupted", 409, "run it again"},
 
+    /* the network */
+    {"network_rule_invalid", 422, "see docs/network.md for what a rule may be"},
+    {"network_not_allowed", 403,
+     "ask for less; what the server and this key grant at most is in GET /v1/info, and the "
+     "operator "
+     "sets it (network)"},
+    {"network_unavailable", 503, "try again; cloche doctor and the server's log say more", true, 2},
+
     /* files */
     {"no_file", 404, "upload it again: files are kept for a time only"},
     {"file_too_large", 413, "send a smaller file, or raise max_file_mb"},

@@ -6,6 +6,7 @@
 #include "api/core/body.h"
 #include "api/core/quota.h"
 #include "api/jobs/account.h"
+#include "api/jobs/network_field.h"
 #include "api/jobs/records.h"
 #include "api/jobs/request_fields.h"
 #include "base/fd.h"
@@ -50,6 +51,7 @@ static const struct field execute_fields[] = {
      .max = RUN_MAX_ARGS,
      .help = "sys.argv[1:]"},
     FIELD_OF_LIMITS("up to the maxima"),
+    FIELD_OF_NETWORK("what it may reach"),
     {.name = "policy",
      .type = FIELD_STRING,
      .words = policies,
@@ -61,7 +63,7 @@ static const struct field execute_fields[] = {
      .help = "plt.show() saves what it shows as files, figure-1.png and so on"},
     FIELD_OF_ON_DISCONNECT("what happens when the client goes away"),
 };
-const struct schema execute_schema = {"ExecuteRequest", execute_fields, 12, true};
+const struct schema execute_schema = {"ExecuteRequest", execute_fields, 13, true};
 
 /* ---- an execution ---- */
 
@@ -375,6 +377,7 @@ static int oneshot_read_request(const struct caller *who, const struct oneshot_o
     if (o->on_stdin || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
     if (limits_read(body, longest, &q->limits, p) < 0 ||
+        network_read(who, body, &q->network, p) < 0 ||
         inputs_read(&files, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))

@@ -12,6 +12,7 @@ const struct route_table *const native_tables[] = {
     &batch_routes,
     &executions_routes,
     &sandboxes_routes,
+    &network_routes,
     &kernels_routes,
     &sandbox_ws_routes,
     &command_pty_routes,

@@ -4,6 +4,7 @@
 
 #include "api/jobs/cell_job.h"
 #include "api/jobs/live_requests.h"
+#include "api/jobs/network_change.h"
 #include "api/jobs/request_fields.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ static const struct field sandbox_fields[] = {
     FIELD_OF_FILES("files in its workspace"),
     FIELD_OF_ENV("environment variables of its kernels and commands"),
     FIELD_OF_LIMITS("up to the maxima"),
+    FIELD_OF_NETWORK("what it may reach"),
     FIELD_OF_SECONDS("ttl_seconds", "how long it lives"),
     FIELD_OF_SECONDS("idle_seconds", "how long without being used"),
     {.name = "metadata",
@@ -34,10 +36,11 @@ static const struct field sandbox_fields[] = {
      .help = "strings to find it by"},
     {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
 };
-static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 8, false};
+static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 9, false};
 
 static const struct field change_fields[] = {
     FIELD_OF_LIMITS("those that change"),
+    FIELD_OF_NETWORK("what it may reach from now on"),
     FIELD_OF_SECONDS("ttl_seconds", "how long it lives from now on"),
     FIELD_OF_SECONDS("idle_seconds", NULL),
     {.name = "metadata",
@@ -47,7 +50,7 @@ static const struct field change_fields[] = {
      .help = "instead of what there is"},
     {.name = "name", .type = FIELD_STRING},
 };
-static const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 5, false};
+static const struct schema sandbox_change_schema = {"SandboxChange", change_fields, 6, false};
 
 /* ---- made ---- */
 
@@ -98,7 +101,8 @@ static int sandboxes_read_request(struct call *c, struct live_request *q, struct
     q->idle_s = (uint32_t)field_int(body, "idle_seconds", 0);
     if (!q->metadata)
         q->metadata = xstrdup("{}");
-    if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0)
+    if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0 ||
+        network_read(&c->who, body, &q->network, p) < 0)
         return -1;
     return inputs_read(
         &(struct inputs_source){
@@ -239,10 +243,18 @@ static void do_sandbox_change(struct call *c) {
                                            json_object_get(c->body, "limits") ? &limits : NULL,
                                        .ttl_s = (uint32_t)field_int(c->body, "ttl_seconds", 0),
                                        .idle_s = (uint32_t)field_int(c->body, "idle_seconds", 0)};
-    if (live_change(l, &change, &e) < 0)
+    const json_t *network = json_object_get(c->body, "network");
+    bool has_network = network && !json_is_null(network);
+    struct network_terms *t = has_network ? network_of_value(&c->who, network, &p) : NULL;
+    if (has_network && !t)
+        call_problem(c, &p);
+    else if (live_change(l, &change, &e) < 0)
         call_fail(c, &e);
+    else if (t)
+        network_change(c, l, &t, sandboxes_reply_with);
     else
         sandboxes_reply_with(c, l);
+    network_terms_free(t);
 }
 
 /* ---- ended ---- */

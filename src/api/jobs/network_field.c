@@ -1,0 +1,55 @@
+/* See network_field.h. */
+
+#include "api/jobs/network_field.h"
+
+#include "api/core/api_state.h"
+
+#include <string.h>
+
+/* The key may be another one since, or gone: then it grants nothing. */
+static const char *network_of_key(const struct caller *who) {
+    if (!who->key[0])
+        return NULL;
+    const struct keys *all = &who->api->keys;
+    unsigned i = 0;
+    while (i < all->n && strcmp(all->items[i].id, who->key) != 0)
+        i++;
+    return i < all->n ? all->items[i].network : "none";
+}
+
+struct network_terms *network_of_value(const struct caller *who, const json_t *value,
+                                       struct problem *p) {
+    struct err e;
+    struct network_terms *t =
+        network_terms_read(who->api->o.engine->network, value, network_of_key(who), &e);
+    if (!t)
+        *p = problem_of(&e);
+    return t;
+}
+
+struct network_terms *network_of_text(const struct caller *who, const char *text,
+                                      struct problem *p) {
+    struct err e;
+    struct network_terms *t =
+        network_terms_parse(who->api->o.engine->network, text, network_of_key(who), &e);
+    if (!t)
+        *p = problem_of(&e);
+    return t;
+}
+
+int network_read(const struct caller *who, const json_t *body, struct network_terms **ret,
+                 struct problem *p) {
+    const json_t *value = json_object_get(body, "network");
+    *ret = NULL;
+    if (!value || json_is_null(value))
+        return 0;
+    struct network_terms *t = network_of_value(who, value, p);
+    if (!t)
+        return -1;
+    if (t->is_none) {
+        network_terms_free(t);
+        t = NULL;
+    }
+    *ret = t;
+    return 0;
+}
