@@ -67,6 +67,11 @@ static bool next_message(struct session *s) {
         c_input_put(&s->out, &(struct c_input){.path = i->path, .mode = i->mode, .file = i->fd});
         return true;
     }
+    if (s->phase == PHASE_INPUTS && j->network) {
+        c_network_put(&s->out, &(struct c_network){.rules = j->network});
+        s->phase = PHASE_RUN;
+        return true;
+    }
     if (s->phase < PHASE_OPEN) {
         run_put(&s->out, WIRE_C_RUN, j->run);
         s->phase = PHASE_OPEN;

@@ -17,6 +17,7 @@ struct client_job {
     int signals; /* borrowed: a signalfd with SIGINT and SIGTERM */
     const struct input *inputs;
     unsigned ninputs;
+    const char *network; /* what it may reach, or NULL */
     const struct run_msg *run;
     bool verbose;
     struct outdir *out; /* NULL: files are not wanted */

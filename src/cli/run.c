@@ -54,7 +54,8 @@ static int reach_engine(struct run *r, struct err *e) {
     if (named || strcmp(e->kind, "no_engine") != 0)
         return -1;
     say(r, "no engine at ", path, "; starting a private one");
-    struct own_program program = {r->job.cmd.msg.profile, r->job.code.data, r->job.code.len};
+    struct own_program program = {r->job.cmd.msg.profile, r->job.code.data, r->job.code.len,
+                                  r->job.cmd.network};
     return own_engine_start(o, &program, &r->engine, &r->sock, e);
 }
 
@@ -90,6 +91,7 @@ static int execute(struct run *r, struct err *e) {
         .signals = j->signals,
         .inputs = j->inputs,
         .ninputs = j->ninputs,
+        .network = j->cmd.network,
         .run = &j->cmd.msg,
         .verbose = j->cmd.verbose,
         .out = j->cmd.out ? &j->out : NULL,

@@ -28,6 +28,7 @@ enum {
     OPT_CONFIG,
     OPT_SERVER,
     OPT_KEY_FILE,
+    OPT_NETWORK,
     LIMIT_BASE
 };
 
@@ -43,29 +44,33 @@ static const struct option fixed_options[] = {
     {"config", required_argument, NULL, OPT_CONFIG},
     {"server", required_argument, NULL, OPT_SERVER},
     {"key-file", required_argument, NULL, OPT_KEY_FILE},
+    {"network", required_argument, NULL, OPT_NETWORK},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
 };
 #define FIXED (sizeof fixed_options / sizeof fixed_options[0])
 
 void run_options_help(void) {
-    puts("cloche run [OPTIONS] FILE | -c CODE | -   [-- ARGUMENTS]\n"
-         "\n"
-         "Runs a Python program in a fresh sandbox, from the engine of `cloche serve` or, where "
-         "none\n"
-         "is running, from a private one. The exit status is the program's; 124 timeout, 137 "
-         "memory,\n"
-         "128+N signal N, 125 a failure of cloche itself.\n"
-         "\n"
-         "  -c CODE                   the program itself; - reads it from stdin\n"
-         "  --profile NAME            auto (by its imports), base, data, or one of your own\n"
-         "  --file HOST[:SANDBOX]     copy a file into /workspace; may be repeated\n"
-         "  --out DIR                 put the files that it made or changed there\n"
-         "  --env NAME=VALUE          set a variable; may be repeated\n"
-         "  --stdin                   let it read our stdin (otherwise it reads nothing)\n"
-         "  --interactive-last-line   print the value of a last expression\n"
-         "  --json                    print the whole result as one line of JSON, nothing else\n"
-         "");
+    puts(
+        "cloche run [OPTIONS] FILE | -c CODE | -   [-- ARGUMENTS]\n"
+        "\n"
+        "Runs a Python program in a fresh sandbox, from the engine of `cloche serve` or, where "
+        "none\n"
+        "is running, from a private one. The exit status is the program's; 124 timeout, 137 "
+        "memory,\n"
+        "128+N signal N, 125 a failure of cloche itself.\n"
+        "\n"
+        "  -c CODE                   the program itself; - reads it from stdin\n"
+        "  --profile NAME            auto (by its imports), base, data, or one of your own\n"
+        "  --file HOST[:SANDBOX]     copy a file into /workspace; may be repeated\n"
+        "  --out DIR                 put the files that it made or changed there\n"
+        "  --env NAME=VALUE          set a variable; may be repeated\n"
+        "  --network RULES           what it may reach: none, open, or names, addresses and @sets\n"
+        "                            with commas: pypi.org:443,*.example.org,10.1.0.0/16,@npm\n"
+        "  --stdin                   let it read our stdin (otherwise it reads nothing)\n"
+        "  --interactive-last-line   print the value of a last expression\n"
+        "  --json                    print the whole result as one line of JSON, nothing else\n"
+        "");
     limit_flags_help(LIMIT_OF_ANY, 28);
     puts("\n"
          "  --socket PATH             the engine to use; it must be there\n"
@@ -161,6 +166,9 @@ static int handle(struct run_options *r, struct options *o, int code, struct err
         return 0;
     case OPT_KEY_FILE:
         r->key_file = optarg;
+        return 0;
+    case OPT_NETWORK:
+        r->network = optarg;
         return 0;
     default:
         return err_set(e, 0, "run: option code %d", code);

@@ -15,6 +15,7 @@ struct run_options {
     const char *out;      /* --out, or NULL */
     const char *server;   /* --server, or NULL */
     const char *key_file; /* --key-file, or NULL */
+    const char *network;  /* --network, or NULL */
     bool socket_named;    /* --socket */
     bool config_named;    /* --config */
     const char **inputs;  /* owned array: --file */

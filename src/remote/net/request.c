@@ -206,6 +206,9 @@ int request_make(struct request *q, struct job *j, struct remote *r, bool *ret_r
         set_text(root, "profile", "--profile", m->profile, strlen(m->profile), e) < 0 ||
         add_strings(m, root, e) < 0)
         return -1;
+    const char *network = j->cmd.network;
+    if (network && set_text(root, "network", "--network", network, strlen(network), e) < 0)
+        return -1;
     add_limits(m, root);
     json_object_set_new(root, "last_line_interactive",
                         json_boolean((m->flags & RUN_LAST_LINE) != 0));

@@ -1,7 +1,8 @@
-/* `cloche sandbox delete`, `interrupt`, `restart`, `pause`, `resume` and `extend`. */
+/* `cloche sandbox delete`, `interrupt`, `restart`, `pause`, `resume`, `network` and `extend`. */
 
 #include "remote/sandbox/life.h"
 
+#include "base/fd.h"
 #include "cli/report.h"
 #include "remote/sandbox/manage.h"
 #include "remote/sandbox/sandbox_cmd.h"
@@ -60,6 +61,31 @@ int sandbox_pause(struct sandbox_cmd *b, struct err *e) {
 int sandbox_resume(struct sandbox_cmd *b, struct err *e) {
     json_auto_t *answer = NULL;
     return post(b, "/resume", &answer, e);
+}
+
+/* What the options ask for; "" for nothing. */
+static void network_words(const struct sandbox_options *o, struct buf *to) {
+    buf_adds(to, o->none ? "none" : o->open ? "open" : "");
+    for (unsigned i = 0; i < o->allow.n; i++)
+        buf_addf(to, "%s%s", i ? "," : "", o->allow.items[i]);
+}
+
+int sandbox_network(struct sandbox_cmd *b, struct err *e) {
+    AUTO_BUF path = BUF_INIT;
+    AUTO_BUF words = BUF_INIT;
+    json_auto_t *answer = NULL;
+    json_auto_t *body = json_object();
+    bool changes = b->o.allow.n || b->o.none || b->o.open;
+    network_words(&b->o, &words);
+    if ((changes && value_set_text(body, "network", "--allow", words.data, words.len, e) < 0) ||
+        sandbox_find(b, &path, e) < 0 ||
+        sandbox_cmd_ask(b, changes ? "PATCH" : "GET", path.data, changes ? body : NULL, &answer,
+                        e) < 0)
+        return -1;
+    AUTO_FREE char *text =
+        json_dumps(json_object_get(answer, "network"), JSON_COMPACT | JSON_ENCODE_ANY);
+    table_line(text ? text : "null");
+    return 0;
 }
 
 /* Unless the command line says how long, as long again as it had at first. */

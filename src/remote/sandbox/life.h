@@ -8,4 +8,5 @@ int sandbox_interrupt(struct sandbox_cmd *b, struct err *e);
 int sandbox_restart(struct sandbox_cmd *b, struct err *e);
 int sandbox_pause(struct sandbox_cmd *b, struct err *e);
 int sandbox_resume(struct sandbox_cmd *b, struct err *e);
+int sandbox_network(struct sandbox_cmd *b, struct err *e);
 int sandbox_extend(struct sandbox_cmd *b, struct err *e);

@@ -158,6 +158,9 @@ static int add_members(const struct sandbox_options *o, json_t *body, struct err
         return -1;
     if (o->name && value_set_text(body, "name", "--name", o->name, strlen(o->name), e) < 0)
         return -1;
+    if (o->network &&
+        value_set_text(body, "network", "--network", o->network, strlen(o->network), e) < 0)
+        return -1;
     if (o->ttl_s)
         json_object_set_new(body, "ttl_seconds", json_integer(o->ttl_s));
     if (o->idle_s)
@@ -340,7 +343,7 @@ static void add_kernels(struct table *t, const json_t *sandbox) {
 }
 
 static void print_facts(const json_t *s) {
-    static const char *const texts[] = {"id", "name", "state", "profile", "network"};
+    static const char *const texts[] = {"id", "name", "state", "profile"};
     struct table t = {.columns = 2};
     AUTO_BUF created = BUF_INIT;
     AUTO_BUF expires = BUF_INIT;
@@ -348,6 +351,9 @@ static void print_facts(const json_t *s) {
     AUTO_BUF metadata = BUF_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_fact(&t, texts[i], value_text(s, texts[i]));
+    AUTO_FREE char *network =
+        json_dumps(json_object_get(s, "network"), JSON_COMPACT | JSON_ENCODE_ANY);
+    add_fact(&t, "network", network ? network : "");
     sandbox_add_moment(&created, json_object_get(s, "created"));
     sandbox_add_moment(&expires, json_object_get(s, "expires"));
     sandbox_add_moment(&idle, json_object_get(s, "idle_expires"));

@@ -58,6 +58,10 @@ static const struct flag {
     {"--metadata", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_LIST), AT(metadata)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
     {"--env", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_EXEC), AT(env)},
+    {"--network", 0, KIND_TEXT, MAKES, AT(network)},
+    {"--allow", 0, KIND_LIST, BIT(SANDBOX_NETWORK), AT(allow)},
+    {"--none", 0, KIND_FLAG, BIT(SANDBOX_NETWORK), AT(none)},
+    {"--open", 0, KIND_FLAG, BIT(SANDBOX_NETWORK), AT(open)},
     {"--kernel", 0, KIND_TEXT, RUNS | BIT(SANDBOX_INTERRUPT) | BIT(SANDBOX_RESTART), AT(kernel)},
     {"--code", 'c', KIND_TEXT, BIT(SANDBOX_EXEC), AT(code)},
     {"--shell", 0, KIND_TEXT, BIT(SANDBOX_EXEC), AT(shell)},
@@ -96,6 +100,8 @@ static const struct verb {
          "  --metadata KEY=VALUE    may be repeated; `list` can ask for it\n"
          "  --file HOST[:SANDBOX]   copy a file into /workspace; may be repeated\n"
          "  --env NAME=VALUE        set a variable; may be repeated\n"
+         "  --network RULES         what it may reach: none, open, or names, addresses and @sets\n"
+         "                          with commas\n"
          "  --json                  print the whole answer",
          "Limits of the sandbox:", "Limits of each cell:"},
     [SANDBOX_LIST] =
@@ -195,6 +201,17 @@ static const struct verb {
          "was given at first; --idle is how long it lives when nobody uses it. Prints "
          "when\n"
          "it ends."},
+    [SANDBOX_NETWORK] =
+        {"network", 1, 1, "the sandbox's ID", "say or change what one may reach",
+         "cloche sandbox network ID [--allow RULES… | --none | --open]\n"
+         "\n"
+         "Prints what a sandbox may reach of the network, as JSON. With an option it is that from\n"
+         "now on, instead of what was; connections that are no longer allowed are reset.\n"
+         "\n"
+         "  --allow RULES   names, addresses and @sets, with commas; may be repeated:\n"
+         "                  pypi.org:443,*.example.org,10.1.0.0/16:5432,@npm\n"
+         "  --none          nothing\n"
+         "  --open          every public address"},
     [SANDBOX_PROMPT] =
         {"shell", 0, 1, NULL, NULL,
          "cloche shell [ID] [OPTIONS]\n"
@@ -206,7 +223,7 @@ static const struct verb {
          "\n"
          "  --keep              leave the fresh sandbox alive, and print its id at the end\n"
          "  --profile NAME --name NAME --ttl SECONDS --idle SECONDS --metadata KEY=VALUE\n"
-         "  --file HOST[:SANDBOX] --env NAME=VALUE\n"
+         "  --file HOST[:SANDBOX] --env NAME=VALUE --network RULES\n"
          "                      for the fresh one, as in `cloche sandbox create`\n"
          "  --kernel ID         another kernel of ID than the first\n"
          "  --images HOW        auto, inline (kitty, iTerm2), files or off\n"
@@ -349,7 +366,7 @@ static int check_prompt(const struct sandbox_options *o, struct err *e) {
     if (!o->words.n)
         return o->kernel ? err_user(e, "bad_option", "shell: --kernel needs the sandbox's ID") : 0;
     if (o->profile || o->name || o->ttl_s || o->idle_s || limits_any(&o->limits, LIMIT_OF_WHOLE) ||
-        o->metadata.n || o->files.n || o->env.n || o->keep)
+        o->metadata.n || o->files.n || o->env.n || o->keep || o->network)
         return err_user(e, "bad_option",
                         "shell: an ID names a sandbox that is there; options for a fresh one "
                         "(--profile, --keep, …) have no meaning for it");
@@ -364,6 +381,13 @@ static int check_images(const char *how, struct err *e) {
             return 0;
     return err_user(e, "bad_value", "--images is %s; it must be auto, inline, files or off",
                     log_quote(how, quoted, sizeof quoted));
+}
+
+static int check_network(const struct sandbox_options *o, struct err *e) {
+    if ((o->allow.n > 0) + o->none + o->open > 1)
+        return err_user(e, "bad_option",
+                        "sandbox network: --allow, --none and --open exclude each other");
+    return 0;
 }
 
 static int check_words(const struct sandbox_options *o, struct err *e) {
@@ -383,7 +407,7 @@ static int check_words(const struct sandbox_options *o, struct err *e) {
         return err_user(e, "bad_option", "sandbox logs: -f and --json exclude each other");
     return o->verb == SANDBOX_EXEC     ? check_exec(o, e)
            : o->verb == SANDBOX_PROMPT ? check_prompt(o, e)
-                                       : 0;
+                                       : check_network(o, e);
 }
 
 static int parse_words(int argc, char **argv, struct sandbox_options *o, struct err *e) {

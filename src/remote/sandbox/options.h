@@ -23,6 +23,7 @@ enum sandbox_verb {
     SANDBOX_PAUSE,
     SANDBOX_RESUME,
     SANDBOX_EXTEND,
+    SANDBOX_NETWORK,
     SANDBOX_PROMPT, /* `cloche shell` */
     SANDBOX_VERBS_
 };
@@ -34,14 +35,14 @@ struct sandbox_words {
 
 struct sandbox_options {
     enum sandbox_verb verb; /* SANDBOX_VERBS_: only help was asked for */
-    bool help, json, keep, follow, details, recursive, background, uses_stdin;
-    const char *server, *key_file, *profile, *name, *kernel, *code, *shell, *cwd, *images,
+    bool help, json, keep, follow, details, recursive, background, uses_stdin, none, open;
+    const char *network, *server, *key_file, *profile, *name, *kernel, *code, *shell, *cwd, *images,
         *image_dir; /* each borrowed, or NULL */
     uint32_t ttl_s, idle_s;
-    struct limits limits;                      /* 0: not said */
-    struct sandbox_words metadata, env, files; /* repeated options */
-    struct sandbox_words words;                /* what is no option */
-    struct sandbox_words command;              /* exec: what stands behind -- */
+    struct limits limits;                             /* 0: not said */
+    struct sandbox_words metadata, env, files, allow; /* repeated options */
+    struct sandbox_words words;                       /* what is no option */
+    struct sandbox_words command;                     /* exec: what stands behind -- */
 };
 
 /* argv[0] is "sandbox" or "shell". Whether --json was asked for is known in ret even when this

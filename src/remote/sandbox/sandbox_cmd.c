@@ -29,14 +29,15 @@
 #define ANSWERS_MAX (64u << 20)
 
 static int (*const verbs[SANDBOX_VERBS_])(struct sandbox_cmd *b, struct err *e) = {
-    [SANDBOX_CREATE] = sandbox_create,     [SANDBOX_LIST] = sandbox_list,
-    [SANDBOX_SHOW] = sandbox_show,         [SANDBOX_DELETE] = sandbox_delete,
-    [SANDBOX_EXEC] = sandbox_exec,         [SANDBOX_PUT] = sandbox_put,
-    [SANDBOX_GET] = sandbox_get,           [SANDBOX_LS] = sandbox_ls,
-    [SANDBOX_LOGS] = sandbox_logs,         [SANDBOX_INTERRUPT] = sandbox_interrupt,
-    [SANDBOX_RESTART] = sandbox_restart,   [SANDBOX_PAUSE] = sandbox_pause,
-    [SANDBOX_RESUME] = sandbox_resume,     [SANDBOX_EXTEND] = sandbox_extend,
-    [SANDBOX_TERMINAL] = sandbox_terminal, [SANDBOX_PROMPT] = sandbox_prompt,
+    [SANDBOX_CREATE] = sandbox_create,   [SANDBOX_LIST] = sandbox_list,
+    [SANDBOX_SHOW] = sandbox_show,       [SANDBOX_DELETE] = sandbox_delete,
+    [SANDBOX_EXEC] = sandbox_exec,       [SANDBOX_PUT] = sandbox_put,
+    [SANDBOX_GET] = sandbox_get,         [SANDBOX_LS] = sandbox_ls,
+    [SANDBOX_LOGS] = sandbox_logs,       [SANDBOX_INTERRUPT] = sandbox_interrupt,
+    [SANDBOX_RESTART] = sandbox_restart, [SANDBOX_PAUSE] = sandbox_pause,
+    [SANDBOX_RESUME] = sandbox_resume,   [SANDBOX_EXTEND] = sandbox_extend,
+    [SANDBOX_NETWORK] = sandbox_network, [SANDBOX_TERMINAL] = sandbox_terminal,
+    [SANDBOX_PROMPT] = sandbox_prompt,
 };
 
 /* ---- calls ---- */
