@@ -208,14 +208,18 @@ bool net_cidr_is_closed(const struct net_cidr *c) {
     return false;
 }
 
-bool net_addr_is_never(const struct net_addr *a) {
+bool net_cidr_is_never(const struct net_cidr *c) {
     static const struct net_cidr never[] = {
         V4(0, 0, 0, 0, 8), V4(127, 0, 0, 0, 8), V4(224, 0, 0, 0, 4), V6(96, 0), V6(8, 0xff),
     };
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (net_cidr_has(&never[i], a))
+        if (net_cidr_within(c, &never[i]))
             return true;
     return false;
+}
+
+bool net_addr_is_never(const struct net_addr *a) {
+    return net_cidr_is_never(&(struct net_cidr){*a, 128});
 }
 
 struct net_addr net_sentinel(bool v6) {

@@ -52,6 +52,7 @@ bool net_cidr_is_closed(const struct net_cidr *c);
 
 /* Addresses that mean the sandbox itself, or nobody: no rule opens them. */
 bool net_addr_is_never(const struct net_addr *a);
+bool net_cidr_is_never(const struct net_cidr *c);
 
 /* The addresses in bounds.h. */
 struct net_addr net_sentinel(bool v6);

@@ -119,20 +119,22 @@ static int read_denied(const char *text, size_t len, struct net_cidr *ret, struc
     return why == NULL ? 0 : err_user(e, INVALID, "%s", why);
 }
 
-static int read_deny(struct policy_reader *in, const json_t *list, struct err *e) {
+typedef bool deny_fn(struct net_policy *p, const struct net_cidr *c);
+
+static int read_deny(const json_t *list, const char *where, deny_fn *add, struct net_policy *p,
+                     struct err *e) {
     size_t i;
     const json_t *range;
     struct net_cidr c;
     if (!json_is_array(list))
-        return err_user(e, INVALID, "%s.deny: it is a list of addresses and ranges", in->where);
+        return err_user(e, INVALID, "%s: it is a list of addresses and ranges", where);
     json_array_foreach(list, i, range) {
         if (!json_is_string(range))
-            return err_user(e, INVALID, "%s.deny[%zu]: it is a string", in->where, i);
+            return err_user(e, INVALID, "%s[%zu]: it is a string", where, i);
         if (read_denied(json_string_value(range), json_string_length(range), &c, e) < 0)
-            return err_wrap(e, "%s.deny[%zu]", in->where, i);
-        if (!net_policy_deny(in->p, &c))
-            return err_user(e, INVALID, "%s.deny[%zu]: there are more than %d", in->where, i,
-                            NET_DENY_MAX);
+            return err_wrap(e, "%s[%zu]", where, i);
+        if (!add(p, &c))
+            return err_user(e, INVALID, "%s[%zu]: there are more than %d", where, i, NET_DENY_MAX);
     }
     return 0;
 }
@@ -169,8 +171,11 @@ static int read_field(struct policy_reader *in, const char *key, const json_t *v
     uint64_t n = 0;
     if (strcmp(key, "allow") == 0)
         return read_allow(in, value, ".allow", e);
-    if (strcmp(key, "deny") == 0)
-        return read_deny(in, value, e);
+    if (strcmp(key, "deny") == 0) {
+        char where[64];
+        snprintf(where, sizeof where, "%.50s.deny", in->where);
+        return read_deny(value, where, net_policy_deny, in->p, e);
+    }
     if (strcmp(key, "strict_tls") == 0)
         return read_strict(in, value, e);
     if (strcmp(key, "refuse") == 0)
@@ -268,6 +273,21 @@ static bool text_next(const char **text, size_t *len, const char **ret, size_t *
     return n > 0;
 }
 
+/* Takes the space around it away. "[2001:db8::1]:443" is a rule, not a list. */
+static bool text_is_json(const char **text, size_t *len) {
+    static const char space[] = " \t\r\n";
+    while (*len > 0 && memchr(space, (*text)[*len - 1], sizeof space - 1) != NULL)
+        (*len)--;
+    while (*len > 0 && memchr(space, **text, sizeof space - 1) != NULL)
+        (*text)++, (*len)--;
+    if (*len == 0 || (**text != '{' && **text != '['))
+        return false;
+    const char *end = memchr(*text, ']', *len);
+    size_t inside = end != NULL ? (size_t)(end - *text) : 0;
+    return **text == '{' || memchr(*text, ':', inside) == NULL ||
+           memchr("\"{[ \t\r\n", (*text)[1], 7) != NULL;
+}
+
 static int read_words(struct policy_reader *in, const char *text, size_t len, struct err *e) {
     const char *word;
     size_t n;
@@ -286,15 +306,7 @@ int net_policy_from_text(const char *text, size_t len, const struct net_sets *se
                          const char *where, struct net_policy *ret, struct err *e) {
     *ret = (struct net_policy)NET_POLICY_INIT;
     struct policy_reader in = {.sets = sets, .where = where, .p = ret};
-    while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL && text[len - 1] != '\0')
-        len--;
-    while (len > 0 && strchr(" \t\r\n", text[0]) != NULL && text[0] != '\0')
-        text++, len--;
-    /* "[2001:db8::1]:443" is a rule, not a list. */
-    bool json =
-        len > 0 && (text[0] == '{' || (text[0] == '[' && text[len - 1] == ']' &&
-                                       (len == 2 || strchr("\" \t\r\n{", text[1]) != NULL)));
-    if (json) {
+    if (text_is_json(&text, &len)) {
         json_auto_t *value = NULL;
         if (json_read(text, len, 6, &value, e) < 0)
             return err_wrap(e, "%s", where);
@@ -317,6 +329,12 @@ int net_policy_deny_from_text(const char *text, size_t len, const char *where, s
     const char *word;
     size_t n;
     struct net_cidr c;
+    if (text_is_json(&text, &len)) {
+        json_auto_t *list = NULL;
+        if (json_read(text, len, 2, &list, e) < 0)
+            return err_wrap(e, "%s", where);
+        return read_deny(list, where, net_policy_deny_operator, p, e);
+    }
     for (size_t i = 0; text_next(&text, &len, &word, &n); i++) {
         if (read_denied(word, n, &c, e) < 0)
             return err_wrap(e, "%s[%zu]", where, i);

@@ -22,7 +22,8 @@ int net_policy_from_json(const struct json_t *value, const struct net_sets *sets
  * them ("pypi.org:80,443 @npm"). "" is none. */
 int net_policy_from_text(const char *text, size_t len, const struct net_sets *sets,
                          const char *where, struct net_policy *ret, struct err *e);
-/* The operator's network_deny: addresses and ranges in the same form; added to p->operator. */
+/* The operator's network_deny: addresses and ranges as a JSON list, or with spaces or commas
+ * between them; added to p->operator. */
 int net_policy_deny_from_text(const char *text, size_t len, const char *where, struct net_policy *p,
                               struct err *e);
 

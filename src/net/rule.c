@@ -116,7 +116,7 @@ int net_rule_parse_address(const char *text, size_t len, struct net_rule *ret, s
         return rule_bad(e, "before the '/' stands no address (a rule has no path)");
     if (why != NULL)
         return rule_bad(e, why);
-    if (net_addr_is_never(&r.range.at) && net_cidr_is_closed(&r.range))
+    if (net_cidr_is_never(&r.range))
         return rule_bad(e, "it is the sandbox's own, or nobody's, and needs no rule");
     r.own = r.range.bits == 128;
     *ret = r;
