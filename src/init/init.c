@@ -39,6 +39,7 @@
 
 #define WINDOW_MS 100
 #define WORK_MS   25 /* of each window, for the calls of the sandbox */
+#define OWN       5  /* descriptors that are polled beside the listeners */
 
 /* A one-shot sandbox has its program file, still empty, from the start. The directory's time of
  * modification is set a second back, so that a later look at it tells whether a name was made,
@@ -136,9 +137,10 @@ static void serve_hand(struct init *b) {
     wire_in_done(&in);
 }
 
-static void reap(void) {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
+static void reap(struct init *b) {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        network_reaped(b, pid, status);
 }
 
 /* What no question asked for: it is lost when the socket is full. */
@@ -181,28 +183,37 @@ static int rest_ms(struct init *b) {
     return work - b->work_ms < WORK_MS ? 0 : (int)(b->window_ms + WINDOW_MS - now);
 }
 
+/* -1 is never. */
+static int sooner(int a, int b) {
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
 static _Noreturn void serve(struct init *b) {
     for (;;) {
         int rest = rest_ms(b);
-        struct pollfd p[4 + PROCS_MAX] = {{.fd = b->req, .events = POLLIN},
-                                          {.fd = b->signals, .events = POLLIN},
-                                          {.fd = b->hand, .events = POLLIN},
-                                          {.fd = b->watcher.timer, .events = POLLIN}};
+        struct pollfd p[OWN + PROCS_MAX] = {
+            {.fd = b->req, .events = POLLIN},
+            {.fd = b->signals, .events = POLLIN},
+            {.fd = b->hand, .events = POLLIN},
+            {.fd = b->watcher.timer, .events = POLLIN},
+            {.fd = rest ? -1 : network_fd(&b->network), .events = POLLIN}};
         unsigned nprocs = b->procs.top;
         for (unsigned i = 0; i < nprocs; i++) {
             const struct proc *one = &b->procs.all[i];
-            p[4 + i].fd = one->pid && !rest ? one->listener : -1;
-            p[4 + i].events = POLLIN;
+            p[OWN + i].fd = one->pid && !rest ? one->listener : -1;
+            p[OWN + i].events = POLLIN;
         }
-        int patience = locks_patience(&b->locks);
-        if (poll(p, 4 + nprocs, rest ? rest : patience) < 0 && errno != EINTR)
+        int patience = sooner(locks_patience(&b->locks), network_patience(&b->network));
+        if (poll(p, OWN + nprocs, rest ? rest : patience) < 0 && errno != EINTR)
             _exit(1);
         if (patience >= 0 && !rest)
             locks_tick(&b->locks);
+        if (!rest) /* before any call: what ended is not counted any more */
+            network_serve(b);
         for (unsigned i = 0; i < nprocs; i++) {
-            if (p[4 + i].revents & POLLIN)
+            if (p[OWN + i].revents & POLLIN)
                 notify_serve(b, &b->procs.all[i]);
-            else if (p[4 + i].revents)
+            else if (p[OWN + i].revents)
                 fd_close(&b->procs.all[i].listener);
         }
         if (p[2].revents)
@@ -214,7 +225,7 @@ static _Noreturn void serve(struct init *b) {
         if (p[1].revents) {
             struct signalfd_siginfo info;
             (void)!read(b->signals, &info, sizeof info);
-            reap();
+            reap(b);
         }
     }
 }
@@ -225,6 +236,7 @@ _Noreturn void init_main(const struct init_plan *plan, int hand) {
     b.hand = hand;
     b.req = b.signals = b.meminfo = b.watcher.timer = -1;
     b.procs.live = plan->live;
+    network_init(&b.network);
     struct err e;
     struct wire_out o;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -242,9 +254,12 @@ _Noreturn void init_main(const struct init_plan *plan, int hand) {
     if (wire_send(hand, &o, &e) != WIRE_SENT)
         _exit(1);
     /* Only what we serve stays open; the other ends now belong to others. */
-    int keep[] = {b.req, b.hand, b.signals, b.workspace};
+    int keep[] = {b.req, b.hand, b.signals, b.workspace}, procs[PROCS_FDS];
     for (int i = 0; i < 4; i++)
         keep[i] = fcntl(keep[i], F_DUPFD_CLOEXEC, 100 + 10 * i);
+    for (unsigned i = 0; i < plan->nprocs; i++)
+        procs[i] = fcntl(plan->procs[i], F_DUPFD_CLOEXEC, 140);
+    b.plan.procs = procs;
     close_range(3, 99, 0);
     b.req = keep[0], b.hand = keep[1], b.signals = keep[2], b.workspace = keep[3];
     int size = 1 << 20; /* room for notes and replies; best effort */

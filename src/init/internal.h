@@ -4,6 +4,7 @@
 #include "init/epolls.h"
 #include "init/init.h"
 #include "init/locks.h"
+#include "init/network.h"
 #include "init/procs.h"
 #include "init/sockets.h"
 #include "init/watch.h"
@@ -21,6 +22,7 @@ struct init {
     struct sockets sockets;
     struct epolls epolls;
     struct locks locks;
+    struct network network;
     uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
     bool told_of_use;            /* the server knows that the network may be in use */
     unsigned told_tasks;

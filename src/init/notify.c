@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "init/answers.h"
 #include "init/caller.h"
+#include "init/network_ask.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>
@@ -65,10 +66,10 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
     case SECCOMP_SOCKET:
         if (!b->told_of_use)
             tell_of_use(b);
-        sockets_make(&b->sockets, c);
+        sockets_make(&b->sockets, c, network_sockets(&b->network));
         return;
     case SECCOMP_ACCEPT:
-        sockets_accept(c);
+        sockets_accept(c, network_sockets(&b->network));
         return;
     case SECCOMP_BUFFER:
         sockets_buffer(c);
@@ -96,6 +97,9 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
         return;
     case SECCOMP_IFACE:
         answers_interface(c);
+        return;
+    case SECCOMP_CONNECT:
+        network_connect(b, from->number, c);
         return;
     case SECCOMP_REFUSE:
         caller_answer(c, refuse(b, from, c->nr, c->args));

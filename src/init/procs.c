@@ -142,6 +142,18 @@ pid_t procs_pid(const struct procs *p, uint32_t number) {
     return 0;
 }
 
+uint32_t procs_number(const struct procs *p, pid_t pid) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)pid);
+    ino_t space = p->live ? space_of(text) : 0;
+    for (unsigned i = 0; i < p->top; i++) {
+        const struct proc *one = &p->all[i];
+        if (one->pid && (one->pid == pid || (space && one->space == space)))
+            return one->number;
+    }
+    return 0;
+}
+
 /* ---- trees ---- */
 
 struct node {

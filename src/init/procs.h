@@ -38,5 +38,7 @@ bool procs_entered(const struct procs *p, pid_t pid);
 void procs_add(struct procs *p, uint32_t number, pid_t pid, int listener);
 /* The pid that has or had the number; 0 if there is none. */
 pid_t procs_pid(const struct procs *p, uint32_t number);
+/* The number of the one that this process comes from, as far as that can be told; else 0. */
+uint32_t procs_number(const struct procs *p, pid_t pid);
 /* Returns an errno, 0 when it was sent. */
 int procs_signal(struct procs *p, uint32_t number, uint32_t sig, uint32_t scope);

@@ -127,6 +127,24 @@ static void question_echo(struct question *q) {
         i_reply_echo_put(q->o, &(struct i_reply_echo){.value = m.value});
 }
 
+static void question_network(struct question *q) {
+    struct i_network m;
+    struct err e;
+    if (i_network_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "network");
+        return;
+    }
+    AUTO_FD gate = wire_keep(q->in, m.gate);
+    int r = network_attach(q->init, &gate, &e);
+    question_done(q, r < 0 ? e.code : 0, r < 0 ? e.text : "network");
+}
+
+static void question_traffic(struct question *q) {
+    AUTO_BUF records = BUF_INIT;
+    traffic_write(&q->init->network, &records);
+    i_reply_traffic_put(q->o, &(struct i_reply_traffic){.records = {records.data, records.len}});
+}
+
 #define FRESH   (1u << INIT_FRESH)
 #define ONESHOT (1u << INIT_ONESHOT)
 #define LIVE    (1u << INIT_LIVE)
@@ -154,6 +172,8 @@ static const struct {
     {WIRE_I_LIMITS, ONESHOT | LIVE, question_limits},
     {WIRE_I_WATCH, ONESHOT | LIVE, question_watch},
     {WIRE_I_USAGE, ONESHOT | LIVE, question_usage},
+    {WIRE_I_NETWORK, ONESHOT | LIVE, question_network},
+    {WIRE_I_TRAFFIC, ONESHOT | LIVE, question_traffic},
     {WIRE_I_LEFT, FRESH | ONESHOT | LIVE, NULL},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)

@@ -62,7 +62,7 @@ static int make_netlink(struct sockets *s, const struct caller *c, int *ret_fd) 
     return 0;
 }
 
-void sockets_make(struct sockets *s, const struct caller *c) {
+void sockets_make(struct sockets *s, const struct caller *c, unsigned ours) {
     AUTO_FD fd = -1;
     if ((int)c->args[0] == AF_NETLINK) {
         int r = make_netlink(s, c, &fd);
@@ -70,15 +70,15 @@ void sockets_make(struct sockets *s, const struct caller *c) {
             caller_answer(c, r);
         else
             caller_give(c, fd, c->args[1] & SOCK_CLOEXEC);
-    } else if (count_sockets() >= SOCKETS_MAX) {
+    } else if (count_sockets() >= SOCKETS_MAX + ours) {
         caller_answer(c, ENFILE);
     } else {
         caller_go_on(c);
     }
 }
 
-void sockets_accept(const struct caller *c) {
-    if (count_sockets() >= SOCKETS_MAX)
+void sockets_accept(const struct caller *c, unsigned ours) {
+    if (count_sockets() >= SOCKETS_MAX + ours)
         caller_answer(c, ENFILE);
     else
         caller_go_on(c);

@@ -10,10 +10,10 @@ struct sockets {
     int netlink; /* owned: an epoll descriptor that watches them */
 };
 
-/* socket() of a family that seccomp_service names. */
-void sockets_make(struct sockets *s, const struct caller *c);
+/* socket() of a family that seccomp_service names. `ours` of those in the namespace are init's. */
+void sockets_make(struct sockets *s, const struct caller *c, unsigned ours);
 /* accept() and accept4(). */
-void sockets_accept(const struct caller *c);
+void sockets_accept(const struct caller *c, unsigned ours);
 /* setsockopt(SO_SNDBUF) on any socket. */
 void sockets_buffer(struct caller *c);
 /* setsockopt(SO_REUSEADDR or SO_REUSEPORT) on any socket. */

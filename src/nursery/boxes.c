@@ -90,12 +90,25 @@ static void box_on_init(struct watch *w, uint32_t events) {
 
 /* In the child, which still shares the nursery's table of descriptors: it gets one of its own, with
  * nothing in it that it would have to close but a few low numbers (see netpool.c). */
-static _Noreturn void become_init(const struct init_plan *plan, int hand) {
-    if (close_range((unsigned)hand + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+static _Noreturn void become_init(struct init_plan *plan, int hand) {
+    int kept[1 + PROCS_FDS] = {hand}, top = hand;
+    const unsigned n = 1 + plan->nprocs;
+    memcpy(kept + 1, plan->procs, plan->nprocs * sizeof *kept);
+    for (unsigned i = 0; i < n; i++)
+        top = kept[i] > top ? kept[i] : top;
+    if (close_range((unsigned)top + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
         _exit(1);
-    if (hand != 3 && dup3(hand, 3, O_CLOEXEC) < 0)
-        _exit(1);
-    close_range(4, (unsigned)hand, 0);
+    for (unsigned i = 0; i < n; i++) { /* out of the way of each other */
+        if ((kept[i] = fcntl(kept[i], F_DUPFD_CLOEXEC, top + 1)) < 0)
+            _exit(1);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (dup3(kept[i], 3 + (int)i, O_CLOEXEC) < 0)
+            _exit(1);
+        kept[i] = 3 + (int)i;
+    }
+    close_range(3 + n, ~0u, 0);
+    plan->procs = kept + 1;
     init_main(plan, 3);
 }
 
@@ -115,7 +128,9 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
                              .live = n->profile->live,
                              .used = b->used,
                              .mounts = n->mounts.items,
-                             .nmounts = n->mounts.n};
+                             .nmounts = n->mounts.n,
+                             .procs = b->kernels->procs,
+                             .nprocs = b->kernels->nprocs};
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
                           CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);

@@ -220,8 +220,8 @@ static int name_python(int root, const char *python, struct err *e) {
 }
 
 static int fill_etc(int root, const struct own_files *own, struct err *e) {
-    /* The name server is an address that has no route inside: a look-up fails at once, and counts.
-     */
+    /* The name server answers where there is a network (egress/anyip.h); else the address has no
+     * route inside: a look-up fails at once, and counts. */
     static const struct {
         const char *path, *text;
     } made[] = {
@@ -231,7 +231,7 @@ static int fill_etc(int root, const struct own_files *own, struct err *e) {
         {"etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
         {"etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost sandbox\n"},
         {"etc/hostname", "sandbox\n"},
-        {"etc/resolv.conf", "nameserver 192.0.2.1\noptions attempts:1 timeout:1\n"},
+        {"etc/resolv.conf", "nameserver 10.0.2.3\noptions timeout:2 attempts:2\n"},
         {"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nnetworks: files\n"
                               "services: files\nprotocols: files\n"},
         {"etc/host.conf", "multi on\n"},

@@ -275,6 +275,7 @@ enum seccomp_service seccomp_service(int nr, const uint64_t args[6]) {
         if (seccomp_rules[i].served && rule_fits(&seccomp_rules[i], nr, args))
             return nr == SYS_setsockopt                    ? option_service(args)
                    : nr == SYS_accept || nr == SYS_accept4 ? SECCOMP_ACCEPT
+                   : nr == SYS_connect                     ? SECCOMP_CONNECT
                    : nr == SYS_sysinfo                     ? SECCOMP_SYSINFO
                    : nr == SYS_memfd_create                ? SECCOMP_MEMFD
                    : nr == SYS_ioctl                       ? SECCOMP_IFACE

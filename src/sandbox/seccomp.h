@@ -37,6 +37,7 @@ enum seccomp_service {
     SECCOMP_EPOLL,   /* make one more, if there are not too many */
     SECCOMP_WATCH,   /* let it watch one more, if there are not too many */
     SECCOMP_REUSE,   /* set SO_REUSEADDR or SO_REUSEPORT */
+    SECCOMP_CONNECT, /* ask whether it may, if it leads out */
     SECCOMP_IFACE,   /* tell of the interface, which is lo */
 };
 enum seccomp_service seccomp_service(int nr, const uint64_t args[6]);

@@ -289,6 +289,12 @@ const struct rule seccomp_rules[] = {
     OPTION(ENOPROTOOPT, SOL_UDP_, UDP_SEGMENT_),
     SERVED_IF(accept, ALWAYS),
     SERVED_IF(accept4, ALWAYS),
+    /* What leads out is asked for (init/network_ask.c). Data that goes with the SYN would be sent
+     * before the question, to nobody: programs connect without it then. */
+    SERVED_IF(connect, ALWAYS),
+    QUIET_IF(sendto, EOPNOTSUPP, BIT(3, MSG_FASTOPEN)),
+    QUIET_IF(sendmsg, EOPNOTSUPP, BIT(2, MSG_FASTOPEN)),
+    QUIET_IF(sendmmsg, EOPNOTSUPP, BIT(3, MSG_FASTOPEN)),
     /* Each group costs memory that nobody is charged for, and is looked for in a list, under a lock
      * of the whole machine. Without a network there is nobody to hear. */
     OPTION(ENODEV, SOL_IP_, IP_ADD_MEMBERSHIP_),

@@ -62,10 +62,12 @@ static void a_zygote_forks_only_after_it_was_ready(void **state) {
 
 static void init_answers_what_its_sandbox_is_for(void **state) {
     static const struct may list[] = {
-        {WIRE_I_OPEN, "ol"},   {WIRE_I_CHANGES, "ol"}, {WIRE_I_KILL, "ol"},  {WIRE_I_SIGNAL, "ol"},
-        {WIRE_I_LIMITS, "ol"}, {WIRE_I_WATCH, "ol"},   {WIRE_I_USAGE, "ol"}, {WIRE_I_LEFT, "fol"},
-        {WIRE_I_STAT, "l"},    {WIRE_I_LIST, "l"},     {WIRE_I_MKDIR, "l"},  {WIRE_I_MOVE, "l"},
-        {WIRE_I_CHMOD, "l"},   {WIRE_I_REMOVE, "l"},   {WIRE_I_TEMP, "l"},   {WIRE_I_PLACE, "l"},
+        {WIRE_I_OPEN, "ol"},   {WIRE_I_CHANGES, "ol"}, {WIRE_I_KILL, "ol"},
+        {WIRE_I_SIGNAL, "ol"}, {WIRE_I_NETWORK, "ol"}, {WIRE_I_TRAFFIC, "ol"},
+        {WIRE_I_LIMITS, "ol"}, {WIRE_I_WATCH, "ol"},   {WIRE_I_USAGE, "ol"},
+        {WIRE_I_LEFT, "fol"},  {WIRE_I_STAT, "l"},     {WIRE_I_LIST, "l"},
+        {WIRE_I_MKDIR, "l"},   {WIRE_I_MOVE, "l"},     {WIRE_I_CHMOD, "l"},
+        {WIRE_I_REMOVE, "l"},  {WIRE_I_TEMP, "l"},     {WIRE_I_PLACE, "l"},
         {WIRE_I_LINK, "l"},    {WIRE_I_TTY, "l"},      {WIRE_I_ECHO, "l"}};
     (void)state;
     assert_int_equal(strlen("fol"), INIT_STAGES_);
