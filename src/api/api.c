@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/core/sandbox.h"
 #include "engine/live/lives.h"
+#include "engine/network/terms.h"
 #include "keys/keys_file.h"
 
 #include <stdlib.h>
@@ -23,11 +25,24 @@
 #define RECORDS_MS    600000
 #define DRAIN_LOOK_MS 50
 
+static int check_networks(const struct api *a, const struct keys *keys, struct err *e) {
+    for (unsigned i = 0; i < keys->n; i++) {
+        const struct key *k = &keys->items[i];
+        if (k->network && network_rules_check(a->o.engine->network, k->network, e) < 0)
+            return err_wrap(e, "the key %s", k->id);
+    }
+    return 0;
+}
+
 int api_reload(struct api *a, struct err *e) {
     struct keys keys = {0};
     bool there = false;
     if (keys_read(a->o.keys_dir, a->config->http.keys, &keys, &there, e) < 0)
         return -1;
+    if (check_networks(a, &keys, e) < 0) {
+        keys_done(&keys);
+        return -1;
+    }
     /* A file that is gone does not open the door: without keys nobody comes in. */
     keys_done(&a->keys);
     a->keys = keys;
@@ -47,6 +62,16 @@ static void on_cpu_account(void *arg, const char *payer, double cpu_seconds) {
 static const char *trouble(void *arg) {
     const struct api *a = arg;
     return audit_trouble(&a->audit);
+}
+
+static void on_network_note(void *arg, const struct sandbox *s, const struct g_note *m) {
+    struct api *a = arg;
+    if (s->guest)
+        audit_network(&a->audit, &(struct audit_network){.tenant = s->guest->tenant,
+                                                         .id = s->guest->id,
+                                                         .target = m->target,
+                                                         .rule = m->rule,
+                                                         .refused = m->refused});
 }
 
 static void before_reply(void *arg) {
@@ -88,6 +113,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     lives->cpu_account_arg = a;
     o->engine->trouble = trouble;
     o->engine->trouble_arg = a;
+    o->engine->gate.on_note = on_network_note;
+    o->engine->gate.note_arg = a;
     lives->on_command = command_job_audit;
     lives->command_arg = a;
     lives->heir =

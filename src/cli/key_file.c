@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "config/paths.h"
 #include "keys/keys_file.h"
+#include "net/policy_json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,10 +31,26 @@ static int load_settings(const struct key_options *o, struct options *to, struct
     return options_load(to, e);
 }
 
+/* The rules of a key may name the operator's sets. */
+static int check_network(const struct key_options *o, const struct options *s, struct err *e) {
+    AUTO_NET_SETS sets = {0};
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    struct err why;
+    if (!o->network)
+        return 0;
+    if (strlen(o->network) > KEYS_NETWORK_MAX)
+        return err_user(e, "bad_value", "--network is longer than %u bytes", KEYS_NETWORK_MAX);
+    const char *text = options_text(s, "network_sets");
+    if (net_sets_from_text(text, strlen(text), &sets, &why) < 0 ||
+        net_policy_from_text(o->network, strlen(o->network), &sets, "--network", &p, &why) < 0)
+        return err_user(e, "bad_value", "%s", why.text);
+    return 0;
+}
+
 /* Where the server looks for it: the settings `keys` and `state_dir`. */
 static int find_file(const struct key_options *o, char **ret, bool *ret_named, struct err *e) {
     AUTO_OPTIONS s = options_new();
-    if (load_settings(o, s, e) < 0)
+    if (load_settings(o, s, e) < 0 || check_network(o, s, e) < 0)
         return -1;
     const char *named = options_text(s, "keys");
     *ret_named = *named || o->file;

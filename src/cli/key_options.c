@@ -17,6 +17,7 @@ enum {
     OPT_CONCURRENT,
     OPT_CPU,
     OPT_SANDBOXES,
+    OPT_NETWORK,
     OPT_KEYS,
     OPT_STATE,
     OPT_CONFIG,
@@ -29,6 +30,7 @@ static const struct option longs[] = {
     {"concurrent", required_argument, NULL, OPT_CONCURRENT},
     {"cpu-seconds-per-minute", required_argument, NULL, OPT_CPU},
     {"sandboxes", required_argument, NULL, OPT_SANDBOXES},
+    {"network", required_argument, NULL, OPT_NETWORK},
     {"keys", required_argument, NULL, OPT_KEYS},
     {"state-dir", required_argument, NULL, OPT_STATE},
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -38,23 +40,27 @@ static const struct option longs[] = {
 };
 
 int key_options_help(void) {
-    puts("cloche key add NAME [OPTIONS]     make a key and print its secret, once\n"
-         "cloche key list                   print the keys, without their secrets\n"
-         "cloche key revoke ID_OR_NAME      remove a key\n"
-         "\n"
-         "  --tenant NAME                   whom it works for; otherwise the key's own name\n"
-         "  --requests-per-second X         fractions allowed; without a limit there is none\n"
-         "  --concurrent N                  requests at the same time\n"
-         "  --cpu-seconds-per-minute N      processor time of its programs\n"
-         "  --sandboxes N                   live sandboxes of its tenant\n"
-         "  --keys FILE                     the file of keys; otherwise keys.json in\n"
-         "  --state-dir DIR                 the state directory, /var/lib/cloche (root) or\n"
-         "                                  ~/.local/state/cloche unless set otherwise: both are\n"
-         "                                  settings of `cloche serve`, see `cloche config`\n"
-         "  --config FILE                   the configuration file\n"
-         "  --json                          print JSON\n"
-         "\n"
-         "A running server takes changes up when `cloche serve` gets SIGHUP.");
+    puts(
+        "cloche key add NAME [OPTIONS]     make a key and print its secret, once\n"
+        "cloche key list                   print the keys, without their secrets\n"
+        "cloche key revoke ID_OR_NAME      remove a key\n"
+        "\n"
+        "  --tenant NAME                   whom it works for; otherwise the key's own name\n"
+        "  --requests-per-second X         fractions allowed; without a limit there is none\n"
+        "  --concurrent N                  requests at the same time\n"
+        "  --cpu-seconds-per-minute N      processor time of its programs\n"
+        "  --sandboxes N                   live sandboxes of its tenant\n"
+        "  --network RULES                 the most that its sandboxes may reach, within what the\n"
+        "                                  server grants: none, open, or names, addresses and\n"
+        "                                  @sets, with commas; otherwise all of that\n"
+        "  --keys FILE                     the file of keys; otherwise keys.json in\n"
+        "  --state-dir DIR                 the state directory, /var/lib/cloche (root) or\n"
+        "                                  ~/.local/state/cloche unless set otherwise: both are\n"
+        "                                  settings of `cloche serve`, see `cloche config`\n"
+        "  --config FILE                   the configuration file\n"
+        "  --json                          print JSON\n"
+        "\n"
+        "A running server takes changes up when `cloche serve` gets SIGHUP.");
     return 0;
 }
 
@@ -84,7 +90,7 @@ static int handle(struct key_options *o, int code, struct err *e) {
     const struct num_rule concurrent = {"--concurrent", 1, KEYS_LIMIT_MAX},
                           cpu = {"--cpu-seconds-per-minute", 1, KEYS_LIMIT_MAX},
                           sandboxes = {"--sandboxes", 1, KEYS_LIMIT_MAX};
-    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_SANDBOXES && longs[i].name; i++)
+    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_NETWORK && longs[i].name; i++)
         if (longs[i].val == code)
             o->only_add = longs[i].name;
     switch (code) {
@@ -101,6 +107,9 @@ static int handle(struct key_options *o, int code, struct err *e) {
         return num_u32(optarg, &cpu, &o->limits.cpu_seconds_per_minute, e);
     case OPT_SANDBOXES:
         return num_u32(optarg, &sandboxes, &o->limits.sandboxes, e);
+    case OPT_NETWORK:
+        o->network = optarg;
+        return 0;
     case OPT_KEYS:
         o->file = optarg;
         return 0;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 struct key_options {
-    const char *action, *operand, *tenant; /* borrowed: argv's */
-    const char *file, *state_dir, *config; /* likewise */
-    const char *only_add;                  /* a flag that was given and is for add only */
+    const char *action, *operand, *tenant;           /* borrowed: argv's */
+    const char *file, *state_dir, *config, *network; /* likewise */
+    const char *only_add;                            /* a flag that was given and is for add only */
     struct key_limits limits;
     bool json, help;
 };

@@ -33,9 +33,11 @@ static void write_key(struct jw *j, const struct key *k) {
     write_limit(j, "cpu_seconds_per_minute", k->limits.cpu_seconds_per_minute);
     write_limit(j, "sandboxes", k->limits.sandboxes);
     jw_object_end(j);
+    jw_key_str(j, "network", k->network);
 }
 
-static void add_limits(struct buf *b, const struct key_limits *l) {
+static void add_limits(struct buf *b, const struct key *k) {
+    const struct key_limits *l = &k->limits;
     size_t before = b->len;
     if (l->requests_per_second != 0)
         buf_addf(b, "%.10g requests/s", l->requests_per_second);
@@ -45,6 +47,8 @@ static void add_limits(struct buf *b, const struct key_limits *l) {
         buf_addf(b, "%s%u CPU s/min", b->len > before ? ", " : "", l->cpu_seconds_per_minute);
     if (l->sandboxes)
         buf_addf(b, "%s%u sandboxes", b->len > before ? ", " : "", l->sandboxes);
+    if (k->network)
+        buf_addf(b, "%snetwork %s", b->len > before ? ", " : "", k->network);
     if (b->len == before)
         buf_adds(b, "none");
 }
@@ -69,7 +73,7 @@ void key_print_table(const struct keys *k) {
         if (text_date((double)key->created, &tm))
             strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
         AUTO_BUF limits = BUF_INIT;
-        add_limits(&limits, &key->limits);
+        add_limits(&limits, key);
         printf("%-20s  %-*s  %-*s  %-20s  %s\n", key->id, name, key->name, tenant, key->tenant,
                when, limits.data);
     }

@@ -20,6 +20,7 @@
 #define KEYS_LIMIT_MAX   1000000u /* of each of the limits */
 #define KEYS_RATE_MIN    0.001    /* requests per second */
 #define KEYS_SECRET_SIZE 64
+#define KEYS_NETWORK_MAX 4096u /* bytes of rules */
 
 struct key_limits {
     double requests_per_second; /* 0: none, as for the others */

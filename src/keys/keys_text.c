@@ -118,15 +118,29 @@ static int read_limits(const json_t *object, struct key_limits *l, struct err *e
     return 0;
 }
 
+/* Whether they are rules, whoever uses them finds out: they may name sets. */
+static int read_network(const json_t *object, struct key *k, struct err *e) {
+    if (!json_object_get(object, "network"))
+        return 0;
+    const char *text = get_text(object, "network", e);
+    if (!text)
+        return -1;
+    if (strlen(text) > KEYS_NETWORK_MAX)
+        return err_user(e, "bad_keys", "network has more than %u bytes", KEYS_NETWORK_MAX);
+    k->network = xstrdup(text);
+    return 0;
+}
+
 /* *k is the list's already, so what is half read is released with it. */
 static int read_one(const json_t *object, struct key *k, struct err *e) {
-    static const char *const known[] = {"id",      "name",   "tenant", "sha256",
-                                        "created", "limits", NULL};
+    static const char *const known[] = {"id",      "name",   "tenant",  "sha256",
+                                        "created", "limits", "network", NULL};
     if (!json_is_object(object))
         return err_user(e, "bad_keys", "must be an object");
     if (check_members(object, known, e) < 0 || read_id(object, k, e) < 0 ||
         read_word(object, "name", &k->name, e) < 0 || read_hash(object, k, e) < 0 ||
-        read_created(object, k, e) < 0 || read_limits(object, &k->limits, e) < 0)
+        read_created(object, k, e) < 0 || read_limits(object, &k->limits, e) < 0 ||
+        read_network(object, k, e) < 0)
         return -1;
     if (json_object_get(object, "tenant"))
         return read_word(object, "tenant", &k->tenant, e);
@@ -230,6 +244,8 @@ void keys_encode(const struct keys *k, struct buf *to) {
         jw_key_str(&j, "sha256", hash);
         jw_key_real(&j, "created", key->created);
         encode_limits(&j, &key->limits);
+        if (key->network)
+            jw_key_str(&j, "network", key->network);
         jw_object_end(&j);
     }
     jw_array_end(&j);

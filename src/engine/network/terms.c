@@ -45,6 +45,28 @@ struct network_rules *network_rules_read(const struct config *c, struct err *e) 
     return NULL;
 }
 
+void network_rules_put(const struct network_rules *r, struct jw *j) {
+    net_policy_to_json(&r->most, j);
+}
+
+void network_rules_put_sets(const struct network_rules *r, struct jw *j) {
+    AUTO_BUF names = BUF_INIT;
+    net_sets_names(&r->sets, &names);
+    jw_array(j);
+    for (const char *at = names.data; *at;) {
+        size_t n = strcspn(at, ", ");
+        if (n)
+            jw_strn(j, at, n);
+        at += n + (at[n] != '\0');
+    }
+    jw_array_end(j);
+}
+
+int network_rules_check(const struct network_rules *r, const char *text, struct err *e) {
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    return net_policy_from_text(text, strlen(text), &r->sets, WHERE, &p, e);
+}
+
 /* A key narrows what the server grants, and adds nothing. */
 static int hold(const struct network_rules *r, const char *key, struct net_policy *p,
                 struct err *e) {

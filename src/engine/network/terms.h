@@ -10,6 +10,7 @@
 
 struct config;
 struct json_t;
+struct jw;
 
 /* A policy that was granted. */
 struct network_terms {
@@ -26,6 +27,12 @@ struct network_terms *network_terms_of(const char *json, const struct buf *packe
 struct network_rules;
 struct network_rules *network_rules_read(const struct config *c, struct err *e);
 void network_rules_free(struct network_rules *r);
+
+/* For clients, as JSON: the most that may be granted; the names of the sets there are. */
+void network_rules_put(const struct network_rules *r, struct jw *j);
+void network_rules_put_sets(const struct network_rules *r, struct jw *j);
+/* Whether a key's rules can be read. */
+int network_rules_check(const struct network_rules *r, const char *text, struct err *e);
 
 /* `key`: what the key of who asks says as text, or NULL: nothing. NULL with kind
  * "network_rule_invalid" or "network_not_allowed". A string is read as a text. */
