@@ -196,13 +196,30 @@ int audit_lets(struct audit *a, struct problem *ret) {
     return problem_set(ret, "audit_unavailable", "nothing runs that cannot be audited: %s", a->why);
 }
 
-void audit_write(struct audit *a, const struct audit_line *l) {
+static void put_time(struct jw *j) {
     struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    jw_key_real(j, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+}
+
+/* One that is whole but for its end; `of`: whose it is. */
+static void add_line(struct audit *a, struct buf *line, const char *of) {
+    buf_addc(line, '\n');
+    if (a->lines.len + line->len > LINES_MAX && *a->why) {
+        log_error("audit line lost execution=%s", of);
+        a->lost++;
+        return;
+    }
+    buf_add(&a->lines, line->data, line->len);
+    a->nlines++;
+    audit_catch_up(a);
+}
+
+void audit_write(struct audit *a, const struct audit_line *l) {
     AUTO_BUF line = BUF_INIT;
     struct jw j = JW_INIT(&line);
-    clock_gettime(CLOCK_REALTIME, &now);
     jw_object(&j);
-    jw_key_real(&j, "time", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+    put_time(&j);
     jw_key_str(&j, "execution", l->execution);
     jw_key_str(&j, "request", l->who->request);
     jw_key_str(&j, "tenant", l->who->tenant);
@@ -225,13 +242,19 @@ void audit_write(struct audit *a, const struct audit_line *l) {
         jw_str(&j, l->denied->all[i].op);
     jw_array_end(&j);
     jw_object_end(&j);
-    buf_addc(&line, '\n');
-    if (a->lines.len + line.len > LINES_MAX && *a->why) {
-        log_error("audit line lost execution=%s", l->execution);
-        a->lost++;
-        return;
-    }
-    buf_add(&a->lines, line.data, line.len);
-    a->nlines++;
-    audit_catch_up(a);
+    add_line(a, &line, l->execution);
+}
+
+void audit_network(struct audit *a, const struct audit_network *n) {
+    AUTO_BUF line = BUF_INIT;
+    struct jw j = JW_INIT(&line);
+    jw_object(&j);
+    put_time(&j);
+    jw_key_str(&j, strncmp(n->id, "sbx_", 4) == 0 ? "sandbox" : "execution", n->id);
+    jw_key_str(&j, "tenant", n->tenant);
+    jw_key_str(&j, "network", n->target);
+    jw_key_bool(&j, "refused", n->refused);
+    jw_key_str(&j, "rule", n->rule);
+    jw_object_end(&j);
+    add_line(a, &line, n->id);
 }

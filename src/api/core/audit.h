@@ -1,6 +1,7 @@
 #pragma once
 /* The audit log: one JSON line for each execution and each command: who, when, which code (its
- * hash), how it ended, what was denied. Append only. The code itself is in it only where the
+ * hash), how it ended, what was denied. And one for each target of the network that one of them
+ * reached for the first time, or was refused. Append only. The code itself is in it only where the
  * operator wants that.
  *
  * Nothing runs unaudited, unless the operator lets it: room for lines is taken ahead, so that what
@@ -34,6 +35,13 @@ struct audit_line {
     const struct denials *denied;
 };
 
+/* The first use of a target that a rule lets in, or a refusal. */
+struct audit_network {
+    const char *tenant, *id; /* of the program or live sandbox */
+    const char *target, *rule;
+    bool refused;
+};
+
 struct audit_options {
     struct loop *loop;
     int dir;            /* borrowed */
@@ -57,6 +65,7 @@ struct audit {
 /* What is wrong is told by audit_trouble, and tried again. */
 void audit_open(struct audit *ret, const struct audit_options *o);
 void audit_write(struct audit *a, const struct audit_line *l);
+void audit_network(struct audit *a, const struct audit_network *n);
 /* Before something begins that is to be audited: -1 when it must not. */
 int audit_lets(struct audit *a, struct problem *ret);
 bool audit_refuses(const struct audit *a);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* The key may be another one since, or gone: then it grants nothing. */
-static const char *network_of_key(const struct caller *who) {
+/* It may be another one since, or gone: then it grants nothing. */
+const char *network_of_key(const struct caller *who) {
     if (!who->key[0])
         return NULL;
     const struct keys *all = &who->api->keys;

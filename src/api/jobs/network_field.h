@@ -10,6 +10,8 @@
 #define FIELD_OF_NETWORK(text)                                                                     \
     { .name = "network", .type = FIELD_ANY, .fallback = "\"none\"", .help = (text) }
 
+/* What the key of who asks grants at most, as text; NULL: all that the server does. */
+const char *network_of_key(const struct caller *who);
 /* *ret, the caller's, is NULL where the body says nothing, or "none". */
 int network_read(const struct caller *who, const json_t *body, struct network_terms **ret,
                  struct problem *p);

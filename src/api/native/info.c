@@ -1,6 +1,7 @@
 /* What there is, how it is, and the pages for people. */
 
 #include "api/core/call.h"
+#include "api/jobs/network_field.h"
 #include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -66,6 +67,23 @@ static void put_live(struct jw *j, const struct config *cfg) {
     jw_object_end(j);
 }
 
+/* What may be asked for of the network, and why not even that. */
+static void put_granted(struct jw *j, const struct call *c) {
+    const struct engine *g = c->api->o.engine;
+    const char *key = network_of_key(&c->who);
+    struct err e;
+    jw_key(j, "network");
+    jw_object(j);
+    jw_key(j, "granted");
+    network_rules_put(g->network, j);
+    jw_key_str(j, "key", key);
+    jw_key(j, "sets");
+    network_rules_put_sets(g->network, j);
+    jw_key_bool(j, "up", network_is_up(g));
+    jw_key_str(j, "problem", network_possible(g, &e) < 0 ? e.text : NULL);
+    jw_object_end(j);
+}
+
 static void do_info(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     AUTO_BUF state = BUF_INIT;
@@ -85,6 +103,7 @@ static void do_info(struct call *c) {
     jw_key_uint(&j, "max_mb", cfg->http.file_mb);
     jw_key_uint(&j, "ttl_seconds", cfg->http.file_ttl_s);
     jw_object_end(&j);
+    put_granted(&j, c);
     jw_key(&j, "isolation");
     about_put_isolation(&j, c->api->o.engine);
     jw_key(&j, "engine");
@@ -184,6 +203,31 @@ static void put_audit(struct buf *to, const struct audit *a) {
              (unsigned long long)a->failures, (unsigned long long)a->lost);
 }
 
+static void put_network(struct buf *to, const struct engine *g) {
+    const struct g_counts n = network_counts(g);
+    const struct {
+        const char *name, *help;
+        uint64_t n;
+    } what[] = {
+        {"network_asks_total", "Connections that sandboxes asked for.", n.asks},
+        {"network_refused_total", "Connections that no rule allowed.", n.refused},
+        {"network_connect_errors_total", "Allowed connections that failed.", n.connect_errors},
+        {"network_names_total", "Names that sandboxes asked for.", n.names},
+        {"network_names_refused_total", "Names that no rule allowed.", n.names_refused},
+        {"network_names_failed_total", "Allowed names without an answer.", n.names_failed},
+        {"network_sent_bytes_total", "Bytes out of sandboxes, to the network.", n.bytes_out},
+        {"network_received_bytes_total", "Bytes into sandboxes, from the network.", n.bytes_in},
+    };
+    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
+        buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s counter\ncloche_%s %llu\n",
+                 what[i].name, what[i].help, what[i].name, what[i].name,
+                 (unsigned long long)what[i].n);
+    metrics_gauge(to, "network_connections", "Open connections of sandboxes to the network.",
+                  (double)n.open);
+    metrics_gauge(to, "network_up", "0 while the gate is away: nothing new is reached.",
+                  network_is_up(g));
+}
+
 static void do_metrics(struct call *c) {
     struct api *a = c->api;
     AUTO_BUF text = BUF_INIT;
@@ -192,6 +236,7 @@ static void do_metrics(struct call *c) {
     put_pools(&text, a->o.engine);
     put_restarts(&text, a->o.engine);
     put_audit(&text, &a->audit);
+    put_network(&text, a->o.engine);
     const struct loop_turns *turns = loop_turns(a->o.loop);
     metrics_histogram(&text, "loop_turn_seconds", "Turns of the event loop.", &turns->wall);
     metrics_histogram(&text, "loop_turn_cpu_seconds",

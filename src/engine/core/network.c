@@ -16,7 +16,7 @@
 #define LAYER         "egress"
 #define LAYER_MISSING 2
 
-static bool has_gate(const struct engine *g) {
+bool network_is_up(const struct engine *g) {
     return g->gate.chan.fd >= 0;
 }
 
@@ -50,8 +50,8 @@ static void network_look(struct sandbox *s) {
 
 static void network_on_deadline(struct timer *t) {
     struct sandbox *s = t->arg;
-    network_fail(s, has_gate(s->engine) ? "the gate did not answer in time"
-                                        : "the gate is away, and did not come back in time");
+    network_fail(s, network_is_up(s->engine) ? "the gate did not answer in time"
+                                             : "the gate is away, and did not come back in time");
 }
 
 void network_leave(struct sandbox *s, const void *arg) {
@@ -117,7 +117,7 @@ int network_set(struct sandbox *s, const struct network_terms *terms, network_fn
     loop_timer_in_ms(s->engine->loop, &n->deadline, ANSWER_MS);
     if (n->state == NETWORK_NONE)
         n->state = NETWORK_AWAY;
-    if (!has_gate(s->engine))
+    if (!network_is_up(s->engine))
         return 0;
     if (n->state == NETWORK_AWAY)
         ask_attach(s);
@@ -131,7 +131,7 @@ void network_inherit(struct sandbox *s, const struct network_terms *terms) {
     n->terms = terms;
     n->serial = 1;
     n->state = NETWORK_AWAY;
-    if (has_gate(s->engine))
+    if (network_is_up(s->engine))
         ask_attach(s);
 }
 
@@ -142,7 +142,7 @@ void network_end(struct sandbox *s) {
         return;
     n->done = NULL;
     loop_timer_stop(s->engine->loop, &n->deadline);
-    if (n->state != NETWORK_AWAY && has_gate(s->engine)) {
+    if (n->state != NETWORK_AWAY && network_is_up(s->engine)) {
         g_forget_put(&o, &(struct g_forget){.sandbox = s->id});
         chan_send(&s->engine->gate.chan, &o);
     }
@@ -271,7 +271,7 @@ struct g_counts network_counts(const struct engine *g) {
 /* ---- the gate comes and goes ---- */
 
 static void gate_gone(struct engine *g) {
-    if (!has_gate(g))
+    if (!network_is_up(g))
         return;
     chan_done(&g->gate.chan);
     g->gate.before = network_counts(g);

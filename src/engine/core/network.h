@@ -56,6 +56,7 @@ void network_init(struct engine *g);
 void network_take_gate(struct engine *g, struct wire_in *in);
 /* Whether this machine can hold policies at all; kind "network_unavailable". */
 int network_possible(const struct engine *g, struct err *e);
+bool network_is_up(const struct engine *g); /* there is a gate */
 
 /* From now on these terms are the sandbox's; they live until others come or it ends. `done` once,
  * not from within, when they are in force, or with kind "network_unavailable": then they will be as
