@@ -37,6 +37,36 @@ struct network_terms *network_of_text(const struct caller *who, const char *text
     return t;
 }
 
+struct network_terms *network_unreachable_of(const struct caller *who, const char *text,
+                                             struct problem *p) {
+    struct err e;
+    struct network_terms *t =
+        network_terms_unreachable(who->api->o.engine->network, text, network_of_key(who), &e);
+    if (!t)
+        *p = problem_of(&e);
+    return t;
+}
+
+/* Whoever may reach nothing has no network, from the first. */
+static void take_some(struct network_terms *t, struct network_terms **ret) {
+    *ret = t->is_none ? NULL : t;
+    if (t->is_none)
+        network_terms_free(t);
+}
+
+int network_all(const struct caller *who, struct network_terms **ret, struct problem *p) {
+    struct err e;
+    struct network_terms *t =
+        network_terms_most(who->api->o.engine->network, network_of_key(who), &e);
+    *ret = NULL;
+    if (t) {
+        take_some(t, ret);
+        return 0;
+    }
+    *p = problem_of(&e);
+    return -1;
+}
+
 int network_read(const struct caller *who, const json_t *body, struct network_terms **ret,
                  struct problem *p) {
     const json_t *value = json_object_get(body, "network");
@@ -46,10 +76,6 @@ int network_read(const struct caller *who, const json_t *body, struct network_te
     struct network_terms *t = network_of_value(who, value, p);
     if (!t)
         return -1;
-    if (t->is_none) {
-        network_terms_free(t);
-        t = NULL;
-    }
-    *ret = t;
+    take_some(t, ret);
     return 0;
 }

@@ -20,3 +20,8 @@ struct network_terms *network_of_value(const struct caller *who, const json_t *v
                                        struct problem *p);
 struct network_terms *network_of_text(const struct caller *who, const char *text,
                                       struct problem *p);
+/* With `refuse: "unreachable"`. */
+struct network_terms *network_unreachable_of(const struct caller *who, const char *text,
+                                             struct problem *p);
+/* All that may be had; *ret is NULL where that is nothing. */
+int network_all(const struct caller *who, struct network_terms **ret, struct problem *p);

@@ -365,6 +365,11 @@ static int add_code(const struct oneshot_options *o, struct run_request *q, stru
     return 0;
 }
 
+static int oneshot_read_network(const struct caller *who, const struct oneshot_options *o,
+                                struct network_terms **ret, struct problem *p) {
+    return o->all_network ? network_all(who, ret, p) : network_read(who, o->body, ret, p);
+}
+
 static int oneshot_read_request(const struct caller *who, const struct oneshot_options *o,
                                 struct run_request *q, struct problem *p) {
     const json_t *body = o->body, *in = json_object_get(body, "stdin");
@@ -377,7 +382,7 @@ static int oneshot_read_request(const struct caller *who, const struct oneshot_o
     if (o->on_stdin || (json_is_string(in) && json_string_length(in)))
         q->flags |= RUN_STDIN;
     if (limits_read(body, longest, &q->limits, p) < 0 ||
-        network_read(who, body, &q->network, p) < 0 ||
+        oneshot_read_network(who, o, &q->network, p) < 0 ||
         inputs_read(&files, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     if (field_bool(body, "last_line_interactive", true))

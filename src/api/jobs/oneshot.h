@@ -15,9 +15,10 @@ struct oneshot_options {
     const json_t *body;       /* as of execute_schema */
     const struct body *large; /* what the body is a part of, if that was large; or NULL */
     void *arg;
-    uint32_t flags;  /* of enum run_flag, besides those that the body asks for */
-    bool own_bounds; /* the body's time and memory are within the caller's own bounds */
-    bool no_files;   /* what the program leaves in its workspace is nobody's */
+    uint32_t flags;   /* of enum run_flag, besides those that the body asks for */
+    bool own_bounds;  /* the body's time and memory are within the caller's own bounds */
+    bool all_network; /* it gets all that is granted, whatever the body says */
+    bool no_files;    /* what the program leaves in its workspace is nobody's */
     /* Or NULL; may come before oneshot_start returns. */
     void (*on_start)(void *arg, uint64_t number, const char *id);
     /* Or NULL. `number` is that of the event in the record. */

@@ -42,6 +42,7 @@ void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *
                                       .flags = way->flags,
                                       .own_bounds = way->own_bounds,
                                       .no_files = way->no_files,
+                                      .all_network = way->all_network,
                                       .on_done = oneshot_wait_on_done};
     w->way = *way;
     if (oneshot_start(&c->who, &o, &x, &p) < 0) {

@@ -6,8 +6,8 @@
 
 struct oneshot_way {
     uint32_t flags;
-    bool own_bounds, no_files; /* see oneshot_options */
-    int form;                  /* the caller's own: which of its replies `put` writes */
+    bool own_bounds, no_files, all_network; /* see oneshot_options */
+    int form; /* the caller's own: which of its replies `put` writes */
     /* The reply, and its status. */
     int (*put)(const struct oneshot_way *way, const struct oneshot *x, struct rope *to);
 };

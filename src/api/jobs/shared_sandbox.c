@@ -2,6 +2,7 @@
 
 #include "api/jobs/shared_sandbox.h"
 
+#include "api/jobs/network_field.h"
 #include "engine/core/admit.h"
 
 #include <string.h>
@@ -26,11 +27,21 @@ void shared_fill_single(const struct call *c, const char *profile, struct live_r
         q->limits.pids = most; /* each kernel is one, and each may start others */
 }
 
+/* Clients of ipybox expect what is refused to be unreachable. */
+static int shared_fill_network(struct call *c, struct live_request *q, struct problem *p) {
+    const char *allowed = c->api->config->ipybox.allowed_domains;
+    if (!*allowed)
+        return 0;
+    q->network = network_unreachable_of(&c->who, allowed, p);
+    return q->network ? 0 : -1;
+}
+
 /* Room for some kernels that use all they may, and for all to compute at once. */
 static int shared_fill(struct call *c, struct live_request *q, struct problem *p) {
     const struct config *g = c->api->config;
-    (void)p;
     const char *name = strchr(q->alias, '/') + 1;
+    if (strcmp(name, DEFAULT) == 0 && shared_fill_network(c, q, p) < 0)
+        return -1;
     uint32_t budget = g->memory_budget_mb ? g->memory_budget_mb / 2 : UINT32_MAX;
     uint32_t most = less(SHARERS * g->live.memory_mb, less(g->maxima.memory_mb, budget));
     shared_fill_single(c, strcmp(name, DEFAULT) == 0 ? "auto" : name, q);

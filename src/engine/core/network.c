@@ -38,7 +38,7 @@ static void network_fail(struct sandbox *s, const char *what) {
                  log_text(what));
         return;
     }
-    err_user(&e, "network_unavailable", "the sandbox has no network yet: %s", what);
+    err_user(&e, "network_unavailable", "the network is not as asked for: %s", what);
     network_tell(s, &e);
 }
 

@@ -115,11 +115,33 @@ struct network_terms *network_terms_read(const struct network_rules *r, const st
     return terms_of(&p);
 }
 
-struct network_terms *network_terms_parse(const struct network_rules *r, const char *text,
-                                          const char *key, struct err *e) {
+static struct network_terms *parse(const struct network_rules *r, const char *text, const char *key,
+                                   bool unreachable, struct err *e) {
     AUTO_NET_POLICY p = NET_POLICY_INIT;
     if (net_policy_from_text(text, strlen(text), &r->sets, WHERE, &p, e) < 0 ||
         hold(r, key, &p, e) < 0)
         return NULL;
+    p.unreachable |= unreachable && p.mode != NET_NONE;
     return terms_of(&p);
+}
+
+struct network_terms *network_terms_parse(const struct network_rules *r, const char *text,
+                                          const char *key, struct err *e) {
+    return parse(r, text, key, false, e);
+}
+
+struct network_terms *network_terms_unreachable(const struct network_rules *r, const char *text,
+                                                const char *key, struct err *e) {
+    return parse(r, text, key, true, e);
+}
+
+/* Whichever of the two is the narrower. */
+struct network_terms *network_terms_most(const struct network_rules *r, const char *key,
+                                         struct err *e) {
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    struct err ignored;
+    net_policy_copy(&r->most, &p);
+    if (hold(r, key, &p, &ignored) == 0)
+        return terms_of(&p);
+    return network_terms_parse(r, key, NULL, e);
 }

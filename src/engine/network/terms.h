@@ -41,3 +41,9 @@ struct network_terms *network_terms_read(const struct network_rules *r, const st
 /* The same of a text: JSON, or words with commas. */
 struct network_terms *network_terms_parse(const struct network_rules *r, const char *text,
                                           const char *key, struct err *e);
+/* The same, and what is refused is unreachable to programs, as if there were no network. */
+struct network_terms *network_terms_unreachable(const struct network_rules *r, const char *text,
+                                                const char *key, struct err *e);
+/* All that is granted. */
+struct network_terms *network_terms_most(const struct network_rules *r, const char *key,
+                                         struct err *e);

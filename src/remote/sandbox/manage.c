@@ -351,9 +351,9 @@ static void print_facts(const json_t *s) {
     AUTO_BUF metadata = BUF_INIT;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         add_fact(&t, texts[i], value_text(s, texts[i]));
-    AUTO_FREE char *network =
-        json_dumps(json_object_get(s, "network"), JSON_COMPACT | JSON_ENCODE_ANY);
-    add_fact(&t, "network", network ? network : "");
+    const json_t *policy = json_object_get(s, "network");
+    AUTO_FREE char *network = json_is_object(policy) ? json_dumps(policy, JSON_COMPACT) : NULL;
+    add_fact(&t, "network", network ? network : value_text(s, "network"));
     sandbox_add_moment(&created, json_object_get(s, "created"));
     sandbox_add_moment(&expires, json_object_get(s, "expires"));
     sandbox_add_moment(&idle, json_object_get(s, "idle_expires"));

@@ -7,6 +7,7 @@
 #include "api/files/paths.h"
 #include "api/files/unpack.h"
 #include "api/jobs/command_wait.h"
+#include "api/jobs/network_change.h"
 #include "api/jobs/shared_sandbox.h"
 #include "base/fd.h"
 
@@ -17,13 +18,18 @@
 #include <strings.h>
 
 #define HEADER     "X-Cloche-Sandbox"
+#define ALLOWED    "X-Cloche-Allowed-Domains"
 #define MODULES_PY "/run/cloche/cell/modules.py"
 
 /* ---- which sandbox ---- */
 
+static void with_domains(struct call *c, struct live *l);
+
 static void use(struct call *c, alias_fn *then) {
     const char *other = http_header(c->req, HEADER);
     struct err e;
+    if (http_header(c->req, ALLOWED))
+        then = with_domains;
     if (!other) {
         shared_use(c, NULL, then);
         return;
@@ -290,6 +296,37 @@ static void do_ipybox_modules(struct call *c) {
         use(c, ask_modules);
     else
         lacks_names(c);
+}
+
+/* ---- what it may reach ---- */
+
+/* What a request comes to when its sandbox is there. */
+static const struct {
+    void (*fn)(struct call *c);
+    alias_fn *then;
+} uses[] = {
+    {do_ipybox_upload, put_file}, {do_ipybox_download, get_file}, {do_ipybox_delete, remove_file},
+    {do_ipybox_unpack, unpack},   {do_ipybox_archive, pack},      {do_ipybox_modules, ask_modules},
+};
+
+static void use_now(struct call *c, struct live *l) {
+    size_t i = 0;
+    while (uses[i].fn != c->route->fn)
+        i++;
+    uses[i].then(c, l);
+}
+
+/* From this request on; as with init_firewall, the last one counts. */
+static void with_domains(struct call *c, struct live *l) {
+    struct problem p;
+    struct network_terms *t = network_unreachable_of(&c->who, http_header(c->req, ALLOWED), &p);
+    if (!t)
+        call_problem(c, &p);
+    else if (strcmp(t->json.data, live_network(l)) == 0)
+        use_now(c, l);
+    else
+        network_change(c, l, &t, use_now);
+    network_terms_free(t);
 }
 
 /* ---- routes ---- */

@@ -227,6 +227,7 @@ static void do_runtime_lambda(struct call *c) {
                      &(struct oneshot_way){.flags = RUN_HANDLER,
                                            .own_bounds = true,
                                            .no_files = true,
+                                           .all_network = runtime_allows_network(c->api->config),
                                            .form = runtime_is_legacy(c),
                                            .put = handler_put_result});
     }

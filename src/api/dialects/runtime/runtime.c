@@ -7,6 +7,7 @@
 #include "api/dialects/runtime/runtime.h"
 
 #include "api/jobs/live_requests.h"
+#include "api/jobs/network_field.h"
 #include "base/num.h"
 
 #include <stdio.h>
@@ -26,8 +27,13 @@ static const struct field session_fields[] = {
      .flags = FIELD_NULLABLE,
      .fallback = "\"100M\"",
      .help = "of its disk: bytes, or with K, M or G"},
+    {.name = "allow_network",
+     .type = FIELD_BOOL,
+     .flags = FIELD_NULLABLE,
+     .help = "all of the network that the operator grants; as runtime_allow_network unless given"},
+    FIELD_OF_NETWORK("instead: what it may reach"),
 };
-static const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 1, true};
+static const struct schema runtime_session_schema = {"RuntimeSession", session_fields, 3, true};
 
 static const struct field cleanup_fields[] = {
     {.name = "force",
@@ -215,6 +221,12 @@ uint32_t runtime_cpus(const struct config *cfg) {
     return own < most ? own : most;
 }
 
+bool runtime_allows_network(const struct config *cfg) {
+    const char *word = cfg->runtime.allow_network;
+    return strcmp(word, "on") == 0 || strcmp(word, "true") == 0 || strcmp(word, "1") == 0 ||
+           strcmp(word, "yes") == 0;
+}
+
 static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
     const struct config *cfg = c->api->config;
     q->name = xstrdup(c->params[0]);
@@ -228,15 +240,30 @@ static int fill(struct call *c, struct live_request *q, uint32_t disk_mb) {
 }
 
 static int fill_usual(struct call *c, struct live_request *q, struct problem *p) {
-    (void)p;
+    if (runtime_allows_network(c->api->config) && network_all(&c->who, &q->network, p) < 0)
+        return -1;
     return fill(c, q, SIZE_MB);
+}
+
+static int fill_asked_network(struct call *c, struct live_request *q, struct problem *p) {
+    const json_t *allow = json_object_get(c->body, "allow_network");
+    bool usual = runtime_allows_network(c->api->config);
+    if (json_object_get(c->body, "network"))
+        return network_read(&c->who, c->body, &q->network, p);
+    if (!field_bool(c->body, "allow_network", usual))
+        return 0;
+    if (network_all(&c->who, &q->network, p) < 0)
+        return -1;
+    if (!q->network && allow && !json_is_null(allow))
+        return problem_set(p, "network_not_allowed", "allow_network: no network is granted");
+    return 0;
 }
 
 static int fill_sized(struct call *c, struct live_request *q, struct problem *p) {
     const char *size = field_str(c->body, "size", NULL);
     uint32_t mb = size ? read_size(size) : SIZE_MB, most = c->api->config->maxima.disk_mb;
     if (mb > 0 && (mb <= most || !size))
-        return fill(c, q, mb);
+        return fill_asked_network(c, q, p) < 0 ? -1 : fill(c, q, mb);
     *p = (struct problem){.status = 400,
                           .code = mb ? "limit_too_high" : "bad_value",
                           .remediation = "give a size as \"100M\""};

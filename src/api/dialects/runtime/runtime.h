@@ -45,6 +45,8 @@ void runtime_bad_query(struct call *c, const char *name, const char *type, const
 /* ---- sessions ---- */
 
 /* Processors of a handler or session, in percent; 0: the usual. */
+/* Whether sessions and handlers get all of the network that is granted. */
+bool runtime_allows_network(const struct config *cfg);
 uint32_t runtime_cpus(const struct config *cfg);
 
 /* `then` with the session that the path names, made if there is none; otherwise the client has its
