@@ -98,6 +98,15 @@ void rig_meet(struct rig *r) {
     r->server = pair[1];
 }
 
+void rig_pack_config(const char *servers, int *ret_fd) {
+    struct err e;
+    const struct config c = {.log_level = 1,
+                             .log_format = (char *)"logfmt",
+                             .network_resolvers = (char *)(uintptr_t)servers};
+    const struct config_part part = {.reader = CONFIG_GATE};
+    assert_int_equal(config_pack(&c, &part, ret_fd, &e), 0);
+}
+
 int rig_setup(void **state) {
     struct rig *r = xcalloc(1, sizeof *r);
     char servers[64];
@@ -109,10 +118,7 @@ int rig_setup(void **state) {
     r->dns_tcp = bound(SOCK_STREAM, "127.0.0.1", &r->dns_port);
     r->listener = bound(SOCK_STREAM, TARGET, &r->port);
     snprintf(servers, sizeof servers, "127.0.0.1:%u", r->dns_port);
-    const struct config c = {
-        .log_level = 1, .log_format = (char *)"logfmt", .network_resolvers = servers};
-    const struct config_part part = {.reader = CONFIG_GATE};
-    assert_int_equal(config_pack(&c, &part, &config, &e), 0);
+    rig_pack_config(servers, &config);
     assert_int_equal(wire_pair(pair, &e), 0);
     AUTO_FD resolv = open("/dev/null", O_RDONLY | O_CLOEXEC);
     r->pid = fork();
@@ -203,11 +209,15 @@ int rig_attach(struct rig *r, uint64_t sandbox, const char *policy) {
     return chan;
 }
 
-void rig_ask(struct rig *r, int chan, uint32_t id, const char *address, uint16_t port) {
+void rig_prepare_ask(struct rig *r, uint32_t id, const char *address, uint16_t port) {
     struct net_addr a;
     assert_true(net_addr_parse(address, strlen(address), &a));
     a_ask_put(&r->out,
               &(struct a_ask){.id = id, .process = 7, .port = port, .address = {a.b, sizeof a.b}});
+}
+
+void rig_ask(struct rig *r, int chan, uint32_t id, const char *address, uint16_t port) {
+    rig_prepare_ask(r, id, address, port);
     rig_send(r, chan);
 }
 

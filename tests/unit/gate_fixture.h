@@ -44,8 +44,12 @@ bool rig_is_quiet(int fd);
 /* Its channel, after its A_LIMITS; `policy` as users write it. */
 int rig_attach(struct rig *r, uint64_t sandbox, const char *policy);
 int rig_policy_fd(const char *policy);
+/* The gate's part of a configuration with these name servers. */
+void rig_pack_config(const char *servers, int *ret_fd);
 void rig_meet(struct rig *r); /* a new server */
 
+void rig_prepare_ask(struct rig *r, uint32_t id, const char *address,
+                     uint16_t port); /* in r->out */
 void rig_ask(struct rig *r, int chan, uint32_t id, const char *address, uint16_t port);
 void rig_name(struct rig *r, int chan, uint32_t id, const char *name, uint16_t type);
 /* Until something can be read, or the test fails. */
