@@ -36,8 +36,6 @@ static int read_rule_text(struct policy_reader *in, const char *text, size_t len
     struct net_rule r;
     if (len > 0 && text[0] == '@')
         return read_set(in, text + 1, len - 1, e);
-    if ((len == 4 && memcmp(text, "open", 4) == 0) || (len == 4 && memcmp(text, "none", 4) == 0))
-        return err_user(e, INVALID, "\"%.4s\" stands alone, not in a list", text);
     if (net_rule_parse(text, len, &r, e) < 0)
         return -1;
     read_add_rule(in, &r);

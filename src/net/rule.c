@@ -103,6 +103,9 @@ int net_rule_parse_name(const char *text, size_t len, struct net_rule *ret, stru
     const char *why = net_name_clean(text, len, r.name);
     if (why != NULL)
         return rule_bad(e, why);
+    /* However it is written: it would be something else as a policy of its own. */
+    if (r.kind == NET_RULE_NAME && (strcmp(r.name, "open") == 0 || strcmp(r.name, "none") == 0))
+        return err_user(e, "network_rule_invalid", "\"%s\" stands alone, not in a list", r.name);
     *ret = r;
     return 0;
 }

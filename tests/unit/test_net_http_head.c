@@ -208,11 +208,32 @@ static void a_huge_body_passes_and_goes_on(void **state) {
     assert_int_equal(l.pass, 10);
 }
 
+/* The end of a head is looked for behind what was looked at, which is of this head only. */
+static void a_head_behind_one_that_came_in_pieces_is_its_own(void **state) {
+    (void)state;
+    struct net_http h = {0};
+    struct net_http_looked l;
+    static const char all[] = GET "Host: a.org\r\nX: a long line\r\n\r\n" GET
+                                  "Host: b.org\r\n\r\n" GET "Host: c.org\r\n\r\n";
+    const uint8_t *data = (const uint8_t *)all;
+    net_http_look(&h, data, 45, &l);
+    assert_int_equal(l.heard, NET_HEARD_MORE);
+    net_http_look(&h, data, sizeof all - 1, &l);
+    assert_string_equal(l.name, "a.org");
+    net_http_allow(&h);
+    net_http_look(&h, data, sizeof all - 1, &l);
+    net_http_passed(&h, l.pass);
+    net_http_look(&h, data + l.pass, sizeof all - 1 - l.pass, &l);
+    assert_int_equal(l.heard, NET_HEARD_NAME);
+    assert_string_equal(l.name, "b.org");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request_says_its_host),
         cmocka_unit_test(what_two_servers_could_read_in_two_ways_is_bad),
         cmocka_unit_test(heads_are_bounded),
+        cmocka_unit_test(a_head_behind_one_that_came_in_pieces_is_its_own),
         cmocka_unit_test(a_huge_body_passes_and_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,6 +293,14 @@ static void answers_are_forgotten_after_their_time(void **state) {
     assert_true(is_known(a, &p, &at, 2 * keep_ms - 2));
     assert_false(is_known(a, &p, &at, 3 * keep_ms));
     assert_int_equal(net_answers_count(a), 0);
+    /* One that lives shorter than the one that was used before it. */
+    struct net_addr other = addr("198.51.100.8");
+    net_answers_add(a, "pypi.org", &at, 60, 0);
+    net_answers_add(a, "pypi.org", &other, 0, 0);
+    assert_false(is_known(a, &p, &other, NET_ANSWER_GRACE_MS));
+    assert_true(is_known(a, &p, &at, NET_ANSWER_GRACE_MS));
+    net_answers_free(a);
+    a = net_answers_new();
     /* However long the upstream says. */
     net_answers_add(a, "pypi.org", &at, UINT32_MAX, 0);
     assert_false(is_known(a, &p, &at, NET_TTL_MAX * 1000 + NET_ANSWER_GRACE_MS));

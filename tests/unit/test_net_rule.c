@@ -229,6 +229,8 @@ static void bad_rules_say_why(void **state) {
         {"", "empty"},
         {".", "two dots"},
         {"*", "say \"open\""},
+        {"OPEN", "stands alone"},
+        {"none.", "stands alone"},
         {"*.", "empty"},
         {"*pypi.org", "'*' stands first"},
         {"a.*.org", "'*' stands first"},
