@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "gate/attach.h"
 #include "gate/host.h"
+#include "gate/links.h"
 #include "gate/resolver.h"
 
 #include <errno.h>
@@ -112,13 +113,20 @@ static void warden_on_gone(struct chan *c, const struct err *why) {
     loop_stop(g->loop);
 }
 
+/* What was somebody else's may be ours now. */
+static void on_more_own(void *arg) {
+    struct gate *g = arg;
+    for (struct attachment *a = g->all; a; a = a->next)
+        links_judge(a);
+}
+
 int gate_open(struct gate *g, struct err *e) {
     int warden = GATE_WARDEN;
     g->count_timer = (struct timer){.fn = gate_on_count, .arg = g};
     g->server = (struct chan){.fd = -1, .gone = true};
     g->warden =
         (struct chan){.fd = -1, .on_msg = warden_on_msg, .on_gone = warden_on_gone, .arg = g};
-    if (loop_new(&g->loop, e) < 0 || host_new(g->loop, &g->host, e) < 0 ||
+    if (loop_new(&g->loop, e) < 0 || host_new(g->loop, on_more_own, g, &g->host, e) < 0 ||
         resolver_new(g->loop, &g->resolver, e) < 0 ||
         take_config(g, GATE_CONFIG, GATE_RESOLV, e) < 0)
         return -1;

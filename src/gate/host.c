@@ -39,20 +39,25 @@ struct host {
     struct list now, next; /* next: what an answer that is under way has told so far */
     bool asking;
     bool again; /* something went meanwhile: ask once more */
+    bool more;  /* addresses than before */
+    void (*fn)(void *arg);
+    void *arg;
     char data[READ_MOST];
 };
 
-static void list_add(struct list *l, const struct net_addr *a) {
+/* Whether it is new. */
+static bool list_add(struct list *l, const struct net_addr *a) {
     for (size_t i = 0; i < l->n; i++)
         if (net_addr_same(&l->at[i], a))
-            return;
+            return false;
     if (l->n == OWN_MOST)
-        return;
+        return false;
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
         l->at = xrealloc(l->at, l->cap * sizeof *l->at);
     }
     l->at[l->n++] = *a;
+    return true;
 }
 
 static int ask(struct host *h, struct err *e) {
@@ -101,6 +106,12 @@ static bool read_address(const struct nlmsghdr *m, int type, struct net_addr *re
     return false;
 }
 
+static void add_own(struct host *h, const struct net_addr *a) {
+    h->more |= list_add(&h->now, a);
+    if (h->asking)
+        list_add(&h->next, a);
+}
+
 static void take_address(struct host *h, const struct nlmsghdr *m) {
     /* The own end of a link; IFA_ADDRESS is the other end where there are two. Broadcasts are
      * nobody else's either. */
@@ -111,15 +122,11 @@ static void take_address(struct host *h, const struct nlmsghdr *m) {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (!read_address(m, types[i], &a) || (types[i] == IFA_ADDRESS && has_local))
             continue;
-        list_add(&h->now, &a);
-        if (h->asking)
-            list_add(&h->next, &a);
+        add_own(h, &a);
         if (types[i] != IFA_ADDRESS || body->ifa_family != AF_INET6 || body->ifa_prefixlen > 127)
             continue;
         a = first_of(&a, body->ifa_prefixlen);
-        list_add(&h->now, &a);
-        if (h->asking)
-            list_add(&h->next, &a);
+        add_own(h, &a);
     }
 }
 
@@ -147,7 +154,7 @@ static void take_one(struct host *h, const struct nlmsghdr *m) {
         h->asking = false; /* the old list stays */
 }
 
-void host_take(struct host *h, const void *data, size_t len) {
+static void host_take(struct host *h, const void *data, size_t len) {
     for (const struct nlmsghdr *m = data; NLMSG_OK(m, len); m = NLMSG_NEXT(m, len))
         take_one(h, m);
 }
@@ -174,6 +181,9 @@ static void host_on_event(struct watch *w, uint32_t events) {
     (void)events;
     for (int i = 0; i < TURNS && receive(h); i++)
         ;
+    if (h->more)
+        h->fn(h->arg);
+    h->more = false;
 }
 
 /* At the start nothing else can be done before it is there. */
@@ -188,6 +198,7 @@ static int read_first(struct host *h, struct err *e) {
             return err_sys(e, "the host's addresses");
         host_take(h, h->data, (size_t)n);
     }
+    h->more = false;
     return h->now.n ? 0 : err_set(e, EPROTO, "the kernel tells no address of this host");
 }
 
@@ -202,10 +213,12 @@ static int host_listen(struct host *h, struct err *e) {
     return loop_watch(h->loop, &h->watch, h->fd, EPOLLIN, e);
 }
 
-int host_new(struct loop *l, struct host **ret, struct err *e) {
+int host_new(struct loop *l, void (*fn)(void *arg), void *arg, struct host **ret, struct err *e) {
     struct host *h = xcalloc(1, sizeof *h);
     h->loop = l;
     h->fd = -1;
+    h->fn = fn;
+    h->arg = arg;
     h->watch = (struct watch){.fd = -1, .fn = host_on_event, .arg = h};
     if (host_listen(h, e) < 0) {
         host_free(h);

@@ -24,14 +24,20 @@
 
 #define WAIT_MS 60000 /* when nothing came until then, nothing comes */
 
+bool rig_add_address(const char *alias, const char *address) {
+    AUTO_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ifreq r = {.ifr_name = ""};
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    snprintf(r.ifr_name, sizeof r.ifr_name, "%s", alias);
+    inet_pton(AF_INET, address, &a.sin_addr);
+    memcpy(&r.ifr_addr, &a, sizeof a);
+    return fd >= 0 && ioctl(fd, SIOCSIFADDR, &r) == 0;
+}
+
 static bool loopback_up(void) {
     AUTO_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-    struct ifreq alias = {.ifr_name = "lo:1"};
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    inet_pton(AF_INET, TARGET, &a.sin_addr);
-    memcpy(&alias.ifr_addr, &a, sizeof a);
-    return fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &r) == 0 && ioctl(fd, SIOCSIFADDR, &alias) == 0;
+    return fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &r) == 0 && rig_add_address("lo:1", TARGET);
 }
 
 bool rig_enter(void) {

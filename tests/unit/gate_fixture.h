@@ -30,6 +30,8 @@ struct rig {
 
 /* Before cmocka: enters the namespaces. False: this machine gives none. */
 bool rig_enter(void);
+/* One more address of the machine; `alias` is "lo:2" and the like. */
+bool rig_add_address(const char *alias, const char *address);
 /* Around each test. */
 int rig_setup(void **state);
 int rig_teardown(void **state);

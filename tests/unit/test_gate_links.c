@@ -31,6 +31,15 @@ static int result(struct rig *r, int chan, uint32_t id) {
     return m.errnum ? -(int)m.errnum : wire_keep(&r->in, m.socket);
 }
 
+static void stands(struct rig *r, int chan, uint32_t id, const char *address, uint16_t port) {
+    struct net_addr a;
+    assert_true(net_addr_parse(address, strlen(address), &a));
+    a_stands_put(&r->out,
+                 &(struct a_stands){
+                     .id = id, .port = port, .address = {a.b, sizeof a.b}, .rule = "", .name = ""});
+    rig_send(r, chan);
+}
+
 static int connected(struct rig *r, int chan, uint32_t id) {
     rig_ask(r, chan, id, TARGET, r->port);
     assert_int_equal(verdict(r, chan, id), 0);
@@ -98,6 +107,23 @@ static void the_hosts_own_addresses_are_shut_even_when_all_is_open(void **state)
     rig_ask(r, chan, 4, TARGET, r->port);
     assert_int_equal(verdict(r, chan, 4), EACCES);
     rig_ask(r, chan, 3, "10.0.0.1", 80);
+    assert_int_equal(verdict(r, chan, 3), EACCES);
+}
+
+static void an_address_that_becomes_the_hosts_own_is_shut(void **state) {
+    struct rig *r = *state;
+    struct a_close m;
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, "open");
+    stands(r, chan, 1, "192.88.77.66", 443); /* what stands is judged: it is let be */
+    rig_ask(r, chan, 2, "192.88.77.66", 443);
+    assert_int_equal(verdict(r, chan, 2), 0);
+    assert_int_equal(result(r, chan, 2), -ENETUNREACH);
+    assert_true(rig_add_address("lo:2", "192.88.77.66"));
+    rig_expect(r, chan, WIRE_A_CLOSE);
+    assert_int_equal(a_close_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, 1);
+    rig_ask(r, chan, 3, "192.88.77.66", 443);
     assert_int_equal(verdict(r, chan, 3), EACCES);
 }
 
@@ -207,16 +233,6 @@ static void attached_sandboxes_go_on_without_a_server(void **state) {
     AUTO_FD again = connected(r, chan, 2);
 }
 
-static void stands(struct rig *r, int chan, uint32_t id, uint16_t port) {
-    struct net_addr a;
-    assert_true(net_addr_parse(TARGET, strlen(TARGET), &a));
-    a_stands_put(
-        &r->out,
-        &(struct a_stands){
-            .id = id, .port = port, .address = {a.b, sizeof a.b}, .rule = TARGET, .name = ""});
-    rig_send(r, chan);
-}
-
 static void a_new_server_attaches_again_and_what_stands_counts(void **state) {
     struct rig *r = *state;
     const char *two = "{\"allow\": [\"" TARGET "\"], \"connections\": 2}";
@@ -225,7 +241,7 @@ static void a_new_server_attaches_again_and_what_stands_counts(void **state) {
     AUTO_FD gone = connected(r, chan, 2);
     rig_meet(r);
     AUTO_FD next = rig_attach(r, 1, two);
-    stands(r, next, 1, r->port); /* and not 2 */
+    stands(r, next, 1, TARGET, r->port); /* and not 2 */
     AUTO_FD three = connected(r, next, 3);
     rig_ask(r, next, 4, TARGET, r->port);
     assert_int_equal(verdict(r, next, 4), EAGAIN);
@@ -237,9 +253,9 @@ static void a_new_server_attaches_again_and_what_stands_counts(void **state) {
 static void what_stands_at_a_new_gate_is_judged(void **state) {
     struct rig *r = *state;
     AUTO_FD chan = rig_attach(r, 1, TARGET ":443");
-    stands(r, chan, 9, 80);
+    stands(r, chan, 9, TARGET, 80);
     rig_expect(r, chan, WIRE_A_CLOSE);
-    stands(r, chan, 10, 443);
+    stands(r, chan, 10, TARGET, 443);
     rig_ask(r, chan, 11, TARGET, 80);
     assert_int_equal(verdict(r, chan, 11), EACCES); /* 10 is let be */
 }
@@ -327,6 +343,7 @@ int main(void) {
         WITH_GATE(a_refused_connect_says_what_is_allowed_and_is_noted),
         WITH_GATE(what_the_outside_answers_is_told),
         WITH_GATE(the_hosts_own_addresses_are_shut_even_when_all_is_open),
+        WITH_GATE(an_address_that_becomes_the_hosts_own_is_shut),
         WITH_GATE(too_many_pending_connects_are_refused_and_withdrawing_makes_room),
         WITH_GATE(only_so_many_are_open_and_an_end_makes_room),
         WITH_GATE(a_storm_of_connects_meets_the_rate),
