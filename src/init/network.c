@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "init/internal.h"
-#include "init/network_diag.h"
 #include "net/judge.h"
 #include "sandbox/egress/anyip.h"
+#include "sandbox/egress/diag.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -21,7 +21,7 @@ struct network {
     int gate;                 /* owned; -1: away, */
     uint64_t away_ms;         /* since then */
     int raw[2];               /* owned: see syn.h; IPv4's, IPv6's */
-    int diag;                 /* owned: see network_diag.h */
+    int diag;                 /* owned: see egress/diag.h */
     int names[NAMES_SOCKETS]; /* owned: what is sent to port 53 */
     bool names_watched;       /* by us, while there is no usher */
     uint64_t cookie;          /* of our network namespace */

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "init/internal.h"
-#include "init/network_diag.h"
 #include "net/judge.h"
+#include "sandbox/egress/diag.h"
 #include "sandbox/egress/hold.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "init/internal.h"
-#include "init/network_diag.h"
+#include "init/network_who.h"
 
 #include <netinet/in.h>
 
@@ -54,7 +54,7 @@ void names_on_name(struct init *b, const struct u_name *m) {
 static void names_tell_refusal(struct init *b, const struct name_question *q,
                                const struct a_named *m) {
     struct network *n = &b->network;
-    pid_t pid = q->port ? diag_who(n->diag, q->family, q->port) : 0;
+    pid_t pid = q->port ? who_asks(n->diag, q->family, q->port) : 0;
     uint32_t process = pid ? procs_number(&b->procs, pid) : 0;
     n->traffic.all[traffic_account(&n->traffic, m->rule)].refused++;
     network_tell_refusal(b, process, m->op, m->detail, m->rule);

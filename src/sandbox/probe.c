@@ -104,7 +104,8 @@ static void tell_failure(struct probe_result *r, const struct probe_trial *t) {
 
 /* What could not be tried since another layer is missing says which one, and takes over its fix. */
 static void tell_untried(struct probe *p, enum probe_layer l) {
-    static const enum probe_layer below[] = {PROBE_user_ns, PROBE_pid_ns, PROBE_mount_ns};
+    static const enum probe_layer below[] = {PROBE_user_ns, PROBE_pid_ns, PROBE_mount_ns,
+                                             PROBE_net_ns};
     struct probe_result *r = &p->layers[l];
     struct diagnosis d;
     r->state = PROBE_MISSING;
@@ -187,6 +188,19 @@ static void tell_landlock(struct probe_result *r) {
     }
 }
 
+static void tell_egress(struct probe_result *r, const struct egress_finding *f) {
+    if (!f->fact) {
+        snprintf(r->how, sizeof r->how, "held, answered and failed");
+        return;
+    }
+    r->state = PROBE_MISSING;
+    snprintf(r->how, sizeof r->how, "fact %d does not hold: %s (%s)", f->fact, egress_fact(f->fact),
+             strerror(f->errnum));
+    snprintf(r->fix, sizeof r->fix,
+             "policies for the network are refused here; Linux 6.1 or newer with CONFIG_INET_DIAG "
+             "and CONFIG_INET_TCP_DIAG has all facts");
+}
+
 static void tell_cores(struct probe_result *r) {
     cores_allow_limit(); /* as the warden does */
     if (cores_can_be_kept()) {
@@ -206,6 +220,8 @@ static void tell_all(struct probe *p, const struct probe_trials *t, const struct
                      const struct err *map_err) {
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++) {
         struct probe_result *r = &p->layers[l];
+        if (l == PROBE_egress)
+            continue;
         if (probe_trial_works(t, l))
             snprintf(r->how, sizeof r->how, "%s", layer_words[l].works);
         else if (t->layers[l].tried)
@@ -215,6 +231,8 @@ static void tell_all(struct probe *p, const struct probe_trials *t, const struct
     }
     tell_landlock(&p->layers[PROBE_landlock]);
     tell_cores(&p->layers[PROBE_cores]);
+    if (t->layers[PROBE_egress].tried)
+        tell_egress(&p->layers[PROBE_egress], &t->egress);
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++)
         if (!t->layers[l].tried && l != PROBE_landlock && l != PROBE_cores)
             tell_untried(p, l);

@@ -34,7 +34,8 @@
     X(ids, NAMED, "a uid of its own for each sandbox", "", "sandboxes would share one uid")        \
     X(cgroup, NAMED, "control groups (memory, pids, cpu)", "",                                     \
       "limits would be watched, not enforced")                                                     \
-    X(landlock, NAMED, "Landlock", "", "one wall around the files less")
+    X(landlock, NAMED, "Landlock", "", "one wall around the files less")                           \
+    X(egress, NAMED, "connections that are held", "", "no sandbox could be given a network")
 /* clang-format on */
 
 enum probe_layer {

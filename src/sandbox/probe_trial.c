@@ -118,6 +118,15 @@ static void try_filter(struct probe_trials *t) {
                       &program));
 }
 
+/* Only in a network namespace that is surely our own. */
+static void try_egress(struct probe_trials *t) {
+    if (!probe_trial_works(t, PROBE_net_ns))
+        return;
+    egress_try(&t->egress);
+    t->layers[PROBE_egress].tried = true;
+    t->layers[PROBE_egress].errnum = t->egress.fact ? t->egress.errnum : 0;
+}
+
 static void walls_main(struct probe_trials *t, const struct idmap *ids, int sock) {
     static const struct {
         enum probe_layer layer;
@@ -140,6 +149,7 @@ static void walls_main(struct probe_trials *t, const struct idmap *ids, int sock
         pid1 = try_pid_ns(t);
         for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
             note(t, plain[i].layer, plain[i].step, unshare(plain[i].flag));
+        try_egress(t);
     }
     try_filter(t);
     if (pid1 > 0)

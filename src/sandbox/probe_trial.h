@@ -3,6 +3,7 @@
  * For probe.c only. */
 
 #include "sandbox/diagnose.h"
+#include "sandbox/egress/facts.h"
 #include "sandbox/probe.h"
 
 /* One layer as a child saw it. */
@@ -16,6 +17,7 @@ struct probe_trial {
 struct probe_trials {
     struct probe_trial layers[PROBE_LAYERS_];
     struct probe_result cgroup;
+    struct egress_finding egress;
 };
 
 struct probe_request {

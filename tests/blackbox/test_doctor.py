@@ -26,7 +26,7 @@ STRICT = {
     *("user_ns", "pid_ns", "mount_ns", "net_ns", "ipc_ns", "uts_ns", "cgroup_ns"),
     *("proc", "seccomp", "notify", "no_new_privs", "cores"),
 }
-LAYERS = STRICT | {"ids", "cgroup", "landlock"}
+LAYERS = STRICT | {"ids", "cgroup", "landlock", "egress"}
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -20,7 +20,7 @@
 
 #define BIT(layer) (UINT32_C(1) << PROBE_##layer)
 #define ALL        ((UINT32_C(1) << PROBE_LAYERS_) - 1)
-#define STRICT     (ALL & ~(BIT(ids) | BIT(cgroup) | BIT(landlock)))
+#define STRICT     (ALL & ~(BIT(ids) | BIT(cgroup) | BIT(landlock) | BIT(egress)))
 
 static const struct {
     const char *behaviour, *text;
@@ -35,7 +35,7 @@ static const struct {
     {"both, and more than needed", " , strict,, cgroup ", STRICT | BIT(cgroup), NULL},
     {"a layer twice", "proc proc", BIT(proc), NULL},
     {"none and a layer", "none,seccomp", BIT(seccomp), NULL},
-    {"every layer", "strict ids cgroup landlock", ALL, NULL},
+    {"every layer", "strict ids cgroup landlock egress", ALL, NULL},
     {"a word that is no layer", "strict,selinux", 0, "\"selinux\""},
     {"the beginning of a layer", "user", 0, "\"user\""},
     {"more than a layer", "user_nsx", 0, "\"user_nsx\""},

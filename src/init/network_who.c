@@ -1,14 +1,11 @@
-/* See network_diag.h. Theory of operation: a diagnosis socket (NETLINK_SOCK_DIAG) answers within
- * the call. Who has a socket open stands in nobody's list but the tables of descriptors; what is
- * looked at of these is bounded. */
+/* See network_who.h. Who has a socket open stands in nobody's list but the tables of descriptors;
+ * what is looked at of these is bounded. */
 
-#include "init/network_diag.h"
+#include "init/network_who.h"
 
-#include "base/fd.h"
+#include "sandbox/egress/diag.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -19,56 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STATE_SYN_SENT 2
-#define LOOKS          2048 /* descriptors, of all processes */
+#define LOOKS 2048 /* descriptors, of all processes */
 
 struct question {
     struct nlmsghdr h;
     struct inet_diag_req_v2 q;
 };
-
-int diag_open(int *ret_fd, struct err *e) {
-    *ret_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-    return *ret_fd < 0 ? err_sys(e, "open the diagnosis of sockets") : 0;
-}
-
-static void put_address(__be32 to[4], const struct net_addr *a) {
-    if (net_addr_is_v4(a))
-        net_addr_v4(a, (uint8_t *)to);
-    else
-        memcpy(to, a->b, sizeof a->b);
-}
-
-static void drain(int diag) {
-    char reply[8192];
-    while (recv(diag, reply, sizeof reply, MSG_DONTWAIT) > 0)
-        ;
-}
-
-bool diag_is_opening(int diag, const struct syn *s) {
-    _Alignas(struct nlmsghdr) char reply[4096];
-    struct question m = {.h = {.nlmsg_len = sizeof m,
-                               .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                               .nlmsg_flags = NLM_F_REQUEST},
-                         .q = {.sdiag_family = net_addr_is_v4(&s->to.at) ? AF_INET : AF_INET6,
-                               .sdiag_protocol = IPPROTO_TCP,
-                               .idiag_states = UINT32_MAX}};
-    m.q.id.idiag_cookie[0] = m.q.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-    m.q.id.idiag_sport = htons(s->from.port);
-    m.q.id.idiag_dport = htons(s->to.port);
-    put_address(m.q.id.idiag_src, &s->from.at);
-    put_address(m.q.id.idiag_dst, &s->to.at);
-    drain(diag);
-    if (send(diag, &m, sizeof m, 0) < 0)
-        return true;
-    ssize_t n = recv(diag, reply, sizeof reply, MSG_DONTWAIT);
-    const struct nlmsghdr *h = (const void *)reply;
-    if (n < (ssize_t)sizeof *h)
-        return true;
-    if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || n < NLMSG_LENGTH((int)sizeof(struct inet_diag_msg)))
-        return false;
-    return ((const struct inet_diag_msg *)NLMSG_DATA(h))->idiag_state == STATE_SYN_SENT;
-}
 
 /* 0: there is none. */
 static uint32_t inode_of(int diag, int family, uint16_t port) {
@@ -80,7 +33,7 @@ static uint32_t inode_of(int diag, int family, uint16_t port) {
                                .sdiag_protocol = IPPROTO_UDP,
                                .idiag_states = UINT32_MAX}};
     m.q.id.idiag_sport = htons(port);
-    drain(diag);
+    diag_drain(diag);
     if (send(diag, &m, sizeof m, 0) < 0)
         return 0;
     ssize_t n = recv(diag, reply, sizeof reply, MSG_DONTWAIT);
@@ -89,7 +42,7 @@ static uint32_t inode_of(int diag, int family, uint16_t port) {
     if (n >= NLMSG_LENGTH((int)sizeof(struct inet_diag_msg)) &&
         h->nlmsg_type == SOCK_DIAG_BY_FAMILY)
         inode = ((const struct inet_diag_msg *)NLMSG_DATA(h))->idiag_inode;
-    drain(diag);
+    diag_drain(diag);
     return inode;
 }
 
@@ -108,7 +61,7 @@ static bool has_open(const char *pid, const char *what, unsigned *looks) {
     return found;
 }
 
-pid_t diag_who(int diag, int family, uint16_t port) {
+pid_t who_asks(int diag, int family, uint16_t port) {
     char what[32];
     unsigned looks = LOOKS;
     pid_t found = 0;
