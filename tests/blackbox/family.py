@@ -65,6 +65,9 @@ class Family:
     def server(self) -> list[Process]:
         return [p for p in self.everyone if p.role == "cloche-server"]
 
+    def gate(self) -> list[Process]:
+        return [p for p in self.everyone if p.role == "cloche-gate"]
+
     def nursery(self, profile: int) -> list[Process]:
         wardens = {p.pid for p in self.warden()}
         return [
