@@ -89,8 +89,8 @@ static int within_denied(struct net_policy *p, const struct net_policy *most, co
 
 int net_policy_within(struct net_policy *p, const struct net_policy *most, const char *where,
                       struct err *e) {
-    if (p->mode == NET_NONE)
-        return 0;
+    if (p->mode == NET_NONE || (p->mode == NET_RULES && p->nallow == 0))
+        return 0; /* nothing is asked for */
     if (most->mode == NET_NONE)
         return err_user(e, NOT_ALLOWED, "%s: no network is granted", where);
     if (p->mode == NET_OPEN && most->mode != NET_OPEN)
