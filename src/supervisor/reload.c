@@ -38,6 +38,20 @@ static void swap(struct config_profile *a, struct config_profile *b) {
     *b = t;
 }
 
+static void swap_texts(char **a, char **b) {
+    char *t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* What may be granted of the network from now on. */
+static void merge_network(struct config *c, struct config *next) {
+    swap_texts(&c->network, &next->network);
+    swap_texts(&c->network_sets, &next->network_sets);
+    swap_texts(&c->network_deny, &next->network_deny);
+    swap_texts(&c->network_resolvers, &next->network_resolvers);
+}
+
 int reload_merge(struct config *c, struct config *next, struct err *e) {
     unsigned total = config_named(c, c->nprofiles);
     for (unsigned i = 0; i < next->nprofiles; i++)
@@ -55,5 +69,6 @@ int reload_merge(struct config *c, struct config *next, struct err *e) {
         c->nprofiles += at == c->nprofiles; /* an empty place, which `next` gets back */
         swap(&c->profiles[at], &next->profiles[i]);
     }
+    merge_network(c, next);
     return 0;
 }

@@ -4,6 +4,7 @@ granted is an address for documentation, and what programs try is refused."""
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -289,6 +290,34 @@ def test_sets_and_denied_ranges_of_the_operator(start_service: Callable[..., Ser
     assert result["stdout"] == "PermissionError 13\n"
     assert [d["rule"] for d in result["denied"]] == ["network:operator"], result
     assert "@corp" in client.ask("GET", "/v1/info").json["network"]["sets"]
+
+
+def test_what_is_granted_changes_while_it_runs(
+    tmp_path_factory: pytest.TempPathFactory, start_live: Callable[..., LiveService]
+) -> None:
+    directory = tmp_path_factory.mktemp("reload")
+    directory.chmod(0o711)
+    config = directory / "cloche.json"
+    profiles: dict[str, Any] = {"data": None}
+    config.write_text(json.dumps({"profiles": profiles, "network": ["198.51.100.0/24"]}))
+    service = start_live("--config", str(config))
+    client = Client(service.port)
+
+    def granted(policy: Any) -> bool:
+        body = {"code": "1", "profile": "base", "network": policy}
+        return client.ask("POST", "/v1/execute", body).status == 200
+
+    assert granted(["198.51.100.1"]) and not granted(["203.0.113.1"])
+    with client.box(network=["198.51.100.1"]) as box:
+        config.write_text(json.dumps({"profiles": profiles, "network": "203.0.113.0/24"}))
+        service.process.send_signal(signal.SIGHUP)
+        assert eventually(lambda: granted(["203.0.113.1"]))
+        assert not granted(["198.51.100.1"])
+        assert network(box) == {"allow": ["198.51.100.1"]}
+        config.write_text(json.dumps({"profiles": profiles, "network": ["a..b"]}))
+        service.process.send_signal(signal.SIGHUP)
+        assert eventually(lambda: service.drain() and "network[0]" in service.text())
+        assert granted(["203.0.113.1"])
 
 
 # ---------------------------------------------------------------------------- the command line

@@ -1,4 +1,4 @@
-/* The profiles anew (W_RELOAD): programs that run go on; sandboxes of a changed profile that wait
+/* The profiles anew, and what may be granted of the network (W_RELOAD): programs that run go on; sandboxes of a changed profile that wait
  * for one are ended, and replaced as its new interpreter can. What the warden sent before this
  * message is of the old profiles, what it sends after is of the new ones. */
 
@@ -40,6 +40,18 @@ static void take_over(struct engine *g, struct config *next, uint32_t changed) {
     }
 }
 
+/* Sandboxes that are there keep what they were granted. */
+static void take_network(struct engine *g, const struct config *next) {
+    struct err e;
+    struct network_rules *rules = network_rules_read(next, &e);
+    if (rules) {
+        network_rules_free(g->network);
+        g->network = rules;
+    } else { /* the command line has read it before */
+        log_error("network not read, what is known stays error=%s", log_text(e.text));
+    }
+}
+
 void engine_reload(struct engine *g, struct wire_in *in) {
     struct err e;
     struct config next;
@@ -50,5 +62,6 @@ void engine_reload(struct engine *g, struct wire_in *in) {
     }
     if (next.nprofiles >= g->config.nprofiles)
         take_over(g, &next, m.changed);
+    take_network(g, &next);
     config_done(&next);
 }
