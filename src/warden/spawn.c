@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/service.h"
+#include "sandbox/caps.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +15,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+/* The bounding set can be emptied with CAP_SETPCAP only, which root may lack in a container; it
+ * gives nothing to a process with no_new_privs. */
 static int drop(const struct service *id) {
-    if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
+    struct err e;
+    if (setgroups(0, NULL) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 || caps_keep(&e) < 0 ||
         setresuid(id->uid, id->uid, id->uid) < 0)
         return -1;
-    return 0;
+    return caps_drop_all(&e) < 0 ? caps_drop_held(&e) : 0;
 }
 
 /* The program is open already: it may lie below a directory that only root can enter. */

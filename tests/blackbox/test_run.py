@@ -387,7 +387,14 @@ def test_a_private_engine_goes_away_after(tmp_path: Path) -> None:
 def installed(directory: Path) -> Path:
     """A copy of our programs that nobody but us can enter; returns the command line's."""
     directory.mkdir(mode=0o700)
-    names = ("cloche", "cloche-warden", "cloche-server", "cloche-nursery", "cloche_zygote.abi3.so")
+    names = (
+        "cloche",
+        "cloche-warden",
+        "cloche-gate",
+        "cloche-server",
+        "cloche-nursery",
+        "cloche_zygote.abi3.so",
+    )
     for name in names:
         shutil.copy2(cloche_bin().parent / name, directory / name)
     shutil.copytree(cloche_bin().parent / "py", directory / "py")
