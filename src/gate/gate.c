@@ -122,13 +122,14 @@ static void on_more_own(void *arg) {
 
 int gate_open(struct gate *g, struct err *e) {
     int warden = GATE_WARDEN;
+    AUTO_FD config = GATE_CONFIG;
+    AUTO_FD resolv = GATE_RESOLV;
     g->count_timer = (struct timer){.fn = gate_on_count, .arg = g};
     g->server = (struct chan){.fd = -1, .gone = true};
     g->warden =
         (struct chan){.fd = -1, .on_msg = warden_on_msg, .on_gone = warden_on_gone, .arg = g};
     if (loop_new(&g->loop, e) < 0 || host_new(g->loop, on_more_own, g, &g->host, e) < 0 ||
-        resolver_new(g->loop, &g->resolver, e) < 0 ||
-        take_config(g, GATE_CONFIG, GATE_RESOLV, e) < 0)
+        resolver_new(g->loop, &g->resolver, e) < 0 || take_config(g, config, resolv, e) < 0)
         return -1;
     loop_share_init(&g->reading, g->loop, READING_NS);
     return chan_init(&g->warden, g->loop, &warden, e);
