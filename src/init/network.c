@@ -225,7 +225,7 @@ static bool is_news(struct network *n, const char *op) {
     unsigned oldest = 0;
     for (unsigned i = 0; i < TOLD_TARGETS; i++) {
         if (n->told[i].hash == hash && n->told[i].at_s == at_s)
-            return false;
+            return ++n->told[i].n <= TOLD_TIMES;
         if (n->told[i].at_s < n->told[oldest].at_s)
             oldest = i;
     }
@@ -233,6 +233,7 @@ static bool is_news(struct network *n, const char *op) {
         return false;
     n->told[oldest].hash = hash;
     n->told[oldest].at_s = at_s;
+    n->told[oldest].n = 1;
     return true;
 }
 

@@ -13,7 +13,9 @@ struct init;
 
 enum network_names { NAMES_UDP4, NAMES_UDP6, NAMES_TCP4, NAMES_TCP6, NAMES_SOCKETS };
 
-#define TOLD_TARGETS 32
+#define NETWORK_SPENT "as many bytes went over the network as this sandbox may use"
+#define TOLD_TARGETS  32
+#define TOLD_TIMES    4
 
 struct network {
     bool on;                  /* there was an I_NETWORK once */
@@ -39,6 +41,7 @@ struct network {
     struct traffic_table traffic;
     struct {
         uint64_t hash, at_s;
+        unsigned n;
     } told[TOLD_TARGETS]; /* refusals of this second */
 };
 
@@ -63,6 +66,7 @@ int network_watch(struct network *n, int fd, uint32_t events, enum network_event
                   unsigned index);
 /* False: there is no gate now, or it does not read. */
 bool network_tell_gate(struct network *n, const struct wire_out *o);
-/* Tells the server of a refusal, once a second for each `op`. */
+/* Tells the server of a refusal: a few times a second for each `op`, since the next cell of a live
+ * sandbox may be refused the same. */
 void network_tell_refusal(struct init *b, uint32_t process, const char *op, const char *detail,
                           const char *rule);

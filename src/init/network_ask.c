@@ -103,7 +103,9 @@ static void ask_gate(struct init *b, uint32_t process, const struct caller *c,
     char why[NET_DETAIL_SIZE];
     const char *full = no_room(b);
     int no_usher = full ? 0 : usher_start(b);
-    if (full) {
+    if (n->bytes && n->usher.page->spent >= n->bytes) {
+        refuse_for_limit(b, process, c, to, EACCES, NETWORK_SPENT);
+    } else if (full) {
         refuse_for_limit(b, process, c, to, EAGAIN, full);
     } else if (no_usher) {
         snprintf(why, sizeof why, "the process that copies the bytes could not be started: %s",

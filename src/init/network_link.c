@@ -326,8 +326,7 @@ void link_on_end(struct init *b, const struct u_end *m) {
     if (!l || l->state != LINK_RELAYED)
         return;
     if (m->over)
-        network_tell_refusal(b, l->process, "send or receive more over the network",
-                             "as many bytes went over the network as this sandbox may use",
+        network_tell_refusal(b, l->process, "send or receive more over the network", NETWORK_SPENT,
                              "network:limit");
     end_relay(n, l);
 }
