@@ -116,8 +116,8 @@ static void on_cell_event(void *arg, const char *type, const struct buf *json) {
 
 /* The result is written as the API has it, whatever a script is about. */
 static void on_cell_done(void *arg, struct cell *c, const struct err *why) {
-    static const char *const limits[] = {"",      "/memory", "/time",  "/cpu",
-                                         "/pids", "/disk",   "/output"};
+    static const char *const limits[] = {"",      "/memory", "/time",   "/cpu",
+                                         "/pids", "/disk",   "/output", "/network"};
     struct named *n = arg;
     n->cell = NULL;
     if (why) {

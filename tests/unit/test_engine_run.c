@@ -160,8 +160,8 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
 
 /* The result is written as the API has it, whatever a script is about. */
 static void on_done(void *arg, struct run *r, const struct err *why) {
-    static const char *const limits[] = {"",      "/memory", "/time",  "/cpu",
-                                         "/pids", "/disk",   "/output"};
+    static const char *const limits[] = {"",      "/memory", "/time",   "/cpu",
+                                         "/pids", "/disk",   "/output", "/network"};
     if (why) {
         rig_say(arg, "fail:%s", *why->kind ? why->kind : "-");
     } else {

@@ -1,6 +1,7 @@
-/* The profiles anew, and what may be granted of the network (W_RELOAD): programs that run go on; sandboxes of a changed profile that wait
- * for one are ended, and replaced as its new interpreter can. What the warden sent before this
- * message is of the old profiles, what it sends after is of the new ones. */
+/* The profiles anew, and what may be granted of the network (W_RELOAD): programs that run go on;
+ * sandboxes of a changed profile that wait for one are ended, and replaced as its new interpreter
+ * can. What the warden sent before this message is of the old profiles, what it sends after is of
+ * the new ones. */
 
 #include "engine/core/reload.h"
 
