@@ -103,10 +103,14 @@ static const struct sock_filter judge_socket[] = {
     REFUSE,
     ALLOW,
 };
-/* Channels for inits; what is no socket of the internet leads nowhere but to its other end. */
+/* Channels for inits: connected for good, where a pair of datagram sockets could be connected to
+ * others. */
 static const struct sock_filter judge_pair[] = {
     LOAD_ARG(0),
-    IF_EQ(AF_UNIX, 1, 0),
+    IF_EQ(AF_UNIX, 0, 3),
+    LOAD_ARG(1),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCK_KIND),
+    IF_EQ(SOCK_SEQPACKET, 1, 0),
     REFUSE,
     ALLOW,
 };

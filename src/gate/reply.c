@@ -139,7 +139,7 @@ static bool skip_question(const struct packet *p, size_t *at, const char *name, 
     char asked[NET_NAME_SIZE];
     *at = HEAD;
     if (get_u16(p->data + 4) != 1 || !read_name(p, at, asked) || p->len - *at < 4 ||
-        strcasecmp(asked, name) != 0 || get_u16(p->data + *at) != type ||
+        strcmp(asked, name) != 0 || get_u16(p->data + *at) != type ||
         get_u16(p->data + *at + 2) != CLASS_IN)
         return false;
     *at += 4;

@@ -13,7 +13,7 @@ struct reply {
     struct net_addr at[NET_ADDRESSES];
 };
 
-/* `name` in its one form (net/rule.h), `type` NET_DNS_A or NET_DNS_AAAA. What cannot be read is
- * NET_RCODE_FAILED. */
+/* `name` with the letters as they were asked for, `type` NET_DNS_A or NET_DNS_AAAA. What cannot be
+ * read, or is an answer to something else, is NET_RCODE_FAILED. */
 void reply_read(const uint8_t *packet, size_t len, const char *name, uint16_t type,
                 struct reply *ret);

@@ -1,6 +1,13 @@
 /* See resolver.h. c-ares does what a stub resolver does: ids, ports, repetition, the next server,
  * TCP for what is cut. It was told to look into no file, and what it returns is a packet that
- * reply.c reads. Its sockets are watched by our loop; it is called with one ready socket at a time.
+ * reply.c reads.
+ *
+ * SECURITY: a sandbox can make us ask whatever its rules allow, as often as it likes, and have a
+ * friend outside send forged answers meanwhile; one that is taken makes an address of his an
+ * allowed name's. So questions are in letters of random case, which an answer has to repeat, and
+ * each goes out by a socket of its own where c-ares can do that (1.20).
+ *
+ * Its sockets are watched by our loop; it is called with one ready socket at a time.
  *
  * An entry is a question and then its answer. All are in a table by name and type, and in a list
  * from the one used last to the one used longest ago, of which the answers go when there are too
@@ -19,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,6 +48,7 @@ struct resolver_entry {
     uint64_t until_ms;
     struct reply reply;
     char name[NET_NAME_SIZE];
+    char asked[NET_NAME_SIZE]; /* the same in random case */
 };
 
 /* Of c-ares. */
@@ -202,7 +211,7 @@ static void resolver_on_answer(void *arg, int status, int timeouts, unsigned cha
     x->is_open = false;
     x->reply = (struct reply){.rcode = NET_RCODE_FAILED};
     if (packet && len > 0)
-        reply_read(packet, (size_t)len, x->name, x->type, &x->reply);
+        reply_read(packet, (size_t)len, x->asked, x->type, &x->reply);
     uint32_t keep_s = x->reply.rcode == NET_RCODE_FAILED ? FAILED_S : x->reply.ttl_s;
     x->until_ms = status == ARES_EDESTRUCTION || status == ARES_ECANCELLED
                       ? 0 /* other servers may know */
@@ -225,6 +234,16 @@ static bool has_route(struct resolver *r) {
     if (fd >= 0)
         close(fd);
     return r->has_route;
+}
+
+static void mix_case(struct resolver_entry *x) {
+    uint8_t bits[NET_NAME_SIZE / 8 + 1];
+    memcpy(x->asked, x->name, sizeof x->asked);
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return; /* then there is less to guess */
+    for (size_t i = 0; x->asked[i]; i++)
+        if (x->asked[i] >= 'a' && x->asked[i] <= 'z' && bits[i / 8] >> i % 8 & 1)
+            x->asked[i] = (char)(x->asked[i] - 'a' + 'A');
 }
 
 static void answer_now(struct resolver_ask *a, enum net_rcode rcode, uint32_t ttl_s) {
@@ -257,7 +276,8 @@ void resolver_ask(struct resolver *r, const char *name, uint16_t type, struct re
     a->entry = x;
     LIST_PUSH(&x->waiting, a, next);
     if (is_new) {
-        ares_query(r->ares, name, CLASS_IN, type, resolver_on_answer, x);
+        mix_case(x);
+        ares_query(r->ares, x->asked, CLASS_IN, type, resolver_on_answer, x);
         set_timer(r);
     }
 }
@@ -305,13 +325,17 @@ int resolver_new(struct loop *l, struct resolver **ret, struct err *e) {
                              .lookups = (char *)"b",
                              .sock_state_cb = resolver_on_state,
                              .sock_state_cb_data = r};
+    int flags = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_EDNSPSZ |
+                ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB;
+#ifdef ARES_OPT_UDP_MAX_QUERIES
+    o.udp_max_queries = 1;
+    flags |= ARES_OPT_UDP_MAX_QUERIES;
+#endif
     r->loop = l;
     r->timer = (struct timer){.fn = resolver_on_timer, .arg = r};
     int rc = ares_library_init(ARES_LIB_INIT_ALL);
     if (rc == ARES_SUCCESS)
-        rc = ares_init_options(&r->ares, &o,
-                               ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
-                                   ARES_OPT_EDNSPSZ | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB);
+        rc = ares_init_options(&r->ares, &o, flags);
     if (rc != ARES_SUCCESS) {
         free(r);
         return err_set(e, EIO, "c-ares: %s", ares_strerror(rc));
