@@ -79,7 +79,7 @@ static bool hello_parse(struct hello_span hello, char name[NET_NAME_SIZE]) {
 struct hello_gathered {
     uint8_t bytes[NET_HEAD_BYTES];
     size_t len;  /* that are there */
-    size_t need; /* bytes of the stream, where the hello is not complete */
+    size_t need; /* bytes of the stream: that it has, or that tell more of it */
 };
 
 /* Takes what is there of the records until the handshake message is complete. */
@@ -113,6 +113,7 @@ static enum net_heard hello_gather(const uint8_t *data, size_t len, struct hello
             return NET_HEARD_MORE;
         }
     }
+    g->need = at;
     return NET_HEARD_NAME;
 }
 
@@ -124,8 +125,7 @@ enum net_heard net_hello_read(const uint8_t *data, size_t len, char name[NET_NAM
     enum net_heard heard = hello_gather(data, len, &g);
     if (heard == NET_HEARD_MORE && g.need > NET_HEAD_BYTES)
         return NET_HEARD_BAD;
-    if (heard == NET_HEARD_MORE)
-        *ret_need = g.need;
+    *ret_need = g.need;
     if (heard != NET_HEARD_NAME)
         return heard;
     if (hello_parse((struct hello_span){g.bytes + 4, g.len - 4}, name))

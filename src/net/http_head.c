@@ -182,7 +182,7 @@ static void http_pass(struct net_http *h, uint64_t n, enum net_http_state next) 
 }
 
 static enum net_heard look_at_head(struct net_http *h, const uint8_t *data, size_t len,
-                                   struct net_http_looked *ret) {
+                                   struct net_looked *ret) {
     if (len > NET_HEAD_BYTES)
         len = NET_HEAD_BYTES;
     size_t from = h->looked < len ? h->looked : 0;
@@ -207,7 +207,7 @@ static enum net_heard look_at_head(struct net_http *h, const uint8_t *data, size
 
 /* Digits and CRLF, no extensions: what stands in those, servers do not agree on. */
 static enum net_heard look_at_size(struct net_http *h, const uint8_t *data, size_t len,
-                                   struct net_http_looked *ret) {
+                                   struct net_looked *ret) {
     size_t n = 0;
     uint64_t size = 0;
     while (n < len && n < 16 && strchr("0123456789abcdefABCDEF", data[n]) && data[n] != '\0') {
@@ -224,7 +224,7 @@ static enum net_heard look_at_size(struct net_http *h, const uint8_t *data, size
 
 /* Behind the last chunk, too: a field there could be taken for one of the head. */
 static enum net_heard look_at_crlf(struct net_http *h, const uint8_t *data, size_t len,
-                                   struct net_http_looked *ret) {
+                                   struct net_looked *ret) {
     if ((len >= 1 && data[0] != '\r') || (len >= 2 && data[1] != '\n'))
         return NET_HEARD_BAD;
     ret->need = 2;
@@ -233,8 +233,7 @@ static enum net_heard look_at_crlf(struct net_http *h, const uint8_t *data, size
     return NET_HEARD_MORE;
 }
 
-void net_http_look(struct net_http *h, const uint8_t *data, size_t len,
-                   struct net_http_looked *ret) {
+void net_http_look(struct net_http *h, const uint8_t *data, size_t len, struct net_looked *ret) {
     memset(ret, 0, sizeof *ret);
     if (h->state == NET_HTTP_HEAD)
         ret->heard = look_at_head(h, data, len, ret);

@@ -39,15 +39,7 @@ struct net_http {
     bool chunked;    /* or how that comes */
 };
 
-struct net_http_looked {
-    size_t pass;
-    enum net_heard heard;
-    size_t need;
-    char name[NET_NAME_SIZE]; /* lower case, without a port; an address as it was written */
-};
-
-void net_http_look(struct net_http *h, const uint8_t *data, size_t len,
-                   struct net_http_looked *ret);
+void net_http_look(struct net_http *h, const uint8_t *data, size_t len, struct net_looked *ret);
 /* The head that the last look found may go. */
 void net_http_allow(struct net_http *h);
 /* The first `n` bytes of what was looked at went out: at most what the last look let pass. */

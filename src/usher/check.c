@@ -1,7 +1,7 @@
 /* See check.h. The name that a connection says, before a byte of what says it goes out: the
- * ClientHello's, or the Host of every request. Both are looked at in the socket (MSG_PEEK) until
- * they are complete; the socket wakes us when enough is there (SO_RCVLOWAT). Then the gate is
- * asked. */
+ * ClientHello's (there may be two), or the Host of every request. Both are looked at in the socket
+ * (MSG_PEEK) until they are complete; the socket wakes us when enough is there (SO_RCVLOWAT). Then
+ * the gate is asked. */
 
 #include "usher/check.h"
 
@@ -51,23 +51,12 @@ static enum check_result wait_for(struct usher *u, struct relay *r, size_t need)
     return CHECK_WAIT;
 }
 
-static enum check_result look_tls(struct usher *u, struct relay *r, size_t len) {
-    char name[NET_NAME_SIZE];
-    size_t need = len + 1;
-    switch (net_hello_read(seen, len, name, &need)) {
-    case NET_HEARD_MORE:
-        return wait_for(u, r, need);
-    case NET_HEARD_NAME:
-        return check_ask(u, r, name);
-    case NET_HEARD_BAD:
-        break;
-    }
-    return ask_bad(u, r);
-}
-
-static enum check_result look_http(struct usher *u, struct relay *r, size_t len, size_t *most) {
-    struct net_http_looked l;
-    net_http_look(&r->http, seen, len, &l);
+static enum check_result look_at(struct usher *u, struct relay *r, size_t len, size_t *most) {
+    struct net_looked l;
+    if (r->check == NET_CHECK_HTTP)
+        net_http_look(&r->http, seen, len, &l);
+    else
+        net_tls_look(&r->tls, seen, len, &l);
     if (l.pass) {
         *most = l.pass;
         check_done(u, r);
@@ -96,24 +85,27 @@ enum check_result check_look(struct usher *u, struct relay *r, size_t *most) {
         r->ways[INSIDE].ended = true;
         return CHECK_WAIT;
     }
-    if (r->check == NET_CHECK_HTTP)
-        return look_http(u, r, (size_t)n, most);
-    return look_tls(u, r, (size_t)n);
+    return look_at(u, r, (size_t)n, most);
 }
 
 void check_passed(struct relay *r, size_t n) {
-    if (r->check == NET_CHECK_HTTP)
+    if (r->check == NET_CHECK_HTTP) {
         net_http_passed(&r->http, n);
+        return;
+    }
+    net_tls_passed(&r->tls, n);
+    if (r->tls.state == NET_TLS_OPEN) {
+        r->state = CHECK_PASSED;
+        r->check = NET_CHECK_NONE;
+    }
 }
 
 void check_decided(struct usher *u, struct relay *r) {
     (void)u;
     wake_at(r, 1);
-    if (r->check == NET_CHECK_HTTP) {
-        r->state = CHECK_READS;
+    r->state = CHECK_READS;
+    if (r->check == NET_CHECK_HTTP)
         net_http_allow(&r->http);
-    } else {
-        r->state = CHECK_PASSED;
-        r->check = NET_CHECK_NONE;
-    }
+    else
+        net_tls_allow(&r->tls);
 }

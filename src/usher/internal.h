@@ -5,6 +5,7 @@
 #include "net/dns.h"
 #include "net/http_head.h"
 #include "net/judge.h"
+#include "net/tls.h"
 #include "usher/usher.h"
 #include "wire/codec.h"
 
@@ -37,7 +38,8 @@ struct relay {
     int wakes_at;         /* SO_RCVLOWAT; 0: as it was made */
     bool last;            /* the program has ended its side */
     uint64_t deadline_ms; /* for CHECK_READS, once there was a byte; 0: none */
-    struct net_http http;
+    struct net_http http; /* the one or the other, by `check` */
+    struct net_tls tls;
 };
 
 struct question {

@@ -20,7 +20,7 @@ static void run(const uint8_t *data, size_t size, size_t step, struct buf *ret) 
     struct net_http h = {0};
     size_t there = 0, at = 0;
     for (;;) {
-        struct net_http_looked l;
+        struct net_looked l;
         uint8_t *exact = malloc(there - at + 1);
         memcpy(exact + 1, data + at, there - at);
         net_http_look(&h, exact + 1, there - at, &l);

@@ -2,7 +2,7 @@
 
 #include "net/hello.h"
 
-#include "base/buf.h"
+#include "hello_fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,63 +14,6 @@
 #include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static void add_number(struct buf *b, unsigned width, size_t n) {
-    while (width-- > 0)
-        buf_addc(b, (char)(n >> 8 * width));
-}
-
-static void add_vector(struct buf *b, unsigned width, const struct buf *inside) {
-    add_number(b, width, inside->len);
-    buf_add(b, inside->data, inside->len);
-}
-
-/* The extension server_name, with this name. */
-static void add_name(struct buf *b, const char *name, size_t len) {
-    AUTO_BUF list = BUF_INIT;
-    AUTO_BUF extension = BUF_INIT;
-    add_number(&list, 1, 0);
-    add_number(&list, 2, len);
-    buf_add(&list, name, len);
-    add_vector(&extension, 2, &list);
-    add_number(b, 2, 0);
-    add_vector(b, 2, &extension);
-}
-
-/* A handshake message with these extensions, `padding` bytes of another one in front of them. */
-static void add_hello(struct buf *to, const struct buf *extensions, size_t padding) {
-    AUTO_BUF body = BUF_INIT;
-    AUTO_BUF all = BUF_INIT;
-    char zero[2 + 32] = {3, 3};
-    buf_add(&body, zero, sizeof zero);
-    buf_add(&body, "\0\0\2\x13\1\1\0", 7);
-    add_number(&all, 2, 21);
-    add_number(&all, 2, padding);
-    for (size_t i = 0; i < padding; i++)
-        buf_addc(&all, '\0');
-    buf_add(&all, extensions->data, extensions->len);
-    add_vector(&body, 2, &all);
-    buf_addc(to, 1);
-    add_vector(to, 3, &body);
-}
-
-/* In records of at most so many bytes. */
-static void add_records(struct buf *to, const struct buf *message, size_t most) {
-    for (size_t at = 0; at < message->len; at += most) {
-        size_t n = message->len - at < most ? message->len - at : most;
-        buf_add(to, "\x16\3\1", 3);
-        add_number(to, 2, n);
-        buf_add(to, message->data + at, n);
-    }
-}
-
-static void good_hello(struct buf *to, const char *name, size_t padding, size_t record) {
-    AUTO_BUF extensions = BUF_INIT;
-    AUTO_BUF message = BUF_INIT;
-    add_name(&extensions, name, strlen(name));
-    add_hello(&message, &extensions, padding);
-    add_records(to, &message, record);
-}
 
 /* In memory of just its size, so that a sanitizer sees a byte too many read. */
 static enum net_heard read_exact(const struct buf *b, size_t len, char *name, size_t *need) {
@@ -88,7 +31,7 @@ static void the_name_is_found(void **state) {
         AUTO_BUF b = BUF_INIT;
         char name[NET_NAME_SIZE];
         size_t need = 0;
-        good_hello(&b, "Files.PyPI.org", 200, records[i]);
+        add_good_hello(&b, "Files.PyPI.org", 200, records[i]);
         assert_int_equal(read_exact(&b, b.len, name, &need), NET_HEARD_NAME);
         assert_string_equal(name, "files.pypi.org");
         /* Each look says how much the next one needs: never too much, always more than there is. */
@@ -110,12 +53,12 @@ static void large_hellos_are_taken_up_to_a_bound(void **state) {
     AUTO_BUF large = BUF_INIT;
     AUTO_BUF larger = BUF_INIT;
     AUTO_BUF pieces = BUF_INIT;
-    good_hello(&large, "pypi.org", 16000, 16384);
+    add_good_hello(&large, "pypi.org", 16000, 16384);
     assert_int_equal(read_exact(&large, large.len, name, &need), NET_HEARD_NAME);
-    good_hello(&larger, "pypi.org", 16384, 16384);
+    add_good_hello(&larger, "pypi.org", 16384, 16384);
     assert_int_equal(read_exact(&larger, 100, name, &need), NET_HEARD_BAD);
     /* Not so large by itself, but with the heads of its records. */
-    good_hello(&pieces, "pypi.org", 12000, 1);
+    add_good_hello(&pieces, "pypi.org", 12000, 1);
     assert_int_equal(read_exact(&pieces, NET_HEAD_BYTES, name, &need), NET_HEARD_BAD);
 }
 
@@ -212,7 +155,7 @@ static void changed_hellos_do_no_harm(void **state) {
     AUTO_BUF b = BUF_INIT;
     char name[NET_NAME_SIZE];
     size_t need;
-    good_hello(&b, "pypi.org", 20, 60);
+    add_good_hello(&b, "pypi.org", 20, 60);
     for (size_t i = 0; i < b.len * 256; i++) {
         char was = b.data[i / 256];
         b.data[i / 256] = (char)i;

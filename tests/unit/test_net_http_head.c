@@ -21,7 +21,7 @@ static bool run(const char *text, size_t len, size_t step, struct buf *hosts, st
     struct net_http h = {0};
     size_t there = 0, at = 0;
     for (;;) {
-        struct net_http_looked l;
+        struct net_looked l;
         uint8_t *exact = malloc(there - at + 1);
         memcpy(exact + 1, text + at, there - at);
         net_http_look(&h, exact + 1, there - at, &l);
@@ -196,7 +196,7 @@ static void heads_are_bounded(void **state) {
 static void a_huge_body_passes_and_goes_on(void **state) {
     (void)state;
     struct net_http h = {0};
-    struct net_http_looked l;
+    struct net_looked l;
     static const char head[] = GET "Host: a.org\r\nContent-Length: 999999999999999999\r\n\r\n";
     net_http_look(&h, (const uint8_t *)head, sizeof head - 1, &l);
     assert_int_equal(l.heard, NET_HEARD_NAME);
@@ -212,7 +212,7 @@ static void a_huge_body_passes_and_goes_on(void **state) {
 static void a_head_behind_one_that_came_in_pieces_is_its_own(void **state) {
     (void)state;
     struct net_http h = {0};
-    struct net_http_looked l;
+    struct net_looked l;
     static const char all[] = GET "Host: a.org\r\nX: a long line\r\n\r\n" GET
                                   "Host: b.org\r\n\r\n" GET "Host: c.org\r\n\r\n";
     const uint8_t *data = (const uint8_t *)all;
