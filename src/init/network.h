@@ -57,8 +57,6 @@ int network_attach(struct init *b, int *gate, struct err *e);
 void network_reaped(struct init *b, pid_t pid, int status);
 /* Sockets in the namespace that are ours. */
 unsigned network_sockets(const struct network *n);
-/* The process that is no program's; 0: there is none. */
-pid_t network_usher_pid(const struct network *n);
 
 /* For the files of the network alone. */
 enum network_event { EVENT_GATE, EVENT_USHER, EVENT_RAW, EVENT_NAMES, EVENT_LINK };

@@ -37,6 +37,7 @@ static _Noreturn void starter(const struct init *b, int channel) {
     pid_t pid = fork();
     if (pid == 0)
         usher_main(&plan);
+    n->usher.page->pid = pid;
     _exit(pid < 0 ? errno : 0);
 }
 
@@ -76,7 +77,7 @@ static void usher_lost(struct init *b, int errnum) {
     struct usher *u = &b->network.usher;
     fd_close(&u->channel);
     u->state = USHER_NONE;
-    u->starter = 0;
+    u->starter = u->pid = 0;
     u->page->namers = 0;
     names_usher_lost(b);
     links_usher_lost(b, errnum);
@@ -92,6 +93,7 @@ void usher_reaped(struct init *b, pid_t pid, int status) {
     }
     u->state = USHER_READY;
     u->starter = 0;
+    u->pid = u->page->pid;
     links_usher_came(b);
 }
 

@@ -19,6 +19,7 @@ enum usher_state {
 struct usher {
     enum usher_state state;
     pid_t starter;
+    pid_t pid;               /* USHER_READY; else 0 */
     int channel;             /* owned */
     uint64_t retry_ms;       /* no other one is started before */
     struct usher_page *page; /* shared with it; stays */

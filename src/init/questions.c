@@ -106,7 +106,8 @@ static void question_watch(struct question *q) {
                                  .is_live = b->plan.live,
                                  .network = b->plan.used,
                                  .kernel = procs_pid(&b->procs, 0),
-                                 .procs = &b->procs};
+                                 .procs = &b->procs,
+                                 .usher = &b->network.usher.pid};
     watch_limits(&b->watcher, &p);
     question_done(q, 0, "watch");
 }

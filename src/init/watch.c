@@ -67,6 +67,10 @@ static unsigned most_processes(const struct watch_plan *p) {
     return p->limits.pids ? 2 * p->limits.pids + MORE : NO_LIMIT;
 }
 
+static unsigned theirs(const struct watcher *w, unsigned tasks) {
+    return *w->plan.usher && tasks ? tasks - 1 : tasks;
+}
+
 void watch_limits(struct watcher *w, const struct watch_plan *p) {
     fd_close(&w->timer);
     round_drop(&w->round);
@@ -83,7 +87,7 @@ void watch_limits(struct watcher *w, const struct watch_plan *p) {
     w->forgivable = less(now.resident, now.own);
     w->resident_seen = now.resident;
     w->memory_max = (uint64_t)p->limits.memory_mb << 20;
-    w->tasks = now.tasks;
+    w->tasks = theirs(w, now.tasks);
     w->memory_peak = w->anon = 0;
     w->grown = 0;
     w->is_on = true;
@@ -137,7 +141,7 @@ static struct watch_look look(struct watcher *w) {
     cpu_count(&w->cpu);
     w->grown += cpu_growth(&w->cpu);
     w->held = watch_kernel(*w->plan.network);
-    w->tasks = now.tasks;
+    w->tasks = theirs(w, now.tasks);
     return now;
 }
 
@@ -165,7 +169,8 @@ static unsigned kill_newest(const struct watcher *w, bool entered, unsigned exce
     for (unsigned i = now->n; i-- > 0 && excess > 0;) {
         const struct cpu_seen *one = &now->all[i];
         unsigned counted = one->tasks - (entered && one->tasks);
-        if (procs_entered(w->plan.procs, one->pid) != entered || !counted)
+        if (procs_entered(w->plan.procs, one->pid) != entered || !counted ||
+            one->pid == *w->plan.usher)
             continue;
         kill(one->pid, SIGKILL);
         excess -= counted < excess ? counted : excess;

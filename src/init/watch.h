@@ -23,6 +23,7 @@ struct watch_plan {
     struct limits limits;
     const uint8_t *network;    /* borrowed: whether there may be sockets of TCP and UDP */
     const struct procs *procs; /* borrowed */
+    const pid_t *usher;        /* borrowed: a process of ours, or 0; no limit counts it */
 };
 
 /* Nothing of it counts before watch_limits; it is large, and only what is needed of it is touched.

@@ -10,6 +10,7 @@
 
 struct usher_page {
     uint64_t spent;  /* bytes of all connections, of earlier ushers too */
+    int32_t pid;     /* of the usher, as init sees it; set before it runs */
     uint32_t namers; /* sockets for questions over TCP that are open */
     struct usher_count {
         uint64_t out, in;

@@ -87,9 +87,10 @@ static void how_many_follows_from_the_limit(void **state) {
     } cases[] = {{1, 66}, {64, 192}, {0, 4096}};
     static struct procs none;
     const uint8_t network = 0;
+    const pid_t nobody = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct watch_plan plan = {
-            .limits.pids = cases[i].pids, .network = &network, .procs = &none};
+            .limits.pids = cases[i].pids, .network = &network, .procs = &none, .usher = &nobody};
         watch_limits(&watcher, &plan);
         assert_int_equal(watcher.round.most, cases[i].most);
         watch_change(&watcher, &(struct limits){.pids = 8});
