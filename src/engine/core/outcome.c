@@ -66,6 +66,7 @@ void outcome_take_files(struct outcome *o, struct file_answer *a) {
 void outcome_take_network(struct outcome *o, struct sandbox *s, struct wire_in *in,
                           const struct network_used *before) {
     const struct network_terms *t = s->network.terms;
+    o->has_network = true;
     network_read_used(in, &o->network);
     bool is_over = t && t->bytes && network_used_bytes(&o->network) >= t->bytes;
     network_used_since(&o->network, before);
@@ -167,8 +168,10 @@ void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile,
     jw_key_real(j, "cpu_ms", t.cpu_ms);
     jw_key_uint(j, "memory_peak_bytes", o->memory_peak);
     jw_key_uint(j, "output_bytes", o->output_bytes);
-    jw_key(j, "network");
-    network_used_put(&o->network, j);
+    if (o->has_network) {
+        jw_key(j, "network");
+        network_used_put(&o->network, j);
+    }
     jw_object_end(j);
     jw_key_str(j, "profile", profile);
     jw_key_bool(j, "warm", warm);

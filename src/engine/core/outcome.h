@@ -36,7 +36,8 @@ struct outcome {
     bool cut[2];  /* of stdout, of stderr something is missing */
     bool crowded; /* since others of its sandbox left no room for it (kept.h) */
     struct denials denied;
-    struct network_used network; /* what it sent and got */
+    bool has_network;            /* its sandbox has a policy, or had one */
+    struct network_used network; /* what it sent and got then */
     struct changes files;        /* owned: that it made or changed */
     unsigned char *counts;       /* owned, by file: 0 is not told; NULL: all are */
     bool files_cut;              /* there were more */
