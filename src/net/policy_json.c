@@ -191,6 +191,8 @@ static int read_field(struct policy_reader *in, const char *key, const json_t *v
         in->p->mode = json_is_true(value) ? NET_OPEN : NET_RULES;
         return 0;
     }
+    if (strcmp(key, "broad") == 0) /* our own words, sent back */
+        return 0;
     return err_user(e, INVALID, "%s: there is no field \"%.40s\"", in->where, key);
 }
 
@@ -349,6 +351,19 @@ static bool policy_is_plain(const struct net_policy *p) {
            !p->unreachable && p->connections == 0 && p->bytes == 0;
 }
 
+/* Wildcards over names of everybody: they are granted, and said again. */
+static void write_broad(const struct net_policy *p, struct jw *j) {
+    char rule[NET_RULE_TEXT];
+    uint32_t i = net_policy_broad(p, 0);
+    if (i == p->nallow)
+        return;
+    jw_key(j, "broad");
+    jw_array(j);
+    for (; i < p->nallow; i = net_policy_broad(p, i + 1))
+        jw_str(j, net_rule_text(&p->allow[i], rule));
+    jw_array_end(j);
+}
+
 static void write_lists(const struct net_policy *p, struct jw *j) {
     char rule[NET_RULE_TEXT], range[NET_CIDR_TEXT];
     jw_key(j, "allow");
@@ -356,6 +371,7 @@ static void write_lists(const struct net_policy *p, struct jw *j) {
     for (uint32_t i = 0; i < p->nallow; i++)
         jw_str(j, net_rule_text(&p->allow[i], rule));
     jw_array_end(j);
+    write_broad(p, j);
     if (p->ndeny == 0)
         return;
     jw_key(j, "deny");

@@ -27,6 +27,6 @@ int net_policy_from_text(const char *text, size_t len, const struct net_sets *se
 int net_policy_deny_from_text(const char *text, size_t len, const char *where, struct net_policy *p,
                               struct err *e);
 
-/* One value: "none", "open", or the object, with rules as text. What the operator denies is left
- * out. */
+/* One value: "none", "open", or the object, with rules as text, and "broad": those of them that are
+ * for names of everybody ("*.com"). What the operator denies is left out. */
 void net_policy_to_json(const struct net_policy *p, struct jw *j);

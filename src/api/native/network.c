@@ -26,10 +26,13 @@ static const struct field policy_fields[] = {
      .help = "unreachable: as if there were no network"},
     {.name = "connections", .type = FIELD_INT, .fallback = "256", .help = "open at once"},
     {.name = "bytes", .type = FIELD_INT, .help = "both ways together, then connections end"},
+    {.name = "broad",
+     .type = FIELD_LIST,
+     .help = "in replies: the rules that are for names of everybody, as *.com"},
 };
 /* net/policy_json.h checks it: it may also be a string or a list. */
 static const struct schema policy_schema = {
-    .name = "NetworkPolicy", .fields = policy_fields, .n = 7, .unchecked = true};
+    .name = "NetworkPolicy", .fields = policy_fields, .n = 8, .unchecked = true};
 
 static void reply_network(struct call *c, struct live *l) {
     AUTO_BUF json = BUF_INIT;
