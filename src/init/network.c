@@ -323,7 +323,9 @@ unsigned network_sockets(const struct network *n) {
     unsigned own = 2 + (n->raw[1] >= 0); /* the raw ones, and the diagnosis */
     for (unsigned i = 0; i < NAMES_SOCKETS; i++)
         own += n->names[i] >= 0;
-    if (n->usher.state != USHER_NONE)
-        own += 2; /* ends of the channel to the usher */
+    if (n->usher.state != USHER_NONE) {
+        uint32_t namers = n->usher.page->namers;
+        own += 2 + (namers < NET_NAMERS ? namers : NET_NAMERS); /* 2: ends of the channel to it */
+    }
     return own + links_sockets(n);
 }
