@@ -156,13 +156,13 @@ static void too_many_pending_connects_are_refused_and_withdrawing_makes_room(voi
 static void only_so_many_are_open_and_an_end_makes_room(void **state) {
     struct rig *r = *state;
     AUTO_FD chan = rig_attach(r, 1, "{\"allow\": [\"" TARGET "\"], \"connections\": 2}");
-    AUTO_FD one = connected(r, chan, 1);
-    AUTO_FD two = connected(r, chan, 2);
+    close(connected(r, chan, 1));
+    close(connected(r, chan, 2));
     rig_ask(r, chan, 3, TARGET, r->port);
     assert_int_equal(verdict(r, chan, 3), EAGAIN);
     a_end_put(&r->out, &(struct a_end){.id = 1, .bytes_out = 10, .bytes_in = 20});
     rig_send(r, chan);
-    AUTO_FD three = connected(r, chan, 3);
+    close(connected(r, chan, 3));
 }
 
 static void a_storm_of_connects_meets_the_rate(void **state) {
@@ -192,7 +192,7 @@ static void another_policy_closes_what_it_does_not_allow(void **state) {
     struct a_close m;
     struct err e;
     AUTO_FD chan = rig_attach(r, 1, TARGET);
-    AUTO_FD fd = connected(r, chan, 1);
+    close(connected(r, chan, 1));
     AUTO_FD policy = rig_policy_fd("pypi.org");
     g_policy_put(&r->out, &(struct g_policy){.sandbox = 1, .serial = 4, .policy = policy});
     rig_send(r, r->server);
@@ -228,21 +228,21 @@ static void attached_sandboxes_go_on_without_a_server(void **state) {
     struct rig *r = *state;
     AUTO_FD chan = rig_attach(r, 1, TARGET);
     fd_close(&r->server);
-    AUTO_FD fd = connected(r, chan, 1);
+    close(connected(r, chan, 1));
     rig_meet(r);
-    AUTO_FD again = connected(r, chan, 2);
+    close(connected(r, chan, 2));
 }
 
 static void a_new_server_attaches_again_and_what_stands_counts(void **state) {
     struct rig *r = *state;
     const char *two = "{\"allow\": [\"" TARGET "\"], \"connections\": 2}";
     AUTO_FD chan = rig_attach(r, 1, two);
-    AUTO_FD one = connected(r, chan, 1);
-    AUTO_FD gone = connected(r, chan, 2);
+    close(connected(r, chan, 1));
+    close(connected(r, chan, 2));
     rig_meet(r);
     AUTO_FD next = rig_attach(r, 1, two);
     stands(r, next, 1, TARGET, r->port); /* and not 2 */
-    AUTO_FD three = connected(r, next, 3);
+    close(connected(r, next, 3));
     rig_ask(r, next, 4, TARGET, r->port);
     assert_int_equal(verdict(r, next, 4), EAGAIN);
     rig_wait(chan); /* the old channel is at its end */
@@ -265,7 +265,7 @@ static void ends(struct rig *r, int chan) {
     rig_wait(chan);
     assert_int_equal(recv(chan, &byte, 1, 0), 0);
     AUTO_FD other = rig_attach(r, 99, TARGET); /* others do not notice */
-    AUTO_FD fd = connected(r, other, 1);
+    close(connected(r, other, 1));
 }
 
 static void what_no_init_says_ends_its_sandboxs_network_alone(void **state) {
@@ -279,7 +279,7 @@ static void what_no_init_says_ends_its_sandboxs_network_alone(void **state) {
     rig_send(r, b);
     ends(r, b);
     AUTO_FD c = rig_attach(r, 3, TARGET);
-    AUTO_FD fd = connected(r, c, 1);
+    close(connected(r, c, 1));
     rig_ask(r, c, 1, TARGET, r->port);
     ends(r, c);
     AUTO_FD d = rig_attach(r, 4, TARGET);
