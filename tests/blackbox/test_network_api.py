@@ -196,6 +196,17 @@ def test_one_that_was_made_without_gets_one_later(client: Client) -> None:
         assert box.run("pass")["usage"]["network"] == []
 
 
+def test_a_wildcard_over_everybody_is_spoken_of(start_live: Callable[..., LiveService]) -> None:
+    client = Client(start_live("--profiles", "base", "--network", "open").port)
+    assert "*.com" in execute(client, network=["*.com"])["warnings"][0]
+    with client.box(network=["*.co.uk"]) as box:
+        assert "*.co.uk" in box.made["warnings"][0]
+        reply = box.ask("PUT", "/network", ["*.com", "*.example.com"])
+        assert [w for w in reply.json["warnings"] if "*.com" in w] == reply.json["warnings"]
+        assert network(box) == {"allow": ["*.com", "*.example.com"]}
+        assert "warnings" not in box.ask("PATCH", "", {"network": ["*.example.com"]}).json
+
+
 def test_a_bad_change_changes_nothing(client: Client) -> None:
     with client.box(network=["198.51.100.1"]) as box:
         reply = box.ask("PATCH", "", {"ttl_seconds": 77, "network": ["example.com"]})

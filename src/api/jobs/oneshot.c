@@ -425,6 +425,8 @@ int oneshot_start(const struct caller *who, const struct oneshot_options *o, str
                                          .on_stdin = oneshot_on_stdin,
                                          .on_file = oneshot_on_file,
                                          .on_done = oneshot_on_done};
+    if (q.network)
+        buf_adds(&x->warnings, q.network->warnings.data);
     x->starting = true;
     int r = run_new(who->api->o.engine, &q, &run_cb, &x->run, &e);
     x->starting = false;

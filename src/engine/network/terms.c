@@ -23,6 +23,7 @@ void network_terms_free(struct network_terms *t) {
         return;
     buf_done(&t->json);
     buf_done(&t->packed);
+    buf_done(&t->warnings);
     free(t);
 }
 
@@ -82,15 +83,23 @@ static int hold(const struct network_rules *r, const char *key, struct net_polic
 
 static struct network_terms *terms_new(const struct net_policy *p) {
     struct network_terms *t = xcalloc(1, sizeof *t);
-    t->json = t->packed = (struct buf)BUF_INIT;
+    t->json = t->packed = t->warnings = (struct buf)BUF_INIT;
     t->is_none = p->mode == NET_NONE;
     t->bytes = p->bytes;
     net_policy_encode(p, &t->packed);
     return t;
 }
 
+static void add_warnings(const struct net_policy *p, struct buf *to) {
+    char word[NET_WORD_SIZE];
+    for (uint32_t i = 0; (i = net_policy_broad(p, i)) < p->nallow; i++)
+        buf_addf(to, "network: %s is names of everybody, not of one owner\n",
+                 net_rule_word(&p->allow[i], word));
+}
+
 static struct network_terms *terms_of(const struct net_policy *p) {
     struct network_terms *t = terms_new(p);
+    add_warnings(p, &t->warnings);
     struct jw j = JW_INIT(&t->json);
     net_policy_to_json(p, &j);
     return t;

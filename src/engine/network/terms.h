@@ -14,10 +14,11 @@ struct jw;
 
 /* A policy that was granted. */
 struct network_terms {
-    bool is_none;      /* nothing may be reached */
-    uint64_t bytes;    /* that may go through, both ways together; 0: no bound */
-    struct buf json;   /* as clients are told of it */
-    struct buf packed; /* for the gate, as net/policy.h encodes it */
+    bool is_none;        /* nothing may be reached */
+    uint64_t bytes;      /* that may go through, both ways together; 0: no bound */
+    struct buf json;     /* as clients are told of it */
+    struct buf packed;   /* for the gate, as net/policy.h encodes it */
+    struct buf warnings; /* lines for who asked */
 };
 void network_terms_free(struct network_terms *t);
 /* Those that an earlier server wrote down. */
