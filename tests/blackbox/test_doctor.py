@@ -327,7 +327,7 @@ def test_a_namespace_that_may_not_be_made_is_missing(cloche: str, kind: str, lay
     assert f"user.max_{kind}_namespaces is 0" in layers[layer]["how"]
     assert f"sysctl -w user.max_{kind}_namespaces=" in layers[layer]["fix"]
     # PID 1 and its mounts are needed to try a /proc; a user namespace is where ids are mapped.
-    follow = {"pid": {"proc"}, "mnt": {"proc"}, "user": {"ids"}}
+    follow = {"pid": {"proc"}, "mnt": {"proc"}, "user": {"ids"}, "net": {"egress"}}
     assert missing(layers) == {layer} | follow.get(kind, set())
 
 
