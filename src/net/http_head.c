@@ -81,6 +81,7 @@ static bool http_host(struct http_span s, char name[NET_NAME_SIZE]) {
 
 /* METHOD TARGET HTTP/1.x, with single spaces. */
 static bool http_request_line(struct http_span line, struct http_head *ret) {
+    static const char path[] = "/?#"; /* what ends the authority */
     const char *first = memchr(line.at, ' ', line.len);
     const char *last = memrchr(line.at, ' ', line.len);
     if (first == NULL || first == last)
@@ -101,7 +102,7 @@ static bool http_request_line(struct http_span line, struct http_head *ret) {
     if (target.len < 8 || strncasecmp(target.at, "http://", 7) != 0)
         return false;
     size_t n = 7;
-    while (n < target.len && memchr("/?#", target.at[n], 3) == NULL)
+    while (n < target.len && memchr(path, target.at[n], sizeof path - 1) == NULL)
         n++;
     ret->authority = (struct http_span){target.at + 7, n - 7};
     return true;

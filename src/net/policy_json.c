@@ -275,7 +275,7 @@ static bool text_next(const char **text, size_t *len, const char **ret, size_t *
 
 /* Takes the space around it away. "[2001:db8::1]:443" is a rule, not a list. */
 static bool text_is_json(const char **text, size_t *len) {
-    static const char space[] = " \t\r\n";
+    static const char space[] = " \t\r\n", value[] = "\"{[ \t\r\n";
     while (*len > 0 && memchr(space, (*text)[*len - 1], sizeof space - 1) != NULL)
         (*len)--;
     while (*len > 0 && memchr(space, **text, sizeof space - 1) != NULL)
@@ -285,7 +285,7 @@ static bool text_is_json(const char **text, size_t *len) {
     const char *end = memchr(*text, ']', *len);
     size_t inside = end != NULL ? (size_t)(end - *text) : 0;
     return **text == '{' || memchr(*text, ':', inside) == NULL ||
-           memchr("\"{[ \t\r\n", (*text)[1], 7) != NULL;
+           memchr(value, (*text)[1], sizeof value - 1) != NULL;
 }
 
 static int read_words(struct policy_reader *in, const char *text, size_t len, struct err *e) {

@@ -103,7 +103,6 @@ static void every_request_says_its_host(void **state) {
 
 static void what_two_servers_could_read_in_two_ways_is_bad(void **state) {
     (void)state;
-#define CHUNKED "POST / HTTP/1.1\r\nHost: a.org\r\nTransfer-Encoding: chunked\r\n\r\n"
     static const struct {
         const char *text, *hosts;
     } cases[] = {
@@ -141,6 +140,23 @@ static void what_two_servers_could_read_in_two_ways_is_bad(void **state) {
         {"GET https://a.org/ HTTP/1.1\r\nHost: a.org\r\n\r\n", ""},
         {"\r\n" GET "Host: a.org\r\n\r\n", ""},
         {"\x16\3\1\2\0\1", ""},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_hosts(cases[i].text, cases[i].hosts, false);
+    AUTO_BUF heard = BUF_INIT;
+    AUTO_BUF sent = BUF_INIT;
+    static const char nul[] = GET "Host: a.org\r\nX: a\0b\r\n\r\n";
+    assert_false(run(nul, sizeof nul - 1, 1000, &heard, &sent));
+    assert_int_equal(sent.len, 0);
+}
+
+#define CHUNKED "POST / HTTP/1.1\r\nHost: a.org\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+static void so_is_a_body_that_could_end_in_two_places(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *hosts;
+    } cases[] = {
         {GET "Host: a.org\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", ""},
         {GET "Host: a.org\r\nContent-Length: +5\r\n\r\n", ""},
         {GET "Host: a.org\r\nContent-Length: 5, 5\r\n\r\n", ""},
@@ -169,11 +185,6 @@ static void what_two_servers_could_read_in_two_ways_is_bad(void **state) {
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         assert_hosts(cases[i].text, cases[i].hosts, false);
-    AUTO_BUF heard = BUF_INIT;
-    AUTO_BUF sent = BUF_INIT;
-    static const char nul[] = GET "Host: a.org\r\nX: a\0b\r\n\r\n";
-    assert_false(run(nul, sizeof nul - 1, 1000, &heard, &sent));
-    assert_int_equal(sent.len, 0);
 }
 
 static void heads_are_bounded(void **state) {
@@ -232,6 +243,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_request_says_its_host),
         cmocka_unit_test(what_two_servers_could_read_in_two_ways_is_bad),
+        cmocka_unit_test(so_is_a_body_that_could_end_in_two_places),
         cmocka_unit_test(heads_are_bounded),
         cmocka_unit_test(a_head_behind_one_that_came_in_pieces_is_its_own),
         cmocka_unit_test(a_huge_body_passes_and_goes_on),

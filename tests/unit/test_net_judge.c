@@ -374,8 +374,8 @@ static void new_destinations_are_bounded_by_the_minute(void **state) {
     assert_false(net_seen_add(&s, &at, 1000, 60999));
     assert_true(net_seen_add(&s, &at, 1000, 61000));
     /* The one that was used meanwhile still is there. */
-    for (uint16_t port = 2000; port < 2000 + NET_DESTINATIONS - 2; port++)
-        assert_true(net_seen_add(&s, &at, port, 61000));
+    for (unsigned port = 2000; port < 2000 + NET_DESTINATIONS - 2; port++)
+        assert_true(net_seen_add(&s, &at, (uint16_t)port, 61000));
     assert_false(net_seen_add(&s, &at, 3000, 61000));
 }
 

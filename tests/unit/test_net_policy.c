@@ -87,6 +87,7 @@ static void the_gate_decodes_what_the_server_encodes(void **state) {
             assert_true(cut.mode == NET_NONE && cut.allow == NULL);
         }
         buf_addc(&b, '\0');
+        net_policy_done(&out);
         assert_int_equal(net_policy_decode(b.data, b.len, &out, &e), -1);
     }
 }
