@@ -124,6 +124,7 @@ static struct attachment *attach_new(struct gate *g, uint64_t sandbox, struct er
         .chan = {.fd = -1, .gone = true},
         .policy = NET_POLICY_INIT,
         .answers = net_answers_new(),
+        .ask_bucket = NET_BUCKET(NET_ASKS_PER_SECOND, NET_ASKS_BURST),
         .new_bucket = NET_BUCKET(NET_NEW_PER_SECOND, NET_NEW_BURST),
         .name_bucket = NET_BUCKET(NET_ASKED_PER_SECOND, NET_ASKED_BURST),
         .free_later = {.fn = attach_free, .arg = a},

@@ -46,7 +46,7 @@ struct attachment {
     unsigned npending, nopen;
     struct name_ask *names; /* owned */
     unsigned nnames;
-    struct net_bucket new_bucket, name_bucket;
+    struct net_bucket ask_bucket, new_bucket, name_bucket;
     struct net_seen seen;
     struct notes notes;
     uint32_t told_open; /* the last G_OPEN */

@@ -174,6 +174,13 @@ static void limit(struct attachment *a, const struct link *l, struct net_verdict
     }
 }
 
+static void judge_link(struct attachment *a, const struct link *l, struct net_verdict *v) {
+    const struct net_own own = gate_own(a->gate);
+    net_judge_connect(&a->policy, a->answers, &own, &l->address, l->port, now_ms(), v);
+    if (v->errnum == 0)
+        limit(a, l, v);
+}
+
 static void tell_verdict(struct attachment *a, const struct link *l, const struct net_verdict *v) {
     struct wire_out o;
     bool told = v->errnum && v->errnum != EAGAIN;
@@ -195,7 +202,6 @@ static void note_link(struct attachment *a, const struct link *l, const struct n
 int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
     struct a_ask m;
     struct net_verdict v;
-    const struct net_own own = gate_own(a->gate);
     if (a_ask_get(in, &m, e) < 0)
         return -1;
     struct link l = {.state = LINK_CONNECTING,
@@ -209,13 +215,15 @@ int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
         return err_set(e, EPROTO, "connection %u is there already", m.id);
     memcpy(l.address.b, m.address.data, sizeof l.address.b);
     a->gate->counts.asks++;
-    net_judge_connect(&a->policy, a->answers, &own, &l.address, l.port, now_ms(), &v);
-    if (v.errnum == 0)
-        limit(a, &l, &v);
+    if (net_bucket_take(&a->ask_bucket, now_ms()))
+        judge_link(a, &l, &v);
+    else
+        v = (struct net_verdict){.errnum = EAGAIN}; /* judging costs time, that of all */
     a->gate->counts.refused += v.errnum != 0;
     gate_counted(a->gate);
     tell_verdict(a, &l, &v);
-    note_link(a, &l, &v);
+    if (v.errnum != EAGAIN)
+        note_link(a, &l, &v);
     if (v.errnum)
         return 0;
     memcpy(l.rule, v.rule, sizeof l.rule);

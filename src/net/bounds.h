@@ -7,6 +7,8 @@
 #define NET_CONNECTIONS      256 /* open at once: the default, and the most that a policy can say */
 #define NET_NEW_PER_SECOND   20
 #define NET_NEW_BURST        100
+#define NET_ASKS_PER_SECOND  200 /* connects that the gate judges, refused ones included */
+#define NET_ASKS_BURST       400
 #define NET_DESTINATIONS     256 /* different addresses and ports a minute */
 #define NET_QUESTIONS        64  /* for names, without an answer yet */
 #define NET_ASKED_PER_SECOND 50
