@@ -46,7 +46,7 @@ static uint64_t option(int fd, int level, int name) {
 }
 
 /* The address, read once; false: nothing that leads out. */
-static bool read_address(const struct caller *c, struct asked *ret) {
+static bool read_address(const struct network *n, const struct caller *c, struct asked *ret) {
     uint8_t bytes[ADDRESS_MAX];
     int len = (int)c->args[2];
     sa_family_t family;
@@ -57,6 +57,7 @@ static bool read_address(const struct caller *c, struct asked *ret) {
     ret->family = family;
     return (family == AF_INET || family == AF_INET6) &&
            net_addr_from(bytes, (size_t)len, &ret->to.at, &ret->to.port) &&
+           (n->raw[1] >= 0 || net_addr_is_v4(&ret->to.at)) && /* without IPv6 there is no route */
            !anyip_is_inside(&ret->to);
 }
 
@@ -122,7 +123,7 @@ static void ask_gate(struct init *b, uint32_t process, const struct caller *c,
 
 void network_connect(struct init *b, uint32_t process, struct caller *c) {
     struct asked a;
-    if (!b->network.on || !read_address(c, &a)) {
+    if (!b->network.on || !read_address(&b->network, c, &a)) {
         caller_go_on(c);
         return;
     }

@@ -188,7 +188,16 @@ static void tell_landlock(struct probe_result *r) {
     }
 }
 
-static void tell_egress(struct probe_result *r, const struct egress_finding *f) {
+static void tell_egress(struct probe_result *r, const struct egress_finding *f, bool single) {
+    if (!f->fact && single && landlock_abi() < LANDLOCK_WHOLE) {
+        r->state = PROBE_WEAK;
+        snprintf(r->how, sizeof r->how,
+                 "held, answered and failed; with one id for all, and Landlock below ABI %d, a "
+                 "program can end the connections of its own sandbox",
+                 LANDLOCK_WHOLE);
+        snprintf(r->fix, sizeof r->fix, "as for the layers ids and landlock; nothing else is open");
+        return;
+    }
     if (!f->fact) {
         snprintf(r->how, sizeof r->how, "held, answered and failed");
         return;
@@ -232,7 +241,7 @@ static void tell_all(struct probe *p, const struct probe_trials *t, const struct
     tell_landlock(&p->layers[PROBE_landlock]);
     tell_cores(&p->layers[PROBE_cores]);
     if (t->layers[PROBE_egress].tried)
-        tell_egress(&p->layers[PROBE_egress], &t->egress);
+        tell_egress(&p->layers[PROBE_egress], &t->egress, ids->single);
     for (enum probe_layer l = 0; l < PROBE_LAYERS_; l++)
         if (!t->layers[l].tried && l != PROBE_landlock && l != PROBE_cores)
             tell_untried(p, l);

@@ -28,12 +28,13 @@
 #endif
 
 static const unsigned plain[] = {
-    SYS_recvfrom,   SYS_recvmsg, SYS_epoll_pwait,
+    SYS_recvfrom,      SYS_recvmsg,      SYS_epoll_pwait,
 #if defined __x86_64__
     SYS_epoll_wait,
 #endif
-    SYS_epoll_ctl,  SYS_accept4, SYS_shutdown,     SYS_close,           SYS_clock_gettime, SYS_brk,
-    SYS_munmap,     SYS_mremap,  SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit_group,
+    SYS_epoll_ctl,     SYS_accept4,      SYS_shutdown,        SYS_close,
+    SYS_clock_gettime, SYS_brk,          SYS_munmap,          SYS_mremap,
+    SYS_madvise,       SYS_rt_sigreturn, SYS_restart_syscall, SYS_exit_group,
 };
 
 #define LOAD(field)          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
