@@ -8,7 +8,7 @@
 #define MAX_DENIED 16
 
 struct denial {
-    char op[100], detail[200], rule[64];
+    char op[200], detail[400], rule[100]; /* as I_DENIED has them */
 };
 
 struct denials {
