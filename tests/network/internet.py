@@ -170,7 +170,7 @@ def ended(peer: socket.socket) -> None:
 
 _hold = threading.Event()
 SMALL: dict[int, Callable[[socket.socket], None]] = {
-    **{7: echo, 9: discard, 19: generate, 13: some, 26: count, 25: reset, 27: mute},
+    **{7: echo, 7007: echo, 9: discard, 19: generate, 13: some, 26: count, 25: reset, 27: mute},
     **{28: urgent, 29: ended},
 }
 

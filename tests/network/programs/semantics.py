@@ -57,6 +57,8 @@ def costly(cost):
 
 
 def name(number):
+    if number == errno.EOPNOTSUPP:
+        return "EOPNOTSUPP"  # also known as ENOTSUP
     return "ok" if number == 0 else errno.errorcode.get(number, str(number))
 
 
@@ -353,7 +355,10 @@ def refusals(family, address, port):
     sock = tcp(family)
     blocking = name(sock.connect_ex((address, port)))
     other, result = begun(port, address, family)
-    return blocking, name(result), polled(other), pending_error(other), pending_error(other)
+    events = polled(other)
+    if port != CLOSED:  # who polls at once may see the error before the end
+        return blocking, name(result), "ERR" in events, pending_error(other)
+    return blocking, name(result), events, pending_error(other), pending_error(other)
 
 
 @row
@@ -741,8 +746,11 @@ def sendfile():
         file.write(bytes(300_000))
         file.flush()
         at = 0
-        while at < 300_000:
-            at += os.sendfile(sock.fileno(), file.fileno(), at, 300_000 - at)
+        try:
+            while at < 300_000:
+                at += os.sendfile(sock.fileno(), file.fileno(), at, 300_000 - at)
+        except OSError as error:
+            return name(error.errno)
     sock.shutdown(socket.SHUT_WR)
     return sock.recv(100)
 
