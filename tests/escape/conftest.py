@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,18 @@ from harness import Engine, LiveService  # noqa: E402
 from held import SERVER_CANARY, Held  # noqa: E402
 from live import Client  # noqa: E402
 
-_spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
-assert _spec is not None and _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_fixtures)
+
+def fixtures_of(directory: Path) -> Any:
+    name = f"{directory.name}_fixtures"
+    spec = importlib.util.spec_from_file_location(name, directory / "conftest.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_fixtures = fixtures_of(BLACKBOX)
+_network = fixtures_of(BLACKBOX.parent / "network")
 
 pytest_configure = _fixtures.pytest_configure
 start_engine = _fixtures.start_engine
@@ -29,6 +38,12 @@ start_service = _fixtures.start_service
 live_session = _fixtures.live_session
 live_service = _fixtures.live_service
 start_live = _fixtures.start_live
+world_session = _network.world_session
+on_host = _network.on_host
+world = _network.world
+net_session = _network.net_session
+net = _network.net
+start_net = _network.start_net
 
 NEIGHBOUR = """
 import sys

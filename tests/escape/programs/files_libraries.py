@@ -33,7 +33,9 @@ attempt("chmod a library", os.chmod, path, 0o777)
 attempt("touch a library", os.utime, path)
 attempt("an attribute", os.setxattr, path, "user.x", b"y")
 with open(path, "rb") as file:
-    attempt("write through a mapping", mmap.mmap, file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_WRITE)
+    attempt(
+        "write through a mapping", mmap.mmap, file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_WRITE
+    )
 attempt("a file beside it", open, os.path.dirname(path) + "/sitecustomize.py", "w")
 attempt("our own module", open, "/run/cloche/cloche_zygote.abi3.so", "r+")
 attempt("our own package", open, "/run/cloche/cell/oneshot.py", "a")

@@ -115,7 +115,9 @@ lockf(own, EX, 10, 5)
 
 def ask():
     attempt("another process is refused", lockf, own, EX | NB)
-    answer = struct.unpack("=hhxxxxqqixxxx", fcntl.fcntl(own, fcntl.F_GETLK, record(fcntl.F_WRLCK, 0, 0)))
+    answer = struct.unpack(
+        "=hhxxxxqqixxxx", fcntl.fcntl(own, fcntl.F_GETLK, record(fcntl.F_WRLCK, 0, 0))
+    )
     expected = (fcntl.F_WRLCK, 0, 5, 10, os.getppid())
     says("who has it", "the parent" if answer == expected else answer)
 

@@ -30,7 +30,13 @@ print("ids:", os.getresuid(), os.getresgid(), [g for g in os.getgroups() if g !=
 attempt("setuid", call, "setuid", 0)
 attempt("setgid", call, "setgid", 0)
 attempt("setgroups", os.setgroups, [0])
-attempt("capset", call, "capset", struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0xFFFFFFFF] * 6))
+attempt(
+    "capset",
+    call,
+    "capset",
+    struct.pack("=Ii", 0x20080522, 0),
+    struct.pack("=6I", *[0xFFFFFFFF] * 6),
+)
 attempt("another id map", lambda: open("/proc/self/uid_map", "w").write("0 0 1"))
 
 
@@ -42,4 +48,7 @@ def grow():
 attempt("no longer without privileges", grow)
 os.mkdir("b")
 subprocess.run("cp /usr/bin/id b/id && chmod 6755 b/id", shell=True, check=True)
-says("a program that is set-user-id", subprocess.run(["b/id", "-u"], capture_output=True, text=True).stdout.strip())
+says(
+    "a program that is set-user-id",
+    subprocess.run(["b/id", "-u"], capture_output=True, text=True).stdout.strip(),
+)

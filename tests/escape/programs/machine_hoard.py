@@ -32,7 +32,9 @@ def queue_signal():
 def flow_label():
     sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     address = socket.inet_pton(socket.AF_INET6, "::1")
-    sock.setsockopt(41, 32, address + struct.pack("!I", 0) + struct.pack("=BBHHHI", 0, 255, 1, 60, 60, 0))
+    sock.setsockopt(
+        41, 32, address + struct.pack("!I", 0) + struct.pack("=BBHHHI", 0, 255, 1, 60, 60, 0)
+    )
     return sock
 
 

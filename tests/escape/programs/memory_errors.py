@@ -26,7 +26,9 @@ def held(sockets):
     for sock in sockets:
         while True:
             try:
-                data, _, _, _ = sock.recvmsg(1 << 17, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+                data, _, _, _ = sock.recvmsg(
+                    1 << 17, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT
+                )
                 total += len(data) + 512
             except OSError:
                 break

@@ -122,7 +122,9 @@ def groups4():
 
     def join(n):
         group = socket.inet_aton(f"239.{os.getpid() % 250}.{one.fileno() % 250}.{n}")
-        one.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group + socket.inet_aton("127.0.0.1"))
+        one.setsockopt(
+            socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group + socket.inet_aton("127.0.0.1")
+        )
 
     return until_refused(join, 250)
 
@@ -182,7 +184,9 @@ def segment(n):
 def mqueue(n):
     attributes = struct.pack("=8q", 0, 10, 8192, 0, 0, 0, 0, 0)
     name = f"q{os.getpid()}.{n}".encode()
-    return checked(libc.syscall(ctypes.c_long(240), name, os.O_CREAT | os.O_RDWR, 0o600, attributes))
+    return checked(
+        libc.syscall(ctypes.c_long(240), name, os.O_CREAT | os.O_RDWR, 0o600, attributes)
+    )
 
 
 def negative(n):
@@ -201,7 +205,12 @@ def mapping(n):
 
 
 def tables(n):
-    area = mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, mmap.PROT_READ | mmap.PROT_WRITE)
+    area = mmap.mmap(
+        -1,
+        1 << 30,
+        mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,
+        mmap.PROT_READ | mmap.PROT_WRITE,
+    )
     for at in range(0, 1 << 30, 2 << 20):
         area[at]
     return area

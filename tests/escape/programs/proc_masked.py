@@ -69,7 +69,11 @@ for name in ("mountinfo", "cgroup", "cmdline", "environ", "maps", "net/unix"):
 says("words of the host in mountinfo, cgroup, cmdline, environ, maps, net/unix", found)
 attempt("a device", os.mknod, "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
 attempt("a device with mknodat", os.mknod, "mem", stat.S_IFCHR | 0o600, os.makedev(1, 1))
-nodes = [n for n in os.listdir("/dev") if stat.S_ISCHR(os.stat(f"/dev/{n}", follow_symlinks=n == "ptmx").st_mode)]
+nodes = [
+    n
+    for n in os.listdir("/dev")
+    if stat.S_ISCHR(os.stat(f"/dev/{n}", follow_symlinks=n == "ptmx").st_mode)
+]
 says("devices", " ".join(sorted(nodes)))
 attempt("write to a disk", os.open, "/dev/vda", os.O_RDWR)
 attempt("console", lambda: fcntl.ioctl(os.open("/dev/tty", os.O_RDWR), 0x541D))

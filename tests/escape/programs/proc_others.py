@@ -71,7 +71,9 @@ attempt("robust list of init", call, "get_robust_list", 1, bytes(8), bytes(8))
 attempt("limits of init", resource.prlimit, 1, resource.RLIMIT_CPU, (0, 0))
 attempt("CPUs of init", os.sched_setaffinity, 1, {0})
 pretend("scheduler of init", os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0))
-attempt("attributes of init", call, "sched_setattr", 1, struct.pack("=II5Q", 48, 5, 0, 0, 0, 0, 0), 0)
+attempt(
+    "attributes of init", call, "sched_setattr", 1, struct.pack("=II5Q", 48, 5, 0, 0, 0, 0, 0), 0
+)
 pretend("priority of init", os.setpriority, os.PRIO_PROCESS, 1, 19)
 pretend("priority of the user", os.setpriority, os.PRIO_USER, 0, 19)
 pretend("I/O priority of init", call, "ioprio_set", 1, 1, 3 << 13)

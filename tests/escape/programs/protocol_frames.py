@@ -42,7 +42,11 @@ elif what == "done with an impossible status":
 elif what == "done with a wrapping length":
     control.send(frame("K_DONE", struct.pack("=IIQI", 0, 0, 0, 0xFFFFFFFF)))
 elif what == "done with too many lines":
-    control.send(frame("K_DONE", struct.pack("=IIQ", 0, 0, 0) + text(b"") * 2 + struct.pack("=I", 0xFFFFFFFF)))
+    control.send(
+        frame(
+            "K_DONE", struct.pack("=IIQ", 0, 0, 0) + text(b"") * 2 + struct.pack("=I", 0xFFFFFFFF)
+        )
+    )
 elif what == "ready again":
     control.send(frame("K_READY"))
 elif what == "broken":
@@ -96,7 +100,9 @@ elif what == "a lingering socket":
             out.send(bytes(65536))
     except BlockingIOError:
         pass
-    control.sendmsg([done(0, 0)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [out.fileno()]))])
+    control.sendmsg(
+        [done(0, 0)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [out.fileno()]))]
+    )
     out.close()
 else:
     raise SystemExit(f"what is {what}?")

@@ -23,4 +23,11 @@ for name in ("NOFILE", "CPU", "MEMLOCK", "MSGQUEUE", "SIGPENDING", "RTPRIO", "NI
     attempt(name, resource.setrlimit, kind, (resource.getrlimit(kind)[1] + 1,) * 2)
 attempt("nice", os.nice, -5)
 attempt("real-time", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
-attempt("deadline", call, "sched_setattr", 0, struct.pack("=IIQiI3Q", 48, 6, 0, 0, 0, 10**7, 10**8, 10**8), 0)
+attempt(
+    "deadline",
+    call,
+    "sched_setattr",
+    0,
+    struct.pack("=IIQiI3Q", 48, 6, 0, 0, 0, 10**7, 10**8, 10**8),
+    0,
+)
