@@ -114,7 +114,7 @@ static void print_since(const json_t *state) {
 }
 
 static void print_restarts(const json_t *state) {
-    static const char *const names[] = {"warden", "server", "nurseries", "zygotes"};
+    static const char *const names[] = {"warden", "server", "nurseries", "zygotes", "gate"};
     const json_t *r = json_object_get(state, "restarts");
     const char *before = "restarts    ";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/server.h"
 #include "warden/spawn.h"
 #include "wire/codec.h"
 
@@ -144,6 +145,7 @@ void gate_reaped(struct warden *w, int status) {
     log_error("gate ended status=%d", status);
     w->gate_restarts++;
     tell_server(w, -1);
+    server_tell_restarts(w);
     start_later(w);
 }
 

@@ -82,8 +82,10 @@ void server_tell_profile(struct warden *w, unsigned profile) {
 
 void server_tell_restarts(struct warden *w) {
     struct wire_out o;
-    w_restarts_put(
-        &o, &(struct w_restarts){w->server_restarts, w->nursery_restarts, w->zygote_restarts});
+    w_restarts_put(&o, &(struct w_restarts){.server = w->server_restarts,
+                                            .nurseries = w->nursery_restarts,
+                                            .zygotes = w->zygote_restarts,
+                                            .gate = w->gate_restarts});
     chan_send(&w->server_chan, &o);
 }
 

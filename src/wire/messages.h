@@ -414,7 +414,8 @@ enum {
     F(0, text, modules, 4095) /* space separated */
 #define w_layer_fields(F)                                                                          \
     F(0, text, name, 63) F(0, u32, state, 0) /* enum probe_state */ F(0, text, how, 255)
-#define w_restarts_fields(F) F(0, u32, server, 0) F(0, u32, nurseries, 0) F(0, u32, zygotes, 0)
+#define w_restarts_fields(F)                                                                       \
+    F(0, u32, server, 0) F(0, u32, nurseries, 0) F(0, u32, zygotes, 0) F(3, u32, gate, 0)
 #define w_reload_fields(F)                                                                         \
     F(0, u32, changed, 0) /* profiles, a bit each */                                               \
     F(0, fd, config, 0)

@@ -103,7 +103,7 @@ def restarts(service: Service) -> dict[str, int]:
 
 def test_restarts_are_counted(start_service: Callable[..., Service]) -> None:
     service = start_service(*QUICK)
-    assert restarts(service) == {"warden": 0, "server": 0, "nursery": 0, "zygote": 0}
+    assert restarts(service) == dict.fromkeys(("warden", "server", "nursery", "zygote", "gate"), 0)
 
     def ran() -> bool:
         try:
@@ -127,13 +127,16 @@ def test_restarts_are_counted(start_service: Callable[..., Service]) -> None:
     os.kill(process(service, "cloche-server"), signal.SIGKILL)
     assert eventually(lambda: counted("server") == 1)
     assert runs()
-    assert restarts(service) == {"warden": 0, "server": 1, "nursery": 1, "zygote": 0}
+    os.kill(process(service, "cloche-gate"), signal.SIGKILL)
+    assert eventually(lambda: counted("gate") == 1)
+    now = {"warden": 0, "server": 1, "nursery": 1, "zygote": 0, "gate": 1}
+    assert restarts(service) == now
     shown = run_cli("status", "--socket", service.socket).stdout
-    assert b"restarts    server 1, nurseries 1\n" in shown
+    assert b"restarts    server 1, nurseries 1, gate 1\n" in shown
     os.kill(process(service, "cloche-warden"), signal.SIGKILL)
     assert eventually(lambda: counted("warden") == 1)
     assert runs()
-    assert restarts(service) == {"warden": 1, "server": 0, "nursery": 0, "zygote": 0}
+    assert restarts(service) == dict.fromkeys(now, 0) | {"warden": 1}
 
 
 @pytest.mark.parametrize("groups", ["auto", "none"])

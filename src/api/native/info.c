@@ -183,7 +183,8 @@ static void put_restarts(struct buf *to, const struct engine *g) {
     } what[] = {{"warden", g->config.warden_restarts},
                 {"server", r->server},
                 {"nursery", r->nurseries},
-                {"zygote", r->zygotes}};
+                {"zygote", r->zygotes},
+                {"gate", r->gate}};
     buf_adds(to, "# HELP cloche_restarts_total Processes that died and were started again.\n"
                  "# TYPE cloche_restarts_total counter\n");
     for (size_t i = 0; i < sizeof what / sizeof *what; i++)

@@ -33,7 +33,7 @@ void about_restarts(struct engine_about *a, struct wire_in *in) {
     struct w_restarts m;
     struct err e;
     if (w_restarts_get(in, &m, &e) == 0)
-        a->restarts = (struct engine_restarts){m.server, m.nurseries, m.zygotes};
+        a->restarts = (struct engine_restarts){m.server, m.nurseries, m.zygotes, m.gate};
 }
 
 uint64_t about_resident_bytes(void) {
@@ -65,6 +65,7 @@ void about_put(struct jw *j, const struct engine *g) {
     jw_key_uint(j, "server", a->restarts.server);
     jw_key_uint(j, "nurseries", a->restarts.nurseries);
     jw_key_uint(j, "zygotes", a->restarts.zygotes);
+    jw_key_uint(j, "gate", a->restarts.gate);
     jw_object_end(j);
 }
 

@@ -19,7 +19,7 @@ struct engine_about {
         uint32_t state; /* enum probe_state of the warden's: ok, weak, missing */
     } layers[ABOUT_MAX_LAYERS];
     struct engine_restarts {
-        uint32_t server, nurseries, zygotes; /* since the warden started */
+        uint32_t server, nurseries, zygotes, gate; /* since the warden started */
     } restarts;
 };
 
