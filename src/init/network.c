@@ -109,8 +109,6 @@ static int turn_on(struct init *b, struct err *e) {
     n->connections = NET_CONNECTIONS;
     n->rate = (struct net_bucket)NET_BUCKET(NET_NEW_PER_SECOND, NET_NEW_BURST);
     n->asked.rate = (struct net_bucket)NET_BUCKET(NET_ASKED_PER_SECOND, NET_ASKED_BURST);
-    for (unsigned i = 0; i < LINKS; i++)
-        n->links[i].hold = n->links[i].outside = n->links[i].inside = -1;
     if ((n->events = epoll_create1(EPOLL_CLOEXEC)) < 0)
         return err_sys(e, "epoll_create");
     n->usher.page = mmap(NULL, sizeof *n->usher.page, PROT_READ | PROT_WRITE,
@@ -121,6 +119,17 @@ static int turn_on(struct init *b, struct err *e) {
         return -1;
     n->on = true;
     return 0;
+}
+
+/* What was made of it before a failure. */
+static void turn_off(struct network *n) {
+    fd_close(&n->events);
+    fd_close(&n->diag);
+    fd_close_all(n->raw, 2);
+    fd_close_all(n->names, NAMES_SOCKETS);
+    if (n->usher.page && n->usher.page != MAP_FAILED)
+        munmap(n->usher.page, sizeof *n->usher.page);
+    n->usher.page = NULL;
 }
 
 /* ---- the gate ---- */
@@ -194,8 +203,10 @@ static void serve_gate(struct init *b) {
 int network_attach(struct init *b, int *gate, struct err *e) {
     struct network *n = &b->network;
     int size = CHANNEL_BYTES;
-    if (!n->on && *gate >= 0 && turn_on(b, e) < 0)
+    if (!n->on && *gate >= 0 && turn_on(b, e) < 0) {
+        turn_off(n);
         return -1;
+    }
     if (!n->on)
         return 0;
     lose_gate(b);

@@ -5,9 +5,9 @@
  * (the starter) joins, forks the usher, and ends; its status is an errno when it could not. Joining
  * can take a while: nobody waits for it but those whose verdict is there, in LINK_ASKED.
  *
- * The usher is the child of PID 1 and ends with it. It also ends with all the others of the sandbox
- * (I_KILL, or the kernel when memory runs out), as does what goes through it; whoever needs one
- * next starts another. */
+ * The usher is the child of PID 1 from the beginning, and ends with it. It also ends with all the
+ * others of the sandbox (I_KILL, or the kernel when memory runs out), as does what goes through it;
+ * whoever needs one next starts another. */
 
 #include "init/network_usher.h"
 
@@ -18,7 +18,10 @@
 #include "usher/usher.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +37,7 @@ static _Noreturn void starter(const struct init *b, int channel) {
         plan.names[i] = n->names[i];
     if (cgroup_attach(b->plan.procs, b->plan.nprocs, &e) < 0)
         _exit(e.code);
-    pid_t pid = fork();
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
     if (pid == 0)
         usher_main(&plan);
     n->usher.page->pid = pid;

@@ -161,7 +161,8 @@ static void watch_again(struct usher *u, const struct relay *r) {
     }
 }
 
-static void relay_pump(struct usher *u, struct relay *r) {
+/* Whether there is more to do at once. */
+static bool relay_pump(struct usher *u, struct relay *r) {
     enum pumped out = pump(u, r, INSIDE);
     enum pumped in = out == PUMP_BROKEN ? PUMP_BROKEN : pump(u, r, OUTSIDE);
     if (out == PUMP_OVER || in == PUMP_OVER)
@@ -172,19 +173,20 @@ static void relay_pump(struct usher *u, struct relay *r) {
         relay_end(u, r, false, false);
     else if (out == PUMP_MORE || in == PUMP_MORE)
         watch_again(u, r);
+    return r->used && (out == PUMP_MORE || in == PUMP_MORE);
 }
 
 void relay_step(struct usher *u, unsigned index, uint32_t events) {
     struct relay *r = &u->relays[index >> 1];
     if (!r->used)
         return;
-    if (events & EPOLLERR) {
-        relay_end(u, r, true, false);
-        return;
-    }
     if (events & EPOLLRDHUP && !(index & 1))
         r->last = true;
-    relay_pump(u, r);
+    /* What came before a reset is passed on; the error is told behind it, but to a side that had
+     * ended before. */
+    const struct way *w = &r->ways[index & 1];
+    if (!relay_pump(u, r) && r->used && events & EPOLLERR && (w->ended || !w->len))
+        relay_end(u, r, true, false);
 }
 
 static struct relay *relay_find(struct usher *u, uint32_t id) {
@@ -229,7 +231,7 @@ void relay_helloed(struct usher *u, const struct u_helloed *m) {
         return;
     }
     check_decided(u, r);
-    relay_pump(u, r);
+    (void)relay_pump(u, r);
 }
 
 void relays_look_after(struct usher *u) {
