@@ -100,6 +100,8 @@ static void link_opened(struct link *l) {
     loop_unwatch(l->of->gate->loop, &l->watch);
     loop_timer_stop(l->of->gate->loop, &l->give_up);
     tell_result(l, 0);
+    if (l->of->over) /* there was no descriptor left to send it with */
+        return;
     fd_close(&l->fd);
     l->state = LINK_OPEN;
     links_count(l->of, -1, 1);

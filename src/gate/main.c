@@ -35,6 +35,11 @@ int main(void) {
     log_init("gate", LOG_INFO);
     prctl(PR_SET_NAME, "cloche-gate"); /* we were started by descriptor, which gives no name */
     signal(SIGPIPE, SIG_IGN);
+    /* For whoever stops all of a service's processes: sandboxes may still finish what they do, and
+     * the warden ends us when it ends. */
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     for (int fd = GATE_WARDEN; fd <= GATE_RESOLV; fd++) {
         if (fd_set_cloexec(fd, 1, &e) < 0) {
             log_error("cloche-gate is started by cloche-warden; use `cloche serve`");

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,6 +65,14 @@ static void an_allowed_connect_brings_a_connected_socket(void **state) {
     assert_int_equal(write(fd, "x", 1), 1);
     assert_int_equal(read(peer, &byte, 1), 1);
     assert_int_equal(byte, 'x');
+}
+
+static void a_service_that_is_stopped_is_ended_by_its_warden(void **state) {
+    struct rig *r = *state;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    assert_int_equal(kill(r->pid, SIGTERM), 0);
+    assert_int_equal(kill(r->pid, SIGHUP), 0);
+    close(connected(r, chan, 1));
 }
 
 static void a_refused_connect_says_what_is_allowed_and_is_noted(void **state) {
@@ -354,6 +363,7 @@ static void an_init_that_does_not_read_is_not_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_GATE(an_allowed_connect_brings_a_connected_socket),
+        WITH_GATE(a_service_that_is_stopped_is_ended_by_its_warden),
         WITH_GATE(a_refused_connect_says_what_is_allowed_and_is_noted),
         WITH_GATE(what_the_outside_answers_is_told),
         WITH_GATE(the_hosts_own_addresses_are_shut_even_when_all_is_open),
