@@ -8,6 +8,7 @@
 #include "config/options.h"
 #include "config/profiles.h"
 #include "config/resolve.h"
+#include "config/rules.h"
 #include "supervisor/listen.h"
 
 #include <stdlib.h>
@@ -28,6 +29,8 @@ int own_engine_start(struct options *o, const struct own_program *p, struct own_
     if (p->network && options_origin(o, "network") == ORIGIN_DEFAULT) {
         free(c->network);
         c->network = xstrdup(p->network);
+        if (rules_check(c, e) < 0)
+            return -1;
     }
     AUTO_FD listening = -1;
     AUTO_FD sock = -1;

@@ -21,6 +21,7 @@ PACKETS = {
     "a kernel's word": ("K_DONE", b"\0" * 32),
     "a signal for nobody": ("C_SIGNAL", b"\x02\0\0\0"),
     "stdin for nobody": ("C_STDIN", b"\0\0\0\0"),
+    "rules without their end": ("C_NETWORK", b"\xff\xff\xff\xff"),
     "a string without its end": ("C_INPUT", b"\xff\xff\xff\xff"),
     "noise": ("C_RUN", bytes(range(256)) * 40),
 }

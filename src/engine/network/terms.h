@@ -21,7 +21,8 @@ struct network_terms {
     struct buf warnings; /* lines for who asked */
 };
 void network_terms_free(struct network_terms *t);
-/* Those that an earlier server wrote down. */
+/* Those that an earlier server wrote down. What cannot be read any more is nothing, and *e says why;
+ * e->code is 0 otherwise. */
 struct network_terms *network_terms_of(const char *json, const struct buf *packed, struct err *e);
 
 /* What the operator grants: the settings, read. NULL when they cannot be. */
