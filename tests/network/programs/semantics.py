@@ -250,7 +250,8 @@ def a_child_connects():
 def a_program_that_is_executed():
     sock = connected()
     code = (
-        "import socket,sys;s=socket.socket(fileno=int(sys.argv[1]));s.send(b'x');print(s.recv(1))"
+        "import socket,sys;s=socket.socket(fileno=int(sys.argv[1]));s.setblocking(True);"
+        "s.send(b'x');print(s.recv(1))"
     )
     words = ["/usr/bin/python3", "-c", code, str(sock.fileno())]
     return subprocess.run(
