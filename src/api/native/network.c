@@ -40,20 +40,6 @@ static void reply_network(struct call *c, struct live *l) {
     call_json(c, 200, &json);
 }
 
-/* A policy that is warned of is an object. */
-static void reply_changed(struct call *c, struct live *l) {
-    AUTO_BUF json = BUF_INIT;
-    const struct buf *warnings = live_network_warnings(l);
-    buf_adds(&json, live_network(l));
-    if (warnings->len && json.data[json.len - 1] == '}') {
-        struct jw j = {.to = &json, .comma = true};
-        json.len--;
-        warnings_put(&j, warnings);
-        jw_object_end(&j);
-    }
-    call_json(c, 200, &json);
-}
-
 static void do_network(struct call *c) {
     struct live *l = call_live(c);
     if (l)
@@ -72,7 +58,7 @@ static void do_network_put(struct call *c) {
         return;
     struct network_terms *t = network_of_value(&c->who, policy_of(c->body), &p);
     if (t)
-        network_change(c, l, &t, reply_changed);
+        network_change(c, l, &t, reply_network);
     else
         call_problem(c, &p);
     network_terms_free(t); /* NULL when they were taken */

@@ -9,11 +9,6 @@ const char *live_network(const struct live *l) {
     return l->req.network ? l->req.network->json.data : "\"none\"";
 }
 
-const struct buf *live_network_warnings(const struct live *l) {
-    static const struct buf none = BUF_INIT;
-    return l->req.network ? &l->req.network->warnings : &none;
-}
-
 int live_network_set(struct live *l, struct network_terms **t, network_fn *done, void *arg,
                      struct err *e) {
     struct network_terms *before = l->req.network;

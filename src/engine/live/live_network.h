@@ -8,8 +8,6 @@ struct live;
 
 /* As clients are told of it: JSON. */
 const char *live_network(const struct live *l);
-/* Lines for who asked for it; "" for none. */
-const struct buf *live_network_warnings(const struct live *l);
 /* Other terms from now on: takes *t. 1: `done` is called when they are in force, or will not be
  * soon (core/network.h); 0: they are, and nobody is called; -1: they were refused. */
 int live_network_set(struct live *l, struct network_terms **t, network_fn *done, void *arg,

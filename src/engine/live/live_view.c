@@ -3,7 +3,6 @@
 #include "engine/live/live_view.h"
 
 #include "base/clock.h"
-#include "engine/core/warnings.h"
 #include "engine/kernel/kernel_view.h"
 #include "engine/live/live_network.h"
 #include "engine/process/live_state.h"
@@ -117,7 +116,5 @@ void live_json(struct live *l, struct buf *to) {
     put_usage(&j, l);
     live_put_network(&j, l);
     jw_key_uint(&j, "executions", l->executions);
-    if (live_network_warnings(l)->len)
-        warnings_put(&j, live_network_warnings(l));
     jw_object_end(&j);
 }

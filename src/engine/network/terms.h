@@ -18,11 +18,11 @@ struct network_terms {
     uint64_t bytes;      /* that may go through, both ways together; 0: no bound */
     struct buf json;     /* as clients are told of it */
     struct buf packed;   /* for the gate, as net/policy.h encodes it */
-    struct buf warnings; /* lines for who asked */
+    struct buf warnings; /* lines for who is told no policy */
 };
 void network_terms_free(struct network_terms *t);
-/* Those that an earlier server wrote down. What cannot be read any more is nothing, and *e says why;
- * e->code is 0 otherwise. */
+/* Those that an earlier server wrote down. What cannot be read any more is nothing, and *e says
+ * why; e->code is 0 otherwise. */
 struct network_terms *network_terms_of(const char *json, const struct buf *packed, struct err *e);
 
 /* What the operator grants: the settings, read. NULL when they cannot be. */
