@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -134,6 +135,22 @@ static void an_address_that_becomes_the_hosts_own_is_shut(void **state) {
     assert_int_equal(m.id, 1);
     rig_ask(r, chan, 3, "192.88.77.66", 443);
     assert_int_equal(verdict(r, chan, 3), EACCES);
+}
+
+/* A network that the host answers for without having its addresses (AnyIP). */
+static void what_is_this_host_by_its_routes_is_shut(void **state) {
+    struct rig *r = *state;
+    const int port = r->port;
+    const struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4711)};
+    AUTO_FD listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (system("ip route replace local 192.0.2.0/24 dev lo 2>/dev/null") != 0)
+        skip(); /* no iproute2 */
+    assert_int_equal(bind(listener, (const struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    AUTO_FD chan = rig_attach(r, 1, "192.0.2.0/24");
+    rig_ask(r, chan, 1, "192.0.2.9", 4711);
+    assert_int_equal(verdict(r, chan, 1), 0); /* nobody could know */
+    assert_int_equal(result(r, chan, 1), -EACCES);
 }
 
 /* From here on no SYN to the listener is answered. */
@@ -368,6 +385,7 @@ int main(void) {
         WITH_GATE(what_the_outside_answers_is_told),
         WITH_GATE(the_hosts_own_addresses_are_shut_even_when_all_is_open),
         WITH_GATE(an_address_that_becomes_the_hosts_own_is_shut),
+        WITH_GATE(what_is_this_host_by_its_routes_is_shut),
         WITH_GATE(too_many_pending_connects_are_refused_and_withdrawing_makes_room),
         WITH_GATE(only_so_many_are_open_and_an_end_makes_room),
         WITH_GATE(a_storm_of_connects_meets_the_rate),
