@@ -140,7 +140,6 @@ static void an_address_that_becomes_the_hosts_own_is_shut(void **state) {
 /* A network that the host answers for without having its addresses (AnyIP). */
 static void what_is_this_host_by_its_routes_is_shut(void **state) {
     struct rig *r = *state;
-    const int port = r->port;
     const struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4711)};
     AUTO_FD listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (system("ip route replace local 192.0.2.0/24 dev lo 2>/dev/null") != 0)
