@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
-from live_network import NetworkService, denied, said
+from harness import descendants
+from live_network import NAMES, NetworkService, denied, program, said
 from world import WEB
 
 COUNT = """
@@ -69,3 +73,22 @@ print(n + len(kept), error)
         assert after.split()[1] == error == "ENFILE"
         # One that was closed just now may still be there.
         assert int(most) - 2 <= int(after.split()[0]) <= int(most)
+
+
+def test_a_hello_that_the_gate_never_answers_is_reset(net: NetworkService) -> None:
+    (gate,) = [p for p in descendants(net.process.pid) if p.comm == "cloche-gate"]
+    with net.box(NAMES) as box:
+        said(box, program("speak") + "sock = socket.create_connection(('raw.example.test', 443))")
+        os.kill(gate.pid, signal.SIGSTOP)
+        try:
+            code = """
+sock.sendall(client_hello("raw.example.test"))
+sock.settimeout(50)
+try:
+    print(sock.recv(1))
+except ConnectionResetError:
+    print("reset")
+"""
+            assert said(box, code, timeout_ms=60000) == ["reset"]
+        finally:
+            os.kill(gate.pid, signal.SIGCONT)
