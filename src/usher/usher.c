@@ -91,7 +91,10 @@ static int step_limits(struct err *e) {
 static int step_rights(struct err *e) {
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_sys(e, "prctl");
-    return caps_drop_all(e) < 0 ? -1 : filter_enter(e);
+    if (caps_drop_all(e) < 0)
+        return -1;
+    prctl(PR_SET_NAME, "cloche-usher"); /* who bears it has nothing left */
+    return filter_enter(e);
 }
 
 /* ---- serving ---- */
@@ -168,7 +171,6 @@ _Noreturn void usher_main(const struct usher_plan *p) {
     struct err e;
     u.page = p->page;
     u.bytes = p->bytes;
-    prctl(PR_SET_NAME, "cloche-usher");
     setsid();
     if (step_descriptors(&u, p, &e) < 0 || step_limits(&e) < 0 || step_rights(&e) < 0 ||
         !usher_watch(&u, u.channel, EPOLLIN, EVENT_CHANNEL, 0))
