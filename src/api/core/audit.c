@@ -144,7 +144,7 @@ static int write_lines(struct audit *a) {
 /* All that waits, and room for more. The lines go out if there is any way: that room is short is
  * told, and tried again. */
 static int audit_catch_up(struct audit *a) {
-    struct stat st;
+    struct stat st = {0}; /* for the analyser */
     if (find_file(a, &st) < 0)
         return -1;
     if (st.st_size > 0 && (uint64_t)st.st_size + a->lines.len > a->o.max_bytes &&
