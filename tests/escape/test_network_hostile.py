@@ -89,15 +89,17 @@ def test_races(net: NetworkService, racer: bytes, mode: str, policy: str) -> Non
     forbidden = OTHER if policy == "rules" else "10.9.9.9"
     with net.box(ALLOWED if policy == "rules" else "open") as box:
         assert ask(net.port, "PUT", f"{box.path}/files/race", racer).status in (200, 201, 204)
-        words = ["./race", mode, str(ROUNDS), WEB, forbidden, "80"]
+        some = min(ROUNDS, 10_000)
+        words = ["./race", mode, str(some), WEB, forbidden, "80"]
         code = f"""
 import os, subprocess
 os.chmod("race", 0o700)
 done = subprocess.run({words!r}, capture_output=True, text=True)
 print(done.stdout.strip() or done)
 """
-        (line,) = said(box, code, timeout_ms=60000 if ROUNDS < 10000 else 600000)
-        assert line.startswith("held:"), line
+        for _ in range(ROUNDS // some):
+            (line,) = said(box, code, timeout_ms=60000)
+            assert line.startswith("held:"), line
         assert attempt(box, "127.0.0.1", 9) == "ECONNREFUSED"
 
 

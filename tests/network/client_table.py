@@ -61,7 +61,7 @@ CLIENTS: dict[str, Client] = {
         ("python:pip",),
     ),
     "npm": Client(
-        "NODE_EXTRA_CA_CERTS={ca} npm install --registry https://npm.example.test/ --no-audit "
+        "npm install --cafile {ca} --registry https://npm.example.test/ --no-audit "
         "--no-fund --no-update-notifier --fetch-retries=0 --cache c tinynpm && ls node_modules",
         ("npm",),
     ),
@@ -113,8 +113,13 @@ CLIENTS: dict[str, Client] = {
         "g++ -O0 -pthread -o {out} {source}",
         "asio.cpp",
     ),
+    # Debian's has parts of itself in /etc, which sandboxes do not have.
     "Java": Client(
-        "java ./client http://web.example.test/", ("java",), "cp {source} {out}", "Get.java"
+        "tar -xf client && jre/bin/java Get http://web.example.test/",
+        ("javac", "jlink"),
+        "javac -d . {source} && jlink --add-modules java.net.http --output jre "
+        "&& tar -chf {out} jre Get.class",
+        "Get.java",
     ),
     "psql": Client(
         "psql -h db.example.test -U postgres -Atc 'select 1'", ("psql", "postgres-server")

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,7 +74,8 @@ def database(world: World, directory: Path) -> Iterator[None]:
             subprocess.run(begin, check=True, capture_output=True)
             (data / "pg_hba.conf").write_text("host all all 0.0.0.0/0 trust\n")
             words = [*as_nobody, str(programs / "postgres"), "-D", str(data), "-h", "*", "-k", ""]
-            started.append(subprocess.Popen(words, stderr=subprocess.DEVNULL))
+            with open(directory / "postgres.log", "wb") as log:
+                started.append(subprocess.Popen(words, stderr=log, cwd=data))
     try:
         yield
     finally:
@@ -83,12 +85,11 @@ def database(world: World, directory: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def databases(on_host: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    directory = tmp_path_factory.mktemp("databases")
-    for place in (directory, directory.parent, directory.parent.parent):
-        place.chmod(0o755)
-    with database(on_host, directory):
-        yield
+def databases(on_host: World) -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as name:  # those of pytest are closed to other users
+        Path(name).chmod(0o755)
+        with database(on_host, Path(name)):
+            yield
 
 
 def build(client: Client, directory: Path) -> bytes:
