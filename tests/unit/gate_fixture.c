@@ -82,7 +82,7 @@ static _Noreturn void become_gate(int warden, int config, int resolv) {
         if (slash)
             *slash = '\0';
     }
-    strcat(path, "/cloche-gate");
+    snprintf(path + strlen(path), 32, "/cloche-gate");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int i = 0; i < 3; i++)
         moved[i] = fcntl(from[i], F_DUPFD, 64);

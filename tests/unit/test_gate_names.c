@@ -314,7 +314,7 @@ static void an_answer_that_does_not_repeat_the_letters_is_forged(void **state) {
     char name[NET_NAME_SIZE];
     AUTO_FD chan = rig_attach(r, 1, "*.example");
     memset(name, 'a', 60); /* of one case by chance: not before the end of the world */
-    strcpy(name + 60, ".example");
+    snprintf(name + 60, sizeof name - 60, ".example");
     rig_name(r, chan, 1, name, NET_DNS_A);
     question(r, name, NET_DNS_A);
     for (size_t i = 13; i < 13 + 60; i++)
