@@ -151,7 +151,8 @@ def test_a_refusal_is_told_where_it_happened(client: Client) -> None:
 
 
 def test_without_a_network_all_is_as_it_was(client: Client) -> None:
-    for more in ({}, {"network": "none"}, {"network": None}):
+    forms: list[dict[str, Any]] = [{}, {"network": "none"}, {"network": None}]
+    for more in forms:
         result = execute(client, TRY, timeout_ms=20000, **more)
         assert result["stdout"] == "OSError 101\n", result
         assert [d["rule"] for d in result["denied"]] == ["network:none"]
