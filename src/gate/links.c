@@ -156,12 +156,15 @@ static void refuse_limit(struct net_verdict *v, const struct link *l, const char
     net_verdict_refuse(v, &l->address, l->port, name, EACCES, "network:limit", detail);
 }
 
-/* An allowed connect that is too much all the same. */
+/* An allowed connect that is too much all the same. Of the places that all sandboxes share, each
+ * may have as many as are left free: however many take all they can, there are some for the next
+ * one. */
 static void limit(struct attachment *a, const struct link *l, struct net_verdict *v) {
     uint64_t now = now_ms();
     char words[120];
-    if (a->npending >= NET_PENDING || a->gate->outside >= GATE_OUTSIDE_MOST ||
-        a->npending + a->nopen >= net_policy_connections(&a->policy)) {
+    unsigned own = a->npending + a->nopen;
+    if (a->npending >= NET_PENDING || own >= net_policy_connections(&a->policy) ||
+        own >= GATE_OUTSIDE_MOST - a->gate->outside) {
         v->errnum = EAGAIN;
     } else if (!net_bucket_take(&a->new_bucket, now)) {
         snprintf(words, sizeof words,

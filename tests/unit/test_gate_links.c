@@ -190,6 +190,36 @@ static void only_so_many_are_open_and_an_end_makes_room(void **state) {
     close(connected(r, chan, 3));
 }
 
+/* How many connections it gets, of as many as the rate lets it make at once. */
+static unsigned greedy(struct rig *r, int chan) {
+    for (uint32_t id = 0; id < NET_NEW_BURST; id++) {
+        rig_ask(r, chan, id, TARGET, r->port);
+        if (verdict(r, chan, id) != 0)
+            return id;
+        close(result(r, chan, id)); /* it is still open for the gate */
+        close(accept(r->listener, NULL, NULL));
+    }
+    return NET_NEW_BURST;
+}
+
+static void who_takes_all_leaves_some_for_the_next(void **state) {
+    struct rig *r = *state;
+    unsigned all = 0, least = NET_NEW_BURST;
+    int chans[NET_GATE_SOCKETS / NET_NEW_BURST + 2];
+    size_t n = sizeof chans / sizeof chans[0];
+    for (size_t i = 0; i < n; i++) {
+        chans[i] = rig_attach(r, i, TARGET);
+        unsigned got = greedy(r, chans[i]);
+        least = got < least ? got : least;
+        all += got;
+    }
+    assert_true(all < NET_GATE_SOCKETS);
+    assert_in_range(least, 10, NET_NEW_BURST - 1);
+    fd_close_all(chans, n);
+    AUTO_FD chan = rig_attach(r, 1000, TARGET);
+    assert_int_equal(greedy(r, chan), NET_NEW_BURST); /* all came back */
+}
+
 static void a_storm_of_connects_meets_the_rate(void **state) {
     struct rig *r = *state;
     struct a_verdict m = {.errnum = 0};
@@ -387,6 +417,7 @@ int main(void) {
         WITH_GATE(what_is_this_host_by_its_routes_is_shut),
         WITH_GATE(too_many_pending_connects_are_refused_and_withdrawing_makes_room),
         WITH_GATE(only_so_many_are_open_and_an_end_makes_room),
+        WITH_GATE(who_takes_all_leaves_some_for_the_next),
         WITH_GATE(a_storm_of_connects_meets_the_rate),
         WITH_GATE(refused_connects_are_not_judged_without_end),
         WITH_GATE(another_policy_closes_what_it_does_not_allow),
