@@ -180,7 +180,11 @@ static void turn(struct ws *w, bool reads) {
 }
 
 static void ws_on_turn_to_read(struct loop_sharer *who) {
-    turn(who->arg, true);
+    struct ws *w = who->arg;
+    uint64_t began_ns = w->o.on_cost ? thread_cpu_ns() : 0;
+    turn(w, true);
+    if (w->o.on_cost && !w->over)
+        w->o.on_cost(w->o.arg, thread_cpu_ns() - began_ns);
 }
 
 static void ws_on_turn_to_send(struct loop_sharer *who) {

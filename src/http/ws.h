@@ -31,6 +31,8 @@ struct ws_options {
     void (*on_text)(void *arg, const char *text, size_t len); /* UTF-8 */
     void (*on_binary)(void *arg, const void *data, size_t len);
     void (*on_drain)(void *arg); /* the backlog has fallen below HTTP_LOW_WATER again; or NULL */
+    /* To read what came last, and to answer it, took so long; or NULL. */
+    void (*on_cost)(void *arg, uint64_t cpu_ns);
     void (*on_closed)(void *arg);
 };
 

@@ -100,10 +100,16 @@ static void pty_fail(struct seat *t, const struct err *e) {
     say(t, "failed", &json);
 }
 
-/* What is to be typed waits in the client's socket. */
+/* What the client sends waits in its socket. */
 static void pty_on_full(void *arg, bool is_full) {
     const struct seat *t = arg;
     ws_hold(t->ws, is_full);
+}
+
+static void pty_on_cost(void *arg, uint64_t cpu_ns) {
+    const struct seat *t = arg;
+    if (t->command)
+        command_heard(t->command, cpu_ns);
 }
 
 static void typed(struct seat *t, const void *data, size_t len) {
@@ -162,6 +168,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
                                  .on_text = pty_on_text,
                                  .on_binary = pty_on_binary,
                                  .on_drain = pty_on_drain,
+                                 .on_cost = pty_on_cost,
                                  .on_closed = pty_on_closed};
     const char *word = http_query(c->req, "on_disconnect");
     bool goes_on = word ? strcmp(word, "continue") == 0 : stays;

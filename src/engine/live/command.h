@@ -41,7 +41,6 @@ struct command {
     struct utf8_stream utf8[2];
     struct feed stdin_feed;
     struct timer type_timer; /* for more of it, at a terminal */
-    uint64_t messages_ns;    /* what it took to hear of it, which is not paid for yet */
     bool is_full;            /* as on_full was told */
     struct outcome outcome;  /* but for its status: commands have their own */
     uint64_t kills;          /* in its sandbox for want of memory, before it began */

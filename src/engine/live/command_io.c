@@ -5,8 +5,8 @@
  * echoes them, a byte may print its whole line once more. So typing goes in small pieces, one after
  * the other for all terminals that there are; the sandbox pays for it as it does for what it prints
  * (pace.c), and a terminal is not looked at before a large piece is worked off. Whoever types
- * faster than that is not heard for a while (on_full): to read what can only be refused costs as
- * much, and nobody would pay for it. */
+ * faster than that, or has the server read without end whatever it is, is not heard for a while
+ * (on_full), and the sandbox pays for what was read: nobody else would. */
 
 #include "engine/live/command_io.h"
 
@@ -31,8 +31,8 @@
 #define TYPED_HIGH (64u << 10)
 #define TYPED_LOW  (16u << 10)
 
-/* To read one message of a client, however short it is; measured: 1500. */
-#define MESSAGE_NS 2000u
+/* Of the loop, each time that something of a client is read. */
+#define TURN_NS 4000u
 
 /* Bytes of a piece; and of a terminal that takes none, when the next is tried. */
 #define TYPED_MOST  256
@@ -94,9 +94,9 @@ static uint64_t typed_costs_ns(int terminal) {
     return edits ? TYPED_EDITED_NS : TYPED_NS;
 }
 
-static void tell_full(struct command *c) {
+static void tell_full(struct command *c, bool rests) {
     size_t waits = feed_backlog(&c->stdin_feed);
-    bool is_full = waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
+    bool is_full = rests || waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
     if (is_full == c->is_full)
         return;
     c->is_full = is_full;
@@ -124,8 +124,7 @@ static enum fed type_some(struct command *c) {
         output_hold(&c->out[0], HOLD_TYPED, true);
     if (cost_ns > TYPED_LONG_NS || how == FED_SOME)
         loop_timer(command_loop(c), &c->type_timer, n ? *until : now + TYPED_AGAIN);
-    pace_heard(c->live, &c->process, cost_ns + c->messages_ns);
-    c->messages_ns = 0;
+    pace_heard(c->live, &c->process, cost_ns);
     return how;
 }
 
@@ -151,7 +150,12 @@ void command_pump_stdin(struct command *c) {
     if (how != FED_SOME && c->stdin_feed.closed)
         process_close_stdin(&c->process);
     if (c->req.rows)
-        tell_full(c);
+        tell_full(c, c->is_full && rest_is_on(&c->live->rest));
+}
+
+void command_heard(struct command *c, uint64_t cpu_ns) {
+    pace_heard(c->live, &c->process, cpu_ns + TURN_NS);
+    tell_full(c, rest_is_on(&c->live->rest));
 }
 
 static void command_on_room(void *arg) {
@@ -164,7 +168,6 @@ int command_stdin(struct command *c, const void *data, size_t len, struct err *e
         return err_user(e, "command_over", "the command is over: nobody reads its stdin");
     if (c->stdin_feed.closed)
         return err_user(e, "stdin_closed", "the command's stdin is closed");
-    c->messages_ns += c->req.rows ? MESSAGE_NS : 0;
     if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX + (c->req.rows ? TYPED_HIGH : 0))
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
                         feed_backlog(&c->stdin_feed));
