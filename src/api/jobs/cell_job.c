@@ -190,7 +190,7 @@ static struct cell_job *cell_job_new(const struct caller *who, const struct cell
 static int cell_job_check(const struct caller *who, const struct cell_job_options *o,
                           struct problem *p) {
     if (live_is_paused(o->live))
-        return problem_set(p, "sandbox_paused", "the sandbox is paused: resume it first");
+        return problem_set(p, "sandbox_paused", "the sandbox is paused");
     if (env_check(o->body, p) < 0)
         return -1;
     if (json_string_length(json_object_get(o->body, "code")) > RUN_MAX_CODE)

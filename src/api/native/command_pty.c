@@ -223,7 +223,7 @@ static void do_command_pty(struct call *c) {
     if (!l || !read_size(c, "rows", ROWS, &q.rows) || !read_size(c, "cols", COLS, &q.columns))
         return;
     if (live_is_paused(l)) {
-        call_refuse(c, "sandbox_paused", "the sandbox is paused: resume it first");
+        call_refuse(c, "sandbox_paused", "the sandbox is paused");
         return;
     }
     if ((cmd && strlen(cmd) > 30000) || (cwd && strlen(cwd) > 4000)) {

@@ -21,7 +21,7 @@ int live_pause(struct live *l, bool pause, struct err *e) {
     if (l->paused == pause)
         return 0;
     if (!cgroup_fds_there(l->sandbox->cgroup))
-        return err_user(e, "cannot_pause", "this machine has no freezer (see cloche doctor)");
+        return err_user(e, "cannot_pause", "this machine has no freezer for sandboxes");
     if (cgroup_fds_freeze(l->sandbox->cgroup, pause, e) < 0)
         return -1;
     l->paused = pause;

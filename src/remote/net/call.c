@@ -305,7 +305,10 @@ static const char *remediation_here(const char *kind) {
         {"no_key", "put the key into CLOCHE_API_KEY, or into a file for --key-file"},
         {"bad_key", "check CLOCHE_API_KEY, or the file of --key-file"},
         {"unknown_profile", "`cloche status` lists them; auto picks one"},
+        {"limit_too_high", "ask for less, or raise the maximum in the server's configuration"},
         {"no_such_path", "`cloche sandbox ls ID` lists what there is"},
+        {"no_such_kernel", "leave --kernel out for the default one"},
+        {"sandbox_paused", "`cloche sandbox resume ID` lets it go on"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].kind, kind) == 0)
