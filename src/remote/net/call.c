@@ -203,10 +203,15 @@ static bool is_ready(int fd, short events) {
     return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
+/* The descriptor that must take output before the sink takes more, or -1. */
+static int waits_for(const struct remote_sink *sink) {
+    return sink && sink->wait_fd ? sink->wait_fd(sink->arg) : -1;
+}
+
 /* Waits for the network, a signal, whoever takes the output or gives input. 1: leave. */
 static int wait_for_more(struct transfer *t, struct err *e) {
     const struct remote_sink *sink = t->call->sink;
-    int out = sink ? sink->wait_fd(sink->arg) : -1;
+    int out = waits_for(sink);
     int in = sink && sink->input_fd ? sink->input_fd(sink->arg) : -1;
     const struct curl_waitfd all[] = {{.fd = t->remote->signals, .events = CURL_WAIT_POLLIN},
                                       {.fd = out, .events = CURL_WAIT_POLLOUT},
@@ -253,7 +258,7 @@ static int transfer_run(struct transfer *t, struct err *e) {
                 return failed(t, result, e);
             t->reply->status = (int)status;
             /* What the sink has taken and not passed on yet. */
-            while (sink && sink->wait_fd(sink->arg) >= 0) {
+            while (waits_for(sink) >= 0) {
                 int rc = wait_for_more(t, e);
                 if (rc)
                     return rc < 0 ? -1 : 0;
@@ -263,7 +268,7 @@ static int transfer_run(struct transfer *t, struct err *e) {
         int rc = wait_for_more(t, e);
         if (rc)
             return rc < 0 ? -1 : 0;
-        if (t->paused && sink->wait_fd(sink->arg) < 0) {
+        if (t->paused && waits_for(sink) < 0) {
             t->paused = false;
             curl_easy_pause(t->easy, CURLPAUSE_CONT);
         }
