@@ -216,7 +216,7 @@ static void ws_on_ready(struct watch *watch, uint32_t events) {
         loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
-static void on_timer(struct timer *t) {
+static void ws_on_timer(struct timer *t) {
     struct ws *w = t->arg;
     uint64_t now = now_ns();
     if (w->held)
@@ -270,7 +270,7 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
-    w->timer = (struct timer){.fn = on_timer, .arg = w};
+    w->timer = (struct timer){.fn = ws_on_timer, .arg = w};
     w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w};
     w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w};
     ws_frames_init(w);

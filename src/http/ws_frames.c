@@ -41,7 +41,8 @@ size_t ws_frames_early(const struct ws *w) {
     return w->early.len - w->early_at;
 }
 
-static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
+static ssize_t frames_on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags,
+                              void *arg) {
     struct ws *w = arg;
     size_t early = ws_frames_early(w), most = may_take(w, len);
     (void)ctx, (void)flags;
@@ -86,8 +87,8 @@ static ssize_t send_malformed(struct ws *w) {
     return n == sizeof text ? 2 : not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
 }
 
-static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
-                       void *arg) {
+static ssize_t frames_on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len,
+                              int flags, void *arg) {
     struct ws *w = arg;
     bool is_last = !(flags & WSLAY_MSG_MORE) && wslay_event_get_queued_msg_count(ctx) <= 1;
     int more = is_last ? 0 : MSG_MORE;                            /* one packet for many pongs */
@@ -139,8 +140,8 @@ static void on_chunk(wslay_event_context_ptr ctx,
     w->inside -= c->data_length < w->inside ? c->data_length : w->inside;
 }
 
-static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
-                       void *arg) {
+static void frames_on_message(wslay_event_context_ptr ctx,
+                              const struct wslay_event_on_msg_recv_arg *m, void *arg) {
     struct ws *w = arg;
     (void)ctx;
     if (wslay_is_ctrl_frame(m->opcode))
@@ -176,11 +177,12 @@ bool ws_frames_take(struct ws *w) {
 }
 
 void ws_frames_init(struct ws *w) {
-    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
-                                                           .send_callback = on_send,
+    static const struct wslay_event_callbacks callbacks = {.recv_callback = frames_on_recv,
+                                                           .send_callback = frames_on_send,
                                                            .on_frame_recv_start_callback = on_frame,
                                                            .on_frame_recv_chunk_callback = on_chunk,
-                                                           .on_msg_recv_callback = on_message};
+                                                           .on_msg_recv_callback =
+                                                               frames_on_message};
     if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
         abort(); /* as base/buf.h: memory that cannot be had */
     wslay_event_config_set_max_recv_msg_length(w->frames, message_max(w));

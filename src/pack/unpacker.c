@@ -28,7 +28,7 @@ struct unpacker {
     uint8_t block[BLOCK];
 };
 
-static la_ssize_t on_read(struct archive *a, void *arg, const void **ret) {
+static la_ssize_t unpacker_on_read(struct archive *a, void *arg, const void **ret) {
     struct unpacker *u = arg;
     ssize_t n = pread(u->fd, u->block, sizeof u->block, u->at);
     if (n < 0)
@@ -54,7 +54,7 @@ int unpacker_new(int fd, struct unpacker **ret, struct err *e) {
         unpacker_free(u);
         return err_set(e, ENOMEM, "libarchive does not read tar.gz");
     }
-    if (archive_read_open(u->archive, u, NULL, on_read, NULL) != ARCHIVE_OK) {
+    if (archive_read_open(u->archive, u, NULL, unpacker_on_read, NULL) != ARCHIVE_OK) {
         bad(u, e);
         unpacker_free(u);
         return -1;

@@ -137,7 +137,7 @@ static int on_input(void *arg, struct err *e) {
 
 /* ---- events ---- */
 
-static int on_output(struct cell *c, const json_t *event, int fd, struct err *e) {
+static int remote_cell_on_output(struct cell *c, const json_t *event, int fd, struct err *e) {
     const json_t *data = json_object_get(event, "data");
     if (!json_is_string(data))
         return err_user(e, "bad_reply", "the server sent an output event without output");
@@ -159,7 +159,7 @@ static void on_value(struct cell *c, const json_t *event) {
     events_add(&c->events, "\n", 1);
 }
 
-static void on_error(struct cell *c, const json_t *event) {
+static void remote_cell_on_error(struct cell *c, const json_t *event) {
     bool coloured = isatty(STDERR_FILENO);
     const char *name = value_text(event, "name");
     const json_t *line;
@@ -191,7 +191,7 @@ static void on_question(struct cell *c, const json_t *event) {
     c->waits = true;
 }
 
-static void on_start(struct cell *c, const json_t *event) {
+static void remote_cell_on_start(struct cell *c, const json_t *event) {
     const char *id = value_text(event, "id");
     if (*id && strlen(id) < sizeof c->id && !strpbrk(id, "/?#% "))
         memcpy(c->id, id, strlen(id) + 1);
@@ -201,15 +201,15 @@ static int cell_on_event(void *arg, const char *name, json_t *event, struct err 
     struct cell *c = arg;
     c->seen = c->events.sse.id;
     if (strcmp(name, "stdout") == 0)
-        return on_output(c, event, STDOUT_FILENO, e);
+        return remote_cell_on_output(c, event, STDOUT_FILENO, e);
     if (strcmp(name, "stderr") == 0)
-        return on_output(c, event, STDERR_FILENO, e);
+        return remote_cell_on_output(c, event, STDERR_FILENO, e);
     if (strcmp(name, "start") == 0)
-        on_start(c, event);
+        remote_cell_on_start(c, event);
     else if (strcmp(name, "result") == 0 || strcmp(name, "display") == 0)
         on_value(c, event);
     else if (strcmp(name, "error") == 0)
-        on_error(c, event);
+        remote_cell_on_error(c, event);
     else if (strcmp(name, "input") == 0)
         on_question(c, event);
     else if (strcmp(name, "clear") == 0 && isatty(STDOUT_FILENO))

@@ -107,7 +107,7 @@ static void release(struct body *b) {
     crew_add(b->crew, &b->work);
 }
 
-static void on_read(struct work *w) {
+static void body_on_read(struct work *w) {
     struct body *b = w->arg;
     b->is_read = true;
     if (b->call)
@@ -132,7 +132,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
     if (http_header(c->req, "Idempotency-Key"))
         b->path = xstrdup(http_path(c->req));
     b->work = (struct work){.slice = read_slice,
-                            .done = on_read,
+                            .done = body_on_read,
                             .arg = b,
                             .owner = crew_owner(c->who.tenant),
                             .is_long = b->text.len > CREW_LONG};

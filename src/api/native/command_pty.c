@@ -60,7 +60,7 @@ struct seat {
     bool goes_on;
 };
 
-static void on_bytes(void *arg, const void *data, size_t len) {
+static void pty_on_bytes(void *arg, const void *data, size_t len) {
     struct seat *t = arg;
     ws_send_binary(t->ws, data, len);
     if (ws_backlog(t->ws) > HTTP_HIGH_WATER)
@@ -188,7 +188,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
 
 static struct command_callbacks callbacks(struct seat *t) {
     return (struct command_callbacks){.arg = t,
-                                      .on_bytes = on_bytes,
+                                      .on_bytes = pty_on_bytes,
                                       .on_full = pty_on_full,
                                       .on_done = pty_on_done,
                                       .on_replaced = on_replaced};

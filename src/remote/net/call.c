@@ -47,7 +47,7 @@ static bool is_success(CURL *easy) {
     return status / 100 == 2;
 }
 
-static size_t on_body(char *data, size_t one, size_t len, void *arg) {
+static size_t call_on_body(char *data, size_t one, size_t len, void *arg) {
     struct transfer *t = arg;
     (void)one;
     bool good = is_success(t->easy);
@@ -153,7 +153,7 @@ static int set_up_call(struct transfer *t, struct err *e) {
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, t->why);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
-    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, call_on_body);
     curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
     if (t->call->gives_signs) {
         curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -119,7 +119,7 @@ static void on_stderr(struct jupyter_request *r, const char *json, size_t len) {
 }
 
 /* The events of these two are content as Jupyter wants it. */
-static void on_result(struct jupyter_request *r, const char *json, size_t len) {
+static void events_on_result(struct jupyter_request *r, const char *json, size_t len) {
     (void)len;
     jupyter_say(r->hub, "execute_result", r->parent, json);
 }
@@ -279,7 +279,7 @@ static const struct {
     void (*fn)(struct jupyter_request *r, const char *json, size_t len);
 } events[] = {
     {"start", notebook_on_start}, {"stdout", on_stdout},           {"stderr", on_stderr},
-    {"result", on_result},        {"display", on_display},         {"clear", notebook_on_clear},
+    {"result", events_on_result}, {"display", on_display},         {"clear", notebook_on_clear},
     {"input", notebook_on_input}, {"error", notebook_on_error},    {"comm", on_comm},
     {"payload", on_payload},      {"expressions", on_expressions}, {"end", notebook_on_end},
     {"failed", on_failed},
