@@ -4,17 +4,17 @@
  * A WebSocket begins as the reply to its request. When the library has sent that, it hands over the
  * socket and what it has read beyond the head (ws_upgraded); from then on the socket is watched
  * here until end(), which gives it back to be closed. The library then says that the request is
- * over, and the WebSocket is freed with it: never inside one of its own callbacks. What has come is
- * read when its turn comes, a few frames at a time, and what waits for the peer is sent likewise.
+ * over, and the WebSocket is freed with it: never inside one of its own callbacks. Each WebSocket
+ * reads when its turn comes, a few frames at a time, and sends likewise.
  *
  * SECURITY: a peer may send thousands of frames that each want an answer, and a message may go to a
  * thousand peers, who may all leave at once. So reading has a share of each turn of the loop, and
- * sending has one, with dropping what nobody will read and with ending.
+ * sending has another, which also covers dropping what nobody will read and closing.
  *
- * libwslay sends a close frame before everything that waits; so ours is given to it only when
- * nothing waits any more. After that frame the peer has a while to answer with its own; what else
- * it sends is thrown away meanwhile, since closing a socket with unread bytes would reset the
- * connection and might take the close frame with it. */
+ * libwslay sends a close frame before everything that waits; so libwslay gets ours only when
+ * nothing waits any more. Then the peer has a while to answer with its own; we throw away whatever
+ * else it sends, since closing a socket with unread bytes would reset the connection and might take
+ * the close frame with it. */
 
 #include "http/ws.h"
 
@@ -34,11 +34,11 @@
 
 #define READING_NS 2000000u /* of a turn, for all WebSockets */
 #define SENDING_NS 2000000u /* likewise */
-#define CLOSING_NS 100000u  /* what the library does for one that it gets back, about */
+#define CLOSING_NS 100000u  /* the library's work when it gets a socket back, about */
 #define PING_MS    20000
 #define SILENT_MS  60000
 #define GOODBYE_MS 5000 /* for the peer's half of closing */
-#define FRAME_COST 128u /* what a frame of control that waits takes, about */
+#define FRAME_COST 128u /* memory of a waiting control frame, about */
 
 static struct loop *loop_of(const struct ws *w) {
     return w->req->http->o.loop;
@@ -117,7 +117,7 @@ static bool give(struct ws *w) {
     if (wslay_event_send(w->frames) != 0)
         return false;
     if (wslay_event_get_close_sent(w->frames))
-        ws_queue_drop(w); /* it is between two messages: all of them */
+        ws_queue_drop(w); /* no message is half sent: all are dropped */
     if (!wslay_event_want_write(w->frames) && !ws_queue_send(w, true))
         return false;
     if (w->closing && !w->said && !wants_write(w)) {
@@ -139,14 +139,14 @@ static bool part(struct ws *w) {
         w->parting = true;
         loop_timer_in_ms(loop_of(w), &w->timer, GOODBYE_MS);
     }
-    if (sent && !wslay_event_want_read(w->frames)) /* it broke the rules: no more is understood */
+    if (sent && !wslay_event_want_read(w->frames)) /* the peer broke the rules: we cannot read on */
         shutdown(w->watch.fd, SHUT_WR);
     return true;
 }
 
 static uint32_t interest(const struct ws *w) {
     bool reads = ws_frames_may_read(w) || wslay_event_get_close_sent(w->frames);
-    bool writes = wants_write(w) && !w->sends.waits_for; /* then its turn comes anyway */
+    bool writes = wants_write(w) && !w->sends.waits_for; /* a waiting sender gets its turn anyway */
     return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 }
 
@@ -156,8 +156,8 @@ static void watch_again(struct ws *w) {
         end(w);
 }
 
-/* SECURITY: only what its turn to read has come for reads: what is read is answered, and whatever
- * is sent leads here. */
+/* SECURITY: `reads` only in this WebSocket's turn to read. Every send leads here, and whatever we
+ * read may be answered by a send. */
 static void turn(struct ws *w, bool reads) {
     if (w->gives_up)
         ws_queue_drop(w);
@@ -175,7 +175,7 @@ static void turn(struct ws *w, bool reads) {
             w->o.on_drain(w->o.arg);
     }
     if (ws_frames_early(w) && ws_frames_may_read(w) &&
-        wslay_event_want_read(w->frames)) /* no event tells of it */
+        wslay_event_want_read(w->frames)) /* read already: no event will tell */
         loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
@@ -205,7 +205,7 @@ static void send_now(struct ws *w) {
     loop_share_end(s);
 }
 
-/* A peer that sends no more and of whom nothing is read has left. */
+/* When a peer has stopped sending while we do not read from it, it counts as gone. */
 static void ws_on_ready(struct watch *watch, uint32_t events) {
     struct ws *w = watch->arg;
     if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
@@ -332,7 +332,7 @@ void ws_close(struct ws *w, enum ws_code code, const char *reason) {
     if (w->over || w->closing)
         return;
     w->closing = true;
-    w->held = false; /* to hear the peer's answer; its messages are dropped */
+    w->held = false; /* we read the peer's answer, and drop its messages */
     w->code = code;
     w->reason = reason;
     soon(w);

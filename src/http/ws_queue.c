@@ -1,6 +1,6 @@
-/* Messages that wait for a WebSocket's peer. libwslay would copy each for every peer that it goes
- * to, however slowly that reads; here they are blobs, which all of them share. libwslay has the
- * frames of control, which may stand between two messages and never inside one. */
+/* Messages that wait for a WebSocket's peer. libwslay would keep a copy for every peer, however
+ * slowly it reads; here messages are blobs, which all peers share. libwslay keeps the control
+ * frames, which may stand between two messages and never inside one. */
 
 #include "http/ws_queue.h"
 
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define COST     128u         /* what a message takes beside its bytes, about */
+#define COST     128u         /* memory of a message beside its bytes, about */
 #define TURN_MAX (256u << 10) /* bytes that are sent in one turn */
 
 struct ws_message {
@@ -90,7 +90,7 @@ bool ws_queue_is_inside(const struct ws *w) {
 /* -1 when the peer is gone, 0 when it takes no more for now. */
 static ssize_t send_some(struct ws *w, struct ws_message *m) {
     size_t body = m->at > m->head_len ? m->at - m->head_len : 0;
-    size_t head = m->at - body; /* how much of it is sent */
+    size_t head = m->at - body; /* bytes of the head that are sent */
     struct iovec parts[2] = {
         {m->head + head, m->head_len - head},
         {m->of->bytes.data + body, m->of->bytes.len - body},

@@ -1,5 +1,6 @@
-/* See body.h. A body is with the crew twice: to be read, and to be freed; in between it is the
- * loop's alone. References to single texts of it may outlive it: jansson counts them atomically. */
+/* See body.h. The crew has a body twice, to read it and to free it; in between the body belongs to
+ * the loop alone. References to single texts may outlive the body: jansson counts them atomically.
+ */
 
 #include "api/core/body.h"
 
@@ -22,8 +23,9 @@ struct body {
     const struct schema *schema;
     void (*prepare)(struct body *b, const json_t *request); /* or NULL */
     struct buf text;
-    struct http_count count; /* SECURITY: until it is freed, whoever sent it may have left */
-    char *type, *path;       /* owned; `path` only when there is an Idempotency-Key */
+    struct http_count
+        count;         /* SECURITY: held until the body is freed, even if its sender has left */
+    char *type, *path; /* owned; `path` only when there is an Idempotency-Key */
     /* what it made */
     json_t *json; /* NULL: `reply` says why */
     int status;
@@ -102,7 +104,7 @@ static void on_freed(struct work *w) {
 static void release(struct body *b) {
     if (b->refs > 0 || !b->is_read)
         return;
-    b->work.slice = free_slice; /* the same owner's */
+    b->work.slice = free_slice; /* for the same owner as the reading */
     b->work.done = on_freed;
     crew_add(b->crew, &b->work);
 }

@@ -186,7 +186,7 @@ static struct cell_job *cell_job_new(const struct caller *who, const struct cell
     return x;
 }
 
-/* What can be wrong with a cell before it is one. */
+/* Faults that show before the cell is made. */
 static int cell_job_check(const struct caller *who, const struct cell_job_options *o,
                           struct problem *p) {
     if (live_is_paused(o->live))
@@ -239,7 +239,7 @@ void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number
         .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
     x->who.api = arg;
     x->cell = c;
-    x->left = true; /* its client is the one who comes for its events */
+    x->left = true; /* the client will come for its events */
     snprintf(x->who.tenant, sizeof x->who.tenant, "%s", live_tenant(l));
     memcpy(x->id, cell_id(c), sizeof x->id);
     audit_code(&x->code, "", 0, false);

@@ -1,12 +1,12 @@
 /* See command_io.h.
  *
- * SECURITY: what is typed at a terminal is worked on by threads of the kernel, whom nobody bills,
- * and who looks at the terminal, or closes it, waits for them. Where the terminal edits lines and
- * echoes them, a byte may print its whole line once more. So typing goes in small pieces, one after
- * the other for all terminals that there are; the sandbox pays for it as it does for what it prints
- * (pace.c), and a terminal is not looked at before a large piece is worked off. Whoever types
- * faster than that, or has the server read without end whatever it is, is not heard for a while
- * (on_full), and the sandbox pays for what was read: nobody else would. */
+ * SECURITY: threads of the kernel work on what is typed at a terminal, and nobody bills them;
+ * whoever looks at the terminal, or closes it, waits for them. Where the terminal edits and echoes
+ * lines, one byte may print its whole line again. So typing goes in small pieces, one after the
+ * other for all terminals; the sandbox pays for typing as it does for output (pace.c), and nobody
+ * looks at a terminal before the kernel has worked off a large piece. A client that types faster
+ * than that, or sends anything without end, is not read for a while (on_full), and the sandbox pays
+ * for what the server has read: nobody else would. */
 
 #include "engine/live/command_io.h"
 
@@ -22,23 +22,24 @@
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
 
-/* What goes through a terminal is worked on by threads of the kernel, too, whom nobody bills. */
+/* How much more a terminal's output costs: threads of the kernel work on it, too, unbilled. */
 #define TERMINAL_COSTS 5
 
-#define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
+#define SCREEN_MAX (64u << 10) /* bytes of a terminal that are kept for its next user */
 
-/* Bytes that wait to be typed: from so many on no more is wanted, below so many it is again. */
+/* Bytes that wait to be typed: the client is not read from HIGH on until they are below LOW. */
 #define TYPED_HIGH (64u << 10)
 #define TYPED_LOW  (16u << 10)
 
-/* Of the loop, each time that something of a client is read. */
+/* The loop's own time for each read from a client. */
 #define TURN_NS 4000u
 
-/* Bytes of a piece; and of a terminal that takes none, when the next is tried. */
+/* Bytes of a piece; nanoseconds until a terminal that took none gets the next one. */
 #define TYPED_MOST  256
 #define TYPED_AGAIN 50000000u
 
-/* For each byte; measured: 11000. And what is too long to wait for. */
+/* The kernel's time for a byte, plain and edited (measured: 11000); and the longest that we wait.
+ */
 #define TYPED_NS        1000u
 #define TYPED_EDITED_NS 15000u
 #define TYPED_LONG_NS   500000u
@@ -104,7 +105,7 @@ static void tell_full(struct command *c, bool rests) {
         c->cb.on_full(c->cb.arg, is_full);
 }
 
-/* A piece, or nothing before the last ones are worked off. */
+/* Types a piece, or nothing until the kernel has worked off the last ones. */
 static enum fed type_some(struct command *c) {
     uint64_t now = now_ns(), *until = &c->live->shared->typed_ns;
     size_t n = 0;
@@ -189,7 +190,7 @@ void command_resize(struct command *c, uint32_t rows, uint32_t columns) {
 void command_hang_up(struct command *c) {
     if (c->status != COMMAND_RUNNING)
         return;
-    if (c->terminal < 0) { /* it has not begun */
+    if (c->terminal < 0) { /* the program has not begun */
         process_kill(&c->process);
         return;
     }

@@ -40,7 +40,7 @@ static void nobody(void *arg, struct wire_in *in) {
     (void)arg, (void)in;
 }
 
-/* The kernel would refuse it, or kill for it, after it has tried for long to find some to spare. */
+/* The kernel would try for long to reclaim memory, and then refuse the limit or kill for it. */
 static int check_memory(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = cgroup_fds_memory(l->sandbox->cgroup);
     if (next->memory_mb >= l->req.limits.memory_mb || used <= config_group_bytes(next))
@@ -51,7 +51,7 @@ static int check_memory(const struct live *l, const struct limits *next, struct 
                     next->memory_mb, (unsigned long long)(used >> 20));
 }
 
-/* Of a disk that is fuller than that the kernel leaves the size as it is. */
+/* The kernel leaves the size of a disk as it is when the disk is fuller than that. */
 static int check_disk(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = sandbox_disk_bytes(l->sandbox);
     if (next->disk_mb >= l->req.limits.disk_mb || used <= (uint64_t)next->disk_mb << 20)
@@ -61,7 +61,7 @@ static int check_disk(const struct live *l, const struct limits *next, struct er
                     next->disk_mb, (unsigned long long)((used + (1u << 20) - 1) >> 20));
 }
 
-/* v1 refuses a group less than one below it has. */
+/* Version 1 refuses a group less than one of its children has. */
 static int lower_kernels(struct live *l, const struct limits *next, struct err *e) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (group_lower(&k->process, next, e) < 0)
