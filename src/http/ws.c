@@ -8,8 +8,8 @@
  * reads when its turn comes, a few frames at a time, and sends likewise.
  *
  * SECURITY: a peer may send thousands of frames that each want an answer, and a message may go to a
- * thousand peers, who may all leave at once. So reading has a share of each turn of the loop, and
- * sending has another, which also covers dropping what nobody will read and closing.
+ * thousand peers, who may all leave at once, and leave thousands behind. So reading has a share of
+ * each turn of the loop, and sending has one, with dropping what nobody will read and with ending.
  *
  * libwslay sends a close frame before everything that waits; so libwslay gets ours only when
  * nothing waits any more. Then the peer has a while to answer with its own; we throw away whatever
@@ -67,7 +67,6 @@ static void end(struct ws *w) {
 }
 
 static void give_back(struct ws *w) {
-    ws_queue_drop(w);
     loop_share_charge(&w->req->http->sending, CLOSING_NS);
     MHD_upgrade_action(w->handle, MHD_UPGRADE_ACTION_CLOSE);
     w->handle = NULL;
@@ -78,9 +77,15 @@ void ws_over(struct ws *w) {
     end(w);
 }
 
+static void drop_all(struct ws *w) {
+    while (!ws_queue_drop(w))
+        ;
+}
+
 void ws_cut(struct ws *w) {
     end(w);
-    ws_queue_drop(w);
+    if (!w->handle)
+        drop_all(w);
 }
 
 size_t ws_held(const struct ws *w) {
@@ -96,7 +101,7 @@ void ws_free(struct ws *w) {
         return;
     loop_share_leave(&w->sends);
     w->over = true;
-    ws_queue_drop(w);
+    drop_all(w);
     wslay_event_context_free(w->frames);
     buf_done(&w->early);
     free(w);
@@ -109,16 +114,16 @@ static bool wants_write(const struct ws *w) {
 }
 
 /* First what has begun, then control, then the rest; nothing after a close frame. */
-static bool give(struct ws *w) {
-    if (ws_queue_is_inside(w) && !ws_queue_send(w, false))
+static bool give(struct ws *w, struct loop_share *s) {
+    if (ws_queue_is_inside(w) && !ws_queue_send(w, false, s))
         return false;
     if (ws_queue_is_inside(w))
         return true;
     if (wslay_event_send(w->frames) != 0)
         return false;
     if (wslay_event_get_close_sent(w->frames))
-        ws_queue_drop(w); /* no message is half sent: all are dropped */
-    if (!wslay_event_want_write(w->frames) && !ws_queue_send(w, true))
+        ws_queue_give_up(w);
+    if (!w->gives_up && !wslay_event_want_write(w->frames) && !ws_queue_send(w, true, s))
         return false;
     if (w->closing && !w->said && !wants_write(w)) {
         w->said = true;
@@ -159,13 +164,17 @@ static void watch_again(struct ws *w) {
 /* SECURITY: `reads` only in this WebSocket's turn to read. Every send leads here, and whatever we
  * read may be answered by a send. */
 static void turn(struct ws *w, bool reads) {
-    if (w->gives_up)
-        ws_queue_drop(w);
-    if (!give(w) || (reads && (!ws_frames_take(w) || !give(w))) || !part(w)) {
+    struct http *h = w->req->http;
+    struct loop_share *s = reads ? &h->reading : &h->sending;
+    if (w->gives_up && !reads)
+        (void)ws_queue_drop(w);
+    if (!give(w, s) || (reads && (!ws_frames_take(w) || !give(w, s))) || !part(w)) {
         end(w);
         return;
     }
     http_weigh(w->req);
+    if (w->gives_up)
+        soon(w);
     watch_again(w);
     if (w->over)
         return;
@@ -189,10 +198,12 @@ static void ws_on_turn_to_read(struct loop_sharer *who) {
 
 static void ws_on_turn_to_send(struct loop_sharer *who) {
     struct ws *w = who->arg;
-    if (w->over)
+    if (!w->over)
+        turn(w, false);
+    else if (ws_queue_drop(w))
         give_back(w);
     else
-        turn(w, false);
+        soon(w);
 }
 
 static void send_now(struct ws *w) {

@@ -15,6 +15,7 @@
 
 #define COST     128u         /* memory of a message beside its bytes, about */
 #define TURN_MAX (256u << 10) /* bytes that are sent in one turn */
+#define SOME     64u          /* messages that are dropped between two looks at the clock */
 
 struct ws_message {
     struct ws_message *next;
@@ -68,15 +69,19 @@ void ws_queue_give_up(struct ws *w) {
     w->req->http->giving_up++;
 }
 
-void ws_queue_drop(struct ws *w) {
+bool ws_queue_drop(struct ws *w) {
     struct ws_message **from = &w->queue;
+    if (!w->over && *from && (*from)->at > 0) /* half a message cannot be taken back */
+        from = &(*from)->next;
+    for (unsigned n = 1; *from; n++) {
+        drop_message(w, from);
+        if (n % SOME == 0 && *from && loop_share_is_spent(&w->req->http->sending))
+            return false;
+    }
     if (w->gives_up)
         w->req->http->giving_up--;
     w->gives_up = false;
-    if (!w->over && *from && (*from)->at > 0) /* half a message cannot be taken back */
-        from = &(*from)->next;
-    while (*from)
-        drop_message(w, from);
+    return true;
 }
 
 size_t ws_queue_cost(const struct ws *w) {
@@ -107,7 +112,7 @@ static ssize_t send_some(struct ws *w, struct ws_message *m) {
     return n;
 }
 
-bool ws_queue_send(struct ws *w, bool all) {
+bool ws_queue_send(struct ws *w, bool all, struct loop_share *s) {
     for (size_t sent = 0; w->queue && sent < TURN_MAX;) {
         ssize_t n = send_some(w, w->queue);
         if (n <= 0)
@@ -116,7 +121,7 @@ bool ws_queue_send(struct ws *w, bool all) {
         if (w->queue->at < size_of(w->queue))
             continue;
         drop_message(w, &w->queue);
-        if (!all || loop_share_is_spent(&w->req->http->sending)) /* small ones take long, too */
+        if (!all || loop_share_is_spent(s)) /* small ones take long, too */
             break;
     }
     return true;
