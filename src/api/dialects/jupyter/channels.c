@@ -37,12 +37,16 @@ static void *read_old(const void *data, size_t len, bool binary) {
 static void channels_take_heard(void *arg, void *message) {
     struct jupyter_client *c = arg;
     struct heard *h = message;
-    if (!c->hub)
+    if (!c->hub || c->hub->gone)
         return;
     if (h->is_bad)
         jupyter_complain(c, &h->why);
     else
         jupyter_hear(c, &h->m);
+    if (!c->hub || !jupyter_post_is_full(c->hub))
+        return;
+    c->waits = true;
+    inbox_hold(&c->in, true);
 }
 
 static void channels_drop_heard(void *message) {
@@ -64,7 +68,7 @@ static void channels_on_binary(void *arg, const void *data, size_t len) {
 
 static void channels_on_drain(void *arg) {
     const struct jupyter_client *c = arg;
-    if (c->hub && c->hub->running && c->hub->running->client == c)
+    if (c->hub && !c->hub->gone && c->hub->running && c->hub->running->client == c)
         jupyter_unhold(c->hub);
 }
 

@@ -290,10 +290,11 @@ void jupyter_unhold(struct jupyter_hub *h) {
         cell_job_hold(h->job, false);
 }
 
-/* The kernel waits for the one who started it, if that reads slowly. */
+/* The kernel waits for the one who started it, if that reads slowly, and for what is on its way. */
 static void hold_if_full(struct jupyter_hub *h) {
     const struct jupyter_client *c = h->running ? h->running->client : NULL;
-    if (c && h->job && ws_backlog(c->ws) > HTTP_HIGH_WATER)
+    bool is_slow = c && ws_backlog(c->ws) > HTTP_HIGH_WATER;
+    if (h->job && (is_slow || jupyter_post_is_full(h)))
         cell_job_hold(h->job, true);
 }
 

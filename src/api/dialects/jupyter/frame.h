@@ -34,10 +34,13 @@ int jupyter_read(const void *data, size_t len, bool binary, bool v1, struct jupy
                  struct err *e);
 void jupyter_in_done(struct jupyter_in *m);
 
+struct jupyter_client;
+
 /* To clients. */
 struct jupyter_out {
-    struct jupyter_out *next; /* of those that wait for one to come back */
-    const char *channel;      /* a constant */
+    struct jupyter_out *next;  /* of those that wait for one to come back, or are on their way */
+    struct jupyter_client *to; /* borrowed: who alone gets it; or NULL */
+    const char *channel;       /* a constant */
     char type[32], id[72];
     struct buf header, parent, metadata, content; /* JSON objects */
     struct buf *buffers;                          /* owned */

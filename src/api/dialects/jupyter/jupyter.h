@@ -8,11 +8,14 @@
 #include "api/dialects/jupyter/frame.h"
 #include "api/jobs/records.h"
 #include "engine/live/live.h"
+#include "loop/share.h"
 
 #define JUPYTER_UUID    37 /* of a kernel: the digits of its own id, with dashes */
 #define JUPYTER_SESSION 65 /* of a client, in bytes with the NUL */
 #define JUPYTER_VERSION "5.3"
 #define JUPYTER_DIALECT "jupyter"
+
+#define JUPYTER_POSTING_NS 1500000u /* of a turn of the loop, for all hubs */
 
 struct ws;
 struct cell_job;
@@ -23,7 +26,8 @@ extern const struct route_table jupyter_routes, jupyter_channels_routes, jupyter
 
 /* The dialect's state. */
 struct jupyter {
-    struct jupyter_hub *hubs; /* owned: of kernels that somebody asked for */
+    struct jupyter_hub *hubs;  /* owned: of kernels that somebody asked for */
+    struct loop_share posting; /* of messages to their clients */
 };
 
 struct jupyter_client {
@@ -33,7 +37,17 @@ struct jupyter_client {
     struct ws *ws;           /* borrowed: lives as long as the call */
     char session[JUPYTER_SESSION];
     bool v1;
+    bool waits; /* not heard before less is on its way */
     struct inbox in;
+};
+
+/* Messages on their way to a hub's clients, in their order. */
+struct jupyter_post {
+    struct jupyter_out *first, **end; /* owned */
+    size_t n, bytes;
+    struct jupyter_client *at; /* who gets the first of them next, if that is for all */
+    bool is_full, is_busy;
+    struct loop_sharer turn;
 };
 
 /* What a client asked for. */
@@ -84,6 +98,7 @@ struct jupyter_hub {
     size_t kept_bytes;
     struct timer cull;
     struct deferred later;
+    struct jupyter_post post;
 };
 
 /* ---- hub.c ---- */
@@ -115,6 +130,23 @@ void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m);
 void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, const char *content);
 void jupyter_reply(struct jupyter_request *r, const char *content);
 void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state);
+
+/* Takes the message: it waits for the session that left last. */
+void jupyter_keep(struct jupyter_hub *h, struct jupyter_out *m);
+
+/* ---- post.c ---- */
+void jupyter_post_init(struct jupyter_hub *h);
+void jupyter_post_done(struct jupyter_hub *h);
+/* To the one it is for, or to all; now, or in one of the next turns. Takes the message. */
+void jupyter_post(struct jupyter_hub *h, struct jupyter_out *m);
+/* So much is on its way that nobody should say more. */
+bool jupyter_post_is_full(const struct jupyter_hub *h);
+/* The client is none of the hub's any more. */
+void jupyter_post_leave(struct jupyter_hub *h, struct jupyter_client *c);
+/* The kernel is gone: clients are closed when they have what was on its way to them; after the last
+ * the hub is called later. */
+void jupyter_post_end(struct jupyter_hub *h);
+bool jupyter_post_is_over(const struct jupyter_hub *h);
 
 /* ---- run.c ---- */
 struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
