@@ -163,11 +163,15 @@ static void cell_job_read_request(const struct cell_job_options *o, struct cell_
                                .formats = field_dump(body, "formats"),
                                .stdin_text = json_is_string(in) ? json_incref(in) : NULL,
                                .op = o->op,
-                               .extra = o->extra ? xstrdup(o->extra) : NULL,
+                               .extra = BUF_INIT,
                                .tag = o->tag ? xstrdup(o->tag) : NULL,
                                .allow_stdin = field_bool(body, "allow_stdin", o->stream),
                                .silent = field_bool(body, "silent", false),
                                .no_history = !field_bool(body, "store_history", true)};
+    if (o->extra) {
+        q->extra = *o->extra;
+        *o->extra = (struct buf)BUF_INIT;
+    }
     limits_read_execution(body, &q->limits);
     q->own_bounds = o->limits != NULL;
     if (o->limits)
@@ -182,7 +186,12 @@ static struct cell_job *cell_job_new(const struct caller *who, const struct cell
     x->arg = o->arg;
     x->goes_on =
         o->goes_on || strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
-    body_audit(o->large, json_object_get(o->body, "code"), keeps_code, &x->code);
+    const json_t *code = json_object_get(o->body, "code");
+    if (o->sha256)
+        audit_code_of(&x->code, o->sha256, json_string_value(code), json_string_length(code),
+                      keeps_code);
+    else
+        body_audit(o->large, code, keeps_code, &x->code);
     return x;
 }
 

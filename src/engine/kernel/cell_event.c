@@ -94,7 +94,7 @@ static void cell_on_input(struct cell *c, struct said *s) {
 
 /* Passed on as it is to a client that asked for it. */
 static void cell_on_extra(struct cell *c, struct said *s) {
-    if (c->req.extra && cell_has_room(c))
+    if (c->req.extra.len && cell_has_room(c))
         cell_emit(c, said_str(s, "ev"), &s->text);
 }
 

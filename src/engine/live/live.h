@@ -102,6 +102,9 @@ int command_new(struct live *l, struct command_request *q, const struct command_
 int command_signal(struct command *c, int sig, struct err *e);
 /* No bytes are the end of its stdin. Kind "stdin_closed", "stdin_full". */
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
+/* What a client of its kernels said, or what they answered, took us so long. The sandbox pays. */
+void live_heard(struct live *l, uint64_t cpu_ns);
+
 /* Of a terminal: reading what its client sent took us so long. The sandbox pays. */
 void command_heard(struct command *c, uint64_t cpu_ns);
 void command_resize(struct command *c, uint32_t rows, uint32_t columns);

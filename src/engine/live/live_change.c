@@ -14,6 +14,7 @@
 #include "engine/live/live_admit.h"
 #include "engine/process/group.h"
 #include "engine/process/live_state.h"
+#include "engine/process/pace.h"
 
 #include <stdlib.h>
 
@@ -84,6 +85,10 @@ static int change_limits(struct live *l, const struct limits *want, struct err *
     l->req.limits = next;
     memory_watch(l->sandbox);
     return 0;
+}
+
+void live_heard(struct live *l, uint64_t cpu_ns) {
+    pace_heard(l, NULL, cpu_ns);
 }
 
 int live_change(struct live *l, const struct live_change *c, struct err *e) {

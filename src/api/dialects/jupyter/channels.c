@@ -23,6 +23,10 @@ struct heard {
 static struct heard *channels_read_as(const void *data, size_t len, bool binary, bool v1) {
     struct heard *h = xcalloc(1, sizeof *h);
     h->is_bad = jupyter_read(data, len, binary, v1, &h->m, &h->why) < 0;
+    if (h->is_bad || jupyter_prepare(&h->m, &h->why) == 0)
+        return h;
+    jupyter_in_done(&h->m);
+    h->is_bad = true;
     return h;
 }
 
@@ -72,6 +76,12 @@ static void channels_on_drain(void *arg) {
         jupyter_unhold(c->hub);
 }
 
+static void channels_on_cost(void *arg, uint64_t cpu_ns) {
+    const struct jupyter_client *c = arg;
+    if (c->hub)
+        jupyter_heard(c->hub, cpu_ns);
+}
+
 static void channels_on_closed(void *arg) {
     jupyter_leave(arg);
 }
@@ -117,6 +127,7 @@ static void do_jupyter_channels(struct call *c) {
                                  .on_text = channels_on_text,
                                  .on_binary = channels_on_binary,
                                  .on_drain = channels_on_drain,
+                                 .on_cost = channels_on_cost,
                                  .on_closed = channels_on_closed};
     to->call = c;
     to->v1 = offers_v1(http_header(c->req, "Sec-WebSocket-Protocol"));
@@ -134,7 +145,8 @@ static void do_jupyter_channels(struct call *c) {
                             .arg = to,
                             .read = to->v1 ? read_v1 : read_old,
                             .take = channels_take_heard,
-                            .drop = channels_drop_heard};
+                            .drop = channels_drop_heard,
+                            .on_cost = channels_on_cost};
     c->state = to;
     c->state_done = free_client;
     jupyter_join(h, to);

@@ -73,16 +73,17 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) 
 
 static void notebook_on_start(struct jupyter_request *r, const char *json, size_t len) {
     struct kernel *k = jupyter_kernel(r->hub);
-    const json_t *code = json_object_get(r->body, "code");
     (void)json, (void)len;
     jupyter_state(r->hub, r->parent, "busy");
-    if (r->silent || !jupyter_is_cell(r) || !code || !k)
+    if (r->silent || !jupyter_is_cell(r) || !r->body || !k) /* of an earlier server: no body */
         return;
     struct jupyter_out *m = jupyter_out(r->hub, "iopub", "execute_input", r->parent);
     struct jw j = JW_INIT(&m->content);
     jw_object(&j);
     jw_key(&j, "code");
-    jw_strn(&j, json_string_value(code), json_string_length(code));
+    jw_escaped(&j, r->shown.data, r->shown.len);
+    buf_done(&r->shown);
+    r->shown = (struct buf)BUF_INIT;
     jw_key_uint(&j, "execution_count", kernel_count(k) + 1);
     jw_object_end(&j);
     jupyter_publish(r->hub, m);

@@ -112,6 +112,12 @@ struct kernel *jupyter_kernel(struct jupyter_hub *h) {
     return h->watcher.kernel;
 }
 
+void jupyter_heard(struct jupyter_hub *h, uint64_t cpu_ns) {
+    struct kernel *k = jupyter_kernel(h);
+    if (k)
+        live_heard(kernel_live(k), cpu_ns);
+}
+
 /* ---- messages ---- */
 
 struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, const char *type,

@@ -20,6 +20,7 @@
 struct ws;
 struct cell_job;
 struct jupyter_hub;
+struct jupyter_telling;
 
 extern const struct dialect jupyter_dialect;
 extern const struct route_table jupyter_routes, jupyter_channels_routes, jupyter_sessions_routes;
@@ -61,12 +62,16 @@ struct jupyter_request {
     /* of those that run in the kernel */
     struct caller who;    /* whose it is, also when the call is gone */
     json_t *body;         /* owned: as of an execution of ours */
-    char *extra;          /* owned: see cell_request */
+    struct buf extra;     /* see cell_request; until it runs */
+    struct buf shown;     /* the code, as the inside of a JSON string; until it runs */
+    uint8_t sha256[32];   /* of the code */
     const char *op;       /* a constant, or NULL */
     bool silent, goes_on; /* an error does not end those that wait */
     struct buf payloads;  /* the inside of an array */
     char *expressions;    /* owned: JSON; or NULL */
     char *error;          /* owned: a JSON object; or NULL */
+    /* of questions */
+    struct jupyter_telling *telling; /* borrowed: its answer is being read; or NULL */
 };
 
 struct jupyter_hub {
@@ -113,6 +118,8 @@ struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k);
 struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid);
 /* NULL when it is gone. */
 struct kernel *jupyter_kernel(struct jupyter_hub *h);
+/* What a client said, or the kernel answered, took us so long: the sandbox pays. */
+void jupyter_heard(struct jupyter_hub *h, uint64_t cpu_ns);
 void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c);
 void jupyter_leave(struct jupyter_client *c);
 /* A fresh process; `fn` when it is there. */
@@ -149,7 +156,8 @@ void jupyter_post_end(struct jupyter_hub *h);
 bool jupyter_post_is_over(const struct jupyter_hub *h);
 
 /* ---- run.c ---- */
-struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
+/* Takes what was made of the message for the kernel. */
+struct jupyter_request *jupyter_request(struct jupyter_client *c, struct jupyter_in *m,
                                         const char *reply);
 void jupyter_request_free(struct jupyter_request *r);
 /* Takes the request. */
@@ -180,10 +188,19 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why);
 void jupyter_unhold(struct jupyter_hub *h);
 
 /* ---- messages.c ---- */
-void jupyter_hear(struct jupyter_client *c, const struct jupyter_in *m);
+/* Right after jupyter_read: all that takes long with a message; may be called beside the loop. -1
+ * with kind "bad_message". */
+int jupyter_prepare(struct jupyter_in *m, struct err *e);
+void jupyter_hear(struct jupyter_client *c, struct jupyter_in *m);
 void jupyter_complain(struct jupyter_client *c, const struct err *why);
 /* {"language_info":…} and its fellows. */
 void jupyter_kernel_info(struct jupyter_hub *h, struct buf *to);
+
+/* ---- questions.c ---- */
+void jupyter_prepare_question(struct jupyter_in *m);
+void jupyter_ask(struct jupyter_client *c, struct jupyter_in *m);
+/* Nobody waits for the answer any more. */
+void jupyter_untell(struct jupyter_request *r);
 
 /* ---- jupyter.c ---- */
 void jupyter_model(struct jupyter_hub *h, struct jw *j);
