@@ -255,6 +255,6 @@ void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number
     x->record = record_new(x->who.api->records, x->id, x->who.tenant);
     record_skip(x->record, number);
     if (cell_tag(c))
-        dialects_inherit(x->who.api, l, c);
+        dialects_inherit(x->who.api, l, c, x);
     cell_call(c, &cb);
 }

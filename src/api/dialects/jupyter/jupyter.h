@@ -168,7 +168,7 @@ void jupyter_go_on(struct jupyter_hub *h);
 /* Frees what runs and waits. */
 void jupyter_run_done(struct jupyter_hub *h);
 /* An execution that an earlier server began. */
-bool jupyter_inherit(struct api *a, struct live *l, struct cell *c);
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job);
 
 /* Comms have no reply. */
 static inline bool jupyter_is_cell(const struct jupyter_request *r) {

@@ -215,12 +215,11 @@ void jupyter_run_done(struct jupyter_hub *h) {
 
 /* ---- from an earlier server ---- */
 
-bool jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job) {
     struct err e;
     json_auto_t *tag = json_loads(cell_tag(c), 0, NULL);
     struct kernel *k = kernel_find(l, cell_kernel(c), &e);
-    struct record *rec = records_find(a->records, live_tenant(l), cell_id(c));
-    if (!k || !rec || !kernel_label(k) || !json_is_object(json_object_get(tag, "header")))
+    if (!k || !kernel_label(k) || !json_is_object(json_object_get(tag, "header")))
         return false;
     struct jupyter_hub *h = jupyter_hub(a, k);
     struct jupyter_request *r = xcalloc(1, sizeof *r);
@@ -233,8 +232,9 @@ bool jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
     r->payloads = r->extra = r->shown = (struct buf)BUF_INIT;
     snprintf(r->session, sizeof r->session, "%s", session ? session : "");
     h->running = r;
+    h->job = job;    /* SECURITY: it is held when much is on its way */
     h->keeps = true; /* for the one who was connected to that server */
     memcpy(h->kept_for, r->session, sizeof h->kept_for);
-    jupyter_follow(h, rec);
+    jupyter_follow(h, cell_job_record(job));
     return true;
 }
