@@ -174,19 +174,30 @@ static const char *after_value(const char *at, const char *end) {
     return end;
 }
 
-struct json_span json_member(const char *text, size_t len, const char *name) {
+struct json_span json_first(const char *text, size_t len) {
+    return (struct json_span){text, (size_t)(after_value(text, text + len) - text)};
+}
+
+static struct json_span find_member(const char *text, size_t len, const char *inside, size_t n) {
     const char *at = text, *end = text + len;
-    size_t n = strlen(name);
     while (at < end && (*at == '{' || *at == ',')) {
         const char *key = ++at;
         if (at == end || *at != '"')
             break;
         at = after_string(at, end);
-        bool is_it = (size_t)(at - key) == n + 2 && memcmp(key + 1, name, n) == 0;
+        bool is_it = (size_t)(at - key) == n + 2 && memcmp(key + 1, inside, n) == 0;
         const char *value = at < end ? at + 1 : end; /* behind the colon */
         at = after_value(value, end);
         if (is_it)
             return (struct json_span){value, (size_t)(at - value)};
     }
     return (struct json_span){0};
+}
+
+struct json_span json_member(const char *text, size_t len, const char *name) {
+    return find_member(text, len, name, strlen(name));
+}
+
+struct json_span json_member_as(const char *text, size_t len, const char *json_name) {
+    return find_member(text, len, json_name + 1, strlen(json_name) - 2);
 }

@@ -15,4 +15,8 @@ struct json_span {
     const char *at; /* NULL: there is none */
     size_t len;
 };
+/* The value that begins there, in such text. */
+struct json_span json_first(const char *text, size_t len);
 struct json_span json_member(const char *text, size_t len, const char *name);
+/* The same for a name that is JSON, with its quotes, as the one who wrote the object escapes it. */
+struct json_span json_member_as(const char *text, size_t len, const char *json_name);

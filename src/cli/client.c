@@ -136,7 +136,7 @@ static void take_signal(struct session *s) {
 
 /* Receiving. */
 
-static int on_output(struct session *s, struct err *e) {
+static int client_on_output(struct session *s, struct err *e) {
     struct c_output m;
     if (c_output_get(&s->in, &m, e) < 0)
         return -1;
@@ -153,7 +153,7 @@ static int on_output(struct session *s, struct err *e) {
     return 0;
 }
 
-static int on_file(struct session *s, struct err *e) {
+static int client_on_file(struct session *s, struct err *e) {
     struct c_file m;
     if (c_file_get(&s->in, &m, e) < 0)
         return -1;
@@ -173,7 +173,7 @@ static int on_started(struct session *s, struct err *e) {
     return 0;
 }
 
-static int on_result(struct session *s, struct err *e) {
+static int client_on_result(struct session *s, struct err *e) {
     struct c_result m;
     if (c_result_get(&s->in, &m, e) < 0)
         return -1;
@@ -187,7 +187,7 @@ static int on_result(struct session *s, struct err *e) {
     return s->job->out ? outdir_open(s->job->out, e) : 0;
 }
 
-static int on_error(struct session *s, struct err *e) {
+static int client_on_error(struct session *s, struct err *e) {
     struct c_error m;
     if (c_error_get(&s->in, &m, e) < 0)
         return -1;
@@ -203,9 +203,9 @@ static int handle(struct session *s, struct err *e) {
     /* The other types are not for us. */
     enum wire_type type = s->in.type;
     if (type == WIRE_C_OUTPUT)
-        return on_output(s, e);
+        return client_on_output(s, e);
     if (type == WIRE_C_FILE)
-        return on_file(s, e);
+        return client_on_file(s, e);
     if (type == WIRE_C_STARTED)
         return on_started(s, e);
     if (type == WIRE_C_WANT) {
@@ -215,9 +215,9 @@ static int handle(struct session *s, struct err *e) {
         return r;
     }
     if (type == WIRE_C_RESULT)
-        return on_result(s, e);
+        return client_on_result(s, e);
     if (type == WIRE_C_ERROR)
-        return on_error(s, e);
+        return client_on_error(s, e);
     return err_set(e, EPROTO, "the engine sent %s", wire_type_name(type));
 }
 

@@ -89,7 +89,7 @@ static void step(struct fetcher *f, curl_socket_t fd, int what) {
     look_at_messages(f);
 }
 
-static void on_timer(struct timer *t) {
+static void fetch_on_timer(struct timer *t) {
     step(t->arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
@@ -156,7 +156,7 @@ int fetcher_new(struct loop *l, struct fetcher **ret, struct err *e) {
     f->curl = c;
     f->loop = l;
     f->multi = multi;
-    f->timer = (struct timer){.fn = on_timer, .arg = f};
+    f->timer = (struct timer){.fn = fetch_on_timer, .arg = f};
     c->curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
     c->curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, f);
     c->curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
@@ -167,7 +167,7 @@ int fetcher_new(struct loop *l, struct fetcher **ret, struct err *e) {
 
 /* ---- begun ---- */
 
-static size_t on_body(char *data, size_t one, size_t len, void *arg) {
+static size_t fetch_on_body(char *data, size_t one, size_t len, void *arg) {
     struct fetch *x = arg;
     long status = 0;
     (void)one;
@@ -200,7 +200,7 @@ static void set_up_transfer(struct fetch *x, const struct fetch_request *q) {
     c->curl_easy_setopt(to, CURLOPT_LOW_SPEED_TIME, SLOW_S);
     c->curl_easy_setopt(to, CURLOPT_FORBID_REUSE, 1L);
     c->curl_easy_setopt(to, CURLOPT_USERAGENT, "cloche/" CLOCHE_VERSION);
-    c->curl_easy_setopt(to, CURLOPT_WRITEFUNCTION, on_body);
+    c->curl_easy_setopt(to, CURLOPT_WRITEFUNCTION, fetch_on_body);
     c->curl_easy_setopt(to, CURLOPT_WRITEDATA, x);
     if (q->body) {
         c->curl_easy_setopt(to, CURLOPT_COPYPOSTFIELDS, q->body);

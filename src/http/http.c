@@ -50,7 +50,7 @@ static void on_library_ready(struct watch *w, uint32_t events) {
     run_library(w->arg);
 }
 
-static void on_timer(struct timer *t) {
+static void http_on_timer(struct timer *t) {
     run_library(t->arg);
 }
 
@@ -304,7 +304,7 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     h->o = *o;
     h->o.max_connections = most_connections(o->max_connections);
     h->watch = (struct watch){.fd = -1, .fn = on_library_ready, .arg = h};
-    h->timer = (struct timer){.fn = on_timer, .arg = h};
+    h->timer = (struct timer){.fn = http_on_timer, .arg = h};
     h->run = (struct deferred){.fn = on_soon, .arg = h};
     http_held_init(h);
     http_turn_init(h);

@@ -1,13 +1,13 @@
 /* See http_turn.h.
  *
- * SECURITY: the library does one thing after the other for every connection that is ready, however
- * many there are. A thousand of them cost their client little, and each may have a request to be
- * read, a reply to be made and a slice of it to be sent. So the library gets so much of a turn of
- * the loop. When that is spent, whoever comes to one of three places is put off: where bytes are
- * read from the socket (http_read.c), where a head becomes a request (http.c), and where a reply
- * goes on (http_reply.c). Those who are put off stand in a queue, and while there is one nobody
- * passes it: each turn takes a few from its front, and these may do all that they have to do, but
- * for a body in tiny chunks: the library's buffer holds thousands, and takes 0.5 ms for them.
+ * SECURITY: the library serves every connection that is ready, one after the other, however many
+ * there are. A thousand of them cost their client little, and each may have a request to read, a
+ * reply to make and a slice of it to send. So the library gets a share of each turn of the loop.
+ * When the share is spent, connections are put off at three places: where bytes are read from the
+ * socket (http_read.c), where a head becomes a request (http.c), and where a reply goes on
+ * (http_reply.c). They stand in a queue, which nobody may pass. Each turn takes a few from its
+ * front, and these may finish their work, but for a body in tiny chunks: the library's buffer holds
+ * thousands of chunks, and takes 0.5 ms for them.
  *
  * What cannot be put off is the rest of a small reply (HTTP_SMALL), which the library sends by
  * itself. */
@@ -19,8 +19,8 @@
 #include "http/internal.h"
 
 #define LIBRARY_NS 2000000u /* of a turn */
-#define FRONT      16u      /* of the queue: as many go in a turn */
-#define PIECES     500u     /* of a body, that one connection may have in a turn */
+#define FRONT      16u      /* connections that leave the queue in a turn */
+#define PIECES     500u     /* chunks of a body for one connection in a turn */
 
 /* What was spent counts for one turn of the loop, in which the library may run more than once. */
 static bool is_spent(struct http *h) {

@@ -4,17 +4,17 @@
  * A WebSocket begins as the reply to its request. When the library has sent that, it hands over the
  * socket and what it has read beyond the head (ws_upgraded); from then on the socket is watched
  * here until end(), which gives it back to be closed. The library then says that the request is
- * over, and the WebSocket is freed with it: never inside one of its own callbacks. What has come is
- * read when its turn comes, a few frames at a time, and what waits for the peer is sent likewise.
+ * over, and the WebSocket is freed with it: never inside one of its own callbacks. Each WebSocket
+ * reads when its turn comes, a few frames at a time, and sends likewise.
  *
  * SECURITY: a peer may send thousands of frames that each want an answer, and a message may go to a
- * thousand peers, who may all leave at once. So reading has a share of each turn of the loop, and
- * sending has one, with dropping what nobody will read and with ending.
+ * thousand peers, who may all leave at once, and leave thousands behind. So reading has a share of
+ * each turn of the loop, and sending has one, with dropping what nobody will read and with ending.
  *
- * libwslay sends a close frame before everything that waits; so ours is given to it only when
- * nothing waits any more. After that frame the peer has a while to answer with its own; what else
- * it sends is thrown away meanwhile, since closing a socket with unread bytes would reset the
- * connection and might take the close frame with it. */
+ * libwslay sends a close frame before everything that waits; so libwslay gets ours only when
+ * nothing waits any more. Then the peer has a while to answer with its own; we throw away whatever
+ * else it sends, since closing a socket with unread bytes would reset the connection and might take
+ * the close frame with it. */
 
 #include "http/ws.h"
 
@@ -34,11 +34,11 @@
 
 #define READING_NS 2000000u /* of a turn, for all WebSockets */
 #define SENDING_NS 2000000u /* likewise */
-#define CLOSING_NS 100000u  /* what the library does for one that it gets back, about */
+#define CLOSING_NS 100000u  /* the library's work when it gets a socket back, about */
 #define PING_MS    20000
 #define SILENT_MS  60000
 #define GOODBYE_MS 5000 /* for the peer's half of closing */
-#define FRAME_COST 128u /* what a frame of control that waits takes, about */
+#define FRAME_COST 128u /* memory of a waiting control frame, about */
 
 static struct loop *loop_of(const struct ws *w) {
     return w->req->http->o.loop;
@@ -67,7 +67,6 @@ static void end(struct ws *w) {
 }
 
 static void give_back(struct ws *w) {
-    ws_queue_drop(w);
     loop_share_charge(&w->req->http->sending, CLOSING_NS);
     MHD_upgrade_action(w->handle, MHD_UPGRADE_ACTION_CLOSE);
     w->handle = NULL;
@@ -78,9 +77,15 @@ void ws_over(struct ws *w) {
     end(w);
 }
 
+static void drop_all(struct ws *w) {
+    while (!ws_queue_drop(w))
+        ;
+}
+
 void ws_cut(struct ws *w) {
     end(w);
-    ws_queue_drop(w);
+    if (!w->handle)
+        drop_all(w);
 }
 
 size_t ws_held(const struct ws *w) {
@@ -96,7 +101,7 @@ void ws_free(struct ws *w) {
         return;
     loop_share_leave(&w->sends);
     w->over = true;
-    ws_queue_drop(w);
+    drop_all(w);
     wslay_event_context_free(w->frames);
     buf_done(&w->early);
     free(w);
@@ -109,16 +114,16 @@ static bool wants_write(const struct ws *w) {
 }
 
 /* First what has begun, then control, then the rest; nothing after a close frame. */
-static bool give(struct ws *w) {
-    if (ws_queue_is_inside(w) && !ws_queue_send(w, false))
+static bool give(struct ws *w, struct loop_share *s) {
+    if (ws_queue_is_inside(w) && !ws_queue_send(w, false, s))
         return false;
     if (ws_queue_is_inside(w))
         return true;
     if (wslay_event_send(w->frames) != 0)
         return false;
     if (wslay_event_get_close_sent(w->frames))
-        ws_queue_drop(w); /* it is between two messages: all of them */
-    if (!wslay_event_want_write(w->frames) && !ws_queue_send(w, true))
+        ws_queue_give_up(w);
+    if (!w->gives_up && !wslay_event_want_write(w->frames) && !ws_queue_send(w, true, s))
         return false;
     if (w->closing && !w->said && !wants_write(w)) {
         w->said = true;
@@ -139,14 +144,14 @@ static bool part(struct ws *w) {
         w->parting = true;
         loop_timer_in_ms(loop_of(w), &w->timer, GOODBYE_MS);
     }
-    if (sent && !wslay_event_want_read(w->frames)) /* it broke the rules: no more is understood */
+    if (sent && !wslay_event_want_read(w->frames)) /* the peer broke the rules: we cannot read on */
         shutdown(w->watch.fd, SHUT_WR);
     return true;
 }
 
 static uint32_t interest(const struct ws *w) {
     bool reads = ws_frames_may_read(w) || wslay_event_get_close_sent(w->frames);
-    bool writes = wants_write(w) && !w->sends.waits_for; /* then its turn comes anyway */
+    bool writes = wants_write(w) && !w->sends.waits_for; /* a waiting sender gets its turn anyway */
     return EPOLLRDHUP | (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 }
 
@@ -156,16 +161,20 @@ static void watch_again(struct ws *w) {
         end(w);
 }
 
-/* SECURITY: only what its turn to read has come for reads: what is read is answered, and whatever
- * is sent leads here. */
+/* SECURITY: `reads` only in this WebSocket's turn to read. Every send leads here, and whatever we
+ * read may be answered by a send. */
 static void turn(struct ws *w, bool reads) {
-    if (w->gives_up)
-        ws_queue_drop(w);
-    if (!give(w) || (reads && (!ws_frames_take(w) || !give(w))) || !part(w)) {
+    struct http *h = w->req->http;
+    struct loop_share *s = reads ? &h->reading : &h->sending;
+    if (w->gives_up && !reads)
+        (void)ws_queue_drop(w);
+    if (!give(w, s) || (reads && (!ws_frames_take(w) || !give(w, s))) || !part(w)) {
         end(w);
         return;
     }
     http_weigh(w->req);
+    if (w->gives_up)
+        soon(w);
     watch_again(w);
     if (w->over)
         return;
@@ -175,20 +184,26 @@ static void turn(struct ws *w, bool reads) {
             w->o.on_drain(w->o.arg);
     }
     if (ws_frames_early(w) && ws_frames_may_read(w) &&
-        wslay_event_want_read(w->frames)) /* no event tells of it */
+        wslay_event_want_read(w->frames)) /* read already: no event will tell */
         loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
 static void ws_on_turn_to_read(struct loop_sharer *who) {
-    turn(who->arg, true);
+    struct ws *w = who->arg;
+    uint64_t began_ns = w->o.on_cost ? thread_cpu_ns() : 0;
+    turn(w, true);
+    if (w->o.on_cost && !w->over)
+        w->o.on_cost(w->o.arg, thread_cpu_ns() - began_ns);
 }
 
 static void ws_on_turn_to_send(struct loop_sharer *who) {
     struct ws *w = who->arg;
-    if (w->over)
+    if (!w->over)
+        turn(w, false);
+    else if (ws_queue_drop(w))
         give_back(w);
     else
-        turn(w, false);
+        soon(w);
 }
 
 static void send_now(struct ws *w) {
@@ -201,7 +216,7 @@ static void send_now(struct ws *w) {
     loop_share_end(s);
 }
 
-/* A peer that sends no more and of whom nothing is read has left. */
+/* When a peer has stopped sending while we do not read from it, it counts as gone. */
 static void ws_on_ready(struct watch *watch, uint32_t events) {
     struct ws *w = watch->arg;
     if (events & (EPOLLHUP | EPOLLERR) || (events & EPOLLRDHUP && !(interest(w) & EPOLLIN)))
@@ -212,7 +227,7 @@ static void ws_on_ready(struct watch *watch, uint32_t events) {
         loop_share_wait(&w->req->http->reading, &w->reads);
 }
 
-static void on_timer(struct timer *t) {
+static void ws_on_timer(struct timer *t) {
     struct ws *w = t->arg;
     uint64_t now = now_ns();
     if (w->held)
@@ -266,7 +281,7 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     struct ws *w = xcalloc(1, sizeof *w);
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
-    w->timer = (struct timer){.fn = on_timer, .arg = w};
+    w->timer = (struct timer){.fn = ws_on_timer, .arg = w};
     w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w};
     w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w};
     ws_frames_init(w);
@@ -328,7 +343,7 @@ void ws_close(struct ws *w, enum ws_code code, const char *reason) {
     if (w->over || w->closing)
         return;
     w->closing = true;
-    w->held = false; /* to hear the peer's answer; its messages are dropped */
+    w->held = false; /* we read the peer's answer, and drop its messages */
     w->code = code;
     w->reason = reason;
     soon(w);

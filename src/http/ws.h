@@ -31,20 +31,22 @@ struct ws_options {
     void (*on_text)(void *arg, const char *text, size_t len); /* UTF-8 */
     void (*on_binary)(void *arg, const void *data, size_t len);
     void (*on_drain)(void *arg); /* the backlog has fallen below HTTP_LOW_WATER again; or NULL */
+    /* How long it took to read and answer what came last; or NULL. */
+    void (*on_cost)(void *arg, uint64_t cpu_ns);
     void (*on_closed)(void *arg);
 };
 
 void ws_send_text(struct ws *w, const char *text, size_t len);
 void ws_send_binary(struct ws *w, const void *data, size_t len);
 void ws_send_blob(struct ws *w, bool binary, struct blob *of); /* shared, not copied */
-/* After what was sent before; nothing comes from the peer any more. `reason`: up to 123 bytes. */
+/* Closes once all is sent; on_text and on_binary come no more. `reason`: up to 123 bytes. */
 void ws_close(struct ws *w, enum ws_code code, const char *reason);
-/* The same without what waits for the peer, who does not read. */
+/* The same, but drops what waits for a peer that does not read. */
 void ws_give_up(struct ws *w, enum ws_code code, const char *reason);
 bool ws_is_closing(const struct ws *w); /* or was given up, for not reading */
-/* Bytes that wait for the peer to read; more than HTTP_HIGH_WATER: send no more until on_drain. */
+/* Bytes that wait for the peer; above HTTP_HIGH_WATER, send no more until on_drain. */
 size_t ws_backlog(const struct ws *w);
-/* Stop, or go on, reading what the peer sends. A little that was read already still comes. */
+/* Stops or resumes reading from the peer. A little that was read already still comes. */
 void ws_hold(struct ws *w, bool hold);
 /* In on_text and on_binary: what the message counts for, as a body does. */
 struct http_count ws_move_count(struct ws *w);

@@ -14,11 +14,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define READ_MAX   (128u << 10)          /* bytes in one turn of the loop */
-#define FRAMES_MAX 32u                   /* in one turn of the loop */
-#define FRAME_MIN  6u                    /* bytes of a client's frame: its head */
-#define PIECES_MAX 4096u                 /* of a message: each costs libwslay a few allocations */
-#define FULL       (2 * HTTP_HIGH_WATER) /* nothing is read: each ping would add its pong */
+#define READ_MAX   (128u << 10) /* bytes in one turn of the loop */
+#define FRAMES_MAX 32u          /* in one turn of the loop */
+#define FRAME_MIN  6u           /* bytes of the shortest frame of a client */
+#define PIECES_MAX 4096u        /* of a message: each costs libwslay a few allocations */
+#define FULL                                                                                       \
+    (2 * HTTP_HIGH_WATER) /* backlog at which reading stops: each ping would add a pong            \
+                           */
 
 bool ws_frames_may_read(const struct ws *w) {
     return !w->held && ws_backlog(w) < FULL;
@@ -29,8 +31,8 @@ static ssize_t not_now(struct ws *w, int why) {
     return -1;
 }
 
-/* Bytes that libwslay may have now. It works on all the frames that it is given, and each may be
- * answered: so no more than can hold the frames that are left for this turn. */
+/* Bytes that libwslay may have now: no more than hold the frames that are left for this turn, since
+ * libwslay works on every frame that it has, and may answer each. */
 static size_t may_take(const struct ws *w, size_t len) {
     uint64_t most = w->inside + (uint64_t)w->frames_left * FRAME_MIN;
     size_t n = len < w->budget ? len : w->budget;
@@ -41,7 +43,8 @@ size_t ws_frames_early(const struct ws *w) {
     return w->early.len - w->early_at;
 }
 
-static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
+static ssize_t frames_on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags,
+                              void *arg) {
     struct ws *w = arg;
     size_t early = ws_frames_early(w), most = may_take(w, len);
     (void)ctx, (void)flags;
@@ -68,7 +71,7 @@ static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int
 
 void ws_frames_took(struct ws *w, size_t n) {
     w->req->bytes_out += n;
-    w->heard_ns = now_ns(); /* it takes what we send: it is there */
+    w->heard_ns = now_ns(); /* whoever takes what we send is there */
     w->taken += n;
     if (w->taken >= HTTP_SLICE) { /* not for every byte */
         w->taken = 0;
@@ -86,11 +89,11 @@ static ssize_t send_malformed(struct ws *w) {
     return n == sizeof text ? 2 : not_now(w, WSLAY_ERR_CALLBACK_FAILURE);
 }
 
-static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
-                       void *arg) {
+static ssize_t frames_on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len,
+                              int flags, void *arg) {
     struct ws *w = arg;
     bool is_last = !(flags & WSLAY_MSG_MORE) && wslay_event_get_queued_msg_count(ctx) <= 1;
-    int more = is_last ? 0 : MSG_MORE;                            /* one packet for many pongs */
+    int more = is_last ? 0 : MSG_MORE;                            /* many pongs go in one packet */
     if (w->malformed && len == 2 && memcmp(data, "\x88", 2) == 0) /* no text of ours holds a NUL */
         return send_malformed(w);
     ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT | more);
@@ -139,8 +142,8 @@ static void on_chunk(wslay_event_context_ptr ctx,
     w->inside -= c->data_length < w->inside ? c->data_length : w->inside;
 }
 
-static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
-                       void *arg) {
+static void frames_on_message(wslay_event_context_ptr ctx,
+                              const struct wslay_event_on_msg_recv_arg *m, void *arg) {
     struct ws *w = arg;
     (void)ctx;
     if (wslay_is_ctrl_frame(m->opcode))
@@ -176,12 +179,13 @@ bool ws_frames_take(struct ws *w) {
 }
 
 void ws_frames_init(struct ws *w) {
-    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
-                                                           .send_callback = on_send,
+    static const struct wslay_event_callbacks callbacks = {.recv_callback = frames_on_recv,
+                                                           .send_callback = frames_on_send,
                                                            .on_frame_recv_start_callback = on_frame,
                                                            .on_frame_recv_chunk_callback = on_chunk,
-                                                           .on_msg_recv_callback = on_message};
+                                                           .on_msg_recv_callback =
+                                                               frames_on_message};
     if (wslay_event_context_server_init(&w->frames, &callbacks, w) != 0)
-        abort(); /* as base/buf.h: memory that cannot be had */
+        abort(); /* out of memory, as in base/buf.h */
     wslay_event_config_set_max_recv_msg_length(w->frames, message_max(w));
 }

@@ -1,6 +1,6 @@
-/* Messages that wait for a WebSocket's peer. libwslay would copy each for every peer that it goes
- * to, however slowly that reads; here they are blobs, which all of them share. libwslay has the
- * frames of control, which may stand between two messages and never inside one. */
+/* Messages that wait for a WebSocket's peer. libwslay would keep a copy for every peer, however
+ * slowly it reads; here messages are blobs, which all peers share. libwslay keeps the control
+ * frames, which may stand between two messages and never inside one. */
 
 #include "http/ws_queue.h"
 
@@ -13,8 +13,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define COST     128u         /* what a message takes beside its bytes, about */
+#define COST     128u         /* memory of a message beside its bytes, about */
 #define TURN_MAX (256u << 10) /* bytes that are sent in one turn */
+#define SOME     64u          /* messages that are dropped between two looks at the clock */
 
 struct ws_message {
     struct ws_message *next;
@@ -68,15 +69,19 @@ void ws_queue_give_up(struct ws *w) {
     w->req->http->giving_up++;
 }
 
-void ws_queue_drop(struct ws *w) {
+bool ws_queue_drop(struct ws *w) {
     struct ws_message **from = &w->queue;
+    if (!w->over && *from && (*from)->at > 0) /* half a message cannot be taken back */
+        from = &(*from)->next;
+    for (unsigned n = 1; *from; n++) {
+        drop_message(w, from);
+        if (n % SOME == 0 && *from && loop_share_is_spent(&w->req->http->sending))
+            return false;
+    }
     if (w->gives_up)
         w->req->http->giving_up--;
     w->gives_up = false;
-    if (!w->over && *from && (*from)->at > 0) /* half a message cannot be taken back */
-        from = &(*from)->next;
-    while (*from)
-        drop_message(w, from);
+    return true;
 }
 
 size_t ws_queue_cost(const struct ws *w) {
@@ -90,7 +95,7 @@ bool ws_queue_is_inside(const struct ws *w) {
 /* -1 when the peer is gone, 0 when it takes no more for now. */
 static ssize_t send_some(struct ws *w, struct ws_message *m) {
     size_t body = m->at > m->head_len ? m->at - m->head_len : 0;
-    size_t head = m->at - body; /* how much of it is sent */
+    size_t head = m->at - body; /* bytes of the head that are sent */
     struct iovec parts[2] = {
         {m->head + head, m->head_len - head},
         {m->of->bytes.data + body, m->of->bytes.len - body},
@@ -107,7 +112,7 @@ static ssize_t send_some(struct ws *w, struct ws_message *m) {
     return n;
 }
 
-bool ws_queue_send(struct ws *w, bool all) {
+bool ws_queue_send(struct ws *w, bool all, struct loop_share *s) {
     for (size_t sent = 0; w->queue && sent < TURN_MAX;) {
         ssize_t n = send_some(w, w->queue);
         if (n <= 0)
@@ -116,7 +121,7 @@ bool ws_queue_send(struct ws *w, bool all) {
         if (w->queue->at < size_of(w->queue))
             continue;
         drop_message(w, &w->queue);
-        if (!all || loop_share_is_spent(&w->req->http->sending)) /* small ones take long, too */
+        if (!all || loop_share_is_spent(s)) /* small ones take long, too */
             break;
     }
     return true;

@@ -3,10 +3,9 @@
  * object that is gone. Deferred calls run when the batch is through; what they defer in their turn
  * waits for the next batch, which then is not waited for: nobody holds the loop by deferring.
  *
- * SECURITY: no epoll descriptor is ever watched by another. Whoever adds to one that is takes a
- * mutex of the whole machine, which a hostile program holds for as long as it has watches to be
- * looked at (Linux 6.18: epnested_mutex). So the one of a library is waited for beside ours, by
- * poll(). */
+ * SECURITY: no epoll descriptor ever watches another. Adding a watch to a nested epoll takes a
+ * mutex of the whole machine, and a hostile program with many watches holds that mutex for long
+ * (Linux 6.18: epnested_mutex). So poll() waits for a library's epoll beside ours. */
 
 #include "loop/loop.h"
 
@@ -164,7 +163,7 @@ void loop_defer(struct loop *l, struct deferred *d) {
     l->deferred_end = &d->next;
 }
 
-/* Those that stand there now. */
+/* Runs the calls that stand in the list now. */
 static void run_deferred(struct loop *l) {
     struct deferred *first = l->deferred;
     l->deferred = NULL;
@@ -199,7 +198,7 @@ static void run_timers(struct loop *l) {
     }
 }
 
-/* The processor time counts from the end of the last turn: the wait between takes none. */
+/* Processor time since the end of the last turn: the wait in between takes none. */
 static void note_turn(struct loop *l, uint64_t began_ns) {
     uint64_t cpu_ns = thread_cpu_ns();
     histogram_add(&l->turns.wall, (double)(now_ns() - began_ns) / 1e9);
@@ -271,8 +270,7 @@ int loop_run(struct loop *l, struct err *e) {
         run_deferred(l);
         note_turn(l, began_ns);
     }
-    /* What is to be freed is. SECURITY: what waits for the next turn, for as long as a peer goes
-     * on, is left. */
+    /* Run what frees memory. SECURITY: calls that a peer can repeat turn after turn are left. */
     for (int i = 0; l->deferred && i < LAST_TURNS; i++) {
         l->turn++;
         run_deferred(l);

@@ -39,7 +39,7 @@ static bool squeeze(struct packer *p, const void *data, size_t len, int flush) {
     return true;
 }
 
-static la_ssize_t on_bytes(struct archive *a, void *arg, const void *data, size_t len) {
+static la_ssize_t packer_on_bytes(struct archive *a, void *arg, const void *data, size_t len) {
     struct packer *p = arg;
     if (!p->given_up && len <= INT32_MAX && squeeze(p, data, len, Z_NO_FLUSH))
         return (la_ssize_t)len;
@@ -70,7 +70,7 @@ int packer_new(void (*sink)(void *arg, const void *data, size_t len), void *arg,
     if (p->archive && p->entry && p->has_zip &&
         archive_write_set_format_pax_restricted(p->archive) == ARCHIVE_OK &&
         archive_write_set_bytes_per_block(p->archive, 0) == ARCHIVE_OK &&
-        archive_write_open(p->archive, p, NULL, on_bytes, NULL) == ARCHIVE_OK) {
+        archive_write_open(p->archive, p, NULL, packer_on_bytes, NULL) == ARCHIVE_OK) {
         *ret = p;
         return 0;
     }

@@ -1,8 +1,9 @@
-/* tar.gz in; see pack.h. SECURITY: the bytes are anybody's. libarchive reads tar and gzip here and
- * nothing else of what it knows; what it tells of an entry is checked before anyone uses it. */
+/* tar.gz in; see pack.h. SECURITY: the bytes are anybody's. libarchive reads tar here and nothing
+ * else of what it knows; what it tells of an entry is checked before anyone uses it. */
 
 #include "pack/unpacker.h"
 
+#include "pack/inflow.h"
 #include "pack/pack_locale.h"
 
 #include "base/buf.h"
@@ -12,30 +13,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define BLOCK       65536
 #define PATH_LIMIT  4095
 #define ENTRIES_MAX 50000
+#define CALL_MAX    (1u << 20)  /* bytes that one call of libarchive works on: see inflow.c */
 #define LATEST      (1ll << 33) /* a time in seconds, so that it fits nanoseconds */
 
 struct unpacker {
     struct archive *archive; /* owned */
-    int fd;                  /* borrowed */
-    off_t at;
     unsigned entries;
     char path[PATH_LIMIT + 1];
-    uint8_t block[BLOCK];
+    struct inflow in;
 };
 
-static la_ssize_t on_read(struct archive *a, void *arg, const void **ret) {
+static la_ssize_t unpacker_on_read(struct archive *a, void *arg, const void **ret) {
     struct unpacker *u = arg;
-    ssize_t n = pread(u->fd, u->block, sizeof u->block, u->at);
+    const char *why = "";
+    ssize_t n = inflow_read(&u->in, ret, &why);
     if (n < 0)
-        archive_set_error(a, errno, "read the upload");
-    else
-        u->at += n;
-    *ret = u->block;
+        archive_set_error(a, EIO, "%s", why);
     return n;
 }
 
@@ -47,14 +43,14 @@ static int bad(struct unpacker *u, struct err *e) {
 int unpacker_new(int fd, struct unpacker **ret, struct err *e) {
     struct unpacker *u = xcalloc(1, sizeof *u);
     PACK_LOCALE;
-    u->fd = fd;
     u->archive = archive_read_new();
-    if (!u->archive || archive_read_support_filter_gzip(u->archive) != ARCHIVE_OK ||
+    if (inflow_begin(&u->in, fd, e) < 0 || !u->archive ||
         archive_read_support_format_tar(u->archive) != ARCHIVE_OK) {
         unpacker_free(u);
         return err_set(e, ENOMEM, "libarchive does not read tar.gz");
     }
-    if (archive_read_open(u->archive, u, NULL, on_read, NULL) != ARCHIVE_OK) {
+    inflow_allow(&u->in, CALL_MAX);
+    if (archive_read_open(u->archive, u, NULL, unpacker_on_read, NULL) != ARCHIVE_OK) {
         bad(u, e);
         unpacker_free(u);
         return -1;
@@ -112,6 +108,7 @@ static const char *check_entry(struct archive_entry *a, struct pack_entry *ret) 
 int unpacker_next(struct unpacker *u, struct pack_entry *ret, struct err *e) {
     struct archive_entry *a;
     PACK_LOCALE;
+    inflow_allow(&u->in, CALL_MAX);
     int r = archive_read_next_header(u->archive, &a);
     if (r == ARCHIVE_EOF)
         return 0;
@@ -138,6 +135,7 @@ int unpacker_data(struct unpacker *u, const void **ret, size_t *ret_len, uint64_
                   struct err *e) {
     la_int64_t at;
     PACK_LOCALE;
+    inflow_allow(&u->in, CALL_MAX);
     int r = archive_read_data_block(u->archive, ret, ret_len, &at);
     if (r == ARCHIVE_EOF)
         return 0;
@@ -147,9 +145,14 @@ int unpacker_data(struct unpacker *u, const void **ret, size_t *ret_len, uint64_
     return 1;
 }
 
+uint64_t unpacker_work(const struct unpacker *u) {
+    return u->in.work;
+}
+
 void unpacker_free(struct unpacker *u) {
     if (!u)
         return;
     archive_read_free(u->archive);
+    inflow_end(&u->in);
     free(u);
 }

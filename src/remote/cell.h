@@ -2,9 +2,8 @@
 /* One stream of events from a sandbox, at our terminal: a cell in a kernel, or a command. Output
  * passes through as it comes, input() is answered from our stdin, Ctrl-C interrupts. */
 
-#include "cli/screen.h"
+#include "remote/events.h"
 #include "remote/images.h"
-#include "remote/net/sse.h"
 #include "remote/sandbox/sandbox_cmd.h"
 
 #include <termios.h>
@@ -19,20 +18,13 @@ struct cell {
     bool only_looks; /* at what others started: Ctrl-C leaves */
 
     /* the cell's own */
-    struct sse events;
-    char id[64];       /* the execution's or the command's */
-    uint64_t seen;     /* the number of the event that was read last */
-    struct buf output; /* of the event that was read last */
-    size_t written;
-    int fd; /* for it */
-    struct screen screens[2];
+    struct events events;
+    char id[64];        /* the execution's or the command's */
+    uint64_t seen;      /* the number of the event that was read last */
     struct json_t *end; /* owned: the result, or NULL */
-    bool over, broken;  /* broken: `why` says more */
     bool failed;        /* the service did: cmd->refused says how */
-    bool unread;        /* nobody reads our output */
-    struct err why;
-    bool waits; /* for a line of stdin */
-    bool hides; /* it is a password: `before` is how the terminal was */
+    bool waits;         /* for a line of stdin */
+    bool hides;         /* it is a password: `before` is how the terminal was */
     struct termios before;
     struct buf line;
     unsigned signals;
@@ -40,7 +32,7 @@ struct cell {
 
 /* Before the first use; the borrowed members are the caller's to set. */
 #define CELL_INIT                                                                                  \
-    { .events = SSE_INIT, .output = BUF_INIT, .line = BUF_INIT }
+    { .events = EVENTS_INIT, .line = BUF_INIT }
 
 /* Sends the request and follows the stream to its end. Refusals are in cmd->refused. */
 int cell_run(struct cell *c, const char *method, const char *path, const struct buf *body,

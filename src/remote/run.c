@@ -1,9 +1,8 @@
 /* `cloche run --server URL`.
  *
- * The output passes through as it comes: POST /v1/execute/stream, whose events are read one at a
- * time. While one waits for our stdout no further bytes are taken from the network, so that a slow
- * reader slows the program down. With --json it is POST /v1/execute, whose answer is printed as it
- * is. A signal closes the connection, and the server kills the program then. */
+ * The output passes through as it comes: POST /v1/execute/stream (events.h). With --json it is
+ * POST /v1/execute, whose answer is printed as it is. A signal closes the connection, and the
+ * server kills the program then. */
 
 #include "remote/run.h"
 
@@ -12,15 +11,14 @@
 #include "base/log.h"
 #include "cli/job.h"
 #include "cli/report.h"
-#include "cli/screen.h"
+#include "remote/events.h"
 #include "remote/net/call.h"
+#include "remote/net/download.h"
 #include "remote/net/request.h"
-#include "remote/net/sse.h"
 #include "remote/notes.h"
 
 #include <errno.h>
 #include <jansson.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,16 +29,9 @@
 #define RESULT_TIMES 12 /* two streams, six bytes for a byte that JSON has to escape */
 
 struct stream {
-    struct sse events;
+    struct events events;
     struct job *job;
     json_t *result; /* owned, or NULL */
-    bool over;      /* a result or an error has come, or nobody reads us */
-    bool broken;    /* `why` says more */
-    struct err why;
-    struct buf output; /* of the event that was read last */
-    size_t written;
-    int fd; /* for it */
-    struct screen screens[2];
 };
 
 static void leave(struct job *j, int signal) {
@@ -50,92 +41,36 @@ static void leave(struct job *j, int signal) {
 
 /* ---- events ---- */
 
-static int on_output(struct stream *s, const json_t *event, struct err *e) {
+static int print_output(struct events *ev, const json_t *event, struct err *e) {
     const json_t *data = json_object_get(event, "data");
     const char *stream = json_string_value(json_object_get(event, "stream"));
     if (!json_is_string(data) || !stream)
         return err_user(e, "bad_reply", "the server sent an output event without output");
-    s->fd = strcmp(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
-    buf_clear(&s->output);
-    screen_add(&s->screens[s->fd == STDERR_FILENO], s->fd, &s->output, json_string_value(data),
-               json_string_length(data));
-    s->written = 0;
+    events_print(ev, strcmp(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO,
+                 json_string_value(data), json_string_length(data));
     return 0;
 }
 
-static int on_event(struct stream *s, struct err *e) {
-    json_error_t ignored;
-    json_t *event = json_loadb(s->events.body.data, s->events.body.len, JSON_ALLOW_NUL, &ignored);
-    json_auto_t *owner = event;
-    if (!json_is_object(event))
-        return err_user(e, "bad_reply", "the server sent an event that is no JSON object");
-    if (strcmp(s->events.event, "output") == 0)
-        return on_output(s, event, e);
-    if (strcmp(s->events.event, "result") == 0) {
+static int run_on_event(void *arg, const char *name, json_t *event, struct err *e) {
+    struct stream *s = arg;
+    if (strcmp(name, "output") == 0)
+        return print_output(&s->events, event, e);
+    if (strcmp(name, "result") == 0) {
         s->result = json_incref(event);
-        s->over = true;
-    } else if (strcmp(s->events.event, "error") == 0) {
+        s->events.over = true;
+    } else if (strcmp(name, "error") == 0) {
         remote_error(event, &s->job->outcome);
-        s->over = true;
+        s->events.over = true;
     }
-    (void)owner;
     return 0;
-}
-
-/* Up to the next output, or as far as the bytes go. */
-static void read_events(struct stream *s) {
-    while (!s->over && !s->broken && s->written == s->output.len) {
-        int rc = sse_next(&s->events, &s->why);
-        if (rc == 0)
-            return;
-        s->broken = rc < 0 || on_event(s, &s->why) < 0;
-    }
-}
-
-static bool run_take_bytes(void *arg, const char *data, size_t len) {
-    struct stream *s = arg;
-    if (s->written < s->output.len)
-        return false;
-    sse_add(&s->events, data, len);
-    read_events(s);
-    return true;
-}
-
-static int wait_fd(void *arg) {
-    const struct stream *s = arg;
-    return s->written < s->output.len ? s->fd : -1;
-}
-
-/* No more at once than a pipe takes without blocking, once poll says that it takes any. */
-static int run_on_ready(void *arg, struct err *e) {
-    struct stream *s = arg;
-    size_t left = s->output.len - s->written;
-    ssize_t n = write(s->fd, s->output.data + s->written, left < PIPE_BUF ? left : PIPE_BUF);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 0;
-    if (n < 0 && errno == EPIPE) {
-        leave(s->job, SIGPIPE); /* as a program of this shell would */
-        s->over = true;
-        s->written = s->output.len;
-        return 0;
-    }
-    if (n < 0)
-        return err_user(e, "output_failed", "cannot write the program's output: %s",
-                        strerror(errno));
-    s->written += (size_t)n;
-    read_events(s);
-    return 0;
-}
-
-static bool run_is_over(void *arg) {
-    const struct stream *s = arg;
-    return (s->over && s->written == s->output.len) || s->broken;
 }
 
 static int follow_run(struct job *j, struct remote *r, const struct buf *body, json_t **ret,
                       struct err *e) {
-    struct stream s = {.events = SSE_INIT, .job = j, .output = BUF_INIT};
-    const struct remote_sink sink = {&s, run_take_bytes, wait_fd, run_on_ready, run_is_over};
+    struct stream s = {.events = EVENTS_INIT, .job = j};
+    s.events.fn = run_on_event;
+    s.events.arg = &s;
+    const struct remote_sink sink = events_sink(&s.events);
     const struct remote_call c = {.method = "POST",
                                   .path = "/v1/execute/stream",
                                   .json = body,
@@ -144,19 +79,20 @@ static int follow_run(struct job *j, struct remote *r, const struct buf *body, j
                                   .gives_signs = true};
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     int rc = remote_do(r, &c, &reply, e);
-    if (rc == 0 && s.broken) {
-        *e = s.why;
+    if (s.events.unread)
+        leave(j, SIGPIPE); /* as a program of this shell would */
+    if (rc == 0 && s.events.broken) {
+        *e = s.events.why;
         rc = -1;
     } else if (rc == 0 && reply.signal) {
         leave(j, reply.signal);
     } else if (rc == 0 && reply.status && reply.status / 100 != 2) {
         remote_refused(&reply, &j->outcome);
-    } else if (rc == 0 && !s.over) {
+    } else if (rc == 0 && !s.events.over) {
         rc = err_user(e, "engine_gone", "the server went away while the program ran");
     }
     *ret = s.result;
-    buf_done(&s.output);
-    sse_done(&s.events);
+    events_done(&s.events);
     return rc;
 }
 
@@ -207,37 +143,6 @@ static void take_result(struct job *j, const json_t *result) {
     notes_add(result, j->cmd.out != NULL, &j->outcome.why);
 }
 
-struct download {
-    int fd;
-    uint64_t left;
-    bool failed;
-};
-
-static bool download_take(void *arg, const char *data, size_t len) {
-    struct download *d = arg;
-    struct err ignored;
-    if (len > d->left || fd_write_all(d->fd, data, len, &ignored) < 0)
-        d->failed = true;
-    else
-        d->left -= len;
-    return true;
-}
-
-static int download_wait(void *arg) {
-    (void)arg;
-    return -1;
-}
-
-static int download_ready(void *arg, struct err *e) {
-    (void)arg, (void)e;
-    return 0;
-}
-
-static bool download_over(void *arg) {
-    const struct download *d = arg;
-    return d->failed;
-}
-
 static int fetch(struct job *j, struct remote *r, const json_t *file, struct err *e) {
     const char *path = json_string_value(json_object_get(file, "path"));
     const char *id = json_string_value(json_object_get(file, "file_id"));
@@ -253,8 +158,7 @@ static int fetch(struct job *j, struct remote *r, const json_t *file, struct err
     if (fd < 0 || size < 0)
         return err_sys(e, "memfd_create");
     struct download d = {.fd = fd, .left = (uint64_t)size};
-    const struct remote_sink sink = {&d, download_take, download_wait, download_ready,
-                                     download_over};
+    const struct remote_sink sink = download_sink(&d);
     AUTO_BUF url = BUF_INIT;
     buf_addf(&url, "/v1/files/%s", id);
     const struct remote_call c = {

@@ -111,14 +111,14 @@ static void send_error(struct client *c, const struct err *why) {
 
 /* ---- from the run ---- */
 
-static void on_start(void *arg, struct run *r) {
+static void served_on_start(void *arg, struct run *r) {
     struct client *c = arg;
     struct wire_out o;
     c_started_put(&o, &(struct c_started){.id = run_id(r)});
     chan_send(&c->chan, &o);
 }
 
-static void on_output(void *arg, int stream, const void *data, size_t len) {
+static void served_on_output(void *arg, int stream, const void *data, size_t len) {
     struct client *c = arg;
     struct wire_out o;
     c_output_put(&o, &(struct c_output){.stream = (uint32_t)stream, .data = {data, len}});
@@ -136,7 +136,7 @@ static void on_stdin(void *arg, size_t taken) {
     chan_send(&c->chan, &o);
 }
 
-static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
+static bool served_on_file(void *arg, const char *path, uint64_t size, int *fd) {
     struct client *c = arg;
     struct wire_out o;
     c_file_put(&o, &(struct c_file){.path = path, .size = size, .file = *fd});
@@ -304,10 +304,10 @@ static bool do_run(struct client *c, struct wire_in *in) {
         return true;
     }
     const struct run_callbacks cb = {.arg = c,
-                                     .on_start = on_start,
-                                     .on_output = on_output,
+                                     .on_start = served_on_start,
+                                     .on_output = served_on_output,
                                      .on_stdin = on_stdin,
-                                     .on_file = on_file,
+                                     .on_file = served_on_file,
                                      .on_done = on_done};
     if (good && run_new(c->all->engine, &q, &cb, &c->run, &e) < 0)
         send_error(c, &e);

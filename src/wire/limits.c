@@ -2,8 +2,10 @@
 
 #include "wire/limits.h"
 
+#include "base/buf.h"
 #include "wire/fields.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #define TYPE_NUM(min_, max_)       .type = LIMIT_NUM, .min = min_, .max = max_
@@ -52,6 +54,33 @@ void limits_set(struct limits *l, size_t i, uint64_t v) {
         *(uint64_t *)p = v;
     else
         *(uint32_t *)p = (uint32_t)(v < UINT32_MAX ? v : UINT32_MAX);
+}
+
+void limits_add_bytes(struct buf *to, uint64_t n) {
+    if (n && n % 1000000 == 0)
+        buf_addf(to, "%" PRIu64 " MB", n / 1000000);
+    else if (n && n % (1u << 20) == 0)
+        buf_addf(to, "%" PRIu64 " MiB", n >> 20);
+    else
+        buf_addf(to, "%" PRIu64 " bytes", n);
+}
+
+void limits_add_text(struct buf *to, size_t i, uint64_t v) {
+    switch (limits_info[i].type) {
+    case LIMIT_MILLI:
+        buf_addf(to, "%.10g", (double)v / 1e3);
+        break;
+    case LIMIT_CORES:
+        buf_addf(to, "%.10g", (double)v / 1e2);
+        break;
+    case LIMIT_NUM:
+        buf_addf(to, "%" PRIu64, v);
+        break;
+    case LIMIT_LONG: /* bytes, all of them */
+        limits_add_bytes(to, v);
+        return;
+    }
+    buf_addf(to, " %s", limits_info[i].unit);
 }
 
 void limits_put(struct wire_out *o, const struct limits *l) {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct wire_in;
 struct wire_out;
 
@@ -21,7 +22,7 @@ struct wire_out;
  *   SCOPE    what it is given to. CALL: each execution, and it stands beside the request's
  * `limits`, not among them. CELL: an execution, the sandbox has the default. SANDBOX: a sandbox as
  *            a whole. KERNEL: a sandbox, and a further kernel in it may have less.
- *   NAMED    in JSON and as a setting; the flag, which is also what messages say; the unit there
+ *   NAMED    in JSON and as a setting; the flag, which is also what messages say; its unit there
  *   HELP     what the flag takes; what the limit is
  *   DEFAULT  the setting's default, and the variable of another service or NULL
  *   MOST     the same of max_…
@@ -31,7 +32,7 @@ struct wire_out;
 /* clang-format off */
 #define LIMITS(X)                                                                                  \
     X(timeout_ms, MILLI(1, UINT32_MAX), CALL,                                                      \
-      NAMED("timeout_ms", "timeout", "ms"), HELP("SECONDS", "wall clock"),                         \
+      NAMED("timeout_ms", "timeout", "s"), HELP("SECONDS", "wall clock"),                          \
       DEFAULT("2000", NULL), MOST("60000", "MAX_EXEC_TIMEOUT_MS"),                                 \
       LIVE(1, "30000", "a cell's wall clock, unless it asks for more"))                            \
     X(memory_mb, NUM(1, 1u << 22), KERNEL,                                                         \
@@ -39,11 +40,11 @@ struct wire_out;
       DEFAULT("256", "MEMORY_LIMIT_MB"), MOST("4096", NULL),                                       \
       LIVE(1, "512", "memory of a live sandbox"))                                                  \
     X(cpu_seconds, NUM(1, UINT32_MAX), CELL,                                                       \
-      NAMED("cpu_seconds", "cpu", "seconds"), HELP("SECONDS", "processor time"),                   \
+      NAMED("cpu_seconds", "cpu", "s"), HELP("SECONDS", "processor time"),                         \
       DEFAULT("5", "CPU_TIME_LIMIT_SEC"), MOST("300", NULL),                                       \
       LIVE(0, "0", "a cell's processor time; 0: as much as its time allows"))                      \
     X(cpus_percent, CORES(10, 1024000), KERNEL,                                                    \
-      NAMED("cpus", "cpus", "percent of a core"), HELP("N", "processors at once"),                 \
+      NAMED("cpus", "cpus", "processors"), HELP("N", "processors at once"),                        \
       DEFAULT("1", NULL), MOST("64", NULL),                                                        \
       LIVE(10, NULL, "processors at once of a live sandbox; cpus unless given"))                   \
     X(pids, NUM(1, 1u << 22), KERNEL,                                                              \
@@ -115,6 +116,11 @@ bool limits_same(const struct limits *a, const struct limits *b, unsigned scopes
 /* The largest number that the member can hold; limits_set makes that of a larger one. */
 uint64_t limits_most(size_t i);
 void limits_set(struct limits *l, size_t i, uint64_t v);
+
+/* A value for people, with its unit: 1.5 s, 0.5 processors, 100 processes. */
+void limits_add_text(struct buf *to, size_t i, uint64_t v);
+/* 1000000 is 1 MB, 16777216 is 16 MiB, 100 is 100 bytes. */
+void limits_add_bytes(struct buf *to, uint64_t n);
 
 /* In a message: how many there are, and each in the list's order, as u64. New ones come at the
  * list's end: what an older peer does not send is 0, and what it does not know must be.  */

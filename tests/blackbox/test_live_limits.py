@@ -163,9 +163,9 @@ def test_limits_and_use_are_shown(box: Box) -> None:
 @pytest.mark.parametrize(
     "limits, words",
     [
-        ({"memory_mb": 513}, ["memory_mb", "513", "512"]),
-        ({"pids": 65}, ["pids", "65", "64"]),
-        ({"cpus": 1.5}, ["cpus", "150", "100"]),
+        ({"memory_mb": 513}, ["memory_mb", "513 MB", "512 MB"]),
+        ({"pids": 65}, ["pids", "65 processes", "64"]),
+        ({"cpus": 1.5}, ["cpus", "1.5 processors", "sandbox's 1 processors"]),
     ],
 )
 def test_no_more_than_the_sandbox_has(box: Box, limits: dict[str, Any], words: list[str]) -> None:

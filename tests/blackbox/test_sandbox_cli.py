@@ -27,6 +27,19 @@ def box(service: Service) -> Iterator[str]:
         yield name
 
 
+# A flag, more than may be, and the maximum as people say it.
+TOO_MUCH = [
+    ("--timeout", "999", "60 s"),
+    ("--memory", "5000", "4096 MB"),
+    ("--cpu", "999", "300 s"),
+    ("--cpus", "500", "64 processors"),
+    ("--pids", "5000", "512 processes"),
+    ("--disk", "5000", "4096 MB"),
+    ("--open-files", "5000", "4096 descriptors"),
+    ("--output", "900000000", "64 MiB"),
+]
+
+
 # ---- life ----
 
 
@@ -110,7 +123,8 @@ def test_pause_resume_restart_and_extend(service: Service) -> None:
         sandbox(service, "exec", name, "x = 1")
         assert sandbox(service, "pause", name).returncode == 0
         assert b"paused" in sandbox(service, "show", name).stdout
-        failed(sandbox(service, "exec", name, "x"), "paused")
+        refused = failed(sandbox(service, "exec", name, "x"), "paused")
+        assert refused.count("resume") == 1 and "`cloche sandbox resume ID`" in refused
         assert sandbox(service, "resume", name).returncode == 0
         assert sandbox(service, "exec", name, "x").stdout == b"1\n"
         assert sandbox(service, "restart", name).returncode == 0
@@ -158,7 +172,9 @@ def test_every_limit_has_a_flag(service: Service) -> None:
         assert (limits["disk_mb"], limits["output_bytes"]) == (91, 5000)
         done = sandbox(service, "exec", name, "--cpu", "1", "--timeout", "60", "while True: pass")
         assert b"it used more than 1 s of CPU time (--cpu)" in done.stderr
-        failed(sandbox(service, "exec", name, "--disk", "5000", "1"), "maximum of 4096 MB")
+        for flag, value, most in TOO_MUCH:
+            refused = failed(sandbox(service, "exec", name, flag, value, "1"), f"maximum of {most}")
+            assert "GET " not in refused, "a command line has no use for that"
         failed(
             sandbox(service, "exec", name, "--cpu", "1", "--shell", "true"), "--cpu is for Python"
         )

@@ -129,6 +129,12 @@ def test_a_kernel_may_say_it_in_any_file_of_memory(box: Box, what: str) -> None:
     assert box.text("1 + 1") == "2"
 
 
+def test_a_traceback_has_a_bound_if_its_lines_are_empty(box: Box) -> None:
+    lines = "event('error', name='E', value='', traceback=[''] * 400_000)"
+    result = box.run(f"send_fd(memfd(text({lines})))", timeout_ms=30_000)
+    assert result["error"]["name"] == "E" and len(result["error"]["traceback"]) < 5000
+
+
 HARMLESS = {
     "an object of nothing": "say({})",
     "an unknown event": "say(event('unheard of'))",

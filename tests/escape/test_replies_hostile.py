@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from harness import Service, cloche_bin, eventually
+from deaths import kill_server
+from harness import LiveService, Service, cloche_bin, eventually
 from http_client import upload
 from jupyter import Jupyter
-from raw_http import Closed, Raw, ask, execute, post, request, server_pid
+from raw_http import Closed, Raw, ask, execute, heard, post, request, server_pid
 from raw_ws import Socket
+from test_live_hostile import TOOLS
+from test_turns import many_descriptors
+from test_turns_many import read_by_somebody
 
 ASAN = "asan" in str(cloche_bin())
 LONG_S = 0.25 if ASAN else 0.05  # a bound of the histogram; of processor time, whoever else has it
@@ -257,6 +261,47 @@ def test_onlookers_that_do_not_read_share_what_they_wait_for(start_live: Starter
             assert len(onlookers) == 100
             cost.check(64)
         assert eventually(lambda: metrics(service)["replies_bytes"] < 8 * MB)
+
+
+ONLOOKERS = 1_800
+SAYS_MUCH = (
+    TOOLS
+    + """
+input()
+shown = event('display', data={}, metadata={}, display_id='x', update=True)
+for i in range(2_000): say(shown)
+open('done', 'w').close()
+"""
+)
+
+
+def test_a_cell_from_an_earlier_server_waits_for_what_is_on_its_way(
+    start_live: Callable[..., LiveService],
+) -> None:
+    """When it has said all, most of that has gone to everybody: a newcomer gets only the rest."""
+    service = start_live("--profiles", "base", "--replies-mb", "1024")
+    jupyter = Jupyter(service.port)
+    ident = jupyter.kernel()
+    path = f"/api/kernels/{ident}/channels?session_id="
+    with heard(service), many_descriptors(), contextlib.ExitStack() as stack:
+        with jupyter.open(ident, session="mine") as kernel:
+            kernel.start(SAYS_MUCH)
+            kernel.until(lambda m: m["msg_type"] == "input_request")
+            kill_server(service)
+        sockets = [
+            stack.enter_context(Socket(service, path=path + str(i))) for i in range(ONLOOKERS)
+        ]
+        kernel = stack.enter_context(jupyter.open(ident, session="mine"))
+        (box,) = jupyter.client.listed()["sandboxes"]
+        done = f"/v1/sandboxes/{box['id']}/files/done"
+        with read_by_somebody([*sockets, kernel.socket]):
+            kernel.send("input_reply", {"value": ""}, "stdin")
+            assert eventually(lambda: jupyter.ask("GET", done).status == 200, 300)
+            with jupyter.open(ident) as newcomer:
+                newcomer.ask("kernel_info_request")
+                got = [m for m in newcomer.strays if m["msg_type"] == "update_display_data"]
+                assert len(got) < 600
+        jupyter.wipe()
 
 
 def test_a_stream_to_one_who_does_not_read_is_bounded(start_service: Starter) -> None:

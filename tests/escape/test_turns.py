@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import io
 import json
 import re
@@ -245,6 +246,27 @@ def tar_of(size: int) -> bytes:
     return out.getvalue()
 
 
+def tar_with_headers(size: int, entries: int) -> bytes:
+    """Each entry's comment has so many bytes, which gzip makes a thousandth of."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for i in range(entries):
+            info = tarfile.TarInfo(f"f{i}")
+            info.pax_headers = {"comment": "x" * size}
+            tar.addfile(info)
+    return out.getvalue()
+
+
+def gzip_named(size: int) -> bytes:
+    """In the head of a gzip there may be a name."""
+    packed = gzip.compress(b"")
+    return packed[:3] + b"\x08" + packed[4:10] + b"x" * size + b"\0" + packed[10:]
+
+
+def archive(box: Box, data: bytes) -> Reply:
+    return ask(box.port, "PUT", box.path + "/archive", data)
+
+
 def cell(box: Box, body: bytes, path: str = "/execute") -> Reply:
     return post(box.port, box.path + path, body)
 
@@ -272,6 +294,16 @@ BOXES: dict[str, tuple[Callable[[Box], Reply], int]] = {
     "an archive of 60 MB comes": (
         lambda box: ask(box.port, "PUT", box.path + "/archive", tar_of(60 * MB)),
         200,
+    ),
+    "an archive with headers of 64 MB": (
+        lambda box: archive(box, tar_with_headers(MB // 2, 128)),
+        200,
+    ),
+    "an entry with a header of 2 MB": (lambda box: archive(box, tar_with_headers(2 * MB, 1)), 422),
+    "an archive with a name of 20 MB": (lambda box: archive(box, gzip_named(20 * MB)), 422),
+    "an archive in an archive with a name of 50 MB": (
+        lambda box: archive(box, gzip.compress(gzip_named(50 * MB))),
+        422,
     ),
     "an archive of 20 MB goes": (
         lambda box: (

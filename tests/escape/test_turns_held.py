@@ -17,7 +17,7 @@ from harness import LiveService, eventually
 from host import is_alive
 from http_client import JSON, Reply, ask
 from live import Box, Client, Events, error
-from raw_ws import BINARY, CLOSE, frame
+from raw_ws import BINARY, CLOSE, PING, TEXT, frame
 from test_live_hostile import TOOLS
 from test_live_talk import server_cpu_s
 from test_turns import IS_ASAN, LONGEST_S, MB, Turns
@@ -236,6 +236,30 @@ def test_who_types_too_fast_is_not_read(live_service: LiveService) -> None:
                 assert not [said for said in terminal.texts if said["type"] == "failed"]
             typist.join()
             assert server_cpu_s(live_service) - used < (shell.cpu_ms() - paid) / 1000
+
+
+MESSAGES = {
+    "sizes": frame(TEXT, b'{"type":"resize","rows":24,"cols":80}'),
+    "nothing": frame(BINARY),
+    "pings": frame(PING),
+    "mistakes": frame(TEXT, b'{"type":"what"}'),
+}
+
+
+@pytest.mark.parametrize("of", MESSAGES)
+def test_messages_at_a_terminal_are_paid_for(live_service: LiveService, of: str) -> None:
+    """Also those that type nothing: the client of a terminal has the server work as fast as it
+    likes, and the sandbox pays for it and rests."""
+    with shell_of(live_service) as shell, shell.terminal("stty raw; echo ready; cat") as terminal:
+        terminal.sees("ready")
+        used, paid = server_cpu_s(live_service), shell.cpu_ms()
+        text = MESSAGES[of] * 100_000 + frame(BINARY, b"all of it")
+        typist = threading.Thread(target=terminal.send, args=(text,))
+        typist.start()
+        terminal.sees("all of it")
+        typist.join()
+        used, paid = server_cpu_s(live_service) - used, (shell.cpu_ms() - paid) / 1000
+        assert paid > used / 2, (used, paid)
 
 
 COUNT = b"""

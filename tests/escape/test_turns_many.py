@@ -5,17 +5,20 @@ counts."""
 from __future__ import annotations
 
 import contextlib
+import json
 import select
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from jupyter import Jupyter
+from harness import LiveService, eventually
+from http_client import JSON, ask
+from jupyter import Jupyter, printed
 from live import Box, Client
-from raw_ws import Socket
+from raw_ws import TEXT, Socket, frame
 from test_live_hostile import TOOLS
-from test_turns import LONGEST_S, Turns, many_descriptors
+from test_turns import FEW_S, LONGEST_S, Turns, many_descriptors
 
 BOXES, KERNELS = 4, 10  # of each
 
@@ -168,6 +171,58 @@ def test_clients_of_a_jupyter_kernel_share_a_turn(port: int, says: str, reads: b
                 runs.ok(SHOW + SAYS[says])
             (made,) = {box["id"] for box in server.client.listed()["sandboxes"]} - others
             assert server.ask("DELETE", f"/v1/sandboxes/{made}").status == 204  # all are told
-            # One small message to all of them, and the end of a client with thousands in its queue,
-            # are one step each: 20 to 50 ms when the machine has more to do.
-            assert turns.longest() <= (4 * LONGEST_S if says == "small" else LONGEST_S)
+            assert turns.longest() <= LONGEST_S
+
+
+def test_what_one_request_leads_to_goes_to_all_in_many_turns(port: int) -> None:
+    """A cell that fails ends all that wait behind it: three messages for each, for everybody."""
+    server = Jupyter(port)
+    kernel = server.kernel("base-isolated")
+    with many_descriptors(), contextlib.ExitStack() as stack:
+        path = f"/api/kernels/{kernel}/channels?session_id="
+        sockets = [stack.enter_context(Socket(port, path=path + str(i))) for i in range(FOLLOWERS)]
+        with read_by_somebody(sockets), server.open(kernel) as runs:
+            runs.start("import time\nprint('on', flush=True)\nwhile True: time.sleep(1)")
+            runs.until(printed("on"))
+            behind = [runs.start("1") for _ in range(200)]
+            runs.ask("kernel_info_request")  # all are there
+            turns = Turns(port)
+            assert server.ask("POST", f"/api/kernels/{kernel}/interrupt").status == 204
+            for ident in behind:
+                assert runs.finish(ident).reply["status"] == "aborted"
+            assert turns.longest() <= FEW_S
+        assert server.ask("DELETE", f"/api/kernels/{kernel}").status == 204
+
+
+QUESTIONS = 100_000  # each has two messages for everybody
+
+
+def question(ident: str) -> bytes:
+    header = {"msg_id": ident, "msg_type": "kernel_info_request"}
+    asks = {"channel": "shell", "header": header, "metadata": {}, "content": {}}
+    return frame(TEXT, json.dumps(asks).encode())
+
+
+def test_a_client_that_leaves_much_behind_makes_no_long_turn(
+    start_live: Callable[..., LiveService],
+) -> None:
+    """Hundreds of thousands of small pieces are freed, and the allocator does not put them together
+    in one go."""
+    service = start_live("--reply-buffer-kb", "524288", "--replies-mb", "1024")
+    port, server = service.port, Jupyter(service.port)
+    kernel = server.kernel()
+    path = f"/api/kernels/{kernel}/channels?session_id=a"
+    with Socket(port, path=path, rcvbuf=4096) as socket, server.open(kernel) as other:
+        text = question("one of them") * QUESTIONS + question("the last")
+        asks = threading.Thread(target=other.socket.send, args=(text,))
+        asks.start()
+        seen = b""
+        while b"the last" not in seen:
+            seen = seen[-100:] + other.socket.sock.recv(1 << 20)
+        asks.join()
+        turns = Turns(port)
+        socket.sock.close()
+        assert eventually(lambda: server.get(f"/api/kernels/{kernel}")["connections"] == 1)
+        for _ in range(20):
+            assert ask(port, "POST", "/v1/execute", b"x" * 5_000, JSON).status == 422
+        assert turns.longest() <= FEW_S

@@ -1,5 +1,6 @@
-/* See body.h. A body is with the crew twice: to be read, and to be freed; in between it is the
- * loop's alone. References to single texts of it may outlive it: jansson counts them atomically. */
+/* See body.h. The crew has a body twice, to read it and to free it; in between the body belongs to
+ * the loop alone. References to single texts may outlive the body: jansson counts them atomically.
+ */
 
 #include "api/core/body.h"
 
@@ -22,8 +23,9 @@ struct body {
     const struct schema *schema;
     void (*prepare)(struct body *b, const json_t *request); /* or NULL */
     struct buf text;
-    struct http_count count; /* SECURITY: until it is freed, whoever sent it may have left */
-    char *type, *path;       /* owned; `path` only when there is an Idempotency-Key */
+    struct http_count
+        count;         /* SECURITY: held until the body is freed, even if its sender has left */
+    char *type, *path; /* owned; `path` only when there is an Idempotency-Key */
     /* what it made */
     json_t *json; /* NULL: `reply` says why */
     int status;
@@ -102,12 +104,12 @@ static void on_freed(struct work *w) {
 static void release(struct body *b) {
     if (b->refs > 0 || !b->is_read)
         return;
-    b->work.slice = free_slice; /* the same owner's */
+    b->work.slice = free_slice; /* for the same owner as the reading */
     b->work.done = on_freed;
     crew_add(b->crew, &b->work);
 }
 
-static void on_read(struct work *w) {
+static void body_on_read(struct work *w) {
     struct body *b = w->arg;
     b->is_read = true;
     if (b->call)
@@ -132,7 +134,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
     if (http_header(c->req, "Idempotency-Key"))
         b->path = xstrdup(http_path(c->req));
     b->work = (struct work){.slice = read_slice,
-                            .done = on_read,
+                            .done = body_on_read,
                             .arg = b,
                             .owner = crew_owner(c->who.tenant),
                             .is_long = b->text.len > CREW_LONG};

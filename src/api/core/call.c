@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "http/field_fault.h"
 #include "http/fields_read.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
@@ -103,6 +104,16 @@ void call_add_error(struct buf *reply, int status) {
     else
         problem_set(&p, "bad_fields", "the body is not what this endpoint takes; detail lists why");
     problem_add(&p, reply);
+}
+
+void call_fault(struct call *c, const char *where, const char *name, const struct field_fault *f) {
+    const struct field_loc whole = {.name = where}, at = {.up = &whole, .name = name};
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = fields_detail_begin(&json);
+    field_fault_write(&j, &at, f);
+    fields_detail_end(&j);
+    call_add_error(&json, 422);
+    call_json(c, 422, &json);
 }
 
 /* Of a body that was not read. */

@@ -10,6 +10,7 @@
 #include "http/fields.h"
 
 struct body;
+struct field_fault;
 struct tenant_use;
 
 #define CALL_PARAMS 2
@@ -46,6 +47,8 @@ void call_json(struct call *c, int status, const struct buf *json);
 bool call_is_websocket(struct call *c, const char *instead);
 /* Adds `error`, which all our errors have, to a body {"detail":…} as FastAPI writes it. */
 void call_add_error(struct buf *reply, int status);
+/* A 422 for one fault outside of a JSON body: `where` is "query", or "body" for a form. */
+void call_fault(struct call *c, const char *where, const char *name, const struct field_fault *f);
 /* The two ends of a request's way; for http_options. */
 void call_begin(void *arg, struct http_req *r);
 void call_finished(void *arg, struct http_req *r);

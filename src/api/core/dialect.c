@@ -40,10 +40,10 @@ void dialects_adopt(struct api *a) {
     }
 }
 
-void dialects_inherit(struct api *a, struct live *l, struct cell *c) {
+void dialects_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job) {
     unsigned i = 0;
     while (i < a->nspeakers &&
-           !(a->speakers[i].dialect->inherit && a->speakers[i].dialect->inherit(a, l, c)))
+           !(a->speakers[i].dialect->inherit && a->speakers[i].dialect->inherit(a, l, c, job)))
         i++;
 }
 

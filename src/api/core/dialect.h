@@ -6,6 +6,7 @@
 #include "api/core/route.h"
 
 struct cell;
+struct cell_job;
 struct jw;
 struct live;
 
@@ -28,8 +29,8 @@ struct dialect {
     /* Also of a dialect that is not spoken any more: it may have left something. */
     void *(*start)(struct api *a); /* makes its state: dialect_state */
     void (*adopt)(struct api *a);  /* before the first request: live sandboxes that were kept */
-    /* An execution in one of them that goes on; its record is there. False: another dialect's. */
-    bool (*inherit)(struct api *a, struct live *l, struct cell *c);
+    /* An execution in one of them that goes on, and the job of it. False: another dialect's. */
+    bool (*inherit)(struct api *a, struct live *l, struct cell *c, struct cell_job *job);
 };
 
 /* A dialect in this server. */
@@ -42,5 +43,5 @@ struct speaker {
 /* `list` ends with NULL. */
 void dialects_start(struct api *a, const struct dialect *const *list);
 void dialects_adopt(struct api *a);
-void dialects_inherit(struct api *a, struct live *l, struct cell *c);
+void dialects_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job);
 void *dialect_state(const struct api *a, const struct dialect *d);

@@ -1,6 +1,6 @@
 #pragma once
-/* The messages that come over a WebSocket, in their order: long ones are read beside the loop
- * (crew.h), and those behind them wait. Embedded in the one who gets them. For api/ only. */
+/* The messages that come over a WebSocket, in their order: long ones are read and freed beside the
+ * loop (crew.h), and those behind them wait. Embedded in the one who gets them. For api/ only. */
 
 #include "base/buf.h"
 
@@ -21,7 +21,9 @@ struct inbox {
      * stay until it is dropped. */
     void *(*read)(const void *data, size_t len, bool binary);
     void (*take)(void *arg, void *message); /* in the loop */
-    void (*drop)(void *message);
+    void (*drop)(void *message);            /* may be called beside the loop */
+    /* Reading one beside the loop took so much processor time; or NULL. */
+    void (*on_cost)(void *arg, uint64_t cpu_ns);
     /* its own */
     struct mail *first;
     bool is_held;

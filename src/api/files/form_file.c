@@ -3,7 +3,9 @@
 #include "api/files/form_file.h"
 
 #include "api/core/call.h"
+#include "http/field_fault.h"
 
+#include <jansson.h>
 #include <string.h>
 
 static const struct field upload_fields[] = {
@@ -32,26 +34,10 @@ bool form_file_is(struct form_file *f, const struct form_part *p) {
 
 void form_file_missing(struct call *c, const struct form_file *f) {
     bool plain = f && f->plain;
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key(&j, "detail");
-    jw_array(&j);
-    jw_object(&j);
-    jw_key_str(&j, "type", plain ? "value_error" : "missing");
-    jw_key(&j, "loc");
-    jw_raw(&j, "[\"body\",\"file\"]", 15);
-    jw_key_str(&j, "msg",
-               plain ? "Value error, Expected UploadFile, received: <class 'str'>"
-                     : "Field required");
-    jw_key_str(&j, "input", plain ? f->text : NULL);
-    if (plain) {
-        jw_key(&j, "ctx");
-        jw_raw(&j, "{\"error\":{}}", 12);
-    }
-    jw_object_end(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    call_add_error(&json, 422);
-    call_json(c, 422, &json);
+    json_auto_t *text = plain ? json_string_nocheck(f->text) : NULL;
+    const struct field_fault no_file = {"missing", "Field required", json_null(), NULL};
+    const struct field_fault no_upload = {
+        "value_error", "Value error, Expected UploadFile, received: <class 'str'>", text,
+        "{\"error\":{}}"};
+    call_fault(c, "body", "file", plain ? &no_upload : &no_file);
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SLICE   (256u << 10) /* bytes that are unpacked in one turn of the loop */
-#define ENTRIES 64           /* that are looked at, likewise */
+#define ENTRIES 64           /* that are looked at, likewise, if their headers are short */
 #define PAGE    4096u        /* a file that is not empty takes so much of a disk at least */
 
 struct incoming {
@@ -231,7 +231,8 @@ static void end_check(struct incoming *g) {
 
 static void check_on(struct incoming *g) {
     size_t done = 0;
-    for (int i = 0; i < ENTRIES; i++) {
+    uint64_t most = unpacker_work(g->unpacker) + SLICE;
+    for (int i = 0; i < ENTRIES && unpacker_work(g->unpacker) < most; i++) {
         if (!skip_content(g, &done))
             return;
         count_entry(g);

@@ -163,11 +163,15 @@ static void cell_job_read_request(const struct cell_job_options *o, struct cell_
                                .formats = field_dump(body, "formats"),
                                .stdin_text = json_is_string(in) ? json_incref(in) : NULL,
                                .op = o->op,
-                               .extra = o->extra ? xstrdup(o->extra) : NULL,
+                               .extra = BUF_INIT,
                                .tag = o->tag ? xstrdup(o->tag) : NULL,
                                .allow_stdin = field_bool(body, "allow_stdin", o->stream),
                                .silent = field_bool(body, "silent", false),
                                .no_history = !field_bool(body, "store_history", true)};
+    if (o->extra) {
+        q->extra = *o->extra;
+        *o->extra = (struct buf)BUF_INIT;
+    }
     limits_read_execution(body, &q->limits);
     q->own_bounds = o->limits != NULL;
     if (o->limits)
@@ -182,15 +186,20 @@ static struct cell_job *cell_job_new(const struct caller *who, const struct cell
     x->arg = o->arg;
     x->goes_on =
         o->goes_on || strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
-    body_audit(o->large, json_object_get(o->body, "code"), keeps_code, &x->code);
+    const json_t *code = json_object_get(o->body, "code");
+    if (o->sha256)
+        audit_code_of(&x->code, o->sha256, json_string_value(code), json_string_length(code),
+                      keeps_code);
+    else
+        body_audit(o->large, code, keeps_code, &x->code);
     return x;
 }
 
-/* What can be wrong with a cell before it is one. */
+/* Faults that show before the cell is made. */
 static int cell_job_check(const struct caller *who, const struct cell_job_options *o,
                           struct problem *p) {
     if (live_is_paused(o->live))
-        return problem_set(p, "sandbox_paused", "the sandbox is paused: resume it first");
+        return problem_set(p, "sandbox_paused", "the sandbox is paused");
     if (env_check(o->body, p) < 0)
         return -1;
     if (json_string_length(json_object_get(o->body, "code")) > RUN_MAX_CODE)
@@ -239,13 +248,13 @@ void cell_job_inherit(void *arg, struct live *l, struct cell *c, uint64_t number
         .arg = x, .on_event = cell_job_on_event, .on_done = cell_job_on_done};
     x->who.api = arg;
     x->cell = c;
-    x->left = true; /* its client is the one who comes for its events */
+    x->left = true; /* the client will come for its events */
     snprintf(x->who.tenant, sizeof x->who.tenant, "%s", live_tenant(l));
     memcpy(x->id, cell_id(c), sizeof x->id);
     audit_code(&x->code, "", 0, false);
     x->record = record_new(x->who.api->records, x->id, x->who.tenant);
     record_skip(x->record, number);
     if (cell_tag(c))
-        dialects_inherit(x->who.api, l, c);
+        dialects_inherit(x->who.api, l, c, x);
     cell_call(c, &cb);
 }

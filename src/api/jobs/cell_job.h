@@ -23,9 +23,11 @@ struct cell_job_options {
     const json_t *body;       /* as of cell_schema */
     const struct body *large; /* what the body is from, if that was large; or NULL */
     bool stream;
-    bool goes_on;                 /* without its client, whatever the body says */
-    const char *op, *extra, *tag; /* see cell_request; or NULL */
-    const struct limits *limits;  /* within the caller's own bounds; NULL: the body's */
+    bool goes_on;                /* without its client, whatever the body says */
+    const char *op, *tag;        /* see cell_request; or NULL */
+    struct buf *extra;           /* likewise; is taken */
+    const uint8_t *sha256;       /* of the code, when it is known; or NULL */
+    const struct limits *limits; /* within the caller's own bounds; NULL: the body's */
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
     void *arg;
 };

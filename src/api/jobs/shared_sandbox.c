@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define KEPT_AS "jupyter" /* before the name in the alias: a journal holds it, so it stays */
-#define DEFAULT "default" /* the name of the default profile's */
+#define KEPT_AS "jupyter" /* the alias begins with it; journals hold aliases, so it stays */
+#define DEFAULT "default" /* the sandbox of the default profile */
 #define SHARERS 4         /* kernels for which it has memory */
 
 static uint32_t less(uint32_t a, uint32_t b) {
@@ -24,7 +24,7 @@ void shared_fill_single(const struct call *c, const char *profile, struct live_r
     q->limits = g->live;
     uint32_t most = less(g->maxima.pids, limits_most_pids(q->limits.open_files));
     if (q->limits.pids < most)
-        q->limits.pids = most; /* each kernel is one, and each may start others */
+        q->limits.pids = most; /* a kernel is a process, and may start others */
 }
 
 /* Clients of ipybox expect what is refused to be unreachable. */

@@ -60,7 +60,7 @@ struct seat {
     bool goes_on;
 };
 
-static void on_bytes(void *arg, const void *data, size_t len) {
+static void pty_on_bytes(void *arg, const void *data, size_t len) {
     struct seat *t = arg;
     ws_send_binary(t->ws, data, len);
     if (ws_backlog(t->ws) > HTTP_HIGH_WATER)
@@ -100,10 +100,16 @@ static void pty_fail(struct seat *t, const struct err *e) {
     say(t, "failed", &json);
 }
 
-/* What is to be typed waits in the client's socket. */
+/* What the client sends waits in its socket. */
 static void pty_on_full(void *arg, bool is_full) {
     const struct seat *t = arg;
     ws_hold(t->ws, is_full);
+}
+
+static void pty_on_cost(void *arg, uint64_t cpu_ns) {
+    const struct seat *t = arg;
+    if (t->command)
+        command_heard(t->command, cpu_ns);
 }
 
 static void typed(struct seat *t, const void *data, size_t len) {
@@ -162,6 +168,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
                                  .on_text = pty_on_text,
                                  .on_binary = pty_on_binary,
                                  .on_drain = pty_on_drain,
+                                 .on_cost = pty_on_cost,
                                  .on_closed = pty_on_closed};
     const char *word = http_query(c->req, "on_disconnect");
     bool goes_on = word ? strcmp(word, "continue") == 0 : stays;
@@ -181,7 +188,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
 
 static struct command_callbacks callbacks(struct seat *t) {
     return (struct command_callbacks){.arg = t,
-                                      .on_bytes = on_bytes,
+                                      .on_bytes = pty_on_bytes,
                                       .on_full = pty_on_full,
                                       .on_done = pty_on_done,
                                       .on_replaced = on_replaced};
@@ -216,7 +223,7 @@ static void do_command_pty(struct call *c) {
     if (!l || !read_size(c, "rows", ROWS, &q.rows) || !read_size(c, "cols", COLS, &q.columns))
         return;
     if (live_is_paused(l)) {
-        call_refuse(c, "sandbox_paused", "the sandbox is paused: resume it first");
+        call_refuse(c, "sandbox_paused", "the sandbox is paused");
         return;
     }
     if ((cmd && strlen(cmd) > 30000) || (cwd && strlen(cwd) > 4000)) {

@@ -184,7 +184,7 @@ static struct kernel *find_kernel(struct session *s, const json_t *body, const c
     if (!k) {
         fail_with(s, ref, &e);
     } else if (live_is_paused(s->watcher.live)) {
-        problem_set(&p, "sandbox_paused", "the sandbox is paused: resume it first");
+        problem_set(&p, "sandbox_paused", "the sandbox is paused");
         sandbox_ws_fail(s, ref, &p);
         return NULL;
     }

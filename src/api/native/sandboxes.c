@@ -7,6 +7,7 @@
 #include "api/jobs/network_change.h"
 #include "api/jobs/request_fields.h"
 #include "base/fd.h"
+#include "base/json_value.h"
 #include "base/log.h"
 #include "base/num.h"
 
@@ -20,6 +21,8 @@
 #define MAX_NAME     128 /* bytes; a value of metadata may have eight times that */
 #define PAGE         100
 #define MAX_PAGE     1000
+#define METADATA_MAX (40u << 10)  /* bytes as JSON: all that may be in it, without escapes */
+#define LOOKS_MAX    (512u << 10) /* bytes of metadata that one page is made of */
 
 static const struct field sandbox_fields[] = {
     FIELD_OF_PROFILE("what is preloaded; auto is the one with the most in it"),
@@ -81,7 +84,10 @@ static int check_words(const struct call *c, const struct live *own, struct prob
     json_t *value;
     if (check_name(c, own, p) < 0)
         return -1;
-    json_object_foreach(json_object_get(body, "metadata"), key, value) {
+    json_t *metadata = json_object_get(body, "metadata");
+    if (json_is_object(metadata) && json_dumpb(metadata, NULL, 0, JSON_COMPACT) > METADATA_MAX)
+        return problem_set(p, "bad_value", "metadata has more than 40960 bytes as JSON");
+    json_object_foreach(metadata, key, value) {
         if (!*key || strlen(key) > MAX_NAME || json_string_length(value) > 8 * MAX_NAME)
             return problem_set(p, "bad_value",
                                "metadata: a name has 1 to 128 bytes, a value at most 1024");
@@ -131,17 +137,56 @@ static const struct field page_fields[] = {
 };
 static const struct schema sandboxes_query = {"", page_fields, 3, false};
 
-/* Whether it has all that the query wants as metadata.NAME=VALUE. */
-static bool has_metadata(const struct live *l, const struct call *c) {
-    json_auto_t *all = NULL;
+/* What the query wants as metadata.NAME=VALUE, as it is written in a sandbox's. */
+struct wanted {
+    char *name, *value; /* owned: JSON, and NULL when no sandbox can have it */
+};
+struct sieve {
+    struct wanted at[MAX_METADATA];
+    unsigned n;
+    size_t looks; /* bytes that were looked at */
+};
+
+static char *json_of(const char *text) {
+    json_auto_t *v = json_string(text);
+    return v ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+}
+
+static bool read_sieve(struct call *c, struct sieve *to) {
     const char *name, *value;
     for (unsigned i = 0; http_query_at(c->req, i, &name, &value); i++) {
         if (strncmp(name, prefix, sizeof prefix - 1) != 0)
             continue;
-        if (!all)
-            all = json_loads(live_metadata(l), 0, NULL);
-        const char *has = json_string_value(json_object_get(all, name + sizeof prefix - 1));
-        if (!has || strcmp(has, value ? value : "") != 0)
+        if (to->n == MAX_METADATA) {
+            call_refuse(c, "bad_value", "more than %d names of metadata, which no sandbox has",
+                        MAX_METADATA);
+            return false;
+        }
+        to->at[to->n++] =
+            (struct wanted){json_of(name + sizeof prefix - 1), json_of(value ? value : "")};
+    }
+    return true;
+}
+
+static void sieve_done(struct sieve *s) {
+    for (unsigned i = 0; i < s->n; i++) {
+        free(s->at[i].name);
+        free(s->at[i].value);
+    }
+}
+
+/* Nothing is parsed: a page may look at hundreds, and each may be long. */
+static bool has_metadata(struct sieve *s, const struct live *l) {
+    const char *all = live_metadata(l);
+    size_t len = strlen(all);
+    s->looks += len;
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct wanted *w = &s->at[i];
+        s->looks += len;
+        struct json_span has = {0};
+        if (w->name && w->value)
+            has = json_member_as(all, len, w->name);
+        if (!has.at || has.len != strlen(w->value) || memcmp(has.at, w->value, has.len) != 0)
             return false;
     }
     return true;
@@ -185,32 +230,47 @@ static void add_sandbox(struct jw *j, struct live *l) {
     jw_raw(j, one.data, one.len);
 }
 
-static void do_sandboxes(struct call *c) {
-    struct engine *g = c->api->o.engine;
+/* Those of the tenant from that place on; the place where the next page begins, or 0. */
+static uint64_t add_page(const struct call *c, struct sieve *s, uint64_t place, uint32_t most,
+                         struct jw *j) {
+    uint32_t n = 0;
+    for (struct live *l = NULL; (l = live_next(c->api->o.engine, c->who.tenant, l));) {
+        if (place_of(l) <= place)
+            continue;
+        if (s->looks > LOOKS_MAX)
+            return place;
+        if (has_metadata(s, l)) {
+            if (n++ == most)
+                return place;
+            add_sandbox(j, l);
+        }
+        place = place_of(l);
+    }
+    return 0;
+}
+
+static void reply_page(struct call *c, struct sieve *s, uint64_t place, uint32_t most) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    char next[24] = "";
-    uint32_t most, n = 0;
-    uint64_t place;
-    if (!read_page(c, &most) || !read_place(c, &place))
-        return;
+    char text[24];
     jw_object(&j);
     jw_key(&j, "sandboxes");
     jw_array(&j);
-    for (struct live *l = NULL; (l = live_next(g, c->who.tenant, l));) {
-        if (place_of(l) <= place || !has_metadata(l, c))
-            continue;
-        if (n++ == most) {
-            snprintf(next, sizeof next, "%" PRIu64, place);
-            break;
-        }
-        add_sandbox(&j, l);
-        place = place_of(l);
-    }
+    uint64_t next = add_page(c, s, place, most, &j);
     jw_array_end(&j);
-    jw_key_str(&j, "next", next[0] ? next : NULL);
+    snprintf(text, sizeof text, "%" PRIu64, next);
+    jw_key_str(&j, "next", next ? text : NULL);
     jw_object_end(&j);
     call_json(c, 200, &json);
+}
+
+static void do_sandboxes(struct call *c) {
+    struct sieve s = {.n = 0};
+    uint32_t most;
+    uint64_t place;
+    if (read_page(c, &most) && read_place(c, &place) && read_sieve(c, &s))
+        reply_page(c, &s, place, most);
+    sieve_done(&s);
 }
 
 static void sandboxes_reply_with(struct call *c, struct live *l) {

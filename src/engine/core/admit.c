@@ -2,6 +2,7 @@
 
 #include "engine/core/admit.h"
 
+#include "base/buf.h"
 #include "engine/core/budget.h"
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
@@ -31,6 +32,15 @@ uint32_t limits_most_pids(uint32_t open_files) {
     return open_files ? DESCRIPTORS_MAX / open_files : UINT32_MAX;
 }
 
+static int limit_too_high(size_t i, uint64_t asked, uint64_t most, struct err *e) {
+    AUTO_BUF asks = BUF_INIT;
+    AUTO_BUF has = BUF_INIT;
+    limits_add_text(&asks, i, asked);
+    limits_add_text(&has, i, most);
+    return err_user(e, "limit_too_high", "%s of %s is above this engine's maximum of %s",
+                    limits_info[i].flag + strlen("--"), asks.data, has.data);
+}
+
 int limits_settle(const struct limits *defaults, const struct limits *maxima, unsigned scopes,
                   struct limits *l, struct err *e) {
     for (size_t i = 0; i < LIMITS_; i++) {
@@ -40,10 +50,7 @@ int limits_settle(const struct limits *defaults, const struct limits *maxima, un
         uint64_t usual = limits_value(defaults, i), most = limits_value(maxima, i);
         uint64_t asked = limits_value(l, i), v = asked ? asked : usual;
         if (most && v > most && v > usual)
-            return err_user(e, "limit_too_high",
-                            "%s of %" PRIu64 " %s is above this engine's maximum of %" PRIu64 " %s",
-                            info->flag + strlen("--"), v, info->unit, most > usual ? most : usual,
-                            info->unit);
+            return limit_too_high(i, v, most > usual ? most : usual, e);
         limits_set(l, i, v);
     }
     return (scopes & LIMIT_OF_WHOLE) == LIMIT_OF_WHOLE ? check_descriptors(defaults, l, e) : 0;

@@ -1,10 +1,10 @@
 /* See output.h. Bytes beyond the cap are read and thrown away, so that the program ends as it would
  * anywhere.
  *
- * SECURITY: a program that prints without end makes the server read without end. Who pays for it,
- * and has it wait, is told by on_cost; not for the first reads, which are all that most programs
- * need. And many may print at once: all outputs share a part of each turn of the loop, and one that
- * waits for its turn is not watched meanwhile. */
+ * SECURITY: a program that prints without end makes the server read without end. on_cost tells the
+ * owner, who pays and may make the program wait; the first reads are free, and most programs need
+ * no more. Many may print at once: all outputs share a part of each turn of the loop, and an output
+ * that waits for its turn is not watched. */
 
 #include "engine/core/output.h"
 
@@ -59,7 +59,7 @@ static size_t keep_end(struct output *o, const char *data, size_t len) {
 static bool read_some(struct output *o, size_t most) {
     char chunk[CHUNK];
     ssize_t n = read(o->fd, chunk, most < CHUNK ? most : CHUNK);
-    if (n < 0 && errno != EIO) /* which is the end of a terminal */
+    if (n < 0 && errno != EIO) /* EIO is the end of a terminal */
         return errno == EINTR;
     if (n <= 0) {
         loop_share_leave(&o->turn);
@@ -89,8 +89,9 @@ static void read_and_pay(struct output *o) {
 
 static void output_on_readable(struct watch *w, uint32_t events) {
     struct output *o = w->arg;
-    if (o->held) {                          /* perhaps in this turn, after we were told */
-        if (events & (EPOLLHUP | EPOLLERR)) /* cannot be masked; what is there stays there */
+    if (o->held) { /* held earlier in this batch of events */
+        if (events &
+            (EPOLLHUP | EPOLLERR)) /* these cannot be masked; unread bytes stay in the pipe */
             loop_unwatch(o->loop, w);
         return;
     }
@@ -102,7 +103,7 @@ static void output_on_readable(struct watch *w, uint32_t events) {
     loop_share_end(o->share);
 }
 
-/* It may have been held meanwhile, or drained. */
+/* The output may have been held or drained meanwhile. */
 static void output_on_turn(struct loop_sharer *who) {
     struct output *o = who->arg;
     if (!o->held)
@@ -163,7 +164,7 @@ void output_clear(struct output *o, size_t but) {
 
 void output_drain(struct output *o) {
     int there = 0;
-    /* Of a terminal some may be on its way still: it comes as it is read. */
+    /* A terminal hands over more as we read: its count of bytes is not all. */
     for (int i = 0; o->is_terminal && o->fd >= 0 && i < DRAIN_CHUNKS; i++) {
         if (!read_some(o, CHUNK))
             return;
@@ -185,11 +186,11 @@ void output_hold(struct output *o, enum output_hold why, bool hold) {
     bool is_held = o->held;
     if (is_held == was_held)
         return;
-    if (is_held && o->is_terminal) /* to look at it may take long: see command_io.c */
+    if (is_held && o->is_terminal) /* polling a terminal may block: see command_io.c */
         loop_unwatch(o->loop, &o->watch);
     else if (o->watch.fd >= 0)
         output_update(o);
-    else if (!is_held && o->fd >= 0) /* or it hung up while held */
+    else if (!is_held && o->fd >= 0) /* the other end hung up while held */
         loop_watch(o->loop, &o->watch, o->fd, EPOLLIN, &e);
 }
 
@@ -228,7 +229,7 @@ static void share(struct rope *to, struct buf *text) {
     blob_unref(b);
 }
 
-/* Of a character at the end the rest may be yet to come: it stays behind. */
+/* A character at the end may be incomplete: its bytes stay behind. */
 static void seal(struct output *o) {
     struct buf rest = BUF_INIT;
     size_t n = rope_cut(o->kept.data, o->kept.len, o->kept.len - 1);

@@ -6,18 +6,7 @@
 #include "base/json.h"
 #include "wire/run.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-/* 1000000 is 1 MB, 16777216 is 16 MiB, 100 is 100 bytes. */
-static void add_bytes(struct buf *to, uint64_t n) {
-    if (n && n % 1000000 == 0)
-        buf_addf(to, "%" PRIu64 " MB", n / 1000000);
-    else if (n && n % (1u << 20) == 0)
-        buf_addf(to, "%" PRIu64 " MiB", n >> 20);
-    else
-        buf_addf(to, "%" PRIu64 " bytes", n);
-}
 
 static void add_limit(const struct limits_met *m, struct buf *to) {
     const struct limits *l = &m->of;
@@ -62,7 +51,7 @@ static void add_cut(const struct limits_met *m, struct buf *to) {
         return;
     }
     buf_adds(to, "there was more than ");
-    add_bytes(to, m->of.output_bytes);
+    limits_add_bytes(to, m->of.output_bytes);
     buf_adds(to, " of it (output_bytes)\n");
 }
 

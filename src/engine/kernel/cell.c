@@ -50,7 +50,7 @@ void cell_request_done(struct cell_request *q) {
     free(q->env);
     free(q->formats);
     json_decref(q->stdin_text);
-    free(q->extra);
+    buf_done(&q->extra);
     free(q->tag);
     *q = (struct cell_request){0};
 }
@@ -261,8 +261,8 @@ static void send_code(struct cell *c) {
         jw_key(&j, "formats");
         jw_raw(&j, c->req.formats, strlen(c->req.formats));
     }
-    if (c->req.extra)
-        jw_raw(&j, c->req.extra, strlen(c->req.extra));
+    if (c->req.extra.len)
+        jw_raw(&j, c->req.extra.data, c->req.extra.len);
     jw_object_end(&j);
     const struct kernel_text code = {c->req.code, 0, json_string_length(c->req.code)};
     kernel_do_text(c->kernel, &head, &code, &tail);

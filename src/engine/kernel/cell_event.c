@@ -54,9 +54,9 @@ static void answer_from_request(struct cell *c, bool all) {
     kernel_input(c->kernel, &line, &e);
 }
 
-/* A debugger takes an interrupt as its own and asks for the next command, as it would anywhere: the
- * cell goes on then, with what is left of its time. One whose time is up gets no answers any more,
- * which ends a debugger. */
+/* A debugger catches an interrupt and asks for the next command, as it would anywhere: the cell
+ * then goes on with the rest of its time. A cell whose time is up gets no more answers, which ends
+ * a debugger. */
 static bool go_on_after_interrupt(struct cell *c) {
     struct err e;
     if (c->stop != STOP_CLIENT) {
@@ -92,9 +92,9 @@ static void cell_on_input(struct cell *c, struct said *s) {
         cell_emit(c, "input", &json);
 }
 
-/* For those who asked for it: what it is, they know. */
+/* Passed on as it is to a client that asked for it. */
 static void cell_on_extra(struct cell *c, struct said *s) {
-    if (c->req.extra && cell_has_room(c))
+    if (c->req.extra.len && cell_has_room(c))
         cell_emit(c, said_str(s, "ev"), &s->text);
 }
 
@@ -106,7 +106,7 @@ static enum outcome_status status_of(const struct cell *c, const char *word) {
     return word && strcmp(word, "interrupted") == 0 ? OUTCOME_INTERRUPTED : OUTCOME_ERROR;
 }
 
-/* The code has one of its own when it called sys.exit(). */
+/* `own` is what the code gave to sys.exit(). */
 static int exit_code_of(const struct cell *c, const json_t *own) {
     json_int_t code = json_integer_value(own);
     if (c->outcome.status == OUTCOME_ERROR && json_is_integer(own) && code >= 0 && code <= 255)
@@ -125,7 +125,7 @@ static void cell_on_done(struct cell *c, struct said *s) {
     if (!c->req.silent && !c->req.no_history)
         c->kernel->execution_count = c->execution_count;
     c->outcome.exit_code = exit_code_of(c, json_object_get(s->rest, "exit_code"));
-    if (said_true(s, "leaves")) /* exit(): the next one gets another kernel */
+    if (said_true(s, "leaves")) /* exit(): the next cell gets another kernel */
         kernel_kill(c->kernel);
     cell_finish(c);
 }

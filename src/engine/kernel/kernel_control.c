@@ -49,8 +49,7 @@ int kernel_new(struct live *l, const struct kernel_request *q, kernel_ready_fn *
 
 int kernel_delete(struct kernel *k, struct err *e) {
     if (k->is_default)
-        return err_user(e, "is_default",
-                        "the default kernel stays as long as its sandbox: restart it instead");
+        return err_user(e, "is_default", "the default kernel stays as long as its sandbox");
     err_user(e, "no_such_kernel", "the kernel was deleted");
     k->deleted = true;
     kernel_fail_queue(k, e);

@@ -19,7 +19,7 @@
 
 static size_t size_of(const struct cell_request *q) {
     return json_string_length(q->code) + json_string_length(q->stdin_text) +
-           (q->env ? strlen(q->env) : 0) + (q->extra ? strlen(q->extra) : 0);
+           (q->env ? strlen(q->env) : 0) + q->extra.len;
 }
 
 static size_t count_waiting(const struct live *l, unsigned *ret_n) {

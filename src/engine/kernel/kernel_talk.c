@@ -1,6 +1,6 @@
-/* Messages to and from a kernel. Long ones are read and written beside the loop: the kernels of a
- * sandbox are not heard while a message of one of them is being read, and what is said to a kernel
- * waits for a longer message before it. */
+/* Messages to and from a kernel. Long messages are read and written beside the loop. While one is
+ * being read, no other kernel of its sandbox is heard; while one is being written, later messages
+ * to that kernel wait behind it. */
 
 #include "engine/kernel/kernel_talk.h"
 
@@ -145,7 +145,7 @@ void kernel_do(struct kernel *k, const struct buf *json) {
 
 void kernel_do_text(struct kernel *k, struct buf *head, const struct kernel_text *text,
                     struct buf *tail) {
-    if (text->len <= INLINE_MAX / 8) { /* however it is escaped */
+    if (text->len <= INLINE_MAX / 8) { /* the longest that escaping makes it */
         struct jw j = JW_INIT(head);
         jw_strn(&j, json_string_value(text->of) + text->from, text->len);
         buf_add(head, tail->data, tail->len);
@@ -177,7 +177,7 @@ bool kernel_may_answer(struct kernel *k) {
 
 static const char no_kernel_says[] = "it said something to cloche that no kernel says";
 
-/* It waits until we have heard it, so that what it prints next comes after it. */
+/* The kernel waits for this, so that its next output comes after what it has said. */
 static void let_go_on(struct kernel *k, json_int_t number) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -204,21 +204,21 @@ static void heard(struct kernel *k, struct said *s) {
 
 /* A message that is being read beside the loop. */
 struct hearing {
-    struct hearing *next; /* of its sandbox's */
+    struct hearing *next; /* of the same sandbox */
     struct work work;
     struct crew *crew;     /* borrowed */
-    struct live *live;     /* borrowed: who pays; NULL when that is over */
+    struct live *live;     /* borrowed: pays; NULL when the sandbox has ended */
     struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
     int fd;                /* owned: the message; or -1 */
     struct buf text;       /* the message, when it is in no file */
     bool is_bad;
-    uint64_t cpu_ns; /* that reading it took */
+    uint64_t cpu_ns; /* spent on reading */
     struct said said;
 };
 
 /* Takes `s`. */
 static void hear(struct kernel *k, struct said *s) {
-    kernel_catch_up(k); /* printed before it was said */
+    kernel_catch_up(k); /* what the kernel printed before it spoke */
     if (k->state != KERNEL_ENDING && !k->forgotten)
         heard(k, s);
     said_done(s);
@@ -259,12 +259,12 @@ static void hearing_done(struct work *w) {
         LIST_REMOVE(&h->live->hearings, h, next);
     if (k)
         hear_read(k, h);
-    if (h->live) { /* it may end with what was said; its memory stays for this turn */
+    if (h->live) { /* the message may have ended it; its memory stays for this turn */
         pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
         pace_go_on(h->live);
         processes_end_exited(h->live);
     }
-    if (h->fd >= 0) /* SECURITY: of any size, and perhaps nobody else has it */
+    if (h->fd >= 0) /* SECURITY: we may hold the last reference to a large file */
         crew_close(h->crew, &h->fd);
     said_done(&h->said);
     buf_done(&h->text);
@@ -279,7 +279,7 @@ bool kernel_is_heard(void *owner) {
     return h;
 }
 
-/* SECURITY: all of them: none may come to the next process, or to a kernel that is gone. */
+/* SECURITY: no message may reach the kernel's next process, or a kernel that is gone. */
 void kernel_unhear(struct kernel *k) {
     for (struct hearing *h = k->live->hearings; h; h = h->next) {
         if (h->kernel == k)
@@ -294,8 +294,8 @@ void kernel_unhear_all(struct live *l) {
     }
 }
 
-/* Of a process that has ended the last words are heard, but not waited for: others may have its
- * socket and go on. */
+/* We hear the last words of a process that has ended, but wait for none: a forked child may hold
+ * its socket and go on. */
 static void hear_long(struct kernel *k, int fd, const uint8_t *data, size_t len) {
     struct live *l = k->live;
     if (k->process.has_exited) {
@@ -317,7 +317,7 @@ static void hear_long(struct kernel *k, int fd, const uint8_t *data, size_t len)
                       .done = hearing_done,
                       .arg = h,
                       .owner = crew_owner(l->req.tenant),
-                      .is_long = fd >= 0}; /* SECURITY: however small: it may be many values */
+                      .is_long = fd >= 0}; /* SECURITY: even a small file may hold many values */
     l->hearings = h;
     pace_hold(l);
     crew_add(l->engine->crew, &h->work);

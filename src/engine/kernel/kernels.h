@@ -54,9 +54,9 @@ struct cell_request {
     struct json_t *code;       /* owned: a string */
     char *env, *formats;       /* owned: JSON, or NULL */
     struct json_t *stdin_text; /* owned: a string, lines for input(); or NULL */
-    const char *op; /* a constant: another operation of the kernel's than execute; or NULL */
-    char *extra;    /* owned: more members of the kernel's request, as JSON; or NULL */
-    char *tag;      /* owned: what its owner knows it by, also in the next server; or NULL */
+    const char *op;   /* a constant: another operation of the kernel's than execute; or NULL */
+    struct buf extra; /* more members of the kernel's request, as JSON; or nothing */
+    char *tag;        /* owned: what its owner knows it by, also in the next server; or NULL */
     bool allow_stdin, silent, no_history;
     struct limits limits; /* timeout_ms, cpu_seconds, output_bytes; 0: the sandbox's */
     bool own_bounds;      /* these were held against other maxima than the engine's */

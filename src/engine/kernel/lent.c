@@ -1,5 +1,5 @@
-/* See lent.h. SECURITY: a memory file that cannot grow, for whoever empties it frees what is in it,
- * and that nobody can keep from shrinking. */
+/* See lent.h. SECURITY: the memory file is sealed against growth, so that truncating it frees all
+ * its memory, and nobody can seal it against shrinking. */
 
 #include "engine/kernel/lent.h"
 
@@ -19,14 +19,14 @@
 #define LENT_MAX (64u << 20) /* bytes in a sandbox beyond which no answer to input() is taken */
 #define MAX_LENT 66          /* more than an honest kernel can have unread: see MAX_QUERIES */
 
-/* Also for the next server, who cannot take back what this one has lent. */
+/* The next server is told, too: it cannot take back what this one has lent. */
 static void lent_count(const struct live *l, uint64_t bytes) {
     l->sandbox->lent_bytes = bytes;
     if (l->lent_told)
         *l->lent_told = bytes;
 }
 
-/* Beside the loop: to empty a large file takes long, and a kernel may have many. */
+/* Beside the loop: emptying a large file takes long, and a kernel may have many. */
 static void take_back(struct kernel *k, struct lent **at) {
     struct lent *it = LIST_POP(at, next);
     const struct live *l = k->live;
@@ -59,7 +59,7 @@ int lent_file(const void *data, size_t len, int *ret_fd, struct err *e) {
     return 0;
 }
 
-/* Whoever asks again has read the last one. */
+/* A kernel that asks again has read the last answer. */
 static void take_answers_back(struct kernel *k) {
     for (struct lent **at = &k->lent; *at;) {
         if ((*at)->is_answer)

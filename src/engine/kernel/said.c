@@ -9,6 +9,7 @@
 
 #define SHORT      4096 /* bytes of a string that is kept as it is */
 #define PROMPT_MAX (64u << 10)
+#define LINE_COST  64u /* bytes that each line of a traceback counts besides: it may be empty */
 
 /* Values by MIME type. */
 static void put_bundle(struct said *s, struct jw *j, json_t *bundle) {
@@ -71,8 +72,10 @@ static void read_error(struct said *s, json_t *message) {
     jw_key(&j, "traceback");
     jw_array(&j);
     json_array_foreach(lines, i, line) {
-        if (json_is_string(line) && left > 0)
-            put_some(&j, line, &left);
+        if (!json_is_string(line) || left <= LINE_COST)
+            continue;
+        left -= LINE_COST;
+        put_some(&j, line, &left);
     }
     jw_array_end(&j);
     jw_object_end(&j);

@@ -416,10 +416,14 @@ static int settle_output(struct live *l, struct command_request *q, struct err *
         q->output_bytes = own;
     if (most < own)
         most = own;
-    return q->output_bytes <= most
-               ? 0
-               : err_user(e, "limit_too_high", "output_bytes of %llu is above the maximum of %llu",
-                          (unsigned long long)q->output_bytes, (unsigned long long)most);
+    if (q->output_bytes <= most)
+        return 0;
+    AUTO_BUF text = BUF_INIT;
+    buf_adds(&text, "output of ");
+    limits_add_bytes(&text, q->output_bytes);
+    buf_adds(&text, " is above this engine's maximum of ");
+    limits_add_bytes(&text, most);
+    return err_user(e, "limit_too_high", "%s", text.data);
 }
 
 int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,

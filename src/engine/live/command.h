@@ -24,36 +24,35 @@ struct command {
     char id[ID_MAX];
     struct process process;
     struct command_request req;
-    struct buf lasting; /* of that, for the next server (keep.c); empty: not written yet */
+    struct buf lasting; /* `req` for the next server (keep.c); empty: not written yet */
     struct command_callbacks cb;
     enum command_status status;
     bool deleted;
-    bool begun;       /* under an earlier server */
-    bool has_begun;   /* it is the program that was asked for: signals reach that */
+    bool begun;       /* an earlier server began it */
+    bool has_begun;   /* the program runs: signals reach it */
     bool cut;         /* what it printed under an earlier server is lost */
-    uint32_t signals; /* that came before; a bit each */
-    bool called_off;  /* by us: it is no end of its own */
+    uint32_t signals; /* that came before the program; a bit each */
+    bool called_off;  /* we ended it */
     struct timer timer;
-    uint64_t left_ns; /* of its time, while it is paused */
+    uint64_t left_ns; /* time left, while paused */
     double created;
     int terminal; /* owned, or -1 */
     struct output out[2];
     struct utf8_stream utf8[2];
     struct feed stdin_feed;
-    struct timer type_timer; /* for more of it, at a terminal */
-    uint64_t messages_ns;    /* what it took to hear of it, which is not paid for yet */
+    struct timer type_timer; /* the next piece of typing */
     bool is_full;            /* as on_full was told */
-    struct outcome outcome;  /* but for its status: commands have their own */
-    uint64_t kills;          /* in its sandbox for want of memory, before it began */
+    struct outcome outcome;  /* without its status: `status` above */
+    uint64_t kills;          /* for want of memory in its sandbox, before it began */
     uint64_t pids_refused;   /* likewise */
-    char why[200];           /* it could not be started, or was killed */
+    char why[200];           /* why it could not start, or was killed */
     struct network_attempts network;
     struct deferred free_later;
 };
 void commands_ended_with(struct live *l);
 void commands_pause(struct live *l, bool pause);
-/* Those that are over are forgotten. */
+/* Forgets commands that are over. */
 void commands_make_room(struct live *l);
 struct command *command_resume(struct live *l, struct command_request *q);
-/* It ended under that server already. */
+/* For one that ended under the earlier server. */
 void command_resume_over(struct command *c, enum command_status how);

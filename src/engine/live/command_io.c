@@ -1,12 +1,12 @@
 /* See command_io.h.
  *
- * SECURITY: what is typed at a terminal is worked on by threads of the kernel, whom nobody bills,
- * and who looks at the terminal, or closes it, waits for them. Where the terminal edits lines and
- * echoes them, a byte may print its whole line once more. So typing goes in small pieces, one after
- * the other for all terminals that there are; the sandbox pays for it as it does for what it prints
- * (pace.c), and a terminal is not looked at before a large piece is worked off. Whoever types
- * faster than that is not heard for a while (on_full): to read what can only be refused costs as
- * much, and nobody would pay for it. */
+ * SECURITY: threads of the kernel work on what is typed at a terminal, and nobody bills them;
+ * whoever looks at the terminal, or closes it, waits for them. Where the terminal edits and echoes
+ * lines, one byte may print its whole line again. So typing goes in small pieces, one after the
+ * other for all terminals; the sandbox pays for typing as it does for output (pace.c), and nobody
+ * looks at a terminal before the kernel has worked off a large piece. A client that types faster
+ * than that, or sends anything without end, is not read for a while (on_full), and the sandbox pays
+ * for what the server has read: nobody else would. */
 
 #include "engine/live/command_io.h"
 
@@ -22,23 +22,24 @@
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
 
-/* What goes through a terminal is worked on by threads of the kernel, too, whom nobody bills. */
+/* How much more a terminal's output costs: threads of the kernel work on it, too, unbilled. */
 #define TERMINAL_COSTS 5
 
-#define SCREEN_MAX (64u << 10) /* bytes that are kept of a terminal, for who sits down at it */
+#define SCREEN_MAX (64u << 10) /* bytes of a terminal that are kept for its next user */
 
-/* Bytes that wait to be typed: from so many on no more is wanted, below so many it is again. */
+/* Bytes that wait to be typed: the client is not read from HIGH on until they are below LOW. */
 #define TYPED_HIGH (64u << 10)
 #define TYPED_LOW  (16u << 10)
 
-/* To read one message of a client, however short it is; measured: 1500. */
-#define MESSAGE_NS 2000u
+/* The loop's own time for each read from a client. */
+#define TURN_NS 4000u
 
-/* Bytes of a piece; and of a terminal that takes none, when the next is tried. */
+/* Bytes of a piece; nanoseconds until a terminal that took none gets the next one. */
 #define TYPED_MOST  256
 #define TYPED_AGAIN 50000000u
 
-/* For each byte; measured: 11000. And what is too long to wait for. */
+/* The kernel's time for a byte, plain and edited (measured: 11000); and the longest that we wait.
+ */
 #define TYPED_NS        1000u
 #define TYPED_EDITED_NS 15000u
 #define TYPED_LONG_NS   500000u
@@ -94,9 +95,9 @@ static uint64_t typed_costs_ns(int terminal) {
     return edits ? TYPED_EDITED_NS : TYPED_NS;
 }
 
-static void tell_full(struct command *c) {
+static void tell_full(struct command *c, bool rests) {
     size_t waits = feed_backlog(&c->stdin_feed);
-    bool is_full = waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
+    bool is_full = rests || waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
     if (is_full == c->is_full)
         return;
     c->is_full = is_full;
@@ -104,7 +105,7 @@ static void tell_full(struct command *c) {
         c->cb.on_full(c->cb.arg, is_full);
 }
 
-/* A piece, or nothing before the last ones are worked off. */
+/* Types a piece, or nothing until the kernel has worked off the last ones. */
 static enum fed type_some(struct command *c) {
     uint64_t now = now_ns(), *until = &c->live->shared->typed_ns;
     size_t n = 0;
@@ -124,8 +125,7 @@ static enum fed type_some(struct command *c) {
         output_hold(&c->out[0], HOLD_TYPED, true);
     if (cost_ns > TYPED_LONG_NS || how == FED_SOME)
         loop_timer(command_loop(c), &c->type_timer, n ? *until : now + TYPED_AGAIN);
-    pace_heard(c->live, &c->process, cost_ns + c->messages_ns);
-    c->messages_ns = 0;
+    pace_heard(c->live, &c->process, cost_ns);
     return how;
 }
 
@@ -151,7 +151,12 @@ void command_pump_stdin(struct command *c) {
     if (how != FED_SOME && c->stdin_feed.closed)
         process_close_stdin(&c->process);
     if (c->req.rows)
-        tell_full(c);
+        tell_full(c, c->is_full && rest_is_on(&c->live->rest));
+}
+
+void command_heard(struct command *c, uint64_t cpu_ns) {
+    pace_heard(c->live, &c->process, cpu_ns + TURN_NS);
+    tell_full(c, rest_is_on(&c->live->rest));
 }
 
 static void command_on_room(void *arg) {
@@ -164,7 +169,6 @@ int command_stdin(struct command *c, const void *data, size_t len, struct err *e
         return err_user(e, "command_over", "the command is over: nobody reads its stdin");
     if (c->stdin_feed.closed)
         return err_user(e, "stdin_closed", "the command's stdin is closed");
-    c->messages_ns += c->req.rows ? MESSAGE_NS : 0;
     if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX + (c->req.rows ? TYPED_HIGH : 0))
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
                         feed_backlog(&c->stdin_feed));
@@ -186,7 +190,7 @@ void command_resize(struct command *c, uint32_t rows, uint32_t columns) {
 void command_hang_up(struct command *c) {
     if (c->status != COMMAND_RUNNING)
         return;
-    if (c->terminal < 0) { /* it has not begun */
+    if (c->terminal < 0) { /* the program has not begun */
         process_kill(&c->process);
         return;
     }

@@ -1,13 +1,13 @@
 /* Live sandboxes outlive the server. Each writes what the next server has to know into its journal
  * whenever that changes; the warden keeps the journal with the sandbox's descriptors, and gives
- * both to the next server, which goes on from there. What lasts as long as its object (and may be
- * long: variables, directories) is put into JSON once for each, and written when one of them is new
- * or different; states are written each time.
+ * both to the next server, which goes on from there. What never changes in an object (variables,
+ * directories: they may be long) becomes JSON once, and is written when an object is new or
+ * different; states are written each time.
  *
- * What is lost with a server: what its clients had not read yet, executions that only waited, and
- * what was printed so far of one that runs (its result says that it is cut). A kernel never
- * notices. Whether an execution that the journal knows still runs is found out by a question that
- * the kernel answers after it: an answer that comes before the end means that the end was lost. */
+ * With a server are lost: what its clients had not read yet, executions that only waited, and the
+ * output so far of one that runs (its result says that it is cut). A kernel never notices. To learn
+ * whether an execution in the journal still runs, the server asks the kernel a question that is
+ * answered after it: an answer that comes before the end means that the end was lost. */
 
 #include "engine/live/keep.h"
 
@@ -33,7 +33,7 @@
 #include <string.h>
 
 #define SHOWN_MAX 2000 /* bytes of a command that the next server shows */
-#define AHEAD     1024 /* numbers of processes that the journal need not know of yet */
+#define AHEAD     1024 /* process numbers that are reserved ahead of the journal */
 
 /* ---- out ---- */
 
@@ -181,7 +181,7 @@ static void renew_command(struct command *c) {
     jw_object_end(&j);
 }
 
-/* The texts of those that are new, or that changed; if there are such, it is another edition. */
+/* Writes the texts of objects that are new or changed; any of them makes a new edition. */
 static void renew_lasting(struct live *l) {
     bool is_new = l->lasting.len == 0;
     if (is_new)
@@ -206,7 +206,7 @@ static void put_object(struct jw *j, const char *id, const struct buf *text) {
     jw_raw(j, text->data, text->len);
 }
 
-/* Of each by its id. The object stays open for the states. */
+/* What never changes in each object, by its id. The JSON object stays open for the states. */
 static void put_lasting(struct buf *to, const struct live *l) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
@@ -234,7 +234,7 @@ static void keep_write_now(struct deferred *d) {
         put_lasting(&lasting, l);
     put_states(&states, l);
     journal_write(l->journal, l->edition, &lasting, &states);
-    /* SECURITY: it is written as often as clients and kernels have it change. */
+    /* SECURITY: clients and kernels decide how often it is written. */
     pace_heard(l, NULL, thread_cpu_ns() - began);
 }
 
@@ -290,7 +290,7 @@ static void take_id(char to[ID_MAX], const json_t *o) {
     snprintf(to, ID_MAX, "%s", s ? s : "");
 }
 
-/* What lasts of the object; in a journal of version 1 that is among the rest. */
+/* What never changes in the object; a journal of version 1 has it among the rest. */
 static const json_t *lasting_of(const json_t *all, const json_t *o) {
     const char *id = json_string_value(json_object_get(o, "id"));
     const json_t *found = id ? json_object_get(json_object_get(all, "lasting"), id) : NULL;
@@ -420,7 +420,7 @@ static void take_processes(struct live *l, const json_t *o) {
         take_command(l, item, lasting_of(o, item));
 }
 
-/* Whoever shows what happens takes up the executions and commands that go on. */
+/* The API takes up the executions and commands that go on. */
 static void keep_tell_heirs(struct live *l) {
     const struct live_heir *h = &l->engine->lives->heir;
     uint64_t number = *l->told;

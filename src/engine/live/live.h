@@ -88,8 +88,7 @@ struct command_callbacks {
     void (*on_event)(void *arg, const char *type, const struct buf *json);
     /* What a terminal shows, as it comes; or NULL. */
     void (*on_bytes)(void *arg, const void *data, size_t len);
-    /* Of a terminal: so much is to be typed that no more should be sent, or little again; or NULL.
-     */
+    /* Of a terminal: what its client sends is not to be read for now, or again; or NULL. */
     void (*on_full)(void *arg, bool is_full);
     /* Once: it is over. It can still be found by its id. */
     void (*on_done)(void *arg, struct command *c);
@@ -104,6 +103,11 @@ int command_new(struct live *l, struct command_request *q, const struct command_
 int command_signal(struct command *c, int sig, struct err *e);
 /* No bytes are the end of its stdin. Kind "stdin_closed", "stdin_full". */
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
+/* What a client of its kernels said, or what they answered, took us so long. The sandbox pays. */
+void live_heard(struct live *l, uint64_t cpu_ns);
+
+/* Of a terminal: reading what its client sent took us so long. The sandbox pays. */
+void command_heard(struct command *c, uint64_t cpu_ns);
 void command_resize(struct command *c, uint32_t rows, uint32_t columns);
 /* Its terminal goes: it hears SIGHUP, and reads and writes fail. */
 void command_hang_up(struct command *c);

@@ -14,6 +14,7 @@
 #include "engine/live/live_admit.h"
 #include "engine/process/group.h"
 #include "engine/process/live_state.h"
+#include "engine/process/pace.h"
 
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ int live_pause(struct live *l, bool pause, struct err *e) {
     if (l->paused == pause)
         return 0;
     if (!cgroup_fds_there(l->sandbox->cgroup))
-        return err_user(e, "cannot_pause", "this machine has no freezer (see cloche doctor)");
+        return err_user(e, "cannot_pause", "this machine has no freezer for sandboxes");
     if (cgroup_fds_freeze(l->sandbox->cgroup, pause, e) < 0)
         return -1;
     l->paused = pause;
@@ -40,7 +41,7 @@ static void nobody(void *arg, struct wire_in *in) {
     (void)arg, (void)in;
 }
 
-/* The kernel would refuse it, or kill for it, after it has tried for long to find some to spare. */
+/* The kernel would try for long to reclaim memory, and then refuse the limit or kill for it. */
 static int check_memory(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = cgroup_fds_memory(l->sandbox->cgroup);
     if (next->memory_mb >= l->req.limits.memory_mb || used <= config_group_bytes(next))
@@ -51,7 +52,7 @@ static int check_memory(const struct live *l, const struct limits *next, struct 
                     next->memory_mb, (unsigned long long)(used >> 20));
 }
 
-/* Of a disk that is fuller than that the kernel leaves the size as it is. */
+/* The kernel leaves the size of a disk as it is when the disk is fuller than that. */
 static int check_disk(const struct live *l, const struct limits *next, struct err *e) {
     uint64_t used = sandbox_disk_bytes(l->sandbox);
     if (next->disk_mb >= l->req.limits.disk_mb || used <= (uint64_t)next->disk_mb << 20)
@@ -61,7 +62,7 @@ static int check_disk(const struct live *l, const struct limits *next, struct er
                     next->disk_mb, (unsigned long long)((used + (1u << 20) - 1) >> 20));
 }
 
-/* v1 refuses a group less than one below it has. */
+/* Version 1 refuses a group less than one of its children has. */
 static int lower_kernels(struct live *l, const struct limits *next, struct err *e) {
     for (struct kernel *k = l->kernels; k; k = k->next) {
         if (group_lower(&k->process, next, e) < 0)
@@ -84,6 +85,10 @@ static int change_limits(struct live *l, const struct limits *want, struct err *
     l->req.limits = next;
     memory_watch(l->sandbox);
     return 0;
+}
+
+void live_heard(struct live *l, uint64_t cpu_ns) {
+    pace_heard(l, NULL, cpu_ns);
 }
 
 int live_change(struct live *l, const struct live_change *c, struct err *e) {

@@ -4,6 +4,7 @@
 
 #include "engine/process/group.h"
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "config/config.h"
 #include "engine/core/about.h"
@@ -11,8 +12,6 @@
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
 #include "engine/process/process.h"
-
-#include <inttypes.h>
 
 /* ---- limits ---- */
 
@@ -36,6 +35,15 @@ static bool wants_any(const struct limits *l) {
     return l && limits_any(l, LIMIT_OF_KERNEL);
 }
 
+static int kernel_limit_too_high(size_t i, uint64_t asked, uint64_t own, struct err *e) {
+    AUTO_BUF asks = BUF_INIT;
+    AUTO_BUF has = BUF_INIT;
+    limits_add_text(&asks, i, asked);
+    limits_add_text(&has, i, own);
+    return err_user(e, "limit_too_high", "%s of %s is above the sandbox's %s, which can be raised",
+                    limits_info[i].name, asks.data, has.data);
+}
+
 /* Limits of its own: those that are not given are the sandbox's. */
 int group_settle(const struct live *l, const struct limits *want, struct limits *ret,
                  struct err *e) {
@@ -49,10 +57,7 @@ int group_settle(const struct live *l, const struct limits *want, struct limits 
         uint64_t v = info->scope == LIMIT_OF_KERNEL ? limits_value(want, i) : 0;
         uint64_t own = limits_value(ret, i);
         if (v > own)
-            return err_user(e, "limit_too_high",
-                            "%s%s of %" PRIu64 " is above the sandbox's %" PRIu64
-                            "; ask for less, or give the sandbox more",
-                            info->name, info->type == LIMIT_CORES ? " (percent)" : "", v, own);
+            return kernel_limit_too_high(i, v, own, e);
         limits_set(ret, i, v ? v : own);
     }
     if (!any)

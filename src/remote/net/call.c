@@ -47,7 +47,7 @@ static bool is_success(CURL *easy) {
     return status / 100 == 2;
 }
 
-static size_t on_body(char *data, size_t one, size_t len, void *arg) {
+static size_t call_on_body(char *data, size_t one, size_t len, void *arg) {
     struct transfer *t = arg;
     (void)one;
     bool good = is_success(t->easy);
@@ -153,7 +153,7 @@ static int set_up_call(struct transfer *t, struct err *e) {
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, t->why);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
-    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, call_on_body);
     curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
     if (t->call->gives_signs) {
         curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -203,10 +203,15 @@ static bool is_ready(int fd, short events) {
     return fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
+/* The descriptor that must take output before the sink takes more, or -1. */
+static int waits_for(const struct remote_sink *sink) {
+    return sink && sink->wait_fd ? sink->wait_fd(sink->arg) : -1;
+}
+
 /* Waits for the network, a signal, whoever takes the output or gives input. 1: leave. */
 static int wait_for_more(struct transfer *t, struct err *e) {
     const struct remote_sink *sink = t->call->sink;
-    int out = sink ? sink->wait_fd(sink->arg) : -1;
+    int out = waits_for(sink);
     int in = sink && sink->input_fd ? sink->input_fd(sink->arg) : -1;
     const struct curl_waitfd all[] = {{.fd = t->remote->signals, .events = CURL_WAIT_POLLIN},
                                       {.fd = out, .events = CURL_WAIT_POLLOUT},
@@ -253,7 +258,7 @@ static int transfer_run(struct transfer *t, struct err *e) {
                 return failed(t, result, e);
             t->reply->status = (int)status;
             /* What the sink has taken and not passed on yet. */
-            while (sink && sink->wait_fd(sink->arg) >= 0) {
+            while (waits_for(sink) >= 0) {
                 int rc = wait_for_more(t, e);
                 if (rc)
                     return rc < 0 ? -1 : 0;
@@ -263,7 +268,7 @@ static int transfer_run(struct transfer *t, struct err *e) {
         int rc = wait_for_more(t, e);
         if (rc)
             return rc < 0 ? -1 : 0;
-        if (t->paused && sink->wait_fd(sink->arg) < 0) {
+        if (t->paused && waits_for(sink) < 0) {
             t->paused = false;
             curl_easy_pause(t->easy, CURLPAUSE_CONT);
         }
@@ -305,7 +310,10 @@ static const char *remediation_here(const char *kind) {
         {"no_key", "put the key into CLOCHE_API_KEY, or into a file for --key-file"},
         {"bad_key", "check CLOCHE_API_KEY, or the file of --key-file"},
         {"unknown_profile", "`cloche status` lists them; auto picks one"},
+        {"limit_too_high", "ask for less, or raise the maximum in the server's configuration"},
         {"no_such_path", "`cloche sandbox ls ID` lists what there is"},
+        {"no_such_kernel", "leave --kernel out for the default one"},
+        {"sandbox_paused", "`cloche sandbox resume ID` lets it go on"},
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(others[i].kind, kind) == 0)

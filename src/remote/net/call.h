@@ -27,13 +27,13 @@ struct remote_sink {
     void *arg;
     /* False: not now; it comes again once wait_fd says -1. */
     bool (*take)(void *arg, const char *data, size_t len);
-    /* A descriptor that must take output before more can be taken, or -1. */
+    /* The sink has what it wanted or wants no more: the connection is closed. */
+    bool (*is_over)(void *arg);
+    /* All below may be NULL. A descriptor that must take output before more can be taken, or -1. */
     int (*wait_fd)(void *arg);
     /* It can. -1 ends the transfer. */
     int (*on_ready)(void *arg, struct err *e);
-    /* The sink has what it wanted or wants no more: the connection is closed. */
-    bool (*is_over)(void *arg);
-    /* All below may be NULL. A descriptor from which it wants to read, or -1; it can be read. */
+    /* A descriptor from which it wants to read, or -1; it can be read. */
     int (*input_fd)(void *arg);
     int (*on_input)(void *arg, struct err *e);
     /* False: the transfer ends. */

@@ -1,5 +1,5 @@
 #pragma once
-/* Where a server is and who we are to it; for those who talk to it (call.c, ws.c). */
+/* Where a server is and who we are to it; for those who talk to it (call.c, wsclient.c). */
 
 #include "remote/net/call.h"
 

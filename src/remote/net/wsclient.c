@@ -36,7 +36,8 @@ struct wsclient {
 
 /* ---- frames ---- */
 
-static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags, void *arg) {
+static ssize_t wsclient_on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int flags,
+                                void *arg) {
     struct wsclient *w = arg;
     size_t n = 0;
     (void)flags;
@@ -54,8 +55,8 @@ static ssize_t on_recv(wslay_event_context_ptr ctx, uint8_t *to, size_t len, int
     return -1;
 }
 
-static ssize_t on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len, int flags,
-                       void *arg) {
+static ssize_t wsclient_on_send(wslay_event_context_ptr ctx, const uint8_t *data, size_t len,
+                                int flags, void *arg) {
     struct wsclient *w = arg;
     size_t n = 0;
     (void)flags;
@@ -73,8 +74,8 @@ static int on_mask(wslay_event_context_ptr ctx, uint8_t *to, size_t len, void *a
     return getrandom(to, len, 0) == (ssize_t)len ? 0 : -1;
 }
 
-static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_msg_recv_arg *m,
-                       void *arg) {
+static void wsclient_on_message(wslay_event_context_ptr ctx,
+                                const struct wslay_event_on_msg_recv_arg *m, void *arg) {
     const struct wsclient *w = arg;
     (void)ctx;
     if (!wslay_is_ctrl_frame(m->opcode))
@@ -83,10 +84,11 @@ static void on_message(wslay_event_context_ptr ctx, const struct wslay_event_on_
 }
 
 static int make_frames(struct wsclient *w, struct err *e) {
-    static const struct wslay_event_callbacks callbacks = {.recv_callback = on_recv,
-                                                           .send_callback = on_send,
+    static const struct wslay_event_callbacks callbacks = {.recv_callback = wsclient_on_recv,
+                                                           .send_callback = wsclient_on_send,
                                                            .genmask_callback = on_mask,
-                                                           .on_msg_recv_callback = on_message};
+                                                           .on_msg_recv_callback =
+                                                               wsclient_on_message};
     if (wslay_event_context_client_init(&w->frames, &callbacks, w) != 0)
         return err_set(e, ENOMEM, "libwslay: out of memory");
     wslay_event_config_set_max_recv_msg_length(w->frames, MESSAGE_MAX);

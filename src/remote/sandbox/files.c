@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "cli/outdir.h"
 #include "cli/report.h"
+#include "remote/net/download.h"
 #include "remote/sandbox/manage.h"
 #include "remote/sandbox/place.h"
 #include "remote/sandbox/progress.h"
@@ -177,41 +178,12 @@ int sandbox_put(struct sandbox_cmd *b, struct err *e) {
 
 /* ---- get ---- */
 
-struct download {
-    int fd; /* borrowed */
-    int failed;
-};
-
-static bool transfer_take_bytes(void *arg, const char *data, size_t len) {
-    struct download *d = arg;
-    struct err e;
-    if (!d->failed && fd_write_all(d->fd, data, len, &e) < 0)
-        d->failed = e.code;
-    return true;
-}
-
-static int wait_fd(void *arg) {
-    (void)arg;
-    return -1;
-}
-
-static int transfer_on_ready(void *arg, struct err *e) {
-    (void)arg, (void)e;
-    return 0;
-}
-
-static bool transfer_is_over(void *arg) {
-    const struct download *d = arg;
-    return d->failed != 0;
-}
-
 /* The bytes of a file or an archive into `fd`; `shown` is where they go, for messages. */
 static int fetch(struct sandbox_cmd *b, const char *url, int fd, const char *shown, struct err *e) {
-    struct download d = {.fd = fd};
+    struct download d = {.fd = fd, .left = UINT64_MAX};
     struct progress p;
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
-    const struct remote_sink sink = {&d, transfer_take_bytes, wait_fd, transfer_on_ready,
-                                     transfer_is_over};
+    const struct remote_sink sink = download_sink(&d);
     progress_init(&p, place_name(shown));
     const struct remote_call c = {.method = "GET",
                                   .path = url,

@@ -70,7 +70,7 @@ static void send_size(struct terminal *t) {
     wsclient_send(t->ws, true, text.data, text.len);
 }
 
-static void on_message(void *arg, bool is_text, const char *data, size_t len) {
+static void terminal_on_message(void *arg, bool is_text, const char *data, size_t len) {
     struct terminal *t = arg;
     struct err e;
     json_error_t ignored;
@@ -138,7 +138,7 @@ static int end_status(const json_t *end) {
 }
 
 static int sit(struct terminal *t, const char *path, struct err *e) {
-    const struct wsclient_events events = {t, on_message};
+    const struct wsclient_events events = {t, terminal_on_message};
     AUTO_REPLY reply = REMOTE_REPLY_INIT;
     int rc = wsclient_open(t->cmd->r, path, &events, &t->ws, &reply, e);
     if (rc < 0)

@@ -10,6 +10,7 @@
 #include "api/jobs/network_change.h"
 #include "api/jobs/shared_sandbox.h"
 #include "base/fd.h"
+#include "http/field_fault.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -284,11 +285,8 @@ static void ask_modules(struct call *c, struct live *l) {
 }
 
 static void lacks_names(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    buf_adds(&json, "{\"detail\":[{\"type\":\"missing\",\"loc\":[\"query\",\"q\"],"
-                    "\"msg\":\"Field required\",\"input\":null}]}");
-    call_add_error(&json, 422);
-    call_json(c, 422, &json);
+    call_fault(c, "query", "q",
+               &(struct field_fault){"missing", "Field required", json_null(), NULL});
 }
 
 static void do_ipybox_modules(struct call *c) {

@@ -23,6 +23,10 @@ struct heard {
 static struct heard *channels_read_as(const void *data, size_t len, bool binary, bool v1) {
     struct heard *h = xcalloc(1, sizeof *h);
     h->is_bad = jupyter_read(data, len, binary, v1, &h->m, &h->why) < 0;
+    if (h->is_bad || jupyter_prepare(&h->m, &h->why) == 0)
+        return h;
+    jupyter_in_done(&h->m);
+    h->is_bad = true;
     return h;
 }
 
@@ -37,12 +41,16 @@ static void *read_old(const void *data, size_t len, bool binary) {
 static void channels_take_heard(void *arg, void *message) {
     struct jupyter_client *c = arg;
     struct heard *h = message;
-    if (!c->hub)
+    if (!c->hub || c->hub->gone)
         return;
     if (h->is_bad)
         jupyter_complain(c, &h->why);
     else
         jupyter_hear(c, &h->m);
+    if (!c->hub || !jupyter_post_is_full(c->hub))
+        return;
+    c->waits = true;
+    inbox_hold(&c->in, true);
 }
 
 static void channels_drop_heard(void *message) {
@@ -64,8 +72,14 @@ static void channels_on_binary(void *arg, const void *data, size_t len) {
 
 static void channels_on_drain(void *arg) {
     const struct jupyter_client *c = arg;
-    if (c->hub && c->hub->running && c->hub->running->client == c)
+    if (c->hub && !c->hub->gone && c->hub->running && c->hub->running->client == c)
         jupyter_unhold(c->hub);
+}
+
+static void channels_on_cost(void *arg, uint64_t cpu_ns) {
+    const struct jupyter_client *c = arg;
+    if (c->hub)
+        jupyter_heard(c->hub, cpu_ns);
 }
 
 static void channels_on_closed(void *arg) {
@@ -113,6 +127,7 @@ static void do_jupyter_channels(struct call *c) {
                                  .on_text = channels_on_text,
                                  .on_binary = channels_on_binary,
                                  .on_drain = channels_on_drain,
+                                 .on_cost = channels_on_cost,
                                  .on_closed = channels_on_closed};
     to->call = c;
     to->v1 = offers_v1(http_header(c->req, "Sec-WebSocket-Protocol"));
@@ -130,7 +145,8 @@ static void do_jupyter_channels(struct call *c) {
                             .arg = to,
                             .read = to->v1 ? read_v1 : read_old,
                             .take = channels_take_heard,
-                            .drop = channels_drop_heard};
+                            .drop = channels_drop_heard,
+                            .on_cost = channels_on_cost};
     c->state = to;
     c->state_done = free_client;
     jupyter_join(h, to);

@@ -28,8 +28,9 @@ static void jupyter_tell_body(int status, struct buf *reply) {
 }
 
 static void *jupyter_start(struct api *a) {
-    (void)a;
-    return xcalloc(1, sizeof(struct jupyter));
+    struct jupyter *j = xcalloc(1, sizeof *j);
+    loop_share_init(&j->posting, a->o.loop, JUPYTER_POSTING_NS);
+    return j;
 }
 
 static const struct route unknown = {{.method = "-", .path = "/api/{path...}"}};

@@ -18,20 +18,37 @@
 
 /* ---- errors ---- */
 
-static char *error_of(const char *name, const char *value, const json_t *lines) {
+/* An error that is ours. */
+static char *own_error(const char *name, const char *value) {
     AUTO_BUF all = BUF_INIT;
     struct jw j = JW_INIT(&all);
     jw_object(&j);
     jw_key_str(&j, "ename", name ? name : "Error");
     jw_key_str(&j, "evalue", value ? value : "");
     jw_key(&j, "traceback");
-    if (json_is_array(lines)) {
-        jw_json(&j, lines, "[]");
-    } else {
-        jw_array(&j);
-        jw_str(&j, value ? value : "");
-        jw_array_end(&j);
-    }
+    jw_array(&j);
+    jw_str(&j, value ? value : "");
+    jw_array_end(&j);
+    jw_object_end(&j);
+    return buf_take(&all);
+}
+
+static void put_span(struct jw *j, const char *key, struct json_span value, const char *otherwise) {
+    jw_key(j, key);
+    if (value.at)
+        jw_raw(j, value.at, value.len);
+    else
+        jw_raw(j, otherwise, strlen(otherwise));
+}
+
+/* That of an event: its members have other names there, and may be long. */
+static char *error_of(const char *json, size_t len) {
+    AUTO_BUF all = BUF_INIT;
+    struct jw j = JW_INIT(&all);
+    jw_object(&j);
+    put_span(&j, "ename", json_member(json, len, "name"), "\"Error\"");
+    put_span(&j, "evalue", json_member(json, len, "value"), "\"\"");
+    put_span(&j, "traceback", json_member(json, len, "traceback"), "[]");
     jw_object_end(&j);
     return buf_take(&all);
 }
@@ -48,7 +65,7 @@ static void say_text(const struct jupyter_request *r, const char *stream, const 
 
 void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) {
     free(r->error);
-    r->error = error_of(code, why, NULL);
+    r->error = own_error(code, why);
     jupyter_say(r->hub, "error", r->parent, r->error);
 }
 
@@ -56,16 +73,17 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why) 
 
 static void notebook_on_start(struct jupyter_request *r, const char *json, size_t len) {
     struct kernel *k = jupyter_kernel(r->hub);
-    const json_t *code = json_object_get(r->body, "code");
     (void)json, (void)len;
     jupyter_state(r->hub, r->parent, "busy");
-    if (r->silent || !jupyter_is_cell(r) || !code || !k)
+    if (r->silent || !jupyter_is_cell(r) || !r->body || !k) /* of an earlier server: no body */
         return;
     struct jupyter_out *m = jupyter_out(r->hub, "iopub", "execute_input", r->parent);
     struct jw j = JW_INIT(&m->content);
     jw_object(&j);
     jw_key(&j, "code");
-    jw_strn(&j, json_string_value(code), json_string_length(code));
+    jw_escaped(&j, r->shown.data, r->shown.len);
+    buf_done(&r->shown);
+    r->shown = (struct buf)BUF_INIT;
     jw_key_uint(&j, "execution_count", kernel_count(k) + 1);
     jw_object_end(&j);
     jupyter_publish(r->hub, m);
@@ -119,7 +137,7 @@ static void on_stderr(struct jupyter_request *r, const char *json, size_t len) {
 }
 
 /* The events of these two are content as Jupyter wants it. */
-static void on_result(struct jupyter_request *r, const char *json, size_t len) {
+static void events_on_result(struct jupyter_request *r, const char *json, size_t len) {
     (void)len;
     jupyter_say(r->hub, "execute_result", r->parent, json);
 }
@@ -169,20 +187,40 @@ static void notebook_on_input(struct jupyter_request *r, const char *json, size_
     jupyter_answer(r, m);
 }
 
-static void notebook_on_error(struct jupyter_request *r, const char *json, size_t len) {
-    json_auto_t *o = json_loadb(json, len, 0, NULL);
-    const json_t *lines = json_object_get(o, "traceback"), *line;
-    size_t i;
-    free(r->error);
-    r->error = error_of(json_string_value(json_object_get(o, "name")),
-                        json_string_value(json_object_get(o, "value")), lines);
-    if (jupyter_is_cell(r)) {
-        jupyter_say(r->hub, "error", r->parent, r->error);
-        return;
+/* The lines of a traceback as the inside of one string, still as JSON. */
+static void add_lines(struct buf *to, struct json_span lines) {
+    const char *at = lines.at, *end = at ? at + lines.len : NULL;
+    while (at < end && (*at == '[' || *at == ',')) {
+        struct json_span line = json_first(at + 1, (size_t)(end - at - 1));
+        if (line.len < 2 || *line.at != '"')
+            break;
+        buf_add(to, line.at + 1, line.len - 2);
+        buf_adds(to, "\\n");
+        at = line.at + line.len;
     }
-    AUTO_BUF text = BUF_INIT; /* in a handler of a comm: there is no cell that it could end */
-    json_array_foreach(lines, i, line) buf_addf(&text, "%s\n", json_string_value(line));
-    say_text(r, "stderr", text.data);
+}
+
+/* In a handler of a comm: there is no cell that it could end. */
+static void say_error(const struct jupyter_request *r, struct json_span lines) {
+    struct jupyter_out *m = jupyter_out(r->hub, "iopub", "stream", r->parent);
+    AUTO_BUF text = BUF_INIT;
+    struct jw j = JW_INIT(&m->content);
+    add_lines(&text, lines);
+    jw_object(&j);
+    jw_key_str(&j, "name", "stderr");
+    jw_key(&j, "text");
+    jw_escaped(&j, text.data, text.len);
+    jw_object_end(&j);
+    jupyter_publish(r->hub, m);
+}
+
+static void notebook_on_error(struct jupyter_request *r, const char *json, size_t len) {
+    free(r->error);
+    r->error = error_of(json, len);
+    if (jupyter_is_cell(r))
+        jupyter_say(r->hub, "error", r->parent, r->error);
+    else
+        say_error(r, json_member(json, len, "traceback"));
 }
 
 /* A list of strings of base64. */
@@ -279,7 +317,7 @@ static const struct {
     void (*fn)(struct jupyter_request *r, const char *json, size_t len);
 } events[] = {
     {"start", notebook_on_start}, {"stdout", on_stdout},           {"stderr", on_stderr},
-    {"result", on_result},        {"display", on_display},         {"clear", notebook_on_clear},
+    {"result", events_on_result}, {"display", on_display},         {"clear", notebook_on_clear},
     {"input", notebook_on_input}, {"error", notebook_on_error},    {"comm", on_comm},
     {"payload", on_payload},      {"expressions", on_expressions}, {"end", notebook_on_end},
     {"failed", on_failed},
@@ -290,10 +328,11 @@ void jupyter_unhold(struct jupyter_hub *h) {
         cell_job_hold(h->job, false);
 }
 
-/* The kernel waits for the one who started it, if that reads slowly. */
+/* The kernel waits for the one who started it, if that reads slowly, and for what is on its way. */
 static void hold_if_full(struct jupyter_hub *h) {
     const struct jupyter_client *c = h->running ? h->running->client : NULL;
-    if (c && h->job && ws_backlog(c->ws) > HTTP_HIGH_WATER)
+    bool is_slow = c && ws_backlog(c->ws) > HTTP_HIGH_WATER;
+    if (h->job && (is_slow || jupyter_post_is_full(h)))
         cell_job_hold(h->job, true);
 }
 

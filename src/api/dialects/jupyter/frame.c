@@ -143,7 +143,7 @@ static int read_old(const void *data, size_t len, struct jupyter_in *m, struct e
 
 int jupyter_read(const void *data, size_t len, bool binary, bool v1, struct jupyter_in *ret,
                  struct err *e) {
-    *ret = (struct jupyter_in){0};
+    *ret = (struct jupyter_in){.members = BUF_INIT, .shown = BUF_INIT};
     int r;
     if (binary)
         r = v1 ? read_v1(data, len, ret, e) : read_old(data, len, ret, e);
@@ -157,7 +157,10 @@ int jupyter_read(const void *data, size_t len, bool binary, bool v1, struct jupy
 void jupyter_in_done(struct jupyter_in *m) {
     for (size_t i = 0; i < sizeof m->all / sizeof *m->all; i++)
         json_decref(m->all[i]);
-    *m = (struct jupyter_in){0};
+    free(m->parent);
+    buf_done(&m->members);
+    buf_done(&m->shown);
+    *m = (struct jupyter_in){.members = BUF_INIT, .shown = BUF_INIT};
 }
 
 /* ---- out ---- */

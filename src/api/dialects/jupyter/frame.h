@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define JUPYTER_V1          "v1.kernel.websocket.jupyter.org"
 #define JUPYTER_BUFFERS_MAX 256
@@ -28,16 +29,25 @@ struct jupyter_in {
     const char *type, *id;                            /* of the header */
     struct jupyter_part buffers[JUPYTER_BUFFERS_MAX]; /* borrowed from the frame */
     unsigned nbuffers;
+    /* what jupyter_prepare made of it */
+    char *parent;       /* owned: its header, as JSON */
+    struct buf members; /* of what the kernel is asked */
+    struct buf shown;   /* the code, as the inside of a JSON string */
+    uint8_t sha256[32]; /* of the code of a cell */
+    bool is_too_long;   /* for a question */
 };
 /* 0, or -1 with kind "bad_message". `binary` is the frame's kind, `v1` the connection's. */
 int jupyter_read(const void *data, size_t len, bool binary, bool v1, struct jupyter_in *ret,
                  struct err *e);
 void jupyter_in_done(struct jupyter_in *m);
 
+struct jupyter_client;
+
 /* To clients. */
 struct jupyter_out {
-    struct jupyter_out *next; /* of those that wait for one to come back */
-    const char *channel;      /* a constant */
+    struct jupyter_out *next;  /* of those that wait for one to come back, or are on their way */
+    struct jupyter_client *to; /* borrowed: who alone gets it; or NULL */
+    const char *channel;       /* a constant */
     char type[32], id[72];
     struct buf header, parent, metadata, content; /* JSON objects */
     struct buf *buffers;                          /* owned */

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/text.h"
-#include "http/ws.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +62,7 @@ static struct jupyter_hub *hub_make(struct api *a, struct kernel *k) {
     h->last_activity = jupyter_now();
     h->queue_end = &h->queue;
     jupyter_events_init(h);
+    jupyter_post_init(h);
     h->kept_end = &h->kept;
     h->watcher = (struct kernel_watcher){.on_news = on_news, .arg = h};
     h->later = (struct deferred){.fn = hub_on_later, .arg = h};
@@ -112,6 +112,12 @@ struct kernel *jupyter_kernel(struct jupyter_hub *h) {
     return h->watcher.kernel;
 }
 
+void jupyter_heard(struct jupyter_hub *h, uint64_t cpu_ns) {
+    struct kernel *k = jupyter_kernel(h);
+    if (k)
+        live_heard(kernel_live(k), cpu_ns);
+}
+
 /* ---- messages ---- */
 
 struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, const char *type,
@@ -137,50 +143,29 @@ struct jupyter_out *jupyter_out(struct jupyter_hub *h, const char *channel, cons
     return m;
 }
 
-/* SECURITY: whoever does not read costs no more than a bound (reply_buffer_kb), and what several
- * have not read yet is there once. The one who runs something is waited for (see run.c),
- * the others are not. */
-static void send(struct jupyter_client *c, struct jupyter_out *m) {
-    bool binary;
-    struct blob *frame = jupyter_write(m, c->v1, &binary);
-    ws_send_blob(c->ws, binary, frame);
-}
-
-static void send_or_cut(struct jupyter_client *c, struct jupyter_out *m) {
-    send(c, m);
-    if (ws_is_closing(c->ws))
-        jupyter_leave(c);
-}
-
-static void drop_oldest(struct jupyter_hub *h) {
-    struct jupyter_out *m = h->kept;
-    h->kept = m->next;
+static struct jupyter_out *take_oldest(struct jupyter_hub *h) {
+    struct jupyter_out *m = LIST_POP(&h->kept, next);
     if (!h->kept)
         h->kept_end = &h->kept;
     h->kept_bytes -= jupyter_out_size(m);
-    jupyter_out_free(m);
+    m->next = NULL;
+    return m;
 }
 
-/* Takes the message. */
-static void hub_keep(struct jupyter_hub *h, struct jupyter_out *m) {
+void jupyter_keep(struct jupyter_hub *h, struct jupyter_out *m) {
     *h->kept_end = m;
     h->kept_end = &m->next;
     h->kept_bytes += jupyter_out_size(m);
     while (h->kept_bytes > KEPT_MAX)
-        drop_oldest(h);
+        jupyter_out_free(take_oldest(h));
 }
 
 void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
     h->last_activity = jupyter_now();
-    if (!h->clients && h->keeps) {
-        hub_keep(h, m);
-        return;
-    }
-    for (struct jupyter_client *c = h->clients, *next; c; c = next) {
-        next = c->next;
-        send_or_cut(c, m);
-    }
-    jupyter_out_free(m);
+    if (!h->clients && h->keeps)
+        jupyter_keep(h, m);
+    else
+        jupyter_post(h, m);
 }
 
 void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
@@ -189,12 +174,15 @@ void jupyter_answer(struct jupyter_request *r, struct jupyter_out *m) {
     for (struct jupyter_client *at = h->clients; !c && at; at = at->next)
         c = strcmp(at->session, r->session) == 0 ? at : NULL;
     if (!c && h->keeps && strcmp(h->kept_for, r->session) == 0) {
-        hub_keep(h, m);
+        jupyter_keep(h, m);
         return;
     }
-    if (c && c->hub) /* else it was cut off while it was answered */
-        send_or_cut(c, m);
-    jupyter_out_free(m);
+    if (!c || !c->hub) { /* it was cut off while it was answered */
+        jupyter_out_free(m);
+        return;
+    }
+    m->to = c;
+    jupyter_post(h, m);
 }
 
 void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, const char *content) {
@@ -235,7 +223,7 @@ static void hub_hold(struct jupyter_hub *h, bool on) {
 
 static void forget_kept(struct jupyter_hub *h) {
     while (h->kept)
-        drop_oldest(h);
+        jupyter_out_free(take_oldest(h));
     h->keeps = false;
 }
 
@@ -244,8 +232,11 @@ void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c) {
     c->hub = h;
     c->next = h->clients;
     h->clients = c;
-    for (struct jupyter_out *m = h->kept; comes_back && m; m = m->next)
-        send(c, m);
+    while (comes_back && h->kept) {
+        struct jupyter_out *m = take_oldest(h);
+        m->to = c;
+        jupyter_post(h, m);
+    }
     forget_kept(h);
     hub_hold(h, true);
 }
@@ -262,15 +253,15 @@ void jupyter_leave(struct jupyter_client *c) {
     if (!h)
         return;
     c->hub = NULL;
-    LIST_REMOVE(&h->clients, c, next);
-    bool ran = h->running && h->running->client == c;
+    jupyter_post_leave(h, c);
+    bool ran = !h->gone && h->running && h->running->client == c;
     forget_client(h->running, c);
     forget_client(h->queue, c);
     forget_client(h->asked, c);
     if (ran)
         jupyter_unhold(h);
     h->last_activity = jupyter_now();
-    if (h->clients)
+    if (h->clients || h->gone)
         return;
     h->keeps = true;
     memcpy(h->kept_for, c->session, sizeof h->kept_for);
@@ -320,29 +311,24 @@ static void free_hub(struct jupyter_hub *h) {
     LIST_REMOVE(&j->hubs, h, next);
     loop_timer_stop(h->api->o.loop, &h->cull);
     jupyter_run_done(h);
+    jupyter_post_done(h);
     forget_kept(h);
     free(h);
 }
 
 static void hub_on_later(struct deferred *d) {
     struct jupyter_hub *h = d->arg;
-    if (h->gone)
-        free_hub(h);
-    else
+    if (!h->gone)
         jupyter_go_on(h);
+    else if (jupyter_post_is_over(h))
+        free_hub(h);
 }
 
 static void hub_on_gone(struct jupyter_hub *h) {
     hub_hold(h, false);
     h->gone = true;
-    while (h->clients) {
-        struct jupyter_client *c = h->clients;
-        h->clients = c->next;
-        c->hub = NULL;
-        ws_close(c->ws, WS_GOING_AWAY, "the kernel is gone");
-    }
     h->keeps = false;
-    loop_defer(h->api->o.loop, &h->later);
+    jupyter_post_end(h);
 }
 
 static void on_news(struct kernel_watcher *w, enum kernel_news news) {

@@ -8,22 +8,27 @@
 #include "api/dialects/jupyter/frame.h"
 #include "api/jobs/records.h"
 #include "engine/live/live.h"
+#include "loop/share.h"
 
 #define JUPYTER_UUID    37 /* of a kernel: the digits of its own id, with dashes */
 #define JUPYTER_SESSION 65 /* of a client, in bytes with the NUL */
 #define JUPYTER_VERSION "5.3"
 #define JUPYTER_DIALECT "jupyter"
 
+#define JUPYTER_POSTING_NS 1500000u /* of a turn of the loop, for all hubs */
+
 struct ws;
 struct cell_job;
 struct jupyter_hub;
+struct jupyter_telling;
 
 extern const struct dialect jupyter_dialect;
 extern const struct route_table jupyter_routes, jupyter_channels_routes, jupyter_sessions_routes;
 
 /* The dialect's state. */
 struct jupyter {
-    struct jupyter_hub *hubs; /* owned: of kernels that somebody asked for */
+    struct jupyter_hub *hubs;  /* owned: of kernels that somebody asked for */
+    struct loop_share posting; /* of messages to their clients */
 };
 
 struct jupyter_client {
@@ -33,7 +38,17 @@ struct jupyter_client {
     struct ws *ws;           /* borrowed: lives as long as the call */
     char session[JUPYTER_SESSION];
     bool v1;
+    bool waits; /* not heard before less is on its way */
     struct inbox in;
+};
+
+/* Messages on their way to a hub's clients, in their order. */
+struct jupyter_post {
+    struct jupyter_out *first, **end; /* owned */
+    size_t n, bytes;
+    struct jupyter_client *at; /* who gets the first of them next, if that is for all */
+    bool is_full, is_busy;
+    struct loop_sharer turn;
 };
 
 /* What a client asked for. */
@@ -47,12 +62,16 @@ struct jupyter_request {
     /* of those that run in the kernel */
     struct caller who;    /* whose it is, also when the call is gone */
     json_t *body;         /* owned: as of an execution of ours */
-    char *extra;          /* owned: see cell_request */
+    struct buf extra;     /* see cell_request; until it runs */
+    struct buf shown;     /* the code, as the inside of a JSON string; until it runs */
+    uint8_t sha256[32];   /* of the code */
     const char *op;       /* a constant, or NULL */
     bool silent, goes_on; /* an error does not end those that wait */
     struct buf payloads;  /* the inside of an array */
     char *expressions;    /* owned: JSON; or NULL */
     char *error;          /* owned: a JSON object; or NULL */
+    /* of questions */
+    struct jupyter_telling *telling; /* borrowed: its answer is being read; or NULL */
 };
 
 struct jupyter_hub {
@@ -84,6 +103,7 @@ struct jupyter_hub {
     size_t kept_bytes;
     struct timer cull;
     struct deferred later;
+    struct jupyter_post post;
 };
 
 /* ---- hub.c ---- */
@@ -98,6 +118,8 @@ struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k);
 struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid);
 /* NULL when it is gone. */
 struct kernel *jupyter_kernel(struct jupyter_hub *h);
+/* What a client said, or the kernel answered, took us so long: the sandbox pays. */
+void jupyter_heard(struct jupyter_hub *h, uint64_t cpu_ns);
 void jupyter_join(struct jupyter_hub *h, struct jupyter_client *c);
 void jupyter_leave(struct jupyter_client *c);
 /* A fresh process; `fn` when it is there. */
@@ -116,8 +138,26 @@ void jupyter_say(struct jupyter_hub *h, const char *type, const char *parent, co
 void jupyter_reply(struct jupyter_request *r, const char *content);
 void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state);
 
+/* Takes the message: it waits for the session that left last. */
+void jupyter_keep(struct jupyter_hub *h, struct jupyter_out *m);
+
+/* ---- post.c ---- */
+void jupyter_post_init(struct jupyter_hub *h);
+void jupyter_post_done(struct jupyter_hub *h);
+/* To the one it is for, or to all; now, or in one of the next turns. Takes the message. */
+void jupyter_post(struct jupyter_hub *h, struct jupyter_out *m);
+/* So much is on its way that nobody should say more. */
+bool jupyter_post_is_full(const struct jupyter_hub *h);
+/* The client is none of the hub's any more. */
+void jupyter_post_leave(struct jupyter_hub *h, struct jupyter_client *c);
+/* The kernel is gone: clients are closed when they have what was on its way to them; after the last
+ * the hub is called later. */
+void jupyter_post_end(struct jupyter_hub *h);
+bool jupyter_post_is_over(const struct jupyter_hub *h);
+
 /* ---- run.c ---- */
-struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
+/* Takes what was made of the message for the kernel. */
+struct jupyter_request *jupyter_request(struct jupyter_client *c, struct jupyter_in *m,
                                         const char *reply);
 void jupyter_request_free(struct jupyter_request *r);
 /* Takes the request. */
@@ -128,7 +168,7 @@ void jupyter_go_on(struct jupyter_hub *h);
 /* Frees what runs and waits. */
 void jupyter_run_done(struct jupyter_hub *h);
 /* An execution that an earlier server began. */
-bool jupyter_inherit(struct api *a, struct live *l, struct cell *c);
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job);
 
 /* Comms have no reply. */
 static inline bool jupyter_is_cell(const struct jupyter_request *r) {
@@ -148,10 +188,19 @@ void jupyter_fail(struct jupyter_request *r, const char *code, const char *why);
 void jupyter_unhold(struct jupyter_hub *h);
 
 /* ---- messages.c ---- */
-void jupyter_hear(struct jupyter_client *c, const struct jupyter_in *m);
+/* Right after jupyter_read: all that takes long with a message; may be called beside the loop. -1
+ * with kind "bad_message". */
+int jupyter_prepare(struct jupyter_in *m, struct err *e);
+void jupyter_hear(struct jupyter_client *c, struct jupyter_in *m);
 void jupyter_complain(struct jupyter_client *c, const struct err *why);
 /* {"language_info":…} and its fellows. */
 void jupyter_kernel_info(struct jupyter_hub *h, struct buf *to);
+
+/* ---- questions.c ---- */
+void jupyter_prepare_question(struct jupyter_in *m);
+void jupyter_ask(struct jupyter_client *c, struct jupyter_in *m);
+/* Nobody waits for the answer any more. */
+void jupyter_untell(struct jupyter_request *r);
 
 /* ---- jupyter.c ---- */
 void jupyter_model(struct jupyter_hub *h, struct jw *j);

@@ -18,7 +18,13 @@
 
 /* ---- requests ---- */
 
-struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct jupyter_in *m,
+static struct buf move(struct buf *b) {
+    struct buf it = *b;
+    *b = (struct buf)BUF_INIT;
+    return it;
+}
+
+struct jupyter_request *jupyter_request(struct jupyter_client *c, struct jupyter_in *m,
                                         const char *jupyter_run_reply) {
     struct jupyter_request *r = xcalloc(1, sizeof *r);
     r->hub = c->hub;
@@ -26,7 +32,10 @@ struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct j
     memcpy(r->session, c->session, sizeof r->session);
     r->channel = strcmp(m->channel, "control") == 0 ? "control" : "shell";
     r->reply = jupyter_run_reply;
-    r->parent = json_dumps(m->header, JSON_COMPACT);
+    r->parent = xstrdup(m->parent);
+    r->extra = move(&m->members);
+    r->shown = move(&m->shown);
+    memcpy(r->sha256, m->sha256, sizeof r->sha256);
     r->payloads = (struct buf)BUF_INIT;
     r->who = c->call->who;
     return r;
@@ -35,18 +44,20 @@ struct jupyter_request *jupyter_request(struct jupyter_client *c, const struct j
 void jupyter_request_free(struct jupyter_request *r) {
     if (!r)
         return;
+    jupyter_untell(r);
     json_decref(r->body);
     buf_done(&r->payloads);
+    buf_done(&r->extra);
+    buf_done(&r->shown);
     free(r->parent);
-    free(r->extra);
     free(r->expressions);
     free(r->error);
     free(r);
 }
 
 static size_t size_of(const struct jupyter_request *r) {
-    return sizeof *r + json_string_length(json_object_get(r->body, "code")) +
-           (r->extra ? strlen(r->extra) : 0) + strlen(r->parent);
+    return sizeof *r + json_string_length(json_object_get(r->body, "code")) + r->extra.len +
+           r->shown.len + strlen(r->parent);
 }
 
 /* ---- how one ends ---- */
@@ -135,7 +146,8 @@ static int jupyter_run_start(struct jupyter_hub *h, struct jupyter_request *r, s
                                        .body = r->body,
                                        .stream = true,
                                        .op = r->op,
-                                       .extra = r->extra,
+                                       .extra = &r->extra,
+                                       .sha256 = r->sha256,
                                        .tag = tag,
                                        .limits = &limits};
     if (!l) {
@@ -203,12 +215,11 @@ void jupyter_run_done(struct jupyter_hub *h) {
 
 /* ---- from an earlier server ---- */
 
-bool jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
+bool jupyter_inherit(struct api *a, struct live *l, struct cell *c, struct cell_job *job) {
     struct err e;
     json_auto_t *tag = json_loads(cell_tag(c), 0, NULL);
     struct kernel *k = kernel_find(l, cell_kernel(c), &e);
-    struct record *rec = records_find(a->records, live_tenant(l), cell_id(c));
-    if (!k || !rec || !kernel_label(k) || !json_is_object(json_object_get(tag, "header")))
+    if (!k || !kernel_label(k) || !json_is_object(json_object_get(tag, "header")))
         return false;
     struct jupyter_hub *h = jupyter_hub(a, k);
     struct jupyter_request *r = xcalloc(1, sizeof *r);
@@ -218,11 +229,12 @@ bool jupyter_inherit(struct api *a, struct live *l, struct cell *c) {
     r->reply = json_is_true(json_object_get(tag, "is_cell")) ? "execute_reply" : NULL;
     r->goes_on = json_is_true(json_object_get(tag, "goes_on"));
     r->parent = json_dumps(json_object_get(tag, "header"), JSON_COMPACT);
-    r->payloads = (struct buf)BUF_INIT;
+    r->payloads = r->extra = r->shown = (struct buf)BUF_INIT;
     snprintf(r->session, sizeof r->session, "%s", session ? session : "");
     h->running = r;
+    h->job = job;    /* SECURITY: it is held when much is on its way */
     h->keeps = true; /* for the one who was connected to that server */
     memcpy(h->kept_for, r->session, sizeof h->kept_for);
-    jupyter_follow(h, rec);
+    jupyter_follow(h, cell_job_record(job));
     return true;
 }

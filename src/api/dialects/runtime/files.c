@@ -231,8 +231,7 @@ static void upload_whole(struct http_req *r) {
         return;
     }
     if (!http_form_is_whole(r)) {
-        runtime_error(c, 400, "bad_form",
-                      "the form ends without its last boundary; send all of it");
+        runtime_error(c, 400, "bad_form", "the form ends without its last boundary");
         return;
     }
     file_call_ask(

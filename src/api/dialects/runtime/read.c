@@ -17,8 +17,9 @@
 #include <unistd.h>
 
 #define PIECE     4096
-#define PIECE_MAX (4u << 20) /* it is written in one go, while all others wait */
-#define LONGEST   4          /* bytes of a character */
+#define ASKED_MAX (4u << 20)
+#define PIECE_MAX (128u << 10) /* it is decoded in one go, while all others wait */
+#define LONGEST   4            /* bytes of a character */
 
 /* ---- whole ---- */
 
@@ -275,14 +276,14 @@ static bool read_number(struct call *c, const char *name, uint64_t min, uint64_t
 static void readfile(struct call *c, struct live *l) {
     uint64_t offset = 0, most = PIECE;
     if (!read_number(c, "offset", 0, INT64_MAX, &offset) ||
-        !read_number(c, "buffer_size", 1, PIECE_MAX, &most))
+        !read_number(c, "buffer_size", 1, ASKED_MAX, &most))
         return;
     struct reading *r = runtime_file_call(c, l, c->params[1], sizeof *r, free_reading);
     if (!r)
         return;
     r->piece = r->before = (struct buf)BUF_INIT;
     r->offset = offset;
-    r->most = (uint32_t)most;
+    r->most = (uint32_t)(most < PIECE_MAX ? most : PIECE_MAX);
     open_file(&r->fc, readfile_on_open);
 }
 

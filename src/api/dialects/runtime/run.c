@@ -96,7 +96,7 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
                       "the command and its args have more than %d bytes: write them to a file",
                       MAX_STRINGS);
     else
-        runtime_error(c, 409, "sandbox_paused", "the session's sandbox is paused: resume it first");
+        runtime_error(c, 409, "sandbox_paused", "the session's sandbox is paused");
 }
 
 /* ---- the result ---- */

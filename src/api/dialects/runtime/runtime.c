@@ -9,7 +9,9 @@
 #include "api/jobs/live_requests.h"
 #include "api/jobs/network_field.h"
 #include "base/num.h"
+#include "http/field_fault.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +90,10 @@ void runtime_reply(struct call *c, struct buf *json) {
 
 void runtime_status_reply(struct call *c) {
     AUTO_BUF json = BUF_INIT;
-    buf_adds(&json, "{\"status\":\"success\"}");
+    struct jw j = JW_INIT(&json);
+    jw_object(&j);
+    jw_key_str(&j, "status", "success");
+    jw_object_end(&j);
     runtime_reply(c, &json);
 }
 
@@ -168,27 +173,9 @@ int runtime_tell_lambda(const struct call *c, const struct problem *p, struct bu
 }
 
 void runtime_bad_query(struct call *c, const char *name, const char *type, const char *message) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
     const char *value = http_query(c->req, name);
-    jw_object(&j);
-    jw_key(&j, "detail");
-    jw_array(&j);
-    jw_object(&j);
-    jw_key_str(&j, "type", type);
-    jw_key(&j, "loc");
-    jw_array(&j);
-    jw_str(&j, "query");
-    jw_str(&j, name);
-    jw_array_end(&j);
-    jw_key_str(&j, "msg", message);
-    jw_key(&j, "input");
-    jw_strn(&j, value ? value : "", strnlen(value ? value : "", FIELDS_INPUT_MAX));
-    jw_object_end(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
-    call_add_error(&json, 422);
-    call_json(c, 422, &json);
+    json_auto_t *input = json_string_nocheck(value ? value : "");
+    call_fault(c, "query", name, &(struct field_fault){type, message, input, NULL});
 }
 
 /* ---- sessions ---- */

@@ -1,0 +1,81 @@
+/* See inflow.h. SECURITY: libarchive asks for as many bytes as it likes within one call, as chains
+ * of headers that say how long they are, and its own gunzip keeps the name in a gzip's head,
+ * however long, and unpacks a gzip in a gzip in a gzip. Each is a thousand times what was sent. So
+ * it gets its bytes from here: out of one gzip, whose names zlib skips, and in bounded pieces. */
+
+#include "pack/inflow.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GZIP_BITS (15 + 16)
+
+int inflow_begin(struct inflow *f, int fd, struct err *e) {
+    uint8_t magic[2];
+    *f = (struct inflow){.fd = fd};
+    bool is_gzip = pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    if (is_gzip && inflateInit2(&f->zip, GZIP_BITS) != Z_OK)
+        return err_set(e, ENOMEM, "zlib has no memory");
+    f->has_zip = is_gzip;
+    return 0;
+}
+
+void inflow_end(struct inflow *f) {
+    if (f->has_zip)
+        inflateEnd(&f->zip);
+    f->has_zip = false;
+}
+
+void inflow_allow(struct inflow *f, uint64_t bytes) {
+    f->most = f->work + bytes;
+}
+
+static ssize_t fetch(struct inflow *f, const char **ret_why) {
+    ssize_t n = pread(f->fd, f->packed, sizeof f->packed, f->at);
+    if (n < 0)
+        *ret_why = "it cannot be read";
+    else
+        f->at += n;
+    return n;
+}
+
+/* A member, or a part of one. 1: there is more, 0: that was all, -1: it is no gzip. */
+static int inflate_some(struct inflow *f, const char **ret_why) {
+    z_stream *z = &f->zip;
+    ssize_t n = z->avail_in ? 0 : fetch(f, ret_why);
+    if (n > 0)
+        z->next_in = f->packed, z->avail_in = (unsigned)n;
+    if (n < 0)
+        return -1;
+    if (f->between && (z->avail_in == 0 || *z->next_in != 0x1f)) /* what follows is no member */
+        return 0;
+    *ret_why = "truncated gzip input";
+    if (z->avail_in == 0)
+        return -1;
+    if (f->between)
+        inflateReset(z);
+    unsigned before = z->avail_in;
+    int r = inflate(z, Z_NO_FLUSH);
+    f->work += before - z->avail_in;
+    f->between = r == Z_STREAM_END;
+    *ret_why = "its gzip is damaged";
+    return r == Z_OK || r == Z_BUF_ERROR || r == Z_STREAM_END ? 1 : -1;
+}
+
+ssize_t inflow_read(struct inflow *f, const void **ret, const char **ret_why) {
+    int more = 1;
+    ssize_t n = 0;
+    *ret = f->has_zip ? f->plain : f->packed;
+    f->zip.next_out = f->plain;
+    f->zip.avail_out = sizeof f->plain;
+    while (more > 0 && n == 0) {
+        *ret_why = "an entry has too much in its headers";
+        if (f->work >= f->most)
+            return -1;
+        more = f->has_zip ? inflate_some(f, ret_why) : 0;
+        n = f->has_zip ? (ssize_t)(sizeof f->plain - f->zip.avail_out) : fetch(f, ret_why);
+    }
+    f->work += n > 0 ? (uint64_t)n : 0;
+    return more < 0 ? -1 : n;
+}
