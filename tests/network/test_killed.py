@@ -70,7 +70,7 @@ def found(service: NetworkService, role: str) -> list[Process]:
 
 
 def kill_all(service: NetworkService, role: str) -> None:
-    victims = found(service, role)
+    victims = until(lambda: found(service, role))  # it has its name once it has given up all
     assert victims, [(p.comm, p.role) for p in descendants(service.process.pid)]
     for victim in victims:
         kill(victim)
