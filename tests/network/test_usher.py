@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import descendants
+from host import descendants
 from live_network import NAMES, NetworkService, denied, program, said
 from world import WEB
 
