@@ -3,8 +3,9 @@
 A console block is a session: "$ " begins a command, "> " goes on with it, the rest is what it
 prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of
 the pages talks to a real one, which has live sandboxes where the block needs them; "console
-with-keys" to one that wants the key in the file `secret`. The Python blocks of a page are one
-program; what it prints stands in its comments that begin with "prints"."""
+with-keys" to one that wants the key in the file `secret`, "console with-network" to one that grants
+a network, as do Python blocks that ask for one. The Python blocks of a page are one program; what
+it prints stands in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli
+from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli, settled
 from jupyter import Jupyter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,7 @@ def wants_live(text: str) -> bool:
 
 class Example(NamedTuple):
     name: str
-    with_keys: bool
+    wish: str  # "with-keys", "with-network" or ""
     commands: List[Tuple[str, List[str]]]  # with the lines that each prints
 
     @property
@@ -49,14 +50,14 @@ class Example(NamedTuple):
 
     @property
     def fixture(self) -> str:
-        if self.with_keys:
-            return "keyed_service"
+        if self.wish:
+            return {"with-keys": "keyed_service", "with-network": "network_service"}[self.wish]
         return "live_service" if self.is_live else "service" if self.is_http else "engine"
 
 
 def sessions(page: Path) -> Iterator[Example]:
     text = page.read_text()
-    for block in re.finditer(r"^```console( with-keys)?\n(.*?)^```", text, re.M | re.S):
+    for block in re.finditer(r"^```console(?: (with-\w+))?\n(.*?)^```", text, re.M | re.S):
         commands: List[Tuple[str, List[str]]] = []
         for line in block.group(2).splitlines():
             if line.startswith("$ "):
@@ -66,7 +67,7 @@ def sessions(page: Path) -> Iterator[Example]:
             else:
                 commands[-1][1].append(line)
         number = text[: block.start()].count("\n") + 1
-        yield Example(f"{page.name}:{number}", bool(block.group(1)), commands)
+        yield Example(f"{page.name}:{number}", block.group(1) or "", commands)
 
 
 def programs(page: Path) -> Iterator[Tuple[str, List[str]]]:
@@ -111,6 +112,14 @@ def keyed_service(start_service: Callable[..., Service], tmp_path: Path) -> Serv
     return start_service("--profiles", "base", "--keys", str(keys))
 
 
+@pytest.fixture(scope="module")
+def network_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    """What is refused needs no network of ours to be refused."""
+    grants = ("--network", "pypi.org:443,files.pythonhosted.org:443,10.1.0.0/16,@npm")
+    options = ("--profiles", "base", *grants)
+    yield from settled(LiveService(tmp_path_factory.mktemp("network"), *options))
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
 def test_example_does_what_the_page_says(
     example: Example, request: pytest.FixtureRequest, tmp_path: Path
@@ -147,6 +156,7 @@ def test_python_examples_print_what_they_say(
     source: str, expected: List[str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     kind = "live_service" if wants_live(source) else "service"
+    kind = "network_service" if '"network"' in source else kind
     service: Service = request.getfixturevalue(kind)
     done = subprocess.run(
         [PYTHON, "-c", source.replace(SERVER, service.url)],

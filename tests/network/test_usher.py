@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from harness import descendants
+from host import descendants
 from live_network import NAMES, NetworkService, denied, program, said
 from world import WEB
 
@@ -92,3 +95,16 @@ except ConnectionResetError:
             assert said(box, code, timeout_ms=60000) == ["reset"]
         finally:
             os.kill(gate.pid, signal.SIGCONT)
+
+
+def test_a_program_that_has_gone_is_noticed(net: NetworkService) -> None:
+    """A host that says nothing may keep a connection for ever, and the kernel forgets a program
+    that has closed after a minute: the inner side is probed."""
+    with net.box([f"{WEB}:7"]) as box:
+        said(box, f"import socket\nsock = socket.create_connection(('{WEB}', 7))")
+        (usher,) = [p for p in descendants(net.process.pid) if p.comm == "cloche-usher"]
+        status = Path(f"/proc/{usher.pid}/status").read_text()
+        (init,) = re.findall(r"^PPid:\s+(\d+)", status, re.M)
+        command = ["nsenter", "-t", init, "-n", "ss", "-tnoH", "sport", "=", ":7"]
+        inner = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
+        assert inner.count("\n") == inner.count("timer:(keepalive,") == 1, inner

@@ -7,6 +7,7 @@
  *   attached  refused=WHY  in-force=N  the gate's answers
  *   late           whoever waits has waited for too long
  *   leave          whoever waited does not any more
+ *   old            the sandbox's init is of an older build
  *   layer=STATE    what the machine gives of the layer egress
  *   open=N         the gate tells of outside sockets */
 
@@ -148,6 +149,8 @@ static bool word(struct rig *r, const char *name, const char *value) {
         rig_fire(r, &mine->network.deadline);
     else if (strcmp(name, "leave") == 0)
         network_leave(mine, r);
+    else if (strcmp(name, "old") == 0)
+        mine->version = WIRE_OLDEST;
     else if (strcmp(name, "layer") == 0)
         set_layer(r, value);
     else if (strcmp(name, "in-force") == 0) {
@@ -189,6 +192,8 @@ static const struct rig_case cases[] = {
     {"two at once are one too many", ASKED "set", ASKED_ " set:sandbox_busy"},
     {"the machine cannot", HAD "layer=2 gate set", HAD_ " set:" NOTHING},
     {"the machine can, somehow", HAD "layer=1 gate set hear", HAD_ " G_ATTACH"},
+
+    {"its init is of an older build", HAD "old gate set hear", HAD_ " set:" NOTHING},
 
     {"another policy", THERE "set hear in-force=2", THERE_ " G_POLICY=2 done"},
     {"an answer to an earlier one is none", THERE "set hear in-force=1", THERE_ " G_POLICY=2"},

@@ -337,7 +337,8 @@ uint64_t network_bytes(const struct sandbox *s) {
 bool network_ask_used(struct sandbox *s, void (*fn)(void *arg, struct wire_in *in), void *arg) {
     struct wire_out o;
     wire_begin(&o, WIRE_I_TRAFFIC);
-    return s->network.state != NETWORK_NONE && sandbox_ask_for(s, &o, fn, arg);
+    return s->network.state != NETWORK_NONE && s->nasked < SANDBOX_MOST_ASKED &&
+           sandbox_ask_for(s, &o, fn, arg);
 }
 
 void network_read_used(struct wire_in *in, struct network_used *ret) {

@@ -209,7 +209,7 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
     struct cell *c = cell_alloc(k, q);
     cell_move(c, CELL_RUNNING);
     c->resumed = true;
-    network_attempts_resume(&c->network, k->live);
+    network_attempts_ask(&c->network, k->live);
     return c;
 }
 
@@ -297,6 +297,7 @@ void cell_begin(struct cell *c) {
     c->changed_since_ns = file_stamp_ns();
     c->cpu_base_us = group_cpu_us(&k->process);
     network_attempts_begin(&c->network, l);
+    network_attempts_ask(&c->network, l);
     group_usage(&k->process); /* what happened before is not ours */
     c->outcome.given_ns = c->outcome.started_ns = now_ns();
     l->executions++;

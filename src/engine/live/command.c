@@ -202,7 +202,6 @@ static void command_forget(struct command *c) {
     output_uncount(&c->out[0]);
     output_uncount(&c->out[1]);
     loop_timer_stop(c->live->engine->loop, &c->timer);
-    network_attempts_done(&c->network, c->live);
     command_stop_watching(c);
     process_done(&c->process);
     fd_close(&c->terminal);
@@ -263,7 +262,6 @@ static void command_over(struct command *c, enum command_status status) {
     command_move(c, status);
     network_attempts_end(&c->network, c->live, &c->outcome.denied);
     live_unask(c->live, c);
-    network_attempts_done(&c->network, c->live);
     find_limit(c);
     c->stdin_feed.closed = true;
     loop_timer_stop(c->live->engine->loop, &c->timer);

@@ -11,7 +11,7 @@ static void attempts_on_before(void *arg, struct wire_in *in) {
     network_read_used(in, &a->before);
 }
 
-void network_attempts_resume(struct network_attempts *a, struct live *l) {
+void network_attempts_ask(struct network_attempts *a, struct live *l) {
     network_ask_used(l->sandbox, attempts_on_before, a);
 }
 
@@ -24,7 +24,6 @@ void network_attempts_done(struct network_attempts *a, struct live *l) {
 void network_attempts_begin(struct network_attempts *a, struct live *l) {
     *a = (struct network_attempts){
         .base = sandbox_no_route(l->sandbox), .turn = ++l->turns, .alone = l->running <= 1};
-    network_attempts_resume(a, l);
 }
 
 void network_attempts_end(const struct network_attempts *a, const struct live *l,

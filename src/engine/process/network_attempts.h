@@ -15,11 +15,10 @@ struct network_attempts {
     bool alone;    /* nobody else ran then */
     struct network_used before; /* what went through the sandbox's network by then */
 };
-/* A cell or a command begins, and is over. Who begins is asked for by `a` (live_unask) until it is
- * done. */
+/* A cell or a command begins, and is over. */
 void network_attempts_begin(struct network_attempts *a, struct live *l);
 void network_attempts_end(const struct network_attempts *a, const struct live *l,
                           struct denials *to);
-/* One that began under an earlier server: what it did by then is not told. */
-void network_attempts_resume(struct network_attempts *a, struct live *l);
+/* A cell begins, or is taken over from an earlier server: asks for `before`, until it is done. */
+void network_attempts_ask(struct network_attempts *a, struct live *l);
 void network_attempts_done(struct network_attempts *a, struct live *l);

@@ -4,6 +4,7 @@
 #include "sandbox/egress/hold.h"
 
 #include "base/fd.h"
+#include "net/bounds.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -27,6 +28,16 @@ static int set(int fd, int level, int option, int value) {
 static int share_port(int fd) {
     return set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 || set(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0 ? -1
                                                                                                 : 0;
+}
+
+/* A program that has closed is forgotten by its kernel without a word, while a silent host outside
+ * may keep the connection open for ever: a probe then gets a reset. */
+static int probe_idle(int fd) {
+    return set(fd, SOL_SOCKET, SO_KEEPALIVE, 1) < 0 ||
+                   set(fd, IPPROTO_TCP, TCP_KEEPIDLE, NET_KEEPALIVE_SECONDS) < 0 ||
+                   set(fd, IPPROTO_TCP, TCP_KEEPINTVL, NET_KEEPALIVE_SECONDS) < 0
+               ? -1
+               : 0;
 }
 
 /* Bound to the address, whoever else is. */
@@ -72,7 +83,7 @@ int hold_answer(const struct end *from, const struct end *to, int *ret_fd, struc
     /* The end of a repair takes the sharing back: without it the program could not listen on this
      * port while it is connected. */
     if (set(fd, IPPROTO_TCP, TCP_REPAIR, REPAIR_OFF_NO_PROBE) < 0 || share_port(fd) < 0 ||
-        set(fd, SOL_SOCKET, SO_SNDBUF, ANSWER_BYTES) < 0)
+        set(fd, SOL_SOCKET, SO_SNDBUF, ANSWER_BYTES) < 0 || probe_idle(fd) < 0)
         return err_sys(e, "end the repair");
     if (connect(fd, (const struct sockaddr *)&address, len) < 0 && errno != EINPROGRESS)
         return err_sys(e, "open simultaneously");
