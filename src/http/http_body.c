@@ -139,6 +139,18 @@ static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
     throw_away(r, len);
 }
 
+/* SECURITY: where the allocator has a hole for a large body, it moves all of that each time when
+ * the body grows: 25 ms for 60 MB. So the whole body gets its room when an eighth of it has come,
+ * and not before: room costs the client something. */
+static void make_room(struct http_req *r, size_t len) {
+    struct buf *b = &r->body;
+    if (b->len + len < b->cap)
+        return;
+    uint64_t whole = http_body_length(r);
+    if (whole > b->len && whole <= r->take.max && b->len >= whole / 8)
+        buf_reserve(b, (size_t)whole - b->len);
+}
+
 void http_body_data(struct http_req *r, const char *data, size_t len) {
     r->bytes_in += len;
     r->step_bytes += len;
@@ -153,6 +165,7 @@ void http_body_data(struct http_req *r, const char *data, size_t len) {
     } else if (!http_reserve(r, r->body.len + len)) {
         refuse_rest(r, len, r->take.no_room);
     } else {
+        make_room(r, len);
         buf_add(&r->body, data, len);
     }
 }

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from harness import LiveService
 from http_client import ask
+from ipybox import put, serving
 from live import Client
 from runtime_session import Session
 from test_turns import FEW_S, MB, Turns
@@ -39,6 +42,61 @@ def test_a_piece_of_a_file_takes_no_long_turn(session: Session, name: str) -> No
     assert reply.status == 200
     assert turns.longest() <= FEW_S
     assert 0 < reply.json["offset"] < 4 * MB
+
+
+# What scripts print, and whether they give a variable back.
+SCRIPTS = {
+    "a variable of escapes": (r"x = '\n' * (7 << 20)", True),
+    "a variable of numbers": ("x = [0] * (5 << 20)", True),
+    "no variable": ("import os\nfor i in range(15): os.write(2, b'req_' * (1 << 18))", True),
+    "spaces": ("import os\nfor i in range(15): os.write(2, b' ' * (1 << 20))", False),
+    "newlines": ("import os\nfor i in range(15): os.write(1, b'\\n' * (1 << 20))", False),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_takes_no_long_turn(session: Session, name: str) -> None:
+    code, gives = SCRIPTS[name]
+    session.code("1")
+    turns = Turns(session.port)
+    told = session.code(code, output_params=["x"] if gives else [])
+    assert turns.longest() <= FEW_S
+    assert (len(str(told.get("output_variables"))) > 7 * MB) == name.startswith("a variable")
+
+
+# --------------------------------------------------------------------------------------- ipybox
+
+SAYS = """
+import os
+def say(data):
+    view = memoryview(data)
+    while view: view = view[os.write(3, view):]  # what is told, see modules.py
+    os._exit(0)
+"""
+MODULES = {
+    "escapes": (b"#" + b"\\" * (7 * MB), 200),
+    "names": (
+        b"say(b'{\"found\":{' + b','.join(b'\"a%d\":\"\"' % i for i in range(240_000)) + b'}}')",
+        200,
+    ),
+    "no JSON": (b"say(b'{\"found\":{\"a\":' + b'[' * 60 + b'0,' * 400_000)", 500),
+    "one word": (b"say(b'x' * (15 << 20))", 500),
+}
+
+
+@pytest.fixture
+def ipybox(tmp_path: Path) -> Iterator[LiveService]:
+    yield from serving(tmp_path)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_takes_no_long_turn(ipybox: LiveService, name: str) -> None:
+    source, status = MODULES[name]
+    assert put(ipybox, "turns.py", SAYS.encode() + source).status == 200
+    turns = Turns(ipybox.port)
+    reply = ask(ipybox.port, "GET", "/modules?q=turns")
+    assert turns.longest() <= FEW_S
+    assert reply.status == status, reply.body[:500]
 
 
 # -------------------------------------------------------------------------------- the native API

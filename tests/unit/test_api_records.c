@@ -1,8 +1,10 @@
 /* api/jobs/records: those who follow an execution. However many they are and however long it takes
- * to tell each, they share a millisecond of a turn of the loop. Time is ours here. */
+ * to tell each, they share a millisecond of a turn of the loop. What is forgotten is freed in
+ * many. Time is ours here. */
 
 #include "api/jobs/records.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,6 +134,54 @@ static void who_can_hold_the_program_is_told_at_once(void **state) {
     assert_string_equal(all[0].heard, "12");
 }
 
+/* A sanitizer's allocator does not say what is in use. */
+static size_t used(void) {
+    return mallinfo2().uordblks;
+}
+
+static struct looks {
+    size_t last, most; /* in use; less at most, from one turn to the next */
+    int left;
+} looks;
+
+static void on_look(struct timer *t) {
+    size_t now = used();
+    if (looks.last > now && looks.last - now > looks.most)
+        looks.most = looks.last - now;
+    looks.last = now;
+    if (--looks.left == 0)
+        loop_stop(loop);
+    else
+        loop_timer(loop, t, ++clock_ns_now); /* in the next turn */
+}
+
+/* In the turn in which most was freed. */
+static size_t most_freed_in_a_turn(void) {
+    struct err e;
+    struct timer look = {.fn = on_look};
+    looks = (struct looks){.last = used(), .left = 20};
+    loop_timer_in_ms(loop, &look, 0);
+    assert_int_equal(loop_run(loop, &e), 0);
+    return looks.most;
+}
+
+static void what_is_forgotten_is_freed_over_many_turns(void **state) {
+    (void)state;
+    size_t before = used();
+    struct record *many = record_new(records, "exe_2", "a");
+    for (int i = 0; i < 20000; i++)
+        record_event(many, "stdout", "{}", 2);
+    size_t all_of_it = used() - before;
+    record_end(many, "{}");
+    if (all_of_it == 0 || before == 0)
+        skip();
+    clock_ns_now += 2000000u * 1000000ull; /* it is old by now */
+    assert_null(records_find(records, "a", "exe_2"));
+    assert_true(used() > before + all_of_it / 2);
+    assert_true(most_freed_in_a_turn() < all_of_it / 2);
+    assert_true(used() < before + all_of_it / 20);
+}
+
 static void who_leaves_while_behind_is_not_told(void **state) {
     (void)state;
     record_event(record, "stdout", "{}", 2);
@@ -147,6 +197,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_is_behind_hears_all_in_its_order, setup, teardown),
         cmocka_unit_test_setup_teardown(who_can_hold_the_program_is_told_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(who_leaves_while_behind_is_not_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_forgotten_is_freed_over_many_turns, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, open_records, NULL);
 }

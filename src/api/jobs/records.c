@@ -3,7 +3,11 @@
  * events.
  *
  * Those who follow share a part of each turn of the loop. Who is behind is told, in its turn, of
- * what the record keeps by then. */
+ * what the record keeps by then.
+ *
+ * SECURITY: a tenant's records may have a million small events, and many of them are forgotten at
+ * once: when they are old, or after a large result. So what is forgotten is freed over as many
+ * turns as that takes. */
 
 #include "api/jobs/records.h"
 
@@ -21,6 +25,9 @@
 #define RECORD_LAST (64u << 10) /* of those: at least so many stay while it goes on */
 #define CHAINS      8192
 #define TELLING_NS  1000000u /* of a turn, for followers that can wait */
+/* What is freed in a turn: events, or bytes of them. */
+#define FREED_MOST  4000u
+#define FREED_BYTES (4u << 20)
 
 struct event {
     uint64_t number;
@@ -52,14 +59,42 @@ struct records {
     uint64_t ttl_ms;
     struct timer timer;
     struct loop_share telling; /* of followers, in a turn of the loop */
+    struct record *forgotten;  /* by `chain`: to be freed, */
+    struct deferred freeing;   /* in this turn and in the next ones */
 };
 
+static void drop_oldest(struct record *rec) {
+    struct event *e = &rec->events[rec->first];
+    rec->bytes -= e->len + sizeof *e;
+    free(e->json);
+    rec->first++;
+    rec->nevents--;
+}
+
 static void record_free(struct record *rec) {
-    for (size_t i = 0; i < rec->nevents; i++)
-        free(rec->events[rec->first + i].json);
     free(rec->events);
     rope_done(&rec->result);
     free(rec);
+}
+
+static void record_free_some(struct deferred *d) {
+    struct records *r = d->arg;
+    size_t n = 0, bytes = 0;
+    while (r->forgotten && n < FREED_MOST && bytes < FREED_BYTES) {
+        struct record *rec = r->forgotten;
+        size_t before = rec->bytes;
+        n++;
+        if (rec->nevents) {
+            drop_oldest(rec);
+            bytes += before - rec->bytes;
+        } else {
+            r->forgotten = rec->chain;
+            bytes += rec->result.bytes;
+            record_free(rec);
+        }
+    }
+    if (r->forgotten)
+        loop_defer(r->loop, d);
 }
 
 static void count(struct record *rec) {
@@ -79,7 +114,9 @@ static void record_forget(struct record *rec) {
         link = &(*link)->chain;
     *link = rec->chain;
     shares_remove(&rec->all->shares, &rec->item);
-    record_free(rec);
+    rec->chain = rec->all->forgotten;
+    rec->all->forgotten = rec;
+    loop_defer(rec->all->loop, &rec->all->freeing);
 }
 
 /* It has ended, and every follower was told. */
@@ -174,6 +211,7 @@ struct records *records_new(struct loop *l, size_t max_bytes, uint64_t ttl_ms) {
     struct records *r = xcalloc(1, sizeof *r);
     *r = (struct records){.loop = l, .max_bytes = max_bytes, .ttl_ms = ttl_ms};
     r->timer = (struct timer){.fn = record_on_timer, .arg = r};
+    r->freeing = (struct deferred){.fn = record_free_some, .arg = r};
     loop_share_init(&r->telling, l, TELLING_NS);
     return r;
 }
@@ -197,14 +235,6 @@ struct record *record_new(struct records *r, const char *id, const char *tenant)
     *chain = rec;
     record_tidy(r);
     return rec;
-}
-
-static void drop_oldest(struct record *rec) {
-    struct event *e = &rec->events[rec->first];
-    rec->bytes -= e->len + sizeof *e;
-    free(e->json);
-    rec->first++;
-    rec->nevents--;
 }
 
 static struct event *add_event(struct record *rec) {

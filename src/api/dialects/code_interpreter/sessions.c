@@ -119,7 +119,8 @@ static void put_stream(struct rope *to, struct jw *j, const struct command_end *
     rope_key_texts(to, j, i == 0 ? "stdout" : "stderr", &texts);
 }
 
-static void reply_over(struct call *c, const struct command_end *end) {
+static void reply_over(struct call *c, const struct command_end *end, struct command_found *found) {
+    (void)found;
     AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
@@ -169,7 +170,7 @@ static void do_session_bash(struct call *c) {
                                 .shown = xstrdup(cmd),
                                 .cwd = xstrdup("/workspace"),
                                 .timeout_ms = (uint32_t)timeout};
-    command_wait(c, l, &q, reply_over);
+    command_wait(c, l, &q, &(struct command_wait_options){.then = reply_over});
 }
 
 /* ---- routes ---- */

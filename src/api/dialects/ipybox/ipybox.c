@@ -202,42 +202,58 @@ static void ipybox_not_found(struct call *c, const char *name, const char *why) 
                         .remediation = "upload it, or ask for another one",
                         .detail = detail};
     snprintf(detail, sizeof detail, "Module %.300s not found", name);
-    snprintf(p.text, sizeof p.text, "%.300s cannot be imported: %.300s", name, why);
+    snprintf(p.text, sizeof p.text, "%.180s cannot be imported: %.180s", name, why);
     call_problem(c, &p);
+}
+
+static char *copy_of(const json_t *text, const char *otherwise) {
+    const char *it = json_string_value(text);
+    return xstrndup(it ? it : otherwise, 300);
 }
 
 /* SECURITY: the answer is from a process that ran the modules it was asked about. Whatever it says
  * concerns only its owner. */
-static void answer(struct call *c, json_t *said) {
-    const char *missing = json_string_value(json_object_get(said, "missing"));
-    const char *why = json_string_value(json_object_get(said, "why"));
-    json_t *found = json_object_get(said, "found"), *source;
+static void read_modules(const struct command_end *end, const char *word,
+                         struct command_found *ret) {
+    const struct buf *text = &end->text[0]->bytes;
+    json_auto_t *said = NULL;
+    json_t *source;
     const char *name;
-    if (missing) {
-        ipybox_not_found(c, missing, why ? why : "");
+    struct err e;
+    (void)word;
+    if (json_read(text->data, text->len, JSON_DEPTH_MAX, &said, &e) < 0) {
+        ret->words[1] = xstrdup("a module ended the process that imported it");
         return;
     }
-    bool good = json_is_object(found);
-    json_object_foreach(found, name, source) good &= json_is_string(source);
-    AUTO_FREE char *text = good ? json_dumps(found, JSON_COMPACT) : NULL;
-    if (text)
-        http_reply(c->req, 200, "application/json", text, strlen(text));
+    json_t *missing = json_object_get(said, "missing"), *found = json_object_get(said, "found");
+    if (json_is_string(missing)) {
+        ret->words[0] = copy_of(missing, "");
+        ret->words[1] = copy_of(json_object_get(said, "why"), "");
+        return;
+    }
+    ret->is_good = json_is_object(found);
+    json_object_foreach(found, name, source) ret->is_good &= json_is_string(source);
+    struct jw j = JW_INIT(&ret->json);
+    if (ret->is_good)
+        jw_json(&j, found, "{}");
     else
-        bad_answer(c, 500, "modules_failed", "the sandbox gave no answer");
+        ret->words[1] = xstrdup("the sandbox gave no answer");
 }
 
-static void on_modules(struct call *c, const struct command_end *end) {
-    json_auto_t *said = NULL;
-    struct err e;
-    if (end->timed_out)
+static void on_modules(struct call *c, const struct command_end *end, struct command_found *found) {
+    AUTO_ROPE reply = ROPE_INIT;
+    if (end->timed_out) {
         bad_answer(c, 504, "modules_timeout", "to import them took too long");
-    else if (end->truncated[0])
+    } else if (end->truncated[0]) {
         bad_answer(c, 500, "modules_failed", "the sources are too long; ask for fewer modules");
-    else if (json_read(end->text[0]->bytes.data, end->text[0]->bytes.len, JSON_DEPTH_MAX, &said,
-                       &e) < 0)
-        bad_answer(c, 500, "modules_failed", "a module ended the process that imported it");
-    else
-        answer(c, said);
+    } else if (found->is_good) {
+        rope_add(&reply, &found->json);
+        http_reply_rope(c->req, 200, "application/json", &reply);
+    } else if (found->words[0]) {
+        ipybox_not_found(c, found->words[0], found->words[1]);
+    } else {
+        bad_answer(c, 500, "modules_failed", found->words[1]);
+    }
 }
 
 static const struct config_profile *profile_of(const struct call *c, const struct live *l) {
@@ -281,7 +297,8 @@ static void ask_modules(struct call *c, struct live *l) {
     q.stdin_data = buf_take(&question);
     q.argv[0] = xstrdup(p->python);
     q.argv[1] = xstrdup(MODULES_PY);
-    command_wait(c, l, &q, on_modules);
+    command_wait(c, l, &q,
+                 &(struct command_wait_options){.look = read_modules, .then = on_modules});
 }
 
 static void lacks_names(struct call *c) {

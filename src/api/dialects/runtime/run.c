@@ -79,7 +79,7 @@ static void add_args(struct words *w, const json_t *body) {
 }
 
 static void run(struct call *c, struct live *l, const struct words *w, const char *shown,
-                void (*then)(struct call *c, const struct command_end *end)) {
+                const struct command_wait_options *o) {
     struct command_request q = {.argv = xcalloc(w->n + 1, sizeof *q.argv),
                                 .shown = xstrdup(shown),
                                 .cwd = xstrdup("/workspace"),
@@ -87,7 +87,7 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
                                 .timeout_ms = c->api->config->runtime.timeout_s * 1000};
     memcpy(q.argv, w->items, w->n * sizeof *q.argv);
     if (w->total <= MAX_STRINGS && !live_is_paused(l)) {
-        command_wait(c, l, &q, then);
+        command_wait(c, l, &q, o);
         return;
     }
     command_request_done(&q);
@@ -101,26 +101,39 @@ static void run(struct call *c, struct live *l, const struct words *w, const cha
 
 /* ---- the result ---- */
 
-static void put_stdout(struct rope *to, struct jw *j, const struct command_end *end) {
-    AUTO_ROPE text = ROPE_INIT;
-    const struct buf *kept = &end->text[0]->bytes;
-    size_t len = kept->len;
-    while (!end->truncated[0] && len > 0 && kept->data[len - 1] == '\n')
+/* How many of the first bytes are no white space at the end. */
+static size_t stripped(const struct buf *text, size_t len, const char *white) {
+    while (len > 0 && strchr(white, text->data[len - 1]))
         len--;
+    return len;
+}
+
+/* stdout without the newlines at its end; of stderr the first bytes, without white space at their
+ * end. */
+static void strip(const struct command_end *end, size_t stderr_len, struct command_found *ret) {
+    const struct buf *out = &end->text[0]->bytes;
+    ret->len[0] = end->truncated[0] ? out->len : stripped(out, out->len, "\n");
+    ret->len[1] = stripped(&end->text[1]->bytes, stderr_len, " \t\r\n");
+}
+
+static void look_at_streams(const struct command_end *end, const char *word,
+                            struct command_found *ret) {
+    (void)word;
+    strip(end, end->text[1]->bytes.len, ret);
+}
+
+static void put_stdout(struct rope *to, struct jw *j, const struct command_end *end, size_t len) {
+    AUTO_ROPE text = ROPE_INIT;
     rope_add_text(&text, end->text[0], 0, len);
     if (end->truncated[0])
         rope_adds_text(&text, TRUNCATED);
     rope_key_texts(to, j, "stdout", &text);
 }
 
-/* Its first `len` bytes without the white space at their end, and then a newline, also when there
- * is nothing. */
+/* And then a newline, also when there is nothing. */
 static void put_stderr(struct rope *to, struct jw *j, const struct call *c,
                        const struct command_end *end, size_t len) {
     AUTO_ROPE text = ROPE_INIT;
-    const char *from = end->text[1]->bytes.data;
-    while (len > 0 && strchr(" \t\r\n", from[len - 1]))
-        len--;
     rope_add_text(&text, end->text[1], 0, len);
     if (end->truncated[1])
         rope_adds_text(&text, TRUNCATED);
@@ -135,18 +148,18 @@ static void put_stderr(struct rope *to, struct jw *j, const struct call *c,
 }
 
 static void put_streams(struct rope *to, struct jw *j, const struct call *c,
-                        const struct command_end *end, size_t stderr_len) {
-    put_stdout(to, j, end);
-    put_stderr(to, j, c, end, stderr_len);
+                        const struct command_end *end, const struct command_found *found) {
+    put_stdout(to, j, end, found->len[0]);
+    put_stderr(to, j, c, end, found->len[1]);
     jw_key_int(j, "returncode", end->timed_out ? TIMED_OUT : end->exit_code);
 }
 
-static void reply_run(struct call *c, const struct command_end *end) {
+static void reply_run(struct call *c, const struct command_end *end, struct command_found *found) {
     AUTO_ROPE reply = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
-    put_streams(&reply, &j, c, end, end->text[1]->bytes.len);
+    put_streams(&reply, &j, c, end, found);
     jw_object_end(&j);
     rope_add(&reply, &json);
     runtime_reply_rope(c, &reply);
@@ -171,7 +184,8 @@ static void execute(struct call *c, struct live *l) {
     } else {
         add_word(&w, line.data);
     }
-    run(c, l, &w, command, reply_run);
+    run(c, l, &w, command,
+        &(struct command_wait_options){.look = look_at_streams, .then = reply_run});
 }
 
 static void do_runtime_execute(struct call *c) {
@@ -203,21 +217,29 @@ static size_t find_mark(const struct buf *text, const char *mark) {
     return text->len;
 }
 
-static void reply_outputs(struct call *c, const struct command_end *end) {
-    AUTO_ROPE reply = ROPE_INIT;
+static void look_at_outputs(const struct command_end *end, const char *mark,
+                            struct command_found *ret) {
+    const struct buf *err = &end->text[1]->bytes;
+    size_t at = find_mark(err, mark);
+    ret->at = at + strlen(mark);
+    ret->is_good = at < err->len && end->exit_code == 0 && !end->truncated[1] &&
+                   err->data[ret->at] == '{' &&
+                   json_is_value(err->data + ret->at, err->len - ret->at);
+    strip(end, at, ret);
+}
+
+static void reply_outputs(struct call *c, const struct command_end *end,
+                          struct command_found *found) {
+    AUTO_ROPE reply = ROPE_INIT, values = ROPE_INIT;
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    const struct buf *err = &end->text[1]->bytes;
-    size_t at = find_mark(err, mark_of(c)), from = at + strlen(mark_of(c));
-    bool there = at < err->len && end->exit_code == 0 && !end->truncated[1] &&
-                 err->data[from] == '{' && json_is_value(err->data + from, err->len - from);
     jw_object(&j);
-    put_streams(&reply, &j, c, end, at);
-    jw_key(&j, "output_variables");
-    if (there)
-        jw_raw(&j, err->data + from, err->len - from);
+    put_streams(&reply, &j, c, end, found);
+    if (found->is_good)
+        rope_add_part(&values, end->text[1], found->at, end->text[1]->bytes.len - found->at);
     else
-        jw_raw(&j, "{}", 2);
+        rope_adds(&values, "{}");
+    rope_key_json(&reply, &j, "output_variables", &values);
     jw_object_end(&j);
     rope_add(&reply, &json);
     runtime_reply_rope(c, &reply);
@@ -237,7 +259,10 @@ static void run_script(struct call *c, struct live *l, const char *path) {
     }
     add_word(&w, file.data);
     add_args(&w, c->body);
-    run(c, l, &w, path, wants_outputs(c) ? reply_outputs : reply_run);
+    static const struct command_wait_options plain = {.look = look_at_streams, .then = reply_run};
+    const struct command_wait_options wanted = {
+        .look = look_at_outputs, .word = mark_of(c), .then = reply_outputs};
+    run(c, l, &w, path, wants_outputs(c) ? &wanted : &plain);
 }
 
 /* A name that no other has: two scripts may come within the same second. */
