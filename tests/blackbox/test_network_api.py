@@ -284,6 +284,8 @@ def test_a_key_with_rules_that_cannot_be_read_is_not_made(
         ("--network-sets", "[]", "network_sets"),
         ("--network-deny", "pypi.org", "network_deny[0]"),
         ("--network-resolvers", "dns.example.org", "network_resolvers"),
+        ("--ipybox-allowed-domains", "a..b", "ipybox_allowed_domains[0]"),
+        ("--ipybox-allowed-domains", "pypi.org", "ipybox_allowed_domains"),
     ],
 )
 def test_a_setting_that_cannot_be_read_names_its_entry(flag: str, value: str, word: str) -> None:

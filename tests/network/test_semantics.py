@@ -64,11 +64,12 @@ def test_rows_are_as_they_are_natively(
             "profile": "base",
             "network": ALL,
             "timeout_ms": 60000,
+            "limits": {"cpu_seconds": 60},
         },
     )
     assert reply.status == 200, reply
     got = by_row(reply.json["stdout"])
-    assert list(got) == names, reply.json
+    assert list(got) == names, str(reply.json)
     wrong = {
         name: (got[name], DIFFERENT.get(name, native[name]))
         for name in names

@@ -90,16 +90,16 @@ static void answer_one(int listener, struct heard *heard) {
         heard->nrs[heard->n++] = n.data.nr;
 }
 
-/* The listener hangs up when the last process under the filter is gone. */
-static void answer_all(int listener, struct heard *heard) {
-    for (;;) {
-        struct pollfd p = {.fd = listener, .events = POLLIN};
-        assert_int_equal(poll(&p, 1, -1), 1);
-        if (p.revents & POLLIN)
+/* Until the child has ended. Before Linux 6.11 the listener hangs up when it was reaped, too. */
+static void answer_all(int listener, pid_t pid, struct heard *heard) {
+    AUTO_FD ended = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p[] = {{.fd = listener, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
+    assert_true(ended >= 0);
+    do {
+        assert_true(poll(p, 2, -1) > 0);
+        if (p[0].revents & POLLIN)
             answer_one(listener, heard);
-        else
-            return;
-    }
+    } while ((p[0].revents & POLLIN) || !p[1].revents);
 }
 
 /* Runs `body` in a child under the filter; its exit status, and what was refused. */
@@ -123,7 +123,7 @@ static int live(int (*body)(void *), void *data, struct heard *heard) {
     AUTO_FD sock = socks[0], listener = receive_fd(sock);
     assert_true(listener >= 0);
     heard->n = 0;
-    answer_all(listener, heard);
+    answer_all(listener, pid, heard);
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     if (WIFSIGNALED(status))
