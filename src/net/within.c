@@ -17,6 +17,13 @@ static bool within_open(const struct net_policy *most, const struct net_rule *r)
            (r->kind != NET_RULE_ADDRESS || !net_cidr_is_closed(&r->range));
 }
 
+/* SECURITY: what lies in a closed range is opened by a rule within it only, so a wider one of the
+ * maximum, which opens nothing there itself, does not grant it. */
+static bool within_covers(const struct net_rule *m, const struct net_rule *r) {
+    bool closed = r->kind == NET_RULE_ADDRESS && net_cidr_is_closed(&r->range);
+    return net_rule_covers(m, r) && (!closed || net_cidr_is_closed(&m->range));
+}
+
 /* The port behind the ones from `from` on that this rule of the maximum grants. */
 static uint32_t within_next(const struct net_rule *m, uint32_t from) {
     if (m->nports == 0)
@@ -35,7 +42,7 @@ static bool within_ports(const struct net_policy *most, const struct net_rule *r
     do {
         before = at;
         for (uint32_t i = 0; i < most->nallow && at <= ports->to; i++)
-            if ((!own || most->allow[i].own) && net_rule_covers(&most->allow[i], r))
+            if ((!own || most->allow[i].own) && within_covers(&most->allow[i], r))
                 at = within_next(&most->allow[i], at);
     } while (at != before);
     return at > ports->to;
