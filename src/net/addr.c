@@ -172,6 +172,7 @@ static const struct net_cidr addr_closed_ranges[] = {
     V4(10, 0, 0, 0, 8),                               /* private */
     V4(100, 64, 0, 0, 10),                            /* behind a carrier's NAT */
     V4(127, 0, 0, 0, 8),                              /* loopback */
+    V4(168, 63, 129, 16, 32),                         /* the platform's own service, in Azure */
     V4(169, 254, 0, 0, 16),                           /* link-local, metadata of clouds */
     V4(172, 16, 0, 0, 12),                            /* private */
     V4(192, 0, 0, 0, 24),                             /* of protocols */
