@@ -17,13 +17,14 @@
 #define HELLO_LARGE   0x20200 /* longer ones no server takes */
 
 /* Whether a handshake record may be the beginning of a hello; five bytes of a longer one are there.
- * What ends a resumed handshake of TLS 1.2 is encrypted, and looks like one once in 30,000 times:
- * that connection is reset. */
+ * Its version is not looked at: some servers of TLS 1.3 go by an extension alone. What ends a
+ * resumed handshake of TLS 1.2 is encrypted, and looks like one once in 30,000 times: that
+ * connection is reset. */
 static bool tls_is_hello(const uint8_t *inside, size_t size) {
     if (inside[0] != CLIENT_HELLO || size < CIPHERED)
         return inside[0] == CLIENT_HELLO;
     size_t hello = (size_t)inside[1] << 16 | (size_t)inside[2] << 8 | inside[3];
-    return hello <= HELLO_LARGE && inside[4] >= 3; /* the version is not looked at by all servers */
+    return hello <= HELLO_LARGE;
 }
 
 /* What only TLS 1.2 and older ones have: no server takes another hello after it. */

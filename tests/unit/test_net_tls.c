@@ -88,6 +88,16 @@ static void a_second_hello_is_asked_for(void **state) {
     }
 }
 
+static void whatever_version_it_says(void **state) {
+    (void)state;
+    AUTO_BUF b = BUF_INIT;
+    add_good_hello(&b, "a.org", 0, 16384);
+    size_t at = b.len + 9;
+    add_good_hello(&b, "evil.org", 0, 16384);
+    b.data[at] = 2;
+    assert_names(&b, "0:a.org 70:evil.org ", true);
+}
+
 static void so_is_one_behind_early_data(void **state) {
     (void)state;
     AUTO_BUF b = BUF_INIT;
@@ -144,6 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_one_hello_everything_passes),
         cmocka_unit_test(a_second_hello_is_asked_for),
+        cmocka_unit_test(whatever_version_it_says),
         cmocka_unit_test(so_is_one_behind_early_data),
         cmocka_unit_test(a_handshake_of_tls_1_2_passes),
         cmocka_unit_test(what_is_no_record_is_bad),
