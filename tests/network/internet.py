@@ -3,8 +3,10 @@ come as lines of JSON on stdin; its end is ours."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
+import select
 import socket
 import struct
 import sys
@@ -17,6 +19,8 @@ from names import Resolver
 from sites import Recorder, Web
 from world import RECORDER, RESOLVER, WEB
 
+SO_ATTACH_FILTER, SO_RCVBUFFORCE = 26, 33
+SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 263, 6, 4
 LINGER_RESET = struct.pack("ii", 1, 0)
 BLOCK = 1 << 20
 
@@ -76,23 +80,39 @@ class Sniffer(threading.Thread):
 
     def __init__(self, interface: str) -> None:
         super().__init__(daemon=True)
-        self.seen: set[tuple[str, str, int]] = set()
+        self.found: set[tuple[str, str, int]] = set()
+        self.lock = threading.Lock()
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.sock.bind((interface, 0))
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
         self._attach()
+        self.sock.bind((interface, 0))
         self.start()
 
     def _attach(self) -> None:
         code = b"".join(struct.pack("HBBI", *line) for line in program())
         buffer = ctypes.create_string_buffer(code)
         value = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
-        self.sock.setsockopt(socket.SOL_SOCKET, 26, value)
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, value)
 
     def run(self) -> None:
-        while True:
-            packet, (_, _, kind, *_) = self.sock.recvfrom(65536)
-            if kind != 4:  # PACKET_OUTGOING
-                self._take(packet)
+        while select.select([self.sock], [], []):
+            self.seen()
+
+    def seen(self) -> list[tuple[str, str, int]]:
+        """With what waits in the socket. A packet that had no room there would be said, too."""
+        with self.lock, contextlib.suppress(BlockingIOError):
+            while True:
+                packet, (_, _, kind, *_) = self.sock.recvfrom(65536, socket.MSG_DONTWAIT)
+                if kind != PACKET_OUTGOING:
+                    self._take(packet)
+        _, lost = struct.unpack("II", self.sock.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+        if lost:
+            self.found.add(("lost", "", lost))
+        return list(self.found)
+
+    def forget(self) -> None:
+        self.seen()
+        self.found.clear()
 
     def _take(self, packet: bytes) -> None:
         if packet[12:14] == b"\x08\x00":
@@ -102,12 +122,12 @@ class Sniffer(threading.Thread):
             protocol, rest = packet[20], packet[54:]
             address = socket.inet_ntop(socket.AF_INET6, packet[38:54])
         if protocol in (1, 58):
-            self.seen.add(("icmp", address, 0))
+            self.found.add(("icmp", address, 0))
             return
         kind = "tcp" if protocol == 6 else "udp"
         (port,) = struct.unpack_from("!H", rest, 2)
         if (kind, address, port) != ("udp", RESOLVER, 53):
-            self.seen.add((kind, address, port))
+            self.found.add((kind, address, port))
 
 
 # ---------------------------------------------------------------------------- small servers
@@ -238,15 +258,15 @@ def main() -> None:
     udp_echo()
 
     def forget() -> None:
-        sniffer.seen.clear()
-        nowhere.seen.clear()
+        sniffer.forget()
+        nowhere.forget()
         resolver.asked.clear()
         web.requests.clear()
         recorder.received.clear()
 
     answers: dict[str, Callable[[], Any]] = {
         "forget": forget,
-        "seen": lambda: sorted(sniffer.seen | nowhere.seen),
+        "seen": lambda: sorted(sniffer.seen() + nowhere.seen()),
         "asked": lambda: list(resolver.asked),
         "requests": lambda: list(web.requests),
         "received": lambda: [bytes(data).decode("latin-1") for data in recorder.received],
