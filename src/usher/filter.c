@@ -27,7 +27,19 @@
 #error "which architecture is this?"
 #endif
 
+#if defined __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED /* it looks at the stack before each function that does not return */
+#endif
+#elif defined __SANITIZE_ADDRESS__
+#define SANITIZED
+#endif
+
 static const unsigned plain[] = {
+#if defined SANITIZED
+    SYS_sigaltstack,
+#endif
+
     SYS_recvfrom,      SYS_recvmsg,      SYS_epoll_pwait,
 #if defined __x86_64__
     SYS_epoll_wait,
