@@ -40,9 +40,12 @@ static struct sockaddr_in address(const char *text, int port) {
     return a;
 }
 
+/* What was written before is there for others to see: the compiler may not leave it out. */
 static void breathe(void) {
+    __asm__ volatile("" ::: "memory");
     for (volatile int i = 0; i < 300; i++)
         ;
+    __asm__ volatile("" ::: "memory");
 }
 
 static void flip_address(const struct sockaddr_in *first) {
@@ -123,6 +126,8 @@ static int stream(void) {
 static void round_of(int fd, socklen_t len) {
     int done = connect(fd, &at->any, len);
     counts[done == 0 ? 0 : errno < ERRNOS ? errno : ERRNOS - 1]++;
+    if (done < 0 && errno == EAGAIN)
+        usleep(2000); /* what was begun and never sent is forgotten by and by */
     if (is_at(fd, &forbidden) && talks(fd)) {
         puts("LEAKED");
         exit(1);
