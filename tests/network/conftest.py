@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +24,9 @@ from world import RESOLVER, World, inside  # noqa: E402
 def pytest_configure(config: pytest.Config) -> None:
     if not cloche_bin().exists():
         raise pytest.UsageError(f"no {cloche_bin()}: build first, or set CLOCHE_BIN")
+    # As in the black-box tests: whoever ends us ends our engines with us.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated"))
 
 
 @pytest.fixture(scope="session")
