@@ -142,7 +142,7 @@ static void refuse_rest(struct http_req *r, size_t len, http_fn *why) {
 /* SECURITY: where the allocator has a hole for a large body, it moves all of that each time when
  * the body grows: 25 ms for 60 MB. So the whole body gets its room when an eighth of it has come,
  * and not before: room costs the client something. */
-static void make_room(struct http_req *r, size_t len) {
+static void body_make_room(struct http_req *r, size_t len) {
     struct buf *b = &r->body;
     if (b->len + len < b->cap)
         return;
@@ -165,7 +165,7 @@ void http_body_data(struct http_req *r, const char *data, size_t len) {
     } else if (!http_reserve(r, r->body.len + len)) {
         refuse_rest(r, len, r->take.no_room);
     } else {
-        make_room(r, len);
+        body_make_room(r, len);
         buf_add(&r->body, data, len);
     }
 }

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from http_client import post
 from live import SSE, error
 from live_network import ALL, ECHO, TRY, NetworkService, attempt, attempts, denied, put, said
 from world import (
@@ -296,10 +295,6 @@ def test_what_falls_away_is_named(world: World, start_net: Callable[..., Network
         assert attempt(box, WEB, 7) == "connected"
     assert ("tcp", "10.9.9.9", 80) in world.seen()
     world.forget()  # it was allowed by its number
-
-
-def test_a_key_has_a_maximum_of_its_own(net: NetworkService, world: World) -> None:
-    assert post(net.port, "/v1/execute", {"code": "1", "network": "none"}).status == 200
 
 
 def test_sets_have_names(world: World, start_net: Callable[..., NetworkService]) -> None:
