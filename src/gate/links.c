@@ -31,6 +31,7 @@ struct link {
     struct net_addr address;
     uint16_t port;
     char rule[NET_WORD_SIZE];
+    enum net_check check;     /* what the usher looks at */
     char name[NET_NAME_SIZE]; /* that the address was told for, or that the connection said last */
     int fd;                   /* owned, while it is connecting */
     struct watch watch;
@@ -233,6 +234,7 @@ int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
         return 0;
     memcpy(l.rule, v.rule, sizeof l.rule);
     memcpy(l.name, v.name, sizeof l.name);
+    l.check = v.check;
     link_connect(link_new(a, &l));
     return 0;
 }
@@ -293,7 +295,7 @@ static bool link_judge(struct link *l) {
     const struct net_own own = gate_own(a->gate);
     struct net_verdict v;
     struct wire_out o;
-    net_judge_again(&a->policy, &own, &l->address, l->port, l->rule, l->name, &v);
+    net_judge_again(&a->policy, &own, &l->address, l->port, l->rule, l->check, l->name, &v);
     if (v.errnum == 0)
         return false;
     note_link(a, l, &v);
@@ -330,7 +332,9 @@ int links_stands(struct attachment *a, struct wire_in *in, struct err *e) {
         link_forget(l); /* what init says of it is newer */
     if (a->npending + a->nopen >= NET_CONNECTIONS + NET_PENDING)
         return err_set(e, EPROTO, "more connections than there can be");
-    struct link from = {.state = LINK_OPEN, .id = m.id, .port = (uint16_t)m.port, .fd = -1};
+    /* Init does not say what is looked at. An earlier gate has judged it by this policy. */
+    struct link from = {
+        .state = LINK_OPEN, .id = m.id, .port = (uint16_t)m.port, .check = NET_CHECK_TLS, .fd = -1};
     memcpy(from.address.b, m.address.data, sizeof from.address.b);
     snprintf(from.rule, sizeof from.rule, "%s", m.rule);
     snprintf(from.name, sizeof from.name, "%s", m.name);

@@ -116,7 +116,7 @@ static struct resolver_entry *entry_find(struct resolver *r, const char *name, u
     return x;
 }
 
-static bool resolver_make_room(struct resolver *r) {
+static bool entry_make_room(struct resolver *r) {
     struct resolver_entry *x = r->n < RESOLVER_ENTRIES ? NULL : r->oldest;
     while (x && x->is_open)
         x = x->newer;
@@ -126,7 +126,7 @@ static bool resolver_make_room(struct resolver *r) {
 }
 
 static struct resolver_entry *entry_new(struct resolver *r, const char *name, uint16_t type) {
-    if (strlen(name) >= NET_NAME_SIZE || !resolver_make_room(r))
+    if (strlen(name) >= NET_NAME_SIZE || !entry_make_room(r))
         return NULL;
     struct resolver_entry *x = xcalloc(1, sizeof *x);
     x->of = r;

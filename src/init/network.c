@@ -155,7 +155,7 @@ static void gate_limits(struct init *b, const struct a_limits *m) {
     n->connections = m->connections < NET_CONNECTIONS ? m->connections : NET_CONNECTIONS;
     n->bytes = m->bytes;
     u_limits_put(&o, &(struct u_limits){.bytes = m->bytes});
-    usher_tell(&n->usher, &o);
+    usher_order(&n->usher, &o);
 }
 
 /* False: no gate of ours. */

@@ -342,7 +342,7 @@ void link_on_hello(struct init *b, const struct u_hello *m) {
     if (network_tell_gate(n, &o))
         return;
     u_close_put(&o, &(struct u_close){.id = m->id}); /* nobody can say whether it may */
-    usher_tell(&n->usher, &o);
+    usher_order(&n->usher, &o);
 }
 
 void link_on_helloed(struct init *b, const struct a_helloed *m) {
@@ -370,7 +370,7 @@ void link_on_close(struct init *b, const struct a_close *m) {
     network_tell_refusal(b, l->process, m->op, m->detail, m->rule);
     if (l->state == LINK_RELAYED) {
         u_close_put(&o, &(struct u_close){.id = m->id});
-        usher_tell(&n->usher, &o);
+        usher_order(&n->usher, &o);
     } else if (l->state == LINK_OPENING) {
         const struct linger at_once = {.l_onoff = 1};
         setsockopt(l->inside, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

@@ -29,5 +29,7 @@ struct usher {
 int usher_start(struct init *b);
 /* False: it cannot be told. */
 bool usher_tell(struct usher *u, const struct wire_out *o);
+/* What takes something away: one that cannot be told any more is ended, with all that it has. */
+void usher_order(struct usher *u, const struct wire_out *o);
 void usher_serve(struct init *b);
 void usher_reaped(struct init *b, pid_t pid, int status);

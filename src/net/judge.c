@@ -230,7 +230,7 @@ static const struct net_rule *judge_find_word(const struct net_policy *p, const 
 
 void net_judge_again(const struct net_policy *p, const struct net_own *own,
                      const struct net_addr *address, uint16_t port, const char *rule,
-                     const char *name, struct net_verdict *ret) {
+                     enum net_check check, const char *name, struct net_verdict *ret) {
     struct judge j = {.p = p, .own = own, .address = address, .port = port};
     const struct net_rule *r;
     if (name[0] != '\0') {
@@ -241,6 +241,12 @@ void net_judge_again(const struct net_policy *p, const struct net_own *own,
     }
     if (!judge_address(&j, ret))
         judge_by_name(&j, r, ret);
+    /* SECURITY: under "open", say, it may have gone to any site at this address. */
+    if (ret->errnum == 0 && ret->check != NET_CHECK_NONE && check == NET_CHECK_NONE)
+        judge_refuse(&j, "network:strict-tls",
+                     "the name that the connection says was not looked at when it was made; "
+                     "connect again",
+                     ret);
 }
 
 /* ---- names */

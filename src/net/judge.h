@@ -48,11 +48,11 @@ void net_judge_hello(const struct net_policy *p, enum net_check check,
                      const struct net_addr *address, uint16_t port, const char *name,
                      struct net_verdict *ret);
 /* A connection that is open, with another policy or after a new gate's start: `rule` is what its
- * verdict said, `name` the name that the address was told for or that the connection said, or "".
- * A refusal's words tell what changed. */
+ * verdict said, `check` what is looked at since, `name` the name that the address was told for or
+ * that the connection said, or "". A refusal's words tell what changed. */
 void net_judge_again(const struct net_policy *p, const struct net_own *own,
                      const struct net_addr *address, uint16_t port, const char *rule,
-                     const char *name, struct net_verdict *ret);
+                     enum net_check check, const char *name, struct net_verdict *ret);
 
 /* A refusal for a reason of the caller's: "network:limit", and what the limit is. */
 void net_verdict_refuse(struct net_verdict *ret, const struct net_addr *address, uint16_t port,

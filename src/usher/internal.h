@@ -74,7 +74,8 @@ struct usher {
     struct namer namers[NET_NAMERS];
 };
 
-enum event { EVENT_CHANNEL, EVENT_RELAY, EVENT_NAMES, EVENT_NAMER };
+/* Of a relay they are known by its id: when they are served its slot may be another's. */
+enum event { EVENT_CHANNEL, EVENT_INSIDE, EVENT_OUTSIDE, EVENT_NAMES, EVENT_NAMER };
 
 bool usher_watch(struct usher *u, int fd, uint32_t events, enum event kind, unsigned index);
 /* Blocks until init takes it, who never waits for us. */

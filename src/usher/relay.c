@@ -152,11 +152,15 @@ static enum pumped pump(struct usher *u, struct relay *r, enum side from) {
     return p;
 }
 
+static enum event event_of(unsigned side) {
+    return side == INSIDE ? EVENT_INSIDE : EVENT_OUTSIDE;
+}
+
 /* Asks for the events anew: those that are there already are told again. */
 static void watch_again(struct usher *u, const struct relay *r) {
     for (unsigned i = 0; i < SIDES; i++) {
         struct epoll_event e = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                                .data.u64 = (uint64_t)EVENT_RELAY << 32 | r->slot << 1 | i};
+                                .data.u64 = (uint64_t)event_of(i) << 32 | r->id};
         epoll_ctl(u->events, EPOLL_CTL_MOD, r->fd[i], &e);
     }
 }
@@ -176,25 +180,25 @@ static bool relay_pump(struct usher *u, struct relay *r) {
     return r->used && (out == PUMP_MORE || in == PUMP_MORE);
 }
 
-void relay_step(struct usher *u, unsigned index, uint32_t events) {
-    struct relay *r = &u->relays[index >> 1];
-    if (!r->used)
-        return;
-    if (events & EPOLLRDHUP && !(index & 1))
-        r->last = true;
-    /* What came before a reset is passed on; the error is told behind it, but to a side that had
-     * ended before. */
-    const struct way *w = &r->ways[index & 1];
-    if (!relay_pump(u, r) && r->used && events & EPOLLERR && (w->ended || !w->len))
-        relay_end(u, r, true, false);
-}
-
 static struct relay *relay_find(struct usher *u, uint32_t id) {
     for (unsigned i = 0; i < USHER_SLOTS; i++) {
         if (u->relays[i].used && u->relays[i].id == id)
             return &u->relays[i];
     }
     return NULL;
+}
+
+void relay_step(struct usher *u, uint32_t id, enum side side, uint32_t events) {
+    struct relay *r = relay_find(u, id);
+    if (!r)
+        return;
+    if (events & EPOLLRDHUP && side == INSIDE)
+        r->last = true;
+    /* What came before a reset is passed on; the error is told behind it, but to a side that had
+     * ended before. */
+    const struct way *w = &r->ways[side];
+    if (!relay_pump(u, r) && r->used && events & EPOLLERR && (w->ended || !w->len))
+        relay_end(u, r, true, false);
 }
 
 void relay_new(struct usher *u, struct wire_in *in, const struct u_relay *m) {
@@ -208,8 +212,8 @@ void relay_new(struct usher *u, struct wire_in *in, const struct u_relay *m) {
     r->fd[OUTSIDE] = wire_keep(in, m->outside);
     for (unsigned i = 0; i < SIDES; i++) {
         setsockopt(r->fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        if (!usher_watch(u, r->fd[i], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, EVENT_RELAY,
-                         r->slot << 1 | i)) {
+        if (!usher_watch(u, r->fd[i], EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, event_of(i),
+                         r->id)) {
             relay_end(u, r, true, false);
             return;
         }

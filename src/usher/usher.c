@@ -132,14 +132,25 @@ static void serve_channel(struct usher *u) {
         _exit(1);
 }
 
+/* SECURITY: all that there are, before another byte goes anywhere. A sandbox can keep us from
+ * running, and have much to do for us when we do. */
+static void serve_orders(struct usher *u) {
+    char first;
+    while (recv(u->channel, &first, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+           (errno != EAGAIN && errno != EINTR))
+        serve_channel(u);
+}
+
 static void serve_event(struct usher *u, const struct epoll_event *e) {
     unsigned index = (unsigned)e->data.u64;
     switch ((enum event)(e->data.u64 >> 32)) {
     case EVENT_CHANNEL:
-        serve_channel(u);
+        return; /* served already */
+    case EVENT_INSIDE:
+        relay_step(u, index, INSIDE, e->events);
         return;
-    case EVENT_RELAY:
-        relay_step(u, index, e->events);
+    case EVENT_OUTSIDE:
+        relay_step(u, index, OUTSIDE, e->events);
         return;
     case EVENT_NAMES:
         names_read(u, index);
@@ -156,6 +167,7 @@ static _Noreturn void serve(struct usher *u) {
         int n = epoll_wait(u->events, e, EVENTS, u->deadlines || u->waits ? TICK_MS : -1);
         if (n < 0 && errno != EINTR)
             _exit(1);
+        serve_orders(u);
         for (int i = 0; i < n; i++)
             serve_event(u, &e[i]);
         if (now_ms() < looked_ms + TICK_MS)

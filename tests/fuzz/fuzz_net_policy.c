@@ -26,7 +26,7 @@ static void judge(const struct net_policy *p) {
     struct net_verdict v;
     if (p->nallow > 0)
         a = p->allow[p->nallow - 1].range.at;
-    net_judge_again(p, NULL, &a, 443, "", "pypi.org", &v);
+    net_judge_again(p, NULL, &a, 443, "", NET_CHECK_NONE, "pypi.org", &v);
     must(v.errnum == 0 || v.detail[0] != '\0');
     must(v.errnum != 0 || !net_addr_is_never(&a));
     net_judge_name(p, "www.pypi.org", &v);

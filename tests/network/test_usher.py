@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from host import descendants
-from live_network import NAMES, NetworkService, denied, program, said
-from world import WEB
+from host import Process, descendants
+from live_network import NAMES, NetworkService, denied, program, put, said, until
+from world import RECORDER, WEB, World
 
 COUNT = """
 import errno, socket
@@ -38,6 +39,16 @@ def attempt():
     with socket.socket() as sock:
         return errno.errorcode.get(sock.connect_ex(("{WEB}", 7)), "ok")
 """
+
+
+def the_usher(net: NetworkService) -> Process:
+    """Of the one sandbox that has one. It takes its name when it has given up its rights."""
+
+    def named() -> list[Process]:
+        return [p for p in descendants(net.process.pid) if p.comm == "cloche-usher"]
+
+    (usher,) = until(named)
+    return usher
 
 
 def test_without_a_process_there_is_no_connection(net: NetworkService) -> None:
@@ -97,12 +108,62 @@ except ConnectionResetError:
             os.kill(gate.pid, signal.SIGCONT)
 
 
+def test_what_a_policy_takes_away_comes_before_bytes(net: NetworkService, world: World) -> None:
+    """However much there is to copy when it runs again."""
+    with net.box([RECORDER]) as box:
+        connect = f"socket.create_connection(('{RECORDER}', 80))"
+        said(box, f"import socket\nkept = [{connect} for _ in range(40)]")
+        usher = the_usher(net)
+        os.kill(usher.pid, signal.SIGSTOP)
+        try:
+            said(box, "for sock in kept:\n    sock.sendall(b'secret')")
+            put(box, "none")
+            said(box, "import socket")  # init has told it then
+        finally:
+            os.kill(usher.pid, signal.SIGCONT)
+        code = """
+def ends(sock):
+    try:
+        return sock.recv(1) == b""
+    except ConnectionResetError:
+        return True
+print(all(map(ends, kept)))
+"""
+        assert said(box, code, timeout_ms=60000) == ["True"]
+        assert "secret" not in "".join(world.received())
+
+
+def test_one_that_takes_no_orders_is_ended(net: NetworkService) -> None:
+    """A sandbox can keep it from running. What a policy takes away is taken away all the same."""
+    allowed = [f"{WEB}:7"]
+    with net.box(allowed) as box:
+        said(box, f"import socket\nsock = socket.create_connection(('{WEB}', 7))")
+        usher = the_usher(net)
+        os.kill(usher.pid, signal.SIGSTOP)
+        try:
+            for _ in range(300):  # its channel is full then
+                put(box, allowed)
+            put(box, "none")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(usher.pid, signal.SIGCONT)
+        code = """
+sock.settimeout(20)
+try:
+    sock.sendall(b"?")
+    print(sock.recv(1))
+except OSError:
+    print(b"")
+"""
+        assert said(box, code, timeout_ms=60000) == ["b''"]
+
+
 def test_a_program_that_has_gone_is_noticed(net: NetworkService) -> None:
     """A host that says nothing may keep a connection for ever, and the kernel forgets a program
     that has closed after a minute: the inner side is probed."""
     with net.box([f"{WEB}:7"]) as box:
         said(box, f"import socket\nsock = socket.create_connection(('{WEB}', 7))")
-        (usher,) = [p for p in descendants(net.process.pid) if p.comm == "cloche-usher"]
+        usher = the_usher(net)
         status = Path(f"/proc/{usher.pid}/status").read_text()
         (init,) = re.findall(r"^PPid:\s+(\d+)", status, re.M)
         command = ["nsenter", "-t", init, "-n", "ss", "-tnoH", "sport", "=", ":7"]

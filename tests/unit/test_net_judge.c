@@ -165,7 +165,7 @@ static void a_long_policy_is_cut_in_words(void **state) {
     for (int i = 0; i < 200; i++)
         buf_addf(&text, "a-rather-long-name-of-a-host-%d.example.org:443 ", i);
     policy(text.data, &p);
-    net_judge_again(&p, NULL, &a, 443, "", "", &v);
+    net_judge_again(&p, NULL, &a, 443, "", NET_CHECK_NONE, "", &v);
     assert_non_null(strstr(v.detail, " more; ask for 203.0.113.9:443 to be allowed"));
     assert_int_equal(v.errnum, EACCES);
 }
@@ -266,7 +266,30 @@ static void open_connections_are_judged_again(void **state) {
         AUTO_NET_POLICY p = NET_POLICY_INIT;
         struct net_verdict v;
         policy(cases[i].policy, &p);
-        net_judge_again(&p, NULL, &a, 443, cases[i].rule, cases[i].name, &v);
+        net_judge_again(&p, NULL, &a, 443, cases[i].rule, NET_CHECK_TLS, cases[i].name, &v);
+        if ((v.errnum == 0) != cases[i].allowed)
+            fail_msg("%s: %s", cases[i].policy, v.rule);
+    }
+}
+
+/* SECURITY: what was let without a look at its name stays only where no name is asked for. */
+static void one_that_nobody_looked_at_is_judged_by_its_address(void **state) {
+    (void)state;
+    static const struct {
+        const char *policy;
+        bool allowed;
+    } cases[] = {
+        {"*.pypi.org:443", false},
+        {"{\"allow\": [\"*.pypi.org\"], \"strict_tls\": false}", true},
+        {"198.51.100.7:443", true},
+        {"open", true},
+    };
+    struct net_addr a = addr("198.51.100.7");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        AUTO_NET_POLICY p = NET_POLICY_INIT;
+        struct net_verdict v;
+        policy(cases[i].policy, &p);
+        net_judge_again(&p, NULL, &a, 443, "network:open", NET_CHECK_NONE, "www.pypi.org", &v);
         if ((v.errnum == 0) != cases[i].allowed)
             fail_msg("%s: %s", cases[i].policy, v.rule);
     }
@@ -389,6 +412,7 @@ int main(void) {
         cmocka_unit_test(answers_in_closed_ranges_are_left_out),
         cmocka_unit_test(a_hello_has_to_say_an_allowed_name),
         cmocka_unit_test(open_connections_are_judged_again),
+        cmocka_unit_test(one_that_nobody_looked_at_is_judged_by_its_address),
         cmocka_unit_test(answers_are_forgotten_after_their_time),
         cmocka_unit_test(the_least_recently_used_answer_goes_first),
         cmocka_unit_test(another_policy_forgets_what_it_does_not_allow),
