@@ -332,9 +332,11 @@ int links_stands(struct attachment *a, struct wire_in *in, struct err *e) {
         link_forget(l); /* what init says of it is newer */
     if (a->npending + a->nopen >= NET_CONNECTIONS + NET_PENDING)
         return err_set(e, EPROTO, "more connections than there can be");
-    /* Init does not say what is looked at. An earlier gate has judged it by this policy. */
-    struct link from = {
-        .state = LINK_OPEN, .id = m.id, .port = (uint16_t)m.port, .check = NET_CHECK_TLS, .fd = -1};
+    struct link from = {.state = LINK_OPEN,
+                        .id = m.id,
+                        .port = (uint16_t)m.port,
+                        .check = (enum net_check)m.check,
+                        .fd = -1};
     memcpy(from.address.b, m.address.data, sizeof from.address.b);
     snprintf(from.rule, sizeof from.rule, "%s", m.rule);
     snprintf(from.name, sizeof from.name, "%s", m.name);

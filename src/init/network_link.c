@@ -425,7 +425,8 @@ static void say_it_stands(struct network *n, const struct link *l) {
                                         .port = l->to.port,
                                         .address = {l->to.at.b, sizeof l->to.at.b},
                                         .rule = l->rule,
-                                        .name = l->name});
+                                        .name = l->name,
+                                        .check = l->check});
     network_tell_gate(n, &o);
 }
 

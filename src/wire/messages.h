@@ -580,7 +580,8 @@ enum {
     F(3, u32, port, 65535)                                                                         \
     F(3, bytes, address, 16)                                                                       \
     F(3, str, rule, WIRE_RULE)                                                                     \
-    F(3, str, name, WIRE_NAME) /* that it said last; "" for none */
+    F(3, str, name, WIRE_NAME) /* that it said last; "" for none */                                \
+    F(3, u32, check, 2)        /* enum net_check: what the usher looks at */
 #define a_end_fields(F) F(3, u32, id, 0) F(3, u64, bytes_out, 0) F(3, u64, bytes_in, 0)
 #define a_limits_fields(F)                                                                         \
     F(3, u32, connections, 0)                                                                      \

@@ -3,6 +3,7 @@
 #include "gate_fixture.h"
 
 #include "base/fd.h"
+#include "net/judge.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -329,6 +330,29 @@ static void what_stands_at_a_new_gate_is_judged(void **state) {
     assert_int_equal(verdict(r, chan, 11), EACCES); /* 10 is let be */
 }
 
+/* SECURITY: the policy may have changed while there was no gate. */
+static void what_stands_unlooked_at_is_not_a_names(void **state) {
+    struct rig *r = *state;
+    struct a_close m;
+    struct err e;
+    struct net_addr a;
+    AUTO_FD chan = rig_attach(r, 1, "pypi.org:443");
+    assert_true(net_addr_parse("203.0.113.7", 11, &a));
+    for (uint32_t id = 1; id <= 2; id++) {
+        a_stands_put(&r->out,
+                     &(struct a_stands){.id = id,
+                                        .port = 443,
+                                        .address = {a.b, sizeof a.b},
+                                        .rule = "",
+                                        .name = "pypi.org",
+                                        .check = id == 1 ? NET_CHECK_TLS : NET_CHECK_NONE});
+        rig_send(r, chan);
+    }
+    rig_expect(r, chan, WIRE_A_CLOSE);
+    assert_int_equal(a_close_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, 2);
+}
+
 static void ends(struct rig *r, int chan) {
     char byte;
     rig_wait(chan);
@@ -425,6 +449,7 @@ int main(void) {
         WITH_GATE(attached_sandboxes_go_on_without_a_server),
         WITH_GATE(a_new_server_attaches_again_and_what_stands_counts),
         WITH_GATE(what_stands_at_a_new_gate_is_judged),
+        WITH_GATE(what_stands_unlooked_at_is_not_a_names),
         WITH_GATE(what_no_init_says_ends_its_sandboxs_network_alone),
         WITH_GATE(a_forgotten_sandbox_has_no_channel),
         WITH_GATE(open_connections_are_told_in_steps),
