@@ -28,8 +28,8 @@
 
 /* An outside socket; the kernel doubles the buffers. */
 #define NET_BUFFER_BYTES      (128 * 1024)
-#define NET_CHARGE_BYTES      (512 * 1024) /* what the server's budget holds for one */
-#define NET_OPEN_STEP         16           /* G_OPEN speaks of so many at once */
+#define NET_CHARGE_BYTES      (1024 * 1024) /* for both legs of one, in the budget: 474 + 512 KiB */
+#define NET_OPEN_STEP         16            /* G_OPEN speaks of so many at once */
 #define NET_CONNECT_MS        (130 * 1000)
 #define NET_KEEPALIVE_SECONDS 60
 #define NET_GATE_SOCKETS      4096 /* of all sandboxes */
