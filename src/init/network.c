@@ -87,7 +87,7 @@ static int make_names_socket(int family, int type, int *ret_fd, struct err *e) {
 
 static int make_sockets(struct network *n, bool v6, struct err *e) {
     socklen_t len = sizeof n->cookie;
-    for (int i = 0; i <= v6; i++) {
+    for (int i = 0; i < (v6 ? 2 : 1); i++) {
         int family = i ? AF_INET6 : AF_INET;
         if (syn_open(family, &n->raw[i], e) < 0 ||
             make_names_socket(family, SOCK_DGRAM, &n->names[NAMES_UDP4 + i], e) < 0 ||

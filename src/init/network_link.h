@@ -2,14 +2,14 @@
 /* One connect() to outside, from the question to the end of its connection: see network_link.c. */
 
 #include "init/caller.h"
-#include "net/bounds.h"
 #include "sandbox/egress/syn.h"
+#include "usher/page.h"
 #include "wire/codec.h"
 
 struct init;
 struct network;
 
-#define LINKS (NET_PENDING + NET_CONNECTIONS)
+#define LINKS USHER_SLOTS
 
 enum link_state {
     LINK_FREE,

@@ -26,7 +26,7 @@ HOSTILE = {
     "memory": "x = []\nwhile True: x.append(bytearray(4 << 20))",
     "memory of many children": (
         "import os, time\nfor i in range(10):\n    if os.fork() == 0:\n"
-        "        x = bytearray(200 << 20)\n        time.sleep(1000)\nx = bytearray(300 << 20)"
+        "        x = bytearray(200 << 20)\n        time.sleep(1000)\nx = bytearray(600 << 20)"
     ),
     "memory that is mapped by nobody": (
         "import os\nfds = []\nwhile True:\n    fds.append(os.memfd_create('x'))\n"

@@ -125,7 +125,7 @@ def test_init_dies(doomed: NetworkService, state: str) -> None:
     before = {p.pid for p in found(doomed, "cloche-usher")}
     box.run(f"import socket, threading\n{STATES[state]}")
     if state != "pending":
-        (usher,) = [p for p in found(doomed, "cloche-usher") if p.pid not in before]
+        (usher,) = until(lambda: [p for p in found(doomed, "cloche-usher") if p.pid not in before])
         (init,) = [p for p in descendants(doomed.process.pid) if p.pid == usher.ppid]
         kill(init)
         assert until(lambda: not is_alive(usher))

@@ -85,8 +85,8 @@ print(n + len(kept), error)
         (after,) = said(box, COUNT + code, timeout_ms=60000)
         most, error = before.split()
         assert after.split()[1] == error == "ENFILE"
-        # One that was closed just now may still be there.
-        assert int(most) - 2 <= int(after.split()[0]) <= int(most)
+        # One that was closed just now may still be there, the first time or the second.
+        assert abs(int(most) - int(after.split()[0])) <= 2
 
 
 def test_a_hello_that_the_gate_never_answers_is_reset(net: NetworkService) -> None:

@@ -311,7 +311,7 @@ def flags_are_kept():
 @row
 def a_port_that_was_bound():
     sock = tcp()
-    sock.bind(("", 45555))
+    sock.bind(("", 25555))
     sock.connect((WEB, ECHO))
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
     return sock.getsockname()[1], echoes(sock)
@@ -325,7 +325,7 @@ def one_port_to_two_places():
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
-        sock.bind(("", 45556))
+        sock.bind(("", 25556))
         socks.append((sock, name(sock.connect_ex((WEB, port)))))
     return [result for _, result in socks], echoes(socks[0][0])
 
