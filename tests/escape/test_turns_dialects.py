@@ -111,7 +111,8 @@ def test_a_search_in_the_metadata_of_many_takes_no_long_turn(port: int) -> None:
         boxes = [stack.enter_context(client.box(metadata=most)) for _ in range(30)]
         last = stack.enter_context(client.box(metadata=most | {"user": 'me "\u00e4'}))
         turns = Turns(port)
-        found, after = [], "0"
+        found: list[str] = []
+        after: str | None = "0"
         while after is not None:
             query = f"?metadata.user=me%20%22%C3%A4&after={after}"
             page = ask(port, "GET", f"/v1/sandboxes{query}").json
