@@ -241,7 +241,7 @@ static void outside_sockets_count_in_the_budget(void **state) {
     r.word = word;
     rig_play(&r, &(struct rig_case){"there", THERE, THERE_});
     assert_true(budget_lets(r.engine, &limits, 180ull << 20));
-    rig_play_word(&r, "open=256");
+    rig_play_word(&r, "open=128");
     assert_true(network_bytes(mine) == 128ull << 20);
     r.engine->measured_ns = 0; /* look again */
     assert_false(budget_lets(r.engine, &limits, 180ull << 20));
