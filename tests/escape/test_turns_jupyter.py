@@ -89,6 +89,7 @@ for name, text in TEXTS.items():
     }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_takes_no_long_turn(port: int, place: str, kernel: Channels, name: str) -> None:
     kind, content, more = MESSAGES[name]

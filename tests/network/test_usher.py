@@ -158,6 +158,7 @@ except OSError:
         assert said(box, code, timeout_ms=60000) == ["b''"]
 
 
+@pytest.mark.once
 def test_a_program_that_has_gone_is_noticed(net: NetworkService) -> None:
     """A host that says nothing may keep a connection for ever, and the kernel forgets a program
     that has closed after a minute: the inner side is probed."""

@@ -7,6 +7,7 @@ here can use control groups, so limits are those of the watchdog (see test_nocgr
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -59,8 +60,9 @@ def installed(place: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def with_range(installed: Path, place: Path) -> Iterator[Caller]:
-    name = f"cloche-test-{os.getpid()}"
-    first = 1_500_000_000 + os.getpid() % 8192 * RANGE
+    chosen = secrets.randbelow(8192)  # other directories have this fixture, too
+    name = f"cloche-test-{os.getpid()}-{chosen}"
+    first = 1_500_000_000 + chosen * RANGE
     uid, gid = make_user(name)
     try:
         ids = f"{first}-{first + RANGE - 1}"
