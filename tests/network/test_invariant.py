@@ -10,6 +10,8 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from host import Process, descendants
 from live import Box
 from live_network import NetworkService, said, until
