@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "gate/links.h"
 #include "gate/names.h"
+#include "gate/tenants.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,9 @@
 
 #define POLICY_BYTES (1u << 20)
 #define UNREAD_MOST  65536 /* bytes of answers that wait for an init */
+/* For connections to end; init ends an usher that does not within half of it, and what does not run
+ * then passes nothing either. */
+#define CLOSING_MS 1000
 
 /* ---- what a sandbox says ---- */
 
@@ -31,6 +35,16 @@ void attach_send(struct attachment *a, const struct wire_out *o) {
 static void sandbox_on_drain(struct chan *c) {
     if (c->paused)
         chan_resume(c);
+}
+
+/* Not by the server's will. */
+static void attach_lose(struct attachment *a) {
+    struct wire_out o;
+    if (a->over)
+        return;
+    g_lost_put(&o, &(struct g_lost){.sandbox = a->sandbox});
+    attach_end(a);
+    chan_send(&a->gate->server, &o);
 }
 
 static int serve_sandbox(struct attachment *a, struct wire_in *in, struct err *e) {
@@ -63,12 +77,12 @@ static void sandbox_on_msg(struct chan *c, struct wire_in *in) {
     log_warn("sandbox said what no init says, it has no network from here on sandbox=%" PRIu64
              " message=%s error=%s",
              a->sandbox, wire_type_name(in->type), log_text(e.text));
-    attach_end(a);
+    attach_lose(a);
 }
 
 static void sandbox_on_gone(struct chan *c, const struct err *why) {
     (void)why;
-    attach_end(c->arg);
+    attach_lose(c->arg);
 }
 
 /* ---- what the server says ---- */
@@ -107,12 +121,18 @@ void attach_end(struct attachment *a) {
     chan_done(&a->chan);
     names_free(a);
     links_free(a);
+    loop_timer_stop(a->gate->loop, &a->change.patience);
+    tenant_leave(a->gate, a->tenant);
     LIST_REMOVE(&a->gate->all, a, next);
     a->gate->nsandboxes--;
     loop_defer(a->gate->loop, &a->free_later);
 }
 
-static struct attachment *attach_new(struct gate *g, uint64_t sandbox, struct err *e) {
+static void change_on_patience(struct timer *t) {
+    attach_closed(t->arg);
+}
+
+static struct attachment *attach_new(struct gate *g, const struct g_attach *m, struct err *e) {
     if (g->nsandboxes == GATE_SANDBOXES_MOST) {
         err_set(e, EAGAIN, "%d sandboxes have a network already", GATE_SANDBOXES_MOST);
         return NULL;
@@ -120,13 +140,16 @@ static struct attachment *attach_new(struct gate *g, uint64_t sandbox, struct er
     struct attachment *a = xcalloc(1, sizeof *a);
     *a = (struct attachment){
         .gate = g,
-        .sandbox = sandbox,
+        .sandbox = m->sandbox,
+        .tenant = tenant_join(g, m->tenant),
         .chan = {.fd = -1, .gone = true},
         .policy = NET_POLICY_INIT,
         .answers = net_answers_new(),
         .ask_bucket = NET_BUCKET(NET_ASKS_PER_SECOND, NET_ASKS_BURST),
         .new_bucket = NET_BUCKET(NET_NEW_PER_SECOND, NET_NEW_BURST),
         .name_bucket = NET_BUCKET(NET_ASKED_PER_SECOND, NET_ASKED_BURST),
+        .hello_bucket = NET_BUCKET(NET_HELLOS_PER_SECOND, NET_HELLOS_BURST),
+        .change.patience = {.fn = change_on_patience, .arg = a},
         .free_later = {.fn = attach_free, .arg = a},
     };
     notes_init(&a->notes);
@@ -157,6 +180,7 @@ static int attach_open(struct attachment *a, int *ret_its, struct err *e) {
     chan_done(&a->chan);
     names_free(a);
     links_renew(a);
+    a->change.waits = false;
     a->heard = false;
     a->told_open = 0;
     a->chan = (struct chan){.fd = -1,
@@ -176,7 +200,7 @@ static int attach(struct gate *g, const struct g_attach *m, int *ret_its, struct
     if (read_policy(m->policy, &p, e) < 0)
         return -1;
     struct attachment *a = attach_find(g, m->sandbox);
-    a = a ? a : attach_new(g, m->sandbox, e);
+    a = a ? a : attach_new(g, m, e);
     if (!a)
         return -1;
     if (attach_open(a, ret_its, e) < 0) {
@@ -200,26 +224,46 @@ static int take_attach(struct gate *g, struct wire_in *in, struct err *e) {
     return 0;
 }
 
+/* The change is in force: nothing passes any more that it does not allow. */
+static void tell_in_force(struct attachment *a) {
+    struct wire_out o;
+    if (!a->change.waits)
+        return;
+    a->change.waits = false;
+    loop_timer_stop(a->gate->loop, &a->change.patience);
+    g_in_force_put(&o, &(struct g_in_force){.sandbox = a->sandbox,
+                                            .serial = a->change.serial,
+                                            .closed = a->change.closed});
+    chan_send(&a->gate->server, &o);
+}
+
+void attach_closed(struct attachment *a) {
+    if (!a->over)
+        tell_in_force(a);
+}
+
 /* SECURITY: what cannot be read allows nothing. */
 static int take_another_policy(struct gate *g, struct wire_in *in, struct err *e) {
     struct g_policy m;
     struct err why;
-    struct wire_out o;
     AUTO_NET_POLICY p = NET_POLICY_INIT;
-    unsigned closed = 0;
     if (g_policy_get(in, &m, e) < 0)
         return -1;
     if (read_policy(m.policy, &p, &why) < 0)
         log_error("policy cannot be read, nothing is allowed sandbox=%" PRIu64 " error=%s",
                   m.sandbox, log_text(why.text));
     struct attachment *a = attach_find(g, m.sandbox);
-    if (a) {
-        take_policy(a, &p);
-        closed = links_judge(a);
-    }
-    g_in_force_put(
-        &o, &(struct g_in_force){.sandbox = m.sandbox, .serial = m.serial, .closed = closed});
-    chan_send(&g->server, &o);
+    if (!a)
+        return 0;     /* G_LOST is on its way */
+    tell_in_force(a); /* the one before, whose answer nobody waits for */
+    take_policy(a, &p);
+    a->change.waits = true;
+    a->change.serial = m.serial;
+    a->change.closed = links_judge(a);
+    if (a->nclosing)
+        loop_timer_in_ms(g->loop, &a->change.patience, CLOSING_MS);
+    else
+        tell_in_force(a);
     return 0;
 }
 

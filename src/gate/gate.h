@@ -29,7 +29,8 @@ struct gate {
     struct loop_share reading; /* of what sandboxes say */
     struct attachment *all;    /* owned */
     unsigned nsandboxes;
-    unsigned outside; /* connections of all sandboxes, those on their way included */
+    struct gate_tenant *tenants; /* owned */
+    unsigned outside;            /* connections of all sandboxes, those on their way included */
     struct g_counts counts, told;
     struct timer count_timer;
 };
@@ -39,19 +40,26 @@ struct attachment {
     struct attachment *next;
     struct gate *gate; /* borrowed */
     uint64_t sandbox;
+    struct gate_tenant *tenant; /* borrowed: it has joined */
     struct chan chan;
     struct net_policy policy;
     struct net_answers *answers; /* owned */
     struct link *links;          /* owned */
     unsigned npending, nopen;
+    unsigned nclosing;      /* of those that are open: init was told to end them */
     struct name_ask *names; /* owned */
     unsigned nnames;
-    struct net_bucket ask_bucket, new_bucket, name_bucket;
+    struct net_bucket ask_bucket, new_bucket, name_bucket, hello_bucket;
     struct net_seen seen;
     struct notes notes;
     uint32_t told_open; /* the last G_OPEN */
     bool heard;         /* on this channel, something besides A_STANDS */
     bool over;
+    struct {
+        bool waits; /* G_IN_FORCE, until what it closes is over */
+        uint32_t serial, closed;
+        struct timer patience;
+    } change;
     struct deferred free_later;
 };
 

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "gate/attach.h"
 #include "gate/outside.h"
+#include "gate/tenants.h"
 #include "net/judge.h"
 
 #include <errno.h>
@@ -51,6 +52,7 @@ static struct link *link_find(const struct attachment *a, uint32_t id) {
 static void links_count(struct attachment *a, int pending, int open) {
     a->npending += (unsigned)pending;
     a->nopen += (unsigned)open;
+    a->tenant->outside += (unsigned)(pending + open);
     a->gate->outside += (unsigned)(pending + open);
     gate_counted(a->gate);
     uint32_t n = a->npending + a->nopen;
@@ -71,11 +73,14 @@ static void link_free(struct deferred *d) {
 static void link_forget(struct link *l) {
     struct attachment *a = l->of;
     bool pending = l->state == LINK_CONNECTING;
+    bool closing = l->state == LINK_CLOSING;
     loop_unwatch(a->gate->loop, &l->watch);
     loop_timer_stop(a->gate->loop, &l->give_up);
     fd_close(&l->fd);
     LIST_REMOVE(&a->links, l, next);
     links_count(a, pending ? -1 : 0, pending ? 0 : -1);
+    if (closing && --a->nclosing == 0)
+        attach_closed(a);
     loop_defer(a->gate->loop, &l->free_later);
 }
 
@@ -157,15 +162,13 @@ static void refuse_limit(struct net_verdict *v, const struct link *l, const char
     net_verdict_refuse(v, &l->address, l->port, name, EACCES, "network:limit", detail);
 }
 
-/* An allowed connect that is too much all the same. Of the places that all sandboxes share, each
- * may have as many as are left free: however many take all they can, there are some for the next
- * one. */
+/* An allowed connect that is too much all the same. */
 static void limit(struct attachment *a, const struct link *l, struct net_verdict *v) {
     uint64_t now = now_ms();
     char words[120];
     unsigned own = a->npending + a->nopen;
     if (a->npending >= NET_PENDING || own >= net_policy_connections(&a->policy) ||
-        own >= GATE_OUTSIDE_MOST - a->gate->outside) {
+        !tenant_has_room(a->gate, a->tenant, own)) {
         v->errnum = EAGAIN;
     } else if (!net_bucket_take(&a->new_bucket, now)) {
         snprintf(words, sizeof words,
@@ -272,7 +275,12 @@ int links_hello(struct attachment *a, struct wire_in *in, struct err *e) {
     struct link *l = link_find(a, m.id);
     if (!l || l->state == LINK_CONNECTING)
         return 0; /* it ended meanwhile */
-    net_judge_hello(&a->policy, (enum net_check)m.check, &l->address, l->port, m.name, &v);
+    if (net_bucket_take(&a->hello_bucket, now_ms()))
+        net_judge_hello(&a->policy, (enum net_check)m.check, &l->address, l->port, m.name, &v);
+    else
+        refuse_limit(&v, l,
+                     "the connections of this sandbox say too many names; make fewer new "
+                     "connections, and keep to one host on each");
     a_helloed_put(&o, &(struct a_helloed){.id = l->id,
                                           .allowed = v.errnum == 0,
                                           .rule = v.rule,
@@ -304,6 +312,7 @@ static bool link_judge(struct link *l) {
         return true;
     }
     l->state = LINK_CLOSING;
+    a->nclosing++;
     a_close_put(&o, &(struct a_close){.id = l->id, .rule = v.rule, .op = v.op, .detail = v.detail});
     attach_send(a, &o);
     return true;

@@ -35,10 +35,15 @@ static int plain_errno(int errnum) {
     }
 }
 
+/* SECURITY: whoever closes it, or dies with it, resets it: what a host that does not read was sent
+ * would stay in the memory of the host's network for minutes, and nobody would pay for it. The
+ * usher closes it when all has been acknowledged. */
 static void set_up(int fd) {
+    const struct linger reset = {.l_onoff = 1};
     const int on = 1, bytes = NET_BUFFER_BYTES, idle = NET_KEEPALIVE_SECONDS;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* the program's own leg may wait */

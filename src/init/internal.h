@@ -4,7 +4,7 @@
 #include "init/epolls.h"
 #include "init/init.h"
 #include "init/locks.h"
-#include "init/network.h"
+#include "init/network/network.h"
 #include "init/procs.h"
 #include "init/sockets.h"
 #include "init/watch.h"

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "init/answers.h"
 #include "init/caller.h"
-#include "init/network_ask.h"
+#include "init/network/ask.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>

@@ -3,21 +3,23 @@
  * asks the next, so that a faulty one costs nothing but its own sandbox. */
 
 /* One sandbox. */
-#define NET_PENDING          64  /* connects that were asked for and have no answer yet */
-#define NET_CONNECTIONS      256 /* open at once: the default, and the most that a policy can say */
-#define NET_NEW_PER_SECOND   20
-#define NET_NEW_BURST        100
-#define NET_ASKS_PER_SECOND  200 /* connects that the gate judges, refused ones included */
-#define NET_ASKS_BURST       400
-#define NET_DESTINATIONS     256 /* different addresses and ports a minute */
-#define NET_QUESTIONS        64  /* for names, without an answer yet */
-#define NET_ASKED_PER_SECOND 50
-#define NET_ASKED_BURST      100
-#define NET_NAMERS           16   /* TCP connections to port 53 */
-#define NET_ANSWERS          1024 /* addresses that names had, remembered */
-#define NET_ANSWER_GRACE_MS  (10 * 60 * 1000)
-#define NET_TTL_MAX          300 /* seconds that an answer may be kept */
-#define NET_ADDRESSES        32  /* in an answer */
+#define NET_PENDING           64  /* connects that were asked for and have no answer yet */
+#define NET_CONNECTIONS       256 /* open at once: the default, and the most that a policy can say */
+#define NET_NEW_PER_SECOND    20
+#define NET_NEW_BURST         100
+#define NET_ASKS_PER_SECOND   200 /* connects that the gate judges, refused ones included */
+#define NET_ASKS_BURST        400
+#define NET_DESTINATIONS      256 /* different addresses and ports a minute */
+#define NET_HELLOS_PER_SECOND 50  /* names that its connections say */
+#define NET_HELLOS_BURST      200
+#define NET_QUESTIONS         64 /* for names, without an answer yet */
+#define NET_ASKED_PER_SECOND  50
+#define NET_ASKED_BURST       100
+#define NET_NAMERS            16   /* TCP connections to port 53 */
+#define NET_ANSWERS           1024 /* addresses that names had, remembered */
+#define NET_ANSWER_GRACE_MS   (10 * 60 * 1000)
+#define NET_TTL_MAX           300 /* seconds that an answer may be kept */
+#define NET_ADDRESSES         32  /* in an answer */
 
 /* A policy. */
 #define NET_ALLOW_MAX 256
@@ -32,10 +34,11 @@
 #define NET_OPEN_STEP         16            /* G_OPEN speaks of so many at once */
 #define NET_CONNECT_MS        (130 * 1000)
 #define NET_KEEPALIVE_SECONDS 60
-#define NET_GATE_SOCKETS      4096 /* of all sandboxes */
+#define NET_GATE_SOCKETS      8192 /* of all sandboxes; one tenant's get half of them at most */
 
 /* The usher. */
 #define NET_HEAD_BYTES   (16 * 1024) /* of a ClientHello, of an HTTP head */
+#define NET_FLUSH_MS     (60 * 1000) /* for the other host to acknowledge the last bytes */
 #define NET_HEAD_MS      (10 * 1000) /* in which it has to come */
 #define NET_PACKET_BYTES 512         /* of a reply over UDP; a question over TCP too is no longer */
 

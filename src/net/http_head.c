@@ -81,7 +81,7 @@ static bool http_host(struct http_span s, char name[NET_NAME_SIZE]) {
 
 /* METHOD TARGET HTTP/1.x, with single spaces. */
 static bool http_request_line(struct http_span line, struct http_head *ret) {
-    static const char path[] = "/?#"; /* what ends the authority */
+    static const char path[] = "/?"; /* what ends the authority */
     const char *first = memchr(line.at, ' ', line.len);
     const char *last = memrchr(line.at, ' ', line.len);
     if (first == NULL || first == last)
@@ -93,7 +93,7 @@ static bool http_request_line(struct http_span line, struct http_head *ret) {
         memcmp(version.at, "HTTP/1.", 7) != 0 || (version.at[7] != '0' && version.at[7] != '1'))
         return false;
     for (size_t i = 0; i < target.len; i++)
-        if ((unsigned char)target.at[i] <= ' ')
+        if ((unsigned char)target.at[i] <= ' ' || target.at[i] == '#') /* no target has one */
             return false;
     ret->old = version.at[7] == '0';
     if (target.len >= 1 && (target.at[0] == '/' || http_is(target, "*")))
@@ -202,8 +202,12 @@ static enum net_heard look_at_head(struct net_http *h, const uint8_t *data, size
         return NET_HEARD_BAD;
     h->chunked = head.chunked;
     h->length = head.length;
+    memcpy(h->name, head.name, sizeof h->name);
     memcpy(ret->name, head.name, sizeof ret->name);
-    return NET_HEARD_NAME;
+    if (!*h->allowed || strcmp(h->name, h->allowed) != 0)
+        return NET_HEARD_NAME;
+    net_http_allow(h);
+    return NET_HEARD_MORE;
 }
 
 /* Digits and CRLF, no extensions: what stands in those, servers do not agree on. */
@@ -250,6 +254,7 @@ void net_http_look(struct net_http *h, const uint8_t *data, size_t len, struct n
 }
 
 void net_http_allow(struct net_http *h) {
+    memcpy(h->allowed, h->name, sizeof h->allowed);
     http_pass(h, h->head + h->length, h->chunked ? NET_HTTP_SIZE : NET_HTTP_HEAD);
     h->looked = 0;
 }

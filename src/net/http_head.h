@@ -13,7 +13,8 @@
  *     NET_HEARD_MORE  a head, or the line of a chunk, that is not complete: at least l.need bytes
  *                     must be there
  *     NET_HEARD_NAME  a complete head for l.name: ask, and if it is allowed call net_http_allow and
- *                     look again
+ *                     look again. For the name that was allowed last there is nothing to ask: who
+ *                     takes that back ends the connection.
  *     NET_HEARD_BAD   end the connection */
 
 #include "net/bounds.h"
@@ -33,10 +34,11 @@ enum net_http_state {
 struct net_http {
     enum net_http_state state, next;
     uint64_t left;
-    size_t looked;   /* bytes of a head in which there is no end */
-    size_t head;     /* bytes of the head that was found last, */
-    uint64_t length; /* of its body, */
-    bool chunked;    /* or how that comes */
+    size_t looked;                                    /* bytes of a head in which there is no end */
+    size_t head;                                      /* bytes of the head that was found last, */
+    uint64_t length;                                  /* of its body, */
+    bool chunked;                                     /* or how that comes */
+    char name[NET_NAME_SIZE], allowed[NET_NAME_SIZE]; /* its Host; the last one that was allowed */
 };
 
 void net_http_look(struct net_http *h, const uint8_t *data, size_t len, struct net_looked *ret);

@@ -289,7 +289,7 @@ const struct rule seccomp_rules[] = {
     OPTION(ENOPROTOOPT, SOL_UDP_, UDP_SEGMENT_),
     SERVED_IF(accept, ALWAYS),
     SERVED_IF(accept4, ALWAYS),
-    /* What leads out is asked for (init/network_ask.c). Data that goes with the SYN would be sent
+    /* What leads out is asked for (init/network/ask.c). Data that goes with the SYN would be sent
      * before the question, to nobody: programs connect without it then. */
     SERVED_IF(connect, ALWAYS),
     QUIET_IF(sendto, EOPNOTSUPP, BIT(3, MSG_FASTOPEN)),

@@ -18,19 +18,19 @@ static void wake_at(struct relay *r, size_t bytes) {
     setsockopt(r->fd[INSIDE], SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low);
 }
 
-static void set_deadline(struct usher *u, struct relay *r, uint64_t at_ms) {
+void check_set_deadline(struct usher *u, struct relay *r, uint64_t at_ms) {
     u->deadlines += (at_ms != 0) - (r->deadline_ms != 0);
     r->deadline_ms = at_ms;
 }
 
 void check_done(struct usher *u, struct relay *r) {
-    set_deadline(u, r, 0);
+    check_set_deadline(u, r, 0);
 }
 
 static enum check_result check_ask(struct usher *u, struct relay *r, const char *name) {
     struct wire_out o;
     r->state = CHECK_ASKS;
-    set_deadline(u, r, now_ms() + NET_HEAD_MS); /* a gate that died meanwhile never answers */
+    check_set_deadline(u, r, now_ms() + NET_HEAD_MS); /* a gate that died meanwhile never answers */
     u_hello_put(&o, &(struct u_hello){.id = r->id, .check = r->check, .name = name});
     usher_tell_init(u, &o);
     return CHECK_WAIT;
@@ -46,7 +46,7 @@ static enum check_result wait_for(struct usher *u, struct relay *r, size_t need)
     if (r->last) /* no more will come */
         return ask_bad(u, r);
     if (!r->deadline_ms)
-        set_deadline(u, r, now_ms() + NET_HEAD_MS);
+        check_set_deadline(u, r, now_ms() + NET_HEAD_MS);
     wake_at(r, need);
     return CHECK_WAIT;
 }

@@ -9,4 +9,6 @@ enum check_result check_look(struct usher *u, struct relay *r, size_t *most);
 /* So many went. */
 void check_passed(struct relay *r, size_t n);
 void check_decided(struct usher *u, struct relay *r);
+/* 0: none. */
+void check_set_deadline(struct usher *u, struct relay *r, uint64_t at_ms);
 void check_done(struct usher *u, struct relay *r);

@@ -86,6 +86,9 @@ static const struct sock_filter judge_setsockopt[] = {
     ALLOW,
     KILL,
 };
+static const struct sock_filter judge_getsockopt[] = {
+    LOAD_LOW(1), IF_EQ(IPPROTO_TCP, 0, 3), LOAD_LOW(2), IF_EQ(TCP_INFO, 0, 1), ALLOW, KILL,
+};
 static const struct sock_filter judge_mmap[] = {
     LOAD_LOW(2), IF_SET(PROT_EXEC, 3, 0), LOAD_LOW(3), IF_SET(MAP_ANONYMOUS, 0, 1), ALLOW, KILL,
 };
@@ -97,10 +100,7 @@ static const struct {
 } judges[] = {
 #define JUDGE(name)                                                                                \
     { SYS_##name, judge_##name, sizeof judge_##name / sizeof judge_##name[0] }
-    JUDGE(sendto),
-    JUDGE(sendmsg),
-    JUDGE(setsockopt),
-    JUDGE(mmap),
+    JUDGE(sendto), JUDGE(sendmsg), JUDGE(setsockopt), JUDGE(getsockopt), JUDGE(mmap),
 };
 
 struct program {

@@ -37,7 +37,8 @@ struct relay {
     bool bad;             /* what it says cannot be understood */
     int wakes_at;         /* SO_RCVLOWAT; 0: as it was made */
     bool last;            /* the program has ended its side */
-    uint64_t deadline_ms; /* for CHECK_READS, once there was a byte, and CHECK_ASKS; 0: none */
+    bool flushes;         /* both have; `fd[INSIDE]` is closed */
+    uint64_t deadline_ms; /* for CHECK_READS, once there was a byte, CHECK_ASKS, and `flushes`; 0: none */
     struct net_http http; /* the one or the other, by `check` */
     struct net_tls tls;
 };

@@ -54,6 +54,21 @@ static void relay_end(struct usher *u, struct relay *r, bool reset, bool over) {
     r->used = false;
 }
 
+/* Both sides have ended, and all bytes are given. What the other host has not acknowledged is kept
+ * for it for a while, and counts as a connection as long. */
+static void relay_flush(struct usher *u, struct relay *r) {
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    if (!r->flushes) {
+        r->flushes = true;
+        fd_close(&r->fd[INSIDE]);
+        check_set_deadline(u, r, now_ms() + NET_FLUSH_MS);
+    }
+    if (getsockopt(r->fd[OUTSIDE], IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+        info.tcpi_state == TCP_CLOSE)
+        relay_end(u, r, false, false);
+}
+
 /* How many bytes may still be read, of all connections. */
 static size_t allowance(const struct usher *u, size_t want) {
     if (!u->bytes)
@@ -174,7 +189,7 @@ static bool relay_pump(struct usher *u, struct relay *r) {
     else if (out == PUMP_BROKEN || in == PUMP_BROKEN)
         relay_end(u, r, true, false);
     else if (r->ways[INSIDE].shut && r->ways[OUTSIDE].shut)
-        relay_end(u, r, false, false);
+        relay_flush(u, r);
     else if (out == PUMP_MORE || in == PUMP_MORE)
         watch_again(u, r);
     return r->used && (out == PUMP_MORE || in == PUMP_MORE);
@@ -192,6 +207,10 @@ void relay_step(struct usher *u, uint32_t id, enum side side, uint32_t events) {
     struct relay *r = relay_find(u, id);
     if (!r)
         return;
+    if (r->flushes) {
+        relay_flush(u, r);
+        return;
+    }
     if (events & EPOLLRDHUP && side == INSIDE)
         r->last = true;
     /* What came before a reset is passed on; the error is told behind it, but to a side that had

@@ -133,6 +133,7 @@
     X(G_NOTE, 217, 3)   /* for the audit log: the first use of a rule's target, or a refusal */     \
     X(G_COUNTS, 218, 3) /* since the gate began; once a second at most */                           \
     X(G_OPEN, 219, 3)   /* how many outside sockets a sandbox has, in steps */                      \
+    X(G_LOST, 243, 4)   /* a sandbox's channel: it asks nothing until it is attached again */       \
     /* I→G, on the channel of one sandbox */                                                      \
     X(A_ASK, 220, 3)      /* may this be connected to? answered by A_VERDICT */                     \
     X(A_WITHDRAW, 221, 3) /* the program gave up before A_RESULT came */                            \
@@ -352,7 +353,8 @@ enum {
     P(u_limits, U_LIMITS, false)                                                                   \
     P(u_name, U_NAME, false)                                                                       \
     P(u_hello, U_HELLO, false)                                                                     \
-    P(u_end, U_END, false)
+    P(u_end, U_END, false)                                                                         \
+    P(g_lost, G_LOST, false)
 
 /* The fields of each: F(since, kind, name, most), in the order in which they travel. New ones come
  * at the end, with the WIRE_VERSION that brought them.
@@ -545,7 +547,10 @@ enum {
 
 #define g_server_fields(F) F(3, fd, server, 0)
 #define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0)   /* resolv.conf */
-#define g_attach_fields(F) F(3, u64, sandbox, 0) F(3, fd, policy, 0) /* a sealed memfd */
+#define g_attach_fields(F)                                                                         \
+    F(3, u64, sandbox, 0)                                                                          \
+    F(3, fd, policy, 0)  /* a sealed memfd */                                                      \
+    F(4, u64, tenant, 0) /* the same number for all sandboxes of a tenant */
 #define g_policy_fields(F) F(3, u64, sandbox, 0) F(3, u32, serial, 0) F(3, fd, policy, 0)
 #define g_forget_fields(F) F(3, u64, sandbox, 0)
 #define g_attached_fields(F)                                                                       \
@@ -568,6 +573,7 @@ enum {
     F(3, u64, bytes_out, 0)                                                                        \
     F(3, u64, bytes_in, 0)
 #define g_open_fields(F) F(3, u64, sandbox, 0) F(3, u32, connections, 0)
+#define g_lost_fields(F) F(4, u64, sandbox, 0)
 
 #define a_ask_fields(F)                                                                            \
     F(3, u32, id, 0) F(3, u32, process, 0) F(3, u32, port, 65535) F(3, bytes, address, 16)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from http_client import ask
+from harness import eventually
 from hostile import PROGRAMS, Program, complaints
 from live_network import ECHO, FORBIDDEN, NetworkService, attempt, put, said
 from world import OTHER, SILENT, WEB, World
@@ -66,6 +67,97 @@ def test_connects_that_nobody_waits_for(net: NetworkService) -> None:
     result = run(net, "abandon", WEB, SILENT, "8")
     wrong = complaints(Program.read("network_abandon"), result["stdout"], result)
     assert not wrong, (wrong, result["stderr"])
+
+
+# ---------------------------------------------------------------------------- the kernel's memory
+
+# To ever new addresses of IPv6, as fast as it goes: none is allowed.
+NEIGHBOURS = """
+import socket, time
+made = 0
+datagrams = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    for form in ("2001:db8::%x:%x", "fe80::%x:%x", "ff01::%x:%x", "ff02::%x:%x"):
+        made += 1
+        address = form % (made >> 16, made & 65535)
+        try:
+            datagrams.sendto(b"x", (address, 9))
+        except OSError:
+            pass
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as stream:
+            stream.setblocking(False)
+            stream.connect_ex((address, 53))  # of a name server: nobody asks the gate
+print(made)
+"""
+
+
+def neighbours() -> int:
+    """Of IPv6, in all namespaces: the kernel has one table."""
+    lines = Path("/proc/1/net/stat/ndisc_cache").read_text().splitlines()
+    return int(lines[1].split()[lines[0].split().index("entries")], 16)
+
+
+def test_addresses_cost_no_memory(net: NetworkService) -> None:
+    """At a loopback the kernel keeps what it knows of each neighbour, and charges nobody."""
+    with net.box([f"{WEB}:7", "2001:db8:1::2"]) as box:
+        before = neighbours()
+        (made,) = said(box, NEIGHBOURS)
+        assert int(made) > 2000
+        assert neighbours() - before < 200
+
+
+# To a host that never reads, as much as fits.
+FILLS = f"""
+import errno, socket
+socks = []
+for _ in range(40):
+    sock = socket.create_connection(("{WEB}", 27), 10)
+    sock.setblocking(False)
+    try:
+        while True: sock.send(b"x" * 65536)
+    except BlockingIOError:
+        socks.append(sock)
+print(len(socks))
+"""
+
+
+def left_behind(port: int) -> list[str]:
+    """Connections from this host to that port that no process has any more."""
+    states = [word for state in ("fin-wait-1", "last-ack", "closing") for word in ("state", state)]
+    words = ["ss", "-tneH", *states, "dport", "=", f":{port}"]
+    shown = subprocess.run(words, stdout=-1, check=True, text=True).stdout
+    return [line for line in shown.splitlines() if "ino:0" in line or "ino:" not in line]
+
+
+def test_nothing_stays_in_the_hosts_network(net: NetworkService) -> None:
+    """What was sent to a host that does not read goes with the sandbox."""
+    body = {"code": FILLS, "network": [f"{WEB}:27"], "timeout_ms": 60000}
+    reply = net.client.ask("POST", "/v1/execute", body)
+    assert reply.json["stdout"] == "40\n", reply
+    assert eventually(lambda: not left_behind(27), 20), left_behind(27)
+
+
+# Through both ways, and closed by both, but for what the host has not taken.
+CLOSES = f"""
+import errno, socket
+for _ in range(40):
+    with socket.create_connection(("{WEB}", 30), 10) as sock:
+        sock.sendall(b"x" * 200_000)
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.recv(1) == b""
+kept = []
+for _ in range(2):
+    kept.append(socket.socket())
+    print(errno.errorcode.get(kept[-1].connect_ex(("{WEB}", 7)), "ok"))
+"""
+
+
+def test_what_nobody_acknowledges_counts_as_a_connection(net: NetworkService) -> None:
+    with net.box({"allow": [f"{WEB}:30,7"], "connections": 41}) as box:
+        assert said(box, CLOSES, timeout_ms=60000) == ["ok", "EAGAIN"]
+        assert not left_behind(30)  # it has an owner
+    assert eventually(lambda: not left_behind(30), 20), left_behind(30)
 
 
 # ---------------------------------------------------------------------------- races

@@ -176,6 +176,12 @@ def mute(peer: socket.socket) -> None:
     _hold.wait()
 
 
+def deaf(peer: socket.socket) -> None:
+    """Says that it is through, and never reads."""
+    peer.shutdown(socket.SHUT_WR)
+    _hold.wait()
+
+
 def urgent(peer: socket.socket) -> None:
     peer.sendall(b"ab")
     peer.send(b"!", socket.MSG_OOB)
@@ -191,7 +197,7 @@ def ended(peer: socket.socket) -> None:
 _hold = threading.Event()
 SMALL: dict[int, Callable[[socket.socket], None]] = {
     **{7: echo, 7007: echo, 9: discard, 19: generate, 13: some, 26: count, 25: reset, 27: mute},
-    **{28: urgent, 29: ended},
+    **{28: urgent, 29: ended, 30: deaf},
 }
 
 

@@ -109,7 +109,7 @@ except ConnectionResetError:
 
 
 def test_what_a_policy_takes_away_comes_before_bytes(net: NetworkService, world: World) -> None:
-    """However much there is to copy when it runs again."""
+    """However much there is to copy when it runs again: that is never."""
     with net.box([RECORDER]) as box:
         connect = f"socket.create_connection(('{RECORDER}', 80))"
         said(box, f"import socket\nkept = [{connect} for _ in range(40)]")
@@ -118,9 +118,9 @@ def test_what_a_policy_takes_away_comes_before_bytes(net: NetworkService, world:
         try:
             said(box, "for sock in kept:\n    sock.sendall(b'secret')")
             put(box, "none")
-            said(box, "import socket")  # init has told it then
         finally:
-            os.kill(usher.pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(usher.pid, signal.SIGCONT)
         code = """
 def ends(sock):
     try:

@@ -4,6 +4,7 @@
 #include "engine/core/network.h"
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
@@ -79,7 +80,9 @@ static void ask_attach(struct sandbox *s) {
     }
     n->state = NETWORK_ASKED;
     n->in_force = n->serial; /* with G_ATTACHED */
-    g_attach_put(&o, &(struct g_attach){.sandbox = s->id, .policy = fd});
+    g_attach_put(&o, &(struct g_attach){.sandbox = s->id,
+                                        .policy = fd,
+                                        .tenant = hash_text(s->guest ? s->guest->tenant : "")});
     chan_send(&s->engine->gate.chan, &o);
 }
 
@@ -213,6 +216,19 @@ static void take_in_force(struct engine *g, struct wire_in *in) {
     network_look(s);
 }
 
+/* Who waits for a change gets it with a new channel; else the next change brings one. */
+static void take_lost(struct engine *g, struct wire_in *in) {
+    struct g_lost m;
+    struct err e;
+    struct sandbox *s = g_lost_get(in, &m, &e) < 0 ? NULL : sandbox_find(g, m.sandbox);
+    if (!s || (s->network.state != NETWORK_THERE && s->network.state != NETWORK_HANDED))
+        return;
+    s->network.state = NETWORK_AWAY;
+    s->network.open = 0;
+    if (s->network.done)
+        ask_attach(s);
+}
+
 static void take_note(struct engine *g, struct wire_in *in) {
     struct g_note m;
     struct err e;
@@ -239,6 +255,9 @@ static void on_gate(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_G_IN_FORCE:
         take_in_force(g, in);
+        break;
+    case WIRE_G_LOST:
+        take_lost(g, in);
         break;
     case WIRE_G_NOTE:
         take_note(g, in);

@@ -6,7 +6,7 @@
  * SECURITY: nothing that a process in a sandbox says, or init, or a zygote, may come to that. Who
  * takes a message looks at the state before it changes anything: a message that may be late is left
  * out, and one that no honest peer sends ends the sandbox (sandbox_break). Scripts for all of them,
- * and storms of messages in any order, are in tests/unit/test_engine_hostile.c. */
+ * and storms of messages in any order, are in tests/unit/engine/test_hostile.c. */
 
 #include <stdint.h>
 

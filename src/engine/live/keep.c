@@ -387,7 +387,7 @@ static void take_network(struct live *l, const json_t *lasting) {
 
 static int take_live(struct live *l, const json_t *o, struct err *e) {
     const json_t *lasting = lasting_of(o, o);
-    l->req.tenant = text_of(lasting, "tenant");
+    l->guest.tenant = l->req.tenant = text_of(lasting, "tenant");
     l->req.name = text_of(lasting, "name");
     l->req.metadata = text_of(lasting, "metadata");
     l->req.alias = text_of(lasting, "alias");

@@ -359,7 +359,6 @@ struct live *live_inherit(struct engine *g, struct sandbox *s) {
 void live_inherited(struct live *l, uint32_t processes) {
     struct err ignored;
     live_bound_kept(l);
-    l->guest.tenant = l->req.tenant;
     live_created_at(l, l->created);
     /* The last server may have died between the freezer and the journal. */
     cgroup_fds_freeze(l->sandbox->cgroup, l->paused, &ignored);

@@ -3,15 +3,14 @@
 #include "engine/store/index.h"
 
 #include "base/buf.h"
+#include "base/hash.h"
 #include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static size_t bucket_of(const struct file_index *x, const char *id) {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *id; id++)
-        h = (h ^ (unsigned char)*id) * 0x100000001b3u;
+    uint64_t h = hash_text(id);
     return (size_t)(h ^ h >> 32) & (x->nbuckets - 1);
 }
 

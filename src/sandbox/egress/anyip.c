@@ -1,5 +1,4 @@
-/* See anyip.h. By netlink: two addresses for each family on lo, and a route of type local for all
- * others. */
+/* See anyip.h. By netlink: addresses of our own on lo, and routes of type local. */
 
 #include "sandbox/egress/anyip.h"
 
@@ -64,33 +63,73 @@ static int add_address(int netlink, int lo, int family, const char *text) {
     return anyip_ask(netlink, &q);
 }
 
-static int add_route(int netlink, int lo, int family, const char *source) {
-    uint8_t bytes[16];
+/* To that address of IPv6, or to all of IPv4. */
+static int change_route(int netlink, int lo, bool add, const struct net_addr *v6) {
+    uint8_t source[16];
     struct request q = {.h = {.nlmsg_len = NLMSG_LENGTH(sizeof q.route),
-                              .nlmsg_type = RTM_NEWROUTE,
-                              .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL},
-                        .route = {.rtm_family = (unsigned char)family,
+                              .nlmsg_type = add ? RTM_NEWROUTE : RTM_DELROUTE,
+                              .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+                        .route = {.rtm_family = v6 ? AF_INET6 : AF_INET,
                                   .rtm_table = RT_TABLE_LOCAL,
                                   .rtm_protocol = RTPROT_STATIC,
                                   .rtm_scope = RT_SCOPE_HOST,
                                   .rtm_type = RTN_LOCAL}};
-    inet_pton(family, source, bytes);
+    if (add)
+        q.h.nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
+    if (v6) {
+        q.route.rtm_dst_len = 128;
+        add_attribute(&q, RTA_DST, v6->b, sizeof v6->b);
+    }
+    inet_pton(q.route.rtm_family, v6 ? ANYIP_OWN6 : ANYIP_OWN4, source);
     add_attribute(&q, RTA_OIF, &lo, sizeof lo);
-    add_attribute(&q, RTA_PREFSRC, bytes, family == AF_INET ? 4 : 16);
+    add_attribute(&q, RTA_PREFSRC, source, v6 ? 16 : 4);
     return anyip_ask(netlink, &q);
 }
 
-int anyip_add(bool *ret_v6, struct err *e) {
+static int open_routes(int *ret_netlink, int *ret_lo, struct err *e) {
     AUTO_FD netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    int lo = (int)if_nametoindex("lo"), r;
-    if (netlink < 0 || lo == 0)
+    *ret_lo = (int)if_nametoindex("lo");
+    if (netlink < 0 || *ret_lo == 0)
         return err_sys(e, "open the routes");
+    *ret_netlink = fd_take(&netlink);
+    return 0;
+}
+
+static int change_v6(bool add, const struct net_addr *a, struct err *e) {
+    AUTO_FD netlink = -1;
+    int lo, r;
+    if (open_routes(&netlink, &lo, e) < 0)
+        return -1;
+    r = change_route(netlink, lo, add, a);
+    return r ? err_set(e, r, "route an address to the loopback: %s", strerror(r)) : 0;
+}
+
+int anyip_add_v6(const struct net_addr *a, struct err *e) {
+    return change_v6(true, a, e);
+}
+
+int anyip_remove_v6(const struct net_addr *a, struct err *e) {
+    return change_v6(false, a, e);
+}
+
+/* The kernel makes the route to an address of IPv6 later, beside us. */
+static int add_own_v6(int netlink, int lo) {
+    struct net_addr own;
+    int r = add_address(netlink, lo, AF_INET6, ANYIP_OWN6);
+    inet_pton(AF_INET6, ANYIP_OWN6, own.b);
+    return r ? r : change_route(netlink, lo, true, &own);
+}
+
+int anyip_add(bool *ret_v6, struct err *e) {
+    AUTO_FD netlink = -1;
+    int lo, r;
+    if (open_routes(&netlink, &lo, e) < 0)
+        return -1;
     if ((r = add_address(netlink, lo, AF_INET, ANYIP_OWN4)) ||
         (r = add_address(netlink, lo, AF_INET, ANYIP_NAMES4)) ||
-        (r = add_route(netlink, lo, AF_INET, ANYIP_OWN4)))
+        (r = change_route(netlink, lo, true, NULL)))
         return err_set(e, r, "route every address to the loopback: %s", strerror(r));
-    *ret_v6 = !add_address(netlink, lo, AF_INET6, ANYIP_OWN6) &&
-              !add_route(netlink, lo, AF_INET6, ANYIP_OWN6);
+    *ret_v6 = !add_own_v6(netlink, lo);
     return 0;
 }
 

@@ -22,7 +22,7 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define PATIENCE_MS 2000
+#define PATIENCE_MS 5000
 #define PORT        443
 
 /* One connect on its way. */
@@ -169,7 +169,7 @@ static const struct {
     fact_fn *fn; /* NULL: it is tried once, not for each family */
 } facts[] = {
     {"a socket tells which network namespace it is of (SO_NETNS_COOKIE, Linux 5.14)", NULL},
-    {"a route of type local takes every address to the loopback", NULL},
+    {"a route of type local takes other addresses to the loopback", NULL},
     {"a raw socket in a network namespace of one's own", NULL},
     {"TCP_REPAIR binds a listener beside that of another", try_hold},
     {"a listener whose filter drops everything leaves a connect unanswered", try_connect},
@@ -196,6 +196,8 @@ static struct egress_finding try_family(const char *address, int family) {
     struct err e;
     a.caller = a.answer = -1;
     net_addr_parse(address, strlen(address), &a.to.at);
+    if (family == AF_INET6 && anyip_add_v6(&a.to.at, &e) < 0)
+        return found(2, e.code);
     if (syn_open(family, &a.raw, &e) < 0)
         return found(3, e.code);
     for (int i = 0; i < FACTS && !f.fact; i++) {

@@ -1,0 +1,303 @@
+/* A program, from the request to its result: the hot path, every limit, every way to be lost. */
+
+#include "engine/oneshot/internal.h"
+#include "engine/oneshot/result.h"
+#include "rig.h"
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* run=FLAGS asks for a program: s with a stdin, f for its files, d with another disk. done=N: it
+ * says that it ended, and how (done=int: interrupted). timer and look let its clock and that of its
+ * processor time be due, rested lets it be read again; answer+timer: both at once. What is said:
+ * start, out:TEXT, taken:N of its stdin, file:PATH, done:STATUS with the limit that it met,
+ * fail:KIND. */
+#define READY  "profile run made up "
+#define BEGUN  "W_MAKE start K_RUN"
+#define FILES  "profile run=f made up touch "
+#define ENDING "I_KILL"
+/* What prints=16 says. */
+#define FREE_READS                                                                                 \
+    " out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x out:x"   \
+    " out:x"
+
+static const struct rig_case cases[] = {
+    {"the hot path asks nobody else", READY "done=0", BEGUN " done:ok W_END"},
+    {"one that is ready is taken at once", "size=1 profile made up run done=0",
+     "W_MAKE start K_RUN done:ok W_END W_MAKE"},
+    {"what it prints is told as it comes", READY "out=a err=b out=c done=0",
+     BEGUN " out:a err:b out:c done:ok W_END"},
+    {"what it printed last comes before its end", READY "last=bye", BEGUN " out:bye done:ok W_END"},
+    {"an exit code is an error", READY "done=3", BEGUN " done:error W_END"},
+    {"an interrupt that it heard", READY "int reply done=int", BEGUN " INT done:interrupted W_END"},
+    {"it may leave without a word", READY "exit=0", BEGUN " done:killed W_END"},
+    {"it may die", READY "killed=11", BEGUN " done:killed W_END"},
+    {"what it said before it died counts", READY "done=0 killed=9", BEGUN " done:ok W_END"},
+    {"one that closed its socket runs on until it ends", READY "down out=a exit=0",
+     BEGUN " out:a done:killed W_END"},
+    {"a frame that no kernel sends is its end", READY "up reply",
+     BEGUN " " ENDING " done:killed W_END"},
+    {"one that could not start is no result", READY "unfit", BEGUN " fail:- W_END"},
+
+    {"its time is up", READY "timer reply", BEGUN " " ENDING " done:timeout/time W_END"},
+    {"init does not answer: what is known is told", READY "timer timer",
+     BEGUN " " ENDING " done:timeout/time W_END"},
+    {"an answer that comes with the deadline for it is one end, not two",
+     READY "timer answer+timer", BEGUN " " ENDING " done:timeout/time W_END"},
+    {"it was killed for its memory", READY "oom killed=9",
+     BEGUN " done:memory_exceeded/memory W_END"},
+    {"another process of it was", READY "oom done=0", BEGUN " done:ok/memory W_END"},
+    {"it could not start more processes", READY "pids done=0", BEGUN " done:ok/pids W_END"},
+    {"memory is told before processes", READY "pids oom done=0", BEGUN " done:ok/memory W_END"},
+    {"its processor time is up", READY "cpu=5000000 look reply",
+     BEGUN " " ENDING " done:killed/cpu W_END"},
+    {"one that slept is looked at again", READY "cpu=1000000 look cpu=5000000 look reply",
+     BEGUN " " ENDING " done:killed/cpu W_END"},
+    {"more output than it may have is dropped", READY "flood done=0",
+     BEGUN " out:#100 done:ok/output W_END"},
+    {"a refusal is in the result", READY "denied denied done=0", BEGUN " done:ok-denied W_END"},
+
+    {"what found no way out is told of one that had a socket", READY "net no-route=1 done=0",
+     BEGUN " done:ok-denied W_END"},
+    {"without one nobody looks", READY "no-route=1 done=0", BEGUN " done:ok W_END"},
+    {"a socket may be there before its program", "size=1 profile made up net run no-route=1 done=0",
+     "W_MAKE start K_RUN done:ok-denied W_END W_MAKE"},
+
+    {"one that prints without end is read after a rest",
+     READY "cost=300 prints=16 out=a out=b rested out=c rested done=0",
+     BEGUN FREE_READS " out:a rested out:b rested out:c done:ok W_END"},
+    {"what it printed last is not waited for", READY "cost=300 prints=16 out=a last=b",
+     BEGUN FREE_READS " out:a out:b done:ok W_END"},
+    {"to read what it prints is processor time that it has",
+     READY "cost=5000 prints=16 out=a look reply",
+     BEGUN FREE_READS " out:a " ENDING " done:killed/cpu W_END"},
+
+    {"it is lost with its sandbox", READY "gone", BEGUN " fail:sandbox_lost W_END"},
+    {"the machine has no sandbox in time", "profile run timer", "W_MAKE fail:queue_timeout"},
+    {"the profile breaks while it waits", "profile run broken", "W_MAKE fail:profile_broken"},
+    {"who left the queue gets nothing", "profile run cancel made up", "W_MAKE W_END"},
+    {"who left while it ran hears nothing", READY "cancel", BEGUN " W_END"},
+    {"it is killed on request", READY "kill reply", BEGUN " " ENDING " done:killed W_END"},
+    {"one that waits is called off", "profile run kill", "W_MAKE fail:interrupted"},
+
+    {"a file that it made is fetched", FILES "done=0 reply changed=a.txt file=0123456789",
+     BEGUN " I_KILL I_CHANGES I_OPEN file:a.txt done:ok W_END"},
+    {"nothing changed after all", FILES "done=0 reply changed",
+     BEGUN " I_KILL I_CHANGES done:ok W_END"},
+    {"a file that cannot be opened is left out", FILES "done=0 reply changed=a error",
+     BEGUN " I_KILL I_CHANGES I_OPEN done:ok W_END"},
+    {"init does not tell the files", FILES "done=0 timer",
+     BEGUN " I_KILL I_CHANGES fail:sandbox_lost W_END"},
+    {"its own program is no file of it", FILES "done=0 reply changed=__main__.py",
+     BEGUN " I_KILL I_CHANGES done:ok W_END"},
+
+    {"its stdin is written as it reads", "profile run=s made up stdin=abc stdin= done=0",
+     BEGUN " taken:3 done:ok W_END"},
+    {"what came before it began is not lost", "profile run=s stdin=abc made up done=0",
+     "W_MAKE taken:3 start K_RUN done:ok W_END"},
+    {"nobody reads its stdin any more", "profile run=s made up deaf stdin=abc done=0",
+     BEGUN " taken:0 done:ok W_END"},
+
+    {"another disk is asked for first", "profile run=d made up reply done=0",
+     "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
+    {"so is any other limit of the sandbox", "profile run=o made up reply done=0",
+     "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
+    {"it cannot be had", "profile run=d made up error", "W_MAKE I_LIMITS fail:- W_END"},
+    {"init does not answer before it began", "profile run=d made up timer",
+     "W_MAKE I_LIMITS fail:sandbox_lost W_END"},
+
+    {"without control groups init watches, and is asked", "no-groups " READY "reply done=0 usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE done:ok W_END"},
+    {"the watchdog ends it for its memory", "no-groups " READY "reply limit=1 usage reply usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE I_KILL I_USAGE done:memory_exceeded/memory W_END"},
+    {"what it met and survived is told", "no-groups " READY "reply limit=4 done=0 usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE done:ok/pids W_END"},
+    {"what it was ended for comes first",
+     "no-groups " READY "reply limit=4 limit=1 usage reply usage",
+     "W_MAKE I_WATCH start K_RUN I_USAGE I_KILL I_USAGE done:memory_exceeded/memory W_END"},
+};
+
+static struct rig rig;
+static struct run *run;
+
+static void on_start(void *arg, struct run *r) {
+    (void)r;
+    rig_say(arg, "start");
+}
+
+static void on_output(void *arg, int stream, const void *data, size_t len) {
+    const char *name = stream == 1 ? "out" : "err";
+    if (len > 20)
+        rig_say(arg, "%s:#%zu", name, len);
+    else
+        rig_say(arg, "%s:%.*s", name, (int)len, (const char *)data);
+}
+
+static void on_stdin(void *arg, size_t taken) {
+    rig_say(arg, "taken:%zu", taken);
+}
+
+static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
+    (void)fd;
+    assert_int_equal(size, 10);
+    rig_say(arg, "file:%s", path);
+    return false;
+}
+
+/* The result is written as the API has it, whatever a script is about. */
+static void on_done(void *arg, struct run *r, const struct err *why) {
+    static const char *const limits[] = {"",      "/memory", "/time",   "/cpu",
+                                         "/pids", "/disk",   "/output", "/network"};
+    if (why) {
+        rig_say(arg, "fail:%s", *why->kind ? why->kind : "-");
+    } else {
+        AUTO_ROPE result = ROPE_INIT;
+        const struct result_options none = {0};
+        run_result(r, &none, &result);
+        assert_true(result.bytes > 0);
+        rig_say(arg, "done:%s%s%s", run_receipt(r).status, limits[r->outcome.limit],
+                r->outcome.denied.n == 1 ? "-denied" : "");
+    }
+    run = NULL;
+}
+
+static void ask(struct rig *r, const char *flags) {
+    const struct run_callbacks cb = {.arg = r,
+                                     .on_start = on_start,
+                                     .on_output = on_output,
+                                     .on_stdin = on_stdin,
+                                     .on_file = on_file,
+                                     .on_done = on_done};
+    struct run_request q = {.profile = xstrdup("base"),
+                            .tenant = xstrdup("a"),
+                            .code_fd = -1,
+                            .code = (uint8_t *)xstrdup("pass"),
+                            .code_len = 4};
+    struct err e;
+    q.flags = strchr(flags, 's') ? RUN_STDIN : strchr(flags, 'f') ? RUN_FILES : 0;
+    q.limits.disk_mb = strchr(flags, 'd') ? 32 : 0;
+    q.limits.open_files = strchr(flags, 'o') ? 32 : 0;
+    assert_int_equal(run_new(r->engine, &q, &cb, &run, &e), 0);
+}
+
+static void done(struct rig *r, const char *value) {
+    struct wire_out o;
+    struct err e;
+    bool interrupted = strcmp(value, "int") == 0;
+    const struct done_msg d = {.how = interrupted ? DONE_INTERRUPTED : DONE_EXIT,
+                               .exit_code = interrupted ? 130 : (uint32_t)atoi(value),
+                               .name = "",
+                               .value = "",
+                               .result_fd = -1};
+    done_put(&o, &d);
+    assert_int_equal(wire_send(rig_process(r)->peer[0], &o, &e), WIRE_SENT);
+}
+
+static void print(struct rig *r, const char *text, size_t len) {
+    assert_int_equal(write(rig_process(r)->peer[2], text, len), len);
+}
+
+/* A name was made in the workspace. */
+static void touch(struct rig *r) {
+    char path[40];
+    const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", rig_sandbox(r)->fds[SANDBOX_WORKSPACE]);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void reply(struct rig *r, bool usage) {
+    struct wire_out o;
+    struct err e;
+    wire_begin(&o, WIRE_I_REPLY);
+    if (usage)
+        i_reply_usage_put(&o, &(struct i_reply_usage){1000, 2000});
+    assert_int_equal(wire_send(rig_sandbox(r)->req, &o, &e), WIRE_SENT);
+}
+
+static void rest(struct rig *r) {
+    rig_say(r, "rested");
+    rig_fire(r, &run->rest.timer);
+}
+
+static bool on_own_word(struct rig *r, const char *word, const char *value) {
+    if (strcmp(word, "done") == 0) {
+        done(r, value);
+    } else if (strcmp(word, "last") == 0) {
+        print(r, value, strlen(value));
+        done(r, "0");
+    } else if (strcmp(word, "flood") == 0) {
+        char text[150];
+        memset(text, 'x', sizeof text);
+        print(r, text, sizeof text);
+    } else if (strcmp(word, "touch") == 0) {
+        touch(r);
+    } else if (strcmp(word, "deaf") == 0) {
+        fd_close(&rig_process(r)->peer[1]);
+    } else if (strcmp(word, "usage") == 0) {
+        reply(r, true);
+    } else if (strcmp(word, "answer+timer") == 0) {
+        reply(r, false);
+        run->timer.fn(&run->timer); /* as the loop does, before it looks what else is there */
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool on_word(struct rig *r, const char *word, const char *value) {
+    if (strcmp(word, "run") == 0)
+        ask(r, value);
+    else if (strcmp(word, "size") == 0)
+        r->engine->config.profiles[0].pool = 1;
+    else if (strcmp(word, "no-groups") == 0)
+        r->no_groups = true;
+    else if (strcmp(word, "timer") == 0)
+        rig_fire(r, &run->timer);
+    else if (strcmp(word, "look") == 0)
+        rig_fire(r, &run->cpu_limit.timer);
+    else if (strcmp(word, "rested") == 0)
+        rest(r);
+    else if (strcmp(word, "cancel") == 0)
+        run_cancel(run);
+    else if (strcmp(word, "kill") == 0)
+        run_signal(run, SIGKILL);
+    else if (strcmp(word, "int") == 0)
+        run_signal(run, SIGINT);
+    else if (strcmp(word, "stdin") == 0)
+        run_stdin(run, value, strlen(value));
+    else
+        return on_own_word(r, word, value);
+    return true;
+}
+
+static void a_program_ends_as_the_script_says(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct config c = rig_config();
+        rig_init(&rig, &c);
+        rig.word = on_word;
+        rig_play(&rig, &cases[i]);
+        rig_done(&rig);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_ends_as_the_script_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
