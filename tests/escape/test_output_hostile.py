@@ -193,3 +193,25 @@ def test_a_one_shot_that_prints_without_end_is_paced(live_service: LiveService) 
     )
     assert result["limit_hit"] == "time", result["limit_hit"]
     assert took < 1.2, took
+
+
+def test_what_commands_do_not_read_is_bounded_and_charged(live_service: LiveService) -> None:
+    """The text waits in the server. Of commands that are over nothing waits."""
+    with Client(live_service.port).box() as box:
+        body = {"argv": ["sleep", "600"], "background": True, "stdin": "x" * (15 * MB)}
+        before = charged_mb(box)
+        made = []
+        refused = 0
+        for _ in range(8):
+            reply = box.ask("POST", "/commands", body)
+            if reply.status == 202:
+                made.append(reply.json["id"])
+            else:
+                assert reply.status in (409, 429, 503), reply
+                assert "stdin" in reply.json["error"]["message"]
+                refused += 1
+        assert made and refused >= 4  # 64 MB in all
+        assert charged_mb(box) - before > 15 * (len(made) - 1)
+        for command in made:
+            assert box.ask("DELETE", f"/commands/{command}").status == 204
+        assert eventually(lambda: charged_mb(box) - before < 5)

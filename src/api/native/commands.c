@@ -106,7 +106,8 @@ static char *joined(char *const *argv) {
 }
 
 static int command_read(const json_t *body, struct command_request *q, struct problem *p) {
-    const char *cmd = field_str(body, "cmd", NULL), *in = field_str(body, "stdin", NULL);
+    const char *cmd = field_str(body, "cmd", NULL);
+    json_t *in = json_object_get(body, "stdin");
     bool background = field_bool(body, "background", false);
     *q = (struct command_request){0};
     if (cmd && json_object_get(body, "argv"))
@@ -121,8 +122,7 @@ static int command_read(const json_t *body, struct command_request *q, struct pr
     q->env = field_dump(body, "env");
     q->shown = cmd ? xstrdup(cmd) : joined(q->argv);
     q->cwd = xstrdup(field_str(body, "cwd", "/workspace"));
-    q->stdin_data = in ? xstrdup(in) : NULL;
-    q->stdin_len = in ? strlen(in) : 0;
+    q->stdin_text = json_is_string(in) ? json_incref(in) : NULL; /* it is not copied */
     q->stdin_open = background;
     q->timeout_ms = (uint32_t)field_int(body, "timeout_ms", background ? 0 : TIMEOUT_MS);
     q->output_bytes = (uint64_t)field_int(body, "output_bytes", 0);
@@ -139,6 +139,7 @@ static int commands_start(struct call *c, const struct command_job_options *o,
                           struct command_job **ret, struct problem *p) {
     struct command_request q;
     struct command_job_options own = *o;
+    own.large = c->large;
     if (live_is_paused(o->live))
         return problem_set(p, "sandbox_paused", "the sandbox is paused");
     if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)

@@ -88,7 +88,8 @@ static void measure(struct engine *g) {
         /* What is kept is inside of what one counts with at least, where that is no whole limit. */
         uint64_t kept = who->kept.bytes, on_top = g->no_groups ? kept : 0;
         recharge(s,
-                 charge(g, who->limits, on_top + s->files_bytes + s->lent_bytes + network_bytes(s),
+                 charge(g, who->limits,
+                        on_top + s->files_bytes + s->lent_bytes + s->stdin_bytes + network_bytes(s),
                         used(s) + kept - on_top));
     }
 }

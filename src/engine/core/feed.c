@@ -61,6 +61,13 @@ static struct rest next_rest(struct feed *f) {
     return (struct rest){f->data.data + f->at, f->data.len - f->at};
 }
 
+void feed_drop(struct feed *f) {
+    feed_stop(f);
+    drop_text(f);
+    buf_done(&f->data);
+    f->data = (struct buf)BUF_INIT;
+}
+
 enum fed feed_pump(struct feed *f, int fd, size_t *taken) {
     struct err e;
     enum fed how = FED_ALL;

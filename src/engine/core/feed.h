@@ -34,5 +34,7 @@ enum fed {
 };
 /* Writes what the descriptor takes now; adds how many bytes that were. */
 enum fed feed_pump(struct feed *f, int fd, size_t *taken);
+/* What waits is forgotten. */
+void feed_drop(struct feed *f);
 /* Before the descriptor is closed. */
 void feed_stop(struct feed *f);

@@ -79,6 +79,7 @@ struct sandbox {
     uint64_t charge;  /* bytes of the memory budget, from its program's start until it is gone */
     uint64_t files_bytes;   /* of those: for files that the server wrote, or is about to */
     uint64_t lent_bytes;    /* of those: of requests that its kernels have not answered (lent.h) */
+    uint64_t stdin_bytes;   /* of those: that its commands have not read */
     uint64_t written_bytes; /* by the server, onto its disk, so far */
     struct {
         uint64_t memory, files, shared, written; /* at the last look */

@@ -40,7 +40,7 @@ void command_request_done(struct command_request *q) {
     free(q->env);
     free(q->shown);
     free(q->cwd);
-    free(q->stdin_data);
+    json_decref(q->stdin_text);
     *q = (struct command_request){0};
 }
 
@@ -263,7 +263,7 @@ static void command_over(struct command *c, enum command_status status) {
     network_attempts_end(&c->network, c->live, &c->outcome.denied);
     live_unask(c->live, c);
     find_limit(c);
-    c->stdin_feed.closed = true;
+    command_drop_stdin(c);
     loop_timer_stop(c->live->engine->loop, &c->timer);
     fd_close(&c->terminal);
     struct live *l = c->live;
@@ -426,16 +426,13 @@ static int settle_output(struct live *l, struct command_request *q, struct err *
 
 int command_new(struct live *l, struct command_request *q, const struct command_callbacks *cb,
                 struct command **ret, struct err *e) {
-    if (command_may_start(l, e) < 0 || settle_output(l, q, e) < 0)
+    if (command_may_start(l, e) < 0 || settle_output(l, q, e) < 0 ||
+        command_stdin_fits(l, json_string_length(q->stdin_text), e) < 0)
         return -1;
     struct command *c = command_alloc(l, q);
     c->cb = *cb;
     id_make("cmd_", c->id, sizeof c->id);
-    if (c->req.stdin_len) /* it is not copied */
-        c->stdin_feed.data =
-            (struct buf){c->req.stdin_data, c->req.stdin_len, c->req.stdin_len + 1};
-    if (c->req.stdin_len)
-        c->req.stdin_data = NULL;
+    command_stdin_text(c);
     c->stdin_feed.closed = !c->req.stdin_open;
     *ret = c;
     process_start(&c->process, l);

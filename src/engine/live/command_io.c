@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/core/budget.h"
 #include "engine/live/command.h"
 #include "engine/live/keep.h"
 #include "engine/process/live_state.h"
@@ -21,6 +22,9 @@
 #include <termios.h>
 
 #define STDIN_MAX (1u << 20) /* bytes that wait for the program to read */
+
+/* The same for all commands of a sandbox, with what they begin with. */
+#define STDIN_ALL_MAX (64u << 20)
 
 /* How much more a terminal's output costs: threads of the kernel work on it, too, unbilled. */
 #define TERMINAL_COSTS 5
@@ -89,6 +93,38 @@ static int stdin_fd(const struct command *c) {
     return c->req.rows ? c->terminal : c->process.fds[0];
 }
 
+/* What waits is memory of ours that the sandbox is charged for. */
+static void count_stdin(struct command *c) {
+    size_t waits = feed_backlog(&c->stdin_feed);
+    if (c->live->sandbox)
+        c->live->sandbox->stdin_bytes += waits - c->stdin_counted;
+    c->stdin_counted = waits;
+}
+
+int command_stdin_fits(struct live *l, size_t len, struct err *e) {
+    uint64_t there = l->sandbox ? l->sandbox->stdin_bytes : 0;
+    if (len <= TYPED_HIGH)
+        return 0;
+    if (there && there + len > STDIN_ALL_MAX)
+        return err_user(e, "stdin_full",
+                        "the commands of this sandbox have %llu bytes of stdin to read already; "
+                        "more than %u may not wait",
+                        (unsigned long long)there, STDIN_ALL_MAX);
+    return budget_fits(l->engine, len, e);
+}
+
+void command_stdin_text(struct command *c) {
+    c->stdin_feed.text = c->req.stdin_text;
+    c->req.stdin_text = NULL;
+    count_stdin(c);
+}
+
+void command_drop_stdin(struct command *c) {
+    feed_drop(&c->stdin_feed);
+    c->stdin_feed.closed = true;
+    count_stdin(c);
+}
+
 static uint64_t typed_costs_ns(int terminal) {
     struct termios t;
     bool edits = tcgetattr(terminal, &t) < 0 || (t.c_lflag & ICANON && t.c_lflag & ECHO);
@@ -146,6 +182,7 @@ void command_pump_stdin(struct command *c) {
     if (fd < 0)
         return;
     enum fed how = c->req.rows ? type_some(c) : feed_pump(&c->stdin_feed, fd, &taken);
+    count_stdin(c);
     if (how == FED_GONE)
         c->stdin_feed.closed = true;
     if (how != FED_SOME && c->stdin_feed.closed)
@@ -172,6 +209,8 @@ int command_stdin(struct command *c, const void *data, size_t len, struct err *e
     if (feed_backlog(&c->stdin_feed) + len > STDIN_MAX + (c->req.rows ? TYPED_HIGH : 0))
         return err_user(e, "stdin_full", "the command does not read: %zu bytes wait already",
                         feed_backlog(&c->stdin_feed));
+    if (command_stdin_fits(c->live, len, e) < 0)
+        return -1;
     if (len == 0 && c->req.rows)
         feed_add(&c->stdin_feed, &end, 1);
     else if (len == 0)

@@ -67,12 +67,11 @@ struct sandbox *live_sandbox(const struct live *l);
 struct command;
 
 struct command_request {
-    char **argv;      /* owned, NULL-terminated */
-    char *shown;      /* owned: what was asked for, for people */
-    char *cwd;        /* owned */
-    char *env;        /* owned: JSON, besides the sandbox's; or NULL */
-    char *stdin_data; /* owned, or NULL */
-    size_t stdin_len;
+    char **argv;               /* owned, NULL-terminated */
+    char *shown;               /* owned: what was asked for, for people */
+    char *cwd;                 /* owned */
+    char *env;                 /* owned: JSON, besides the sandbox's; or NULL */
+    struct json_t *stdin_text; /* owned: a string that its stdin begins with; or NULL */
     bool stdin_open;           /* more may come (command_stdin) */
     uint32_t timeout_ms;       /* 0: none */
     uint64_t output_bytes;     /* kept of each stream; 0: the sandbox's */

@@ -286,15 +286,14 @@ static void put_question(struct jw *j, const struct call *c, const struct config
 
 static void ask_modules(struct call *c, struct live *l) {
     const struct config_profile *p = profile_of(c, l);
-    struct buf question = BUF_INIT;
+    AUTO_BUF question = BUF_INIT;
     struct jw j = JW_INIT(&question);
     put_question(&j, c, p);
     struct command_request q = {.argv = xcalloc(3, sizeof *q.argv),
                                 .shown = xstrdup("modules"),
                                 .cwd = xstrdup("/workspace"),
                                 .timeout_ms = live_limits(l)->timeout_ms,
-                                .stdin_len = question.len};
-    q.stdin_data = buf_take(&question);
+                                .stdin_text = json_stringn(question.data, question.len)};
     q.argv[0] = xstrdup(p->python);
     q.argv[1] = xstrdup(MODULES_PY);
     command_wait(c, l, &q,
