@@ -190,7 +190,7 @@ static int attach_open(struct attachment *a, int *ret_its, struct err *e) {
                             .arg = a};
     if (chan_init(&a->chan, a->gate->loop, &ours, e) < 0)
         return -1;
-    chan_set_share(&a->chan, &a->gate->reading);
+    chan_set_share(&a->chan, &a->gate->reading, a->tenant->id);
     *ret_its = fd_take(&its);
     return 0;
 }

@@ -282,8 +282,8 @@ struct ws *ws_new(struct http_req *r, const struct ws_options *o) {
     *w = (struct ws){.req = r, .o = *o, .early = BUF_INIT, .queue_end = &w->queue};
     w->watch = (struct watch){.fd = -1, .fn = ws_on_ready, .arg = w};
     w->timer = (struct timer){.fn = ws_on_timer, .arg = w};
-    w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w};
-    w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w};
+    w->reads = (struct loop_sharer){.fn = ws_on_turn_to_read, .arg = w, .owner = o->owner};
+    w->sends = (struct loop_sharer){.fn = ws_on_turn_to_send, .arg = w, .owner = o->owner};
     ws_frames_init(w);
     return w;
 }

@@ -27,7 +27,8 @@ enum ws_code {
 struct ws;
 struct ws_options {
     void *arg;
-    size_t message_max;                                       /* bytes; 0: WS_MESSAGE_MAX */
+    uint64_t owner;     /* of crew_owner(): owners take turns, however many connections each has */
+    size_t message_max; /* bytes; 0: WS_MESSAGE_MAX */
     void (*on_text)(void *arg, const char *text, size_t len); /* UTF-8 */
     void (*on_binary)(void *arg, const void *data, size_t len);
     void (*on_drain)(void *arg); /* the backlog has fallen below HTTP_LOW_WATER again; or NULL */

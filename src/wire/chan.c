@@ -150,9 +150,10 @@ static void chan_on_turn(struct loop_sharer *who) {
     chan_update(c);
 }
 
-void chan_set_share(struct chan *c, struct loop_share *s) {
+void chan_set_share(struct chan *c, struct loop_share *s, uint64_t owner) {
     bool waits = c->turn.waits_for;
     loop_share_leave(&c->turn);
+    c->turn.owner = owner;
     c->share = s;
     if (waits)
         chan_update(c);
@@ -227,7 +228,7 @@ int chan_init(struct chan *c, struct loop *l, int *fd, struct err *e) {
 
 void chan_done(struct chan *c) {
     int unread = 0;
-    chan_set_share(c, NULL);
+    chan_set_share(c, NULL, 0);
     if (c->loop)
         loop_unwatch(c->loop, &c->watch);
     if (c->heir && c->fd >= 0 && ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0)

@@ -46,7 +46,7 @@ void chan_send(struct chan *c, const struct wire_out *o);
 void chan_pause(struct chan *c);
 void chan_resume(struct chan *c);
 /* SECURITY: for hostile peers, of which there may be many; NULL: it is read without that. */
-void chan_set_share(struct chan *c, struct loop_share *s);
+void chan_set_share(struct chan *c, struct loop_share *s, uint64_t owner);
 /* Handles what has arrived by now and returns; for keeping order between two channels. True: there
  * may be more, but not now: it was a lot, or the share is spent. */
 bool chan_pump(struct chan *c);

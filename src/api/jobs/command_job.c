@@ -3,7 +3,6 @@
 #include "api/jobs/command_job.h"
 
 #include "api/core/audit.h"
-#include "api/core/body.h"
 #include "api/core/quota.h"
 #include "api/jobs/records.h"
 #include "base/log.h"
@@ -19,7 +18,6 @@ struct command_job {
     void *arg;
     struct record *record;
     struct command *command; /* borrowed while it runs */
-    struct body *body;       /* a reference: in which its stdin is; or NULL */
 };
 
 /* ---- from the engine ---- */
@@ -41,7 +39,6 @@ static void command_job_on_done(void *arg, struct command *c) {
     record_end_with(x->record, &kept);
     if (x->on_done)
         x->on_done(x->arg, &all);
-    body_unref(x->body);
     free(x);
 }
 
@@ -105,7 +102,6 @@ int command_job_start(const struct caller *who, const struct command_job_options
     }
     log_info("command sandbox=%s command=%s request=%s", live_id(o->live), command_id(x->command),
              who->request);
-    x->body = body_ref(o->large);
     x->record = record_new(who->api->records, command_id(x->command), who->tenant);
     *ret = x;
     return 0;

@@ -12,7 +12,6 @@ struct record;
 struct command_job_options {
     struct live *live;
     struct command_request *request; /* its contents are taken if it starts */
-    struct body *large;              /* in which its texts are; or NULL */
     bool goes_on;                    /* without its client */
     /* Or NULL; comes once, unless command_job_leave came before. The job is gone after it. */
     void (*on_done)(void *arg, struct rope *result);

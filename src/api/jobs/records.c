@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/list.h"
 #include "base/window.h"
+#include "loop/crew.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +348,8 @@ const struct rope *record_result(const struct record *rec) {
 void record_follow(struct record *rec, struct follower *f) {
     f->record = NULL;
     f->paused = false;
-    f->turn = (struct loop_sharer){.fn = follower_on_turn, .arg = f};
+    f->turn = (struct loop_sharer){
+        .fn = follower_on_turn, .arg = f, .owner = crew_owner(rec->item.share->tenant)};
     if (!tell_kept(rec, f))
         return;
     if (rec->ended_ns) {

@@ -16,6 +16,7 @@
 #include "http/fields_read.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
+#include "loop/crew.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -165,6 +166,7 @@ static void on_replaced(void *arg) {
 /* False when a reply was sent. `stays` is what holds if the request does not say it. */
 static bool sit_down(struct call *c, struct seat *t, bool stays) {
     const struct ws_options o = {.arg = t,
+                                 .owner = crew_owner(c->who.tenant),
                                  .on_text = pty_on_text,
                                  .on_binary = pty_on_binary,
                                  .on_drain = pty_on_drain,

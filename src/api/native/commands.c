@@ -139,7 +139,6 @@ static int commands_start(struct call *c, const struct command_job_options *o,
                           struct command_job **ret, struct problem *p) {
     struct command_request q;
     struct command_job_options own = *o;
-    own.large = c->large;
     if (live_is_paused(o->live))
         return problem_set(p, "sandbox_paused", "the sandbox is paused");
     if (strcmp(field_str(c->body, "on_disconnect", "interrupt"), "continue") == 0)

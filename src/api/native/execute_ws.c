@@ -275,6 +275,7 @@ static void do_execute_ws(struct call *c) {
         return;
     struct talk *t = xcalloc(1, sizeof *t);
     const struct ws_options o = {.arg = t,
+                                 .owner = crew_owner(c->who.tenant),
                                  .on_text = talk_on_text,
                                  .on_binary = talk_on_binary,
                                  .on_drain = talk_on_drain,

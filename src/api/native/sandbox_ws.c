@@ -436,6 +436,7 @@ static void do_sandbox_ws(struct call *c) {
         return;
     struct session *s = xcalloc(1, sizeof *s);
     const struct ws_options o = {.arg = s,
+                                 .owner = crew_owner(c->who.tenant),
                                  .on_text = sandbox_ws_on_text,
                                  .on_binary = sandbox_ws_on_binary,
                                  .on_drain = sandbox_ws_on_drain,

@@ -114,7 +114,7 @@ static void output_on_turn(struct loop_sharer *who) {
 int output_begin(struct output *o, struct loop_share *s, int fd, uint64_t cap, struct err *e) {
     o->loop = s->loop;
     o->share = s;
-    o->turn = (struct loop_sharer){.fn = output_on_turn, .arg = o};
+    o->turn = (struct loop_sharer){.fn = output_on_turn, .arg = o, .owner = o->owner};
     o->fd = fd;
     o->cap = cap;
     o->kept = (struct buf)BUF_INIT;

@@ -19,6 +19,7 @@ struct output {
     struct loop *loop;        /* borrowed */
     struct loop_share *share; /* borrowed: of all outputs, in a turn of the loop */
     struct loop_sharer turn;  /* in that */
+    uint64_t owner;           /* set by the owner, as `account`: owners take turns there */
     struct watch watch;
     int fd;             /* borrowed: the sandbox's */
     struct rope text;   /* the beginning of what is kept, which somebody shares */

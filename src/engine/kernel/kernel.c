@@ -20,6 +20,7 @@
 #include "engine/process/group.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
+#include "loop/crew.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -85,6 +86,7 @@ static int watch_outputs(struct kernel *k, struct err *e) {
         k->out[i].on_data = kernel_on_data;
         k->out[i].on_cost = kernel_on_cost;
         k->out[i].account = &k->live->guest.kept;
+        k->out[i].owner = crew_owner(k->live->req.tenant);
         output_hold(&k->out[i], HOLD_REST, rest_is_on(&k->live->rest));
         if (output_begin(&k->out[i], &k->live->engine->reading, k->process.fds[1 + i], LATE_MAX,
                          e) < 0)

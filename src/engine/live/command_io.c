@@ -17,6 +17,7 @@
 #include "engine/live/keep.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
+#include "loop/crew.h"
 
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -83,6 +84,7 @@ void command_watch_output(struct command *c, int stream, int fd) {
     o->on_data = command_on_data;
     o->on_cost = command_on_cost;
     o->account = &c->live->guest.kept;
+    o->owner = crew_owner(c->live->req.tenant);
     o->is_terminal = fd == c->terminal;
     output_begin(o, &c->live->engine->reading, fd,
                  o->is_terminal ? SCREEN_MAX : c->req.output_bytes, &e);

@@ -19,6 +19,7 @@
 #include "engine/oneshot/collect.h"
 #include "engine/oneshot/internal.h"
 #include "engine/oneshot/request.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -241,6 +242,7 @@ static void run_start(struct run *r) {
         r->out[i].on_data = run_on_data;
         r->out[i].on_cost = run_on_cost;
         r->out[i].account = &r->guest.kept;
+        r->out[i].owner = crew_owner(r->guest.tenant);
         if (output_begin(&r->out[i], &r->engine->reading, s->fds[SANDBOX_STDOUT + i],
                          l->output_bytes, &e) < 0) {
             run_fail(r, &e);

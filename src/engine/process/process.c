@@ -10,6 +10,7 @@
 #include "engine/core/state.h"
 #include "engine/process/group.h"
 #include "engine/process/live_state.h"
+#include "loop/crew.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -163,7 +164,7 @@ void processes_first_here(struct live *l) {
     if (!p || p->state != PROCESS_EXPECTED)
         return;
     p->ctl = &l->sandbox->ctl;
-    chan_set_share(p->ctl, &l->shared->hearing);
+    chan_set_share(p->ctl, &l->shared->hearing, crew_owner(l->req.tenant));
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&l->sandbox->fds[SANDBOX_STDIN + i]);
     process_resume(p);
@@ -186,7 +187,7 @@ void process_take_first(struct process *p, struct live *l) {
     p->number = 0;
     cgroup_fds_init(&p->cgroup);
     p->ctl = &s->ctl;
-    chan_set_share(p->ctl, &l->shared->hearing);
+    chan_set_share(p->ctl, &l->shared->hearing, crew_owner(l->req.tenant));
     p->deadline = (struct timer){.fn = process_on_deadline, .arg = p};
     for (int i = 0; i < 3; i++)
         p->fds[i] = fd_take(&s->fds[SANDBOX_STDIN + i]);
@@ -337,7 +338,8 @@ void processes_exited(struct live *l, uint32_t number, int status) {
     p->has_exited = true;
     p->status = status;
     p->last_words = LAST_WORDS;
-    p->ending = (struct loop_sharer){.fn = process_on_ending, .arg = p};
+    p->ending = (struct loop_sharer){
+        .fn = process_on_ending, .arg = p, .owner = crew_owner(p->live->req.tenant)};
     process_finish(p);
 }
 

@@ -135,6 +135,29 @@ static void who_asks_for_more_comes_after_those_who_wait(void **state) {
     assert_string_equal(order, "/ab/cd/aa");
 }
 
+static void owners_take_turns_however_many_each_has(void **state) {
+    (void)state;
+    count_turns();
+    ones[3].sharer.owner = 7;
+    ones[0].again = ones[3].again = 1;
+    wait_all();
+    run();
+    assert_string_equal(order, "/ad/bd/ca");
+}
+
+static void a_lane_ends_with_its_last(void **state) {
+    (void)state;
+    for (int i = 0; i < SHARERS; i++)
+        ones[i].sharer.owner = (uint64_t)i / 2;
+    wait_all();
+    loop_share_leave(&ones[0].sharer);
+    loop_share_leave(&ones[1].sharer);
+    run();
+    assert_string_equal(order, "cd");
+    assert_null(share.first);
+    assert_null(share.last);
+}
+
 static void who_leaves_is_not_called(void **state) {
     (void)state;
     wait_all();
@@ -232,6 +255,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_asks_twice_is_called_once, setup, teardown),
         cmocka_unit_test_setup_teardown(who_asks_for_more_comes_after_those_who_wait, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(owners_take_turns_however_many_each_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_lane_ends_with_its_last, setup, teardown),
         cmocka_unit_test_setup_teardown(who_leaves_is_not_called, setup, teardown),
         cmocka_unit_test_setup_teardown(work_is_done_at_once_until_the_share_is_spent, setup,
                                         teardown),

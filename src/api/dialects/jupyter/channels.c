@@ -123,6 +123,7 @@ static void do_jupyter_channels(struct call *c) {
         return;
     struct jupyter_client *to = xcalloc(1, sizeof *to);
     const struct ws_options o = {.arg = to,
+                                 .owner = crew_owner(c->who.tenant),
                                  .message_max = MESSAGE_MAX,
                                  .on_text = channels_on_text,
                                  .on_binary = channels_on_binary,

@@ -122,7 +122,7 @@ static void do_debug(struct jupyter_client *c, struct jupyter_in *m) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     const json_t *command = json_object_get(m->content, "command");
-    bool is_short = json_string_length(command) <= MAX_COMMAND;
+    bool is_short = json_is_string(command) && json_string_length(command) <= MAX_COMMAND;
     jw_object(&j);
     jw_key_str(&j, "status", "error");
     jw_key_str(&j, "ename", "NotImplementedError");
@@ -135,7 +135,7 @@ static void do_debug(struct jupyter_client *c, struct jupyter_in *m) {
     jw_key_int(&j, "seq", 0);
     jw_key_bool(&j, "success", false);
     jw_key(&j, "command");
-    jw_strn(&j, is_short ? json_string_value(command) : NULL,
+    jw_strn(&j, is_short ? json_string_value(command) : "",
             is_short ? json_string_length(command) : 0);
     jw_key_str(&j, "message", "this kernel has no debugger");
     jw_object_end(&j);

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "http/ws.h"
+#include "loop/crew.h"
 
 #include <stdlib.h>
 
@@ -170,7 +171,8 @@ static void post_on_turn(struct loop_sharer *who) {
 
 void jupyter_post_init(struct jupyter_hub *h) {
     h->post.end = &h->post.first;
-    h->post.turn = (struct loop_sharer){.fn = post_on_turn, .arg = h};
+    h->post.turn =
+        (struct loop_sharer){.fn = post_on_turn, .arg = h, .owner = crew_owner(h->tenant)};
 }
 
 void jupyter_post_done(struct jupyter_hub *h) {
