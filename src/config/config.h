@@ -66,6 +66,13 @@ struct config {
 };
 /* clang-format on */
 
+/* Places for sandboxes: one whose memory somebody holds when it has ended takes its place as long,
+ * so there are more of them than there are sandboxes. */
+#define CONFIG_MORE_PLACES 256
+static inline unsigned config_places(const struct config *c) {
+    return c->max_sandboxes + CONFIG_MORE_PLACES;
+}
+
 /* What a sandbox's control group may hold: tmpfs is memory, and a full disk is to be ENOSPC before
  * it is out of memory, so the quotas of /workspace, /tmp and /dev/shm come on top. */
 static inline uint64_t config_group_bytes(const struct limits *l) {

@@ -166,7 +166,7 @@ void boxes_make(struct nursery *n, const struct n_make *m, struct wire_in *in) {
                       .born = -1,
                       .next = n->boxes};
     b->watch = (struct watch){.fd = -1, .fn = box_on_init, .arg = b};
-    b->used = &n->used[m->slot < n->config.max_sandboxes ? m->slot : 0];
+    b->used = &n->used[m->slot < config_places(&n->config) ? m->slot : 0];
     kernels_add(b, 0, &m->procs, in);
     n->boxes = b;
     struct err e;

@@ -93,7 +93,7 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     n->profile = &n->config.profiles[profile];
     if (mounts_read(n->profile, &n->mounts, e) < 0)
         return -1;
-    n->used = mmap(NULL, n->config.max_sandboxes, PROT_READ | PROT_WRITE,
+    n->used = mmap(NULL, config_places(&n->config), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n->used == MAP_FAILED)
         return err_sys(e, "mmap");

@@ -313,6 +313,24 @@ uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot
     return cache >= usage ? 0 : usage - cache;
 }
 
+uint64_t cgroup_root_bytes(const struct cgroup_root *r) {
+    AUTO_BUF stat = BUF_INIT;
+    AUTO_BUF usage = BUF_INIT;
+    struct err e;
+    int dir = r->kind == CGROUP_NONE ? -1 : cgroup_role_dir(r, r->dirs, ROLE_MEMORY);
+    const char *all = r->kind == CGROUP_V1 ? "total_" : "";
+    char file[64], shmem[64];
+    snprintf(file, sizeof file, "%s%s", all, cgroup_ops_of(r)->file_stat);
+    snprintf(shmem, sizeof shmem, "%sshmem", all);
+    if (dir < 0 ||
+        cgroup_slurp(dir, cgroup_ops_of(r)->knobs[KNOB_MEMORY_USAGE].name, &usage, &e) < 0 ||
+        cgroup_slurp(dir, "memory.stat", &stat, &e) < 0)
+        return 0;
+    uint64_t bytes = parse_u64(usage.data), cache = stat_field(stat.data, file);
+    cache -= stat_field(stat.data, shmem) < cache ? stat_field(stat.data, shmem) : cache;
+    return cache < bytes ? bytes - cache : 0;
+}
+
 pid_t cgroup_slot_shrink(const struct cgroup_root *r, const struct cgroup_slot *s) {
     if (r->kind == CGROUP_NONE)
         return -1;

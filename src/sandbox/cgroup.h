@@ -81,6 +81,8 @@ int cgroup_slot_reset(const struct cgroup_root *r, struct cgroup_slot *s,
 bool cgroup_slot_is_clean(const struct cgroup_root *r, const struct cgroup_slot *s);
 /* The bytes that a slot still holds beside page cache; 0 where there are no control groups. */
 uint64_t cgroup_slot_bytes(const struct cgroup_root *r, const struct cgroup_slot *s);
+/* The same of all that the root's groups hold, and of groups that are gone. */
+uint64_t cgroup_root_bytes(const struct cgroup_root *r);
 /* Makes the kernel free what nobody holds of those bytes, such as names that were looked up. That
  * can take a second, so a process of its own does it: returns its pid, which the caller reaps, or
  * -1. */

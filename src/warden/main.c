@@ -171,9 +171,13 @@ static uint32_t random_below(uint32_t n) {
  * several share the range, and some limits of the kernel count by uid, what outlived its engine
  * included. */
 static void divide_ids(struct warden *w) {
-    uint32_t ids = w->ids.count, each = w->config.max_sandboxes + 1;
+    uint32_t ids = w->ids.count;
     unsigned named = config_named(&w->config, w->config.nprofiles);
     w->parts = CONFIG_MAX_PROFILES;
+    w->nslots = config_places(&w->config);
+    if (ids / w->parts <= w->nslots + 1 && !w->ids.single)
+        w->nslots = w->config.max_sandboxes;
+    uint32_t each = w->nslots + 1;
     while (w->parts > w->config.nprofiles &&
            (ids / w->parts < PART_ENOUGH || ids / w->parts <= each))
         w->parts--;
@@ -198,8 +202,8 @@ static int set_up(struct warden *w, struct err *e) {
     /* tmpfs is memory: a full disk is ENOSPC before it is out of memory. */
     w->limits = (struct cgroup_limits){
         .memory_bytes = config_group_bytes(d), .pids = d->pids, .cpus_percent = d->cpus_percent};
-    w->slots = xcalloc(w->config.max_sandboxes, sizeof *w->slots);
     divide_ids(w);
+    w->slots = xcalloc(w->nslots, sizeof *w->slots);
     cores_allow_limit();
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
@@ -247,13 +251,13 @@ static void tear_down(struct warden *w) {
         chan_done(&n->chan);
     }
     chan_done(&w->server_chan);
-    for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; w->slots && i < w->nslots; i++) {
         if (w->slots[i].made) /* a paused sandbox does not die before it is thawed */
             cgroup_slot_kill(&w->cgroups, &w->slots[i].cgroup);
     }
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
-    for (unsigned i = 0; w->slots && i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; w->slots && i < w->nslots; i++) {
         survivors_free(&w->slots[i]);
         groups_forget(w, &w->slots[i]);
         if (w->slots[i].made)
@@ -278,6 +282,7 @@ int main(void) {
     w.server_restart = (struct timer){.fn = on_server_restart, .arg = &w};
     w.dirty_timer = (struct timer){.fn = slots_recheck, .arg = &w};
     w.spare_timer = (struct timer){.fn = slots_spare, .arg = &w};
+    w.stranded_timer = (struct timer){.fn = slots_weigh_stranded, .arg = &w};
     w.server_chan = (struct chan){.fd = -1, .gone = true};
     gate_init(&w);
     for (int fd = 3; fd < HTTP_FDS; fd++) {

@@ -153,7 +153,7 @@ void nurseries_free(struct warden *w) {
 }
 
 static bool has_sandbox(const struct warden *w, const struct nursery_child *n) {
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++)
+    for (unsigned i = 0; i < w->nslots; i++)
         if (w->slots[i].state == SLOT_USED && w->slots[i].nursery == n)
             return true;
     return false;
@@ -170,7 +170,7 @@ void nurseries_retire(struct warden *w, struct nursery_child *n) {
         nursery_forget(n);
         return;
     }
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         struct slot *s = &w->slots[i];
         if (s->state != SLOT_USED || s->nursery != n || s->settled)
             continue;
@@ -183,7 +183,7 @@ void nurseries_retire(struct warden *w, struct nursery_child *n) {
 /* All its sandboxes are dead. */
 static void all_gone(struct nursery_child *n) {
     struct warden *w = n->warden;
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         struct slot *s = &w->slots[i];
         if (s->state != SLOT_USED || s->nursery != n)
             continue;

@@ -121,6 +121,8 @@ int server_start(struct warden *w, struct err *e) {
         fd_close(&pair[0]);
         return -1;
     }
+    w->stranded_told = 0;
+    slots_weigh_stranded(&w->stranded_timer);
     for (unsigned i = 0; i < w->config.nprofiles; i++)
         server_tell_profile(w, i);
     tell_layers(w);
@@ -157,7 +159,7 @@ void server_reaped(struct warden *w, int status) {
     }
     log_error("server ended status=%d", status);
     w->server_restarts++;
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         w->slots[i].known = false;
         if (w->slots[i].state != SLOT_USED || survivors_outlives(&w->slots[i]))
             continue;

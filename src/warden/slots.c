@@ -11,17 +11,18 @@
 #include <errno.h>
 #include <string.h>
 
-#define RECHECK_MS 20
-#define PATIENCE   500 /* looks: ten seconds, then the group is made anew */
-#define RARELY     25  /* after that: one look in so many */
-#define GARBAGE    50  /* looks: by then the kernel has collected what was buried */
-#define MUCH       (16u << 20)
-#define SPARE_MS   5000
-#define SPARE      16 /* control groups beyond those in use that stay: making one takes a while */
-#define AT_ONCE    16 /* that are removed in one turn */
+#define RECHECK_MS  20
+#define PATIENCE    500 /* looks: ten seconds, then the group is made anew */
+#define RARELY      25  /* after that: one look in so many */
+#define GARBAGE     50  /* looks: by then the kernel has collected what was buried */
+#define MUCH        (16u << 20)
+#define SPARE_MS    5000
+#define STRANDED_MS 1000
+#define SPARE       16 /* control groups beyond those in use that stay: making one takes a while */
+#define AT_ONCE     16 /* that are removed in one turn */
 
 struct slot *slots_find(struct warden *w, uint64_t sandbox) {
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         if (w->slots[i].state == SLOT_USED && w->slots[i].sandbox == sandbox)
             return &w->slots[i];
     }
@@ -49,7 +50,7 @@ static int prepare(struct warden *w, struct slot *s, struct err *e) {
 
 struct slot *slots_take(struct warden *w, struct nursery_child *n, struct err *e) {
     struct slot *s = NULL;
-    for (unsigned i = 0; i < w->config.max_sandboxes && !s; i++) {
+    for (unsigned i = 0; i < w->nslots && !s && w->used < w->config.max_sandboxes; i++) {
         if (w->slots[i].state == SLOT_FREE)
             s = &w->slots[i];
     }
@@ -127,7 +128,32 @@ void slots_release(struct warden *w, struct slot *s) {
     }
     if (!w->spare_timer.place)
         loop_timer_in_ms(w->loop, &w->spare_timer, SPARE_MS);
+    if (!w->stranded_timer.place)
+        loop_timer_in_ms(w->loop, &w->stranded_timer, STRANDED_MS);
     nurseries_left(w, s->nursery);
+}
+
+/* SECURITY: what a neighbour holds of a sandbox that is gone, in descriptors that it was passed, is
+ * in no control group of a sandbox, but in the one that has them all. */
+void slots_weigh_stranded(struct timer *t) {
+    struct warden *w = t->arg;
+    uint64_t all = cgroup_root_bytes(&w->cgroups);
+    for (unsigned i = 0; all > MUCH && i < w->nslots; i++) {
+        const struct slot *s = &w->slots[i];
+        uint64_t its = 0;
+        if (s->made && (s->state == SLOT_USED || s->untold))
+            its = cgroup_slot_bytes(&w->cgroups, &s->cgroup);
+        all -= its < all ? its : all;
+    }
+    all = all > MUCH ? all : 0;
+    if (all != w->stranded_told) {
+        struct wire_out o;
+        w->stranded_told = all;
+        w_stranded_put(&o, &(struct w_stranded){.bytes = all});
+        chan_send(&w->server_chan, &o);
+    }
+    if (all)
+        loop_timer_in_ms(w->loop, t, STRANDED_MS);
 }
 
 static void give_up(struct warden *w, struct slot *s) {
@@ -171,7 +197,7 @@ static void look_at_dirty(struct warden *w, struct slot *s) {
 void slots_recheck(struct timer *t) {
     struct warden *w = t->arg;
     bool more = false;
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         struct slot *s = &w->slots[i];
         if (s->state == SLOT_USED)
             more |= groups_retry(w, s);
@@ -198,9 +224,9 @@ static void slot_forget(struct warden *w, struct slot *s) {
 void slots_spare(struct timer *t) {
     struct warden *w = t->arg;
     unsigned spare = 0, forgotten = 0, keep = w->most_used - w->used + SPARE;
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++)
+    for (unsigned i = 0; i < w->nslots; i++)
         spare += is_spare(&w->slots[i]);
-    for (unsigned i = w->config.max_sandboxes; i-- && spare > keep && forgotten < AT_ONCE;) {
+    for (unsigned i = w->nslots; i-- && spare > keep && forgotten < AT_ONCE;) {
         if (!is_spare(&w->slots[i]))
             continue;
         slot_forget(w, &w->slots[i]);

@@ -16,6 +16,8 @@ void slots_recheck(struct timer *t);
 /* Control groups that nobody has needed for a while are removed: the kernel's memory for each is
  * about a megabyte. */
 void slots_spare(struct timer *t);
+/* Tells the server what sandboxes have left that are gone for it. */
+void slots_weigh_stranded(struct timer *t);
 /* A group's descriptors as they travel; borrowed. */
 struct wire_fds slots_knobs(const struct cgroup_slot *g);
 struct wire_fds slots_procs(const struct cgroup_slot *g);

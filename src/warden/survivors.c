@@ -189,7 +189,7 @@ void survivors_give(struct warden *w) {
     struct err e;
     wire_pair(pair, &e);
     fd_close(&pair[1]);
-    for (unsigned i = 0; i < w->config.max_sandboxes; i++) {
+    for (unsigned i = 0; i < w->nslots; i++) {
         struct slot *s = &w->slots[i];
         if (s->state == SLOT_USED && !s->orphan && survivors_outlives(s))
             give_slot(w, s, pair[0]);

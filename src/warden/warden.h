@@ -72,7 +72,8 @@ struct warden {
     struct idmap ids;
     struct cgroup_root cgroups;
     struct cgroup_limits limits;
-    struct slot *slots;       /* config.max_sandboxes of them */
+    struct slot *slots;       /* owned */
+    unsigned nslots;          /* config_places(), or as many as may be used */
     unsigned used, most_used; /* slots; most since slots_spare looked last */
     uint64_t last_sandbox;
     struct nursery_child *all;                            /* owned */
@@ -88,6 +89,8 @@ struct warden {
     struct gate_child gate;
     uint64_t server_started_ns;
     struct timer server_restart, dirty_timer, spare_timer;
+    struct timer stranded_timer; /* for what is left of sandboxes that have ended: */
+    uint64_t stranded_told;      /* bytes, as the server knows it */
     dev_t socket_dev;
     ino_t socket_ino; /* of the socket's name; 0 when it has none that we can reach */
     bool stopping;

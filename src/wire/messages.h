@@ -33,6 +33,7 @@
     X(W_RESTARTS, 20, 2) /* that had to be, so far; the first one comes behind the last W_KEPT */   \
     X(W_RELOAD, 21, 2)   /* the configuration anew */                                               \
     X(W_GATE, 22, 3)     /* a channel to the gate; a new one whenever gate or server are new */     \
+    X(W_STRANDED, 23, 4) /* memory of sandboxes that are gone, which somebody holds still */        \
     /* the supervisor→W */                                                                        \
     X(L_CONFIG, 40, 2) /* the configuration anew */                                                 \
     /* W→N */                                                                                     \
@@ -354,7 +355,8 @@ enum {
     P(u_name, U_NAME, false)                                                                       \
     P(u_hello, U_HELLO, false)                                                                     \
     P(u_end, U_END, false)                                                                         \
-    P(g_lost, G_LOST, false)
+    P(g_lost, G_LOST, false)                                                                       \
+    P(w_stranded, W_STRANDED, false)
 
 /* The fields of each: F(since, kind, name, most), in the order in which they travel. New ones come
  * at the end, with the WIRE_VERSION that brought them.
@@ -407,8 +409,9 @@ enum {
     F(0, fd, journal, 0)                                                                           \
     F(0, fd_map, fds, SANDBOX_FDS_) /* of kernel 0: ends that are shut when it is gone */          \
     F(0, fds, knobs, WIRE_MAX_FDS)
-#define w_gone_fields(F)   F(0, u64, sandbox, 0)
-#define w_forget_fields(F) F(0, u32, slot, 0)
+#define w_gone_fields(F)     F(0, u64, sandbox, 0)
+#define w_forget_fields(F)   F(0, u32, slot, 0)
+#define w_stranded_fields(F) F(4, u64, bytes, 0)
 #define w_profile_fields(F)                                                                        \
     F(0, u32, profile, 0)                                                                          \
     F(0, u32, state, PROFILE_RESTARTING)                                                           \
@@ -546,7 +549,7 @@ enum {
 #define WIRE_WORDS 400
 
 #define g_server_fields(F) F(3, fd, server, 0)
-#define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0)   /* resolv.conf */
+#define g_config_fields(F) F(3, fd, config, 0) F(3, fd, resolv, 0) /* resolv.conf */
 #define g_attach_fields(F)                                                                         \
     F(3, u64, sandbox, 0)                                                                          \
     F(3, fd, policy, 0)  /* a sealed memfd */                                                      \

@@ -10,6 +10,7 @@ struct engine;
 struct guest;
 struct input_file;
 struct sandbox;
+struct wire_in;
 
 /* Adds the inputs to `files`, and refuses what will never fit. */
 int budget_check(const struct engine *g, const struct limits *l, const struct input_file *inputs,
@@ -27,3 +28,5 @@ int budget_write(struct sandbox *s, uint64_t bytes, struct err *e);
 /* Its program is over: until it is gone it counts with the most that it had. */
 void budget_settle(struct sandbox *s);
 void budget_give(struct sandbox *s);
+/* W_STRANDED: what sandboxes that are gone have left in the hands of others. */
+void budget_stranded(struct engine *g, struct wire_in *in);

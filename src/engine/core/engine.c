@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "engine/core/budget.h"
 #include "engine/core/reload.h"
 #include "engine/core/sandbox.h"
 #include "wire/codec.h"
@@ -62,7 +63,7 @@ static void take_gone(struct engine *g, struct wire_in *in) {
 static void take_forget(struct engine *g, struct wire_in *in) {
     struct w_forget m;
     struct err e;
-    if (w_forget_get(in, &m, &e) == 0 && m.slot < g->config.max_sandboxes)
+    if (w_forget_get(in, &m, &e) == 0 && m.slot < config_places(&g->config))
         cgroup_fds_done(&g->cgroups[m.slot]);
 }
 
@@ -92,6 +93,9 @@ static void on_warden(struct chan *c, struct wire_in *in) {
         break;
     case WIRE_W_FORGET:
         take_forget(g, in);
+        break;
+    case WIRE_W_STRANDED:
+        budget_stranded(g, in);
         break;
     case WIRE_W_PROFILE:
         pool_profile(g, in);
@@ -138,8 +142,8 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     if (!g->network)
         return -1;
     g->look_again = (struct timer){.fn = on_look_again, .arg = g};
-    g->cgroups = xcalloc(g->config.max_sandboxes, sizeof *g->cgroups);
-    for (unsigned i = 0; i < g->config.max_sandboxes; i++)
+    g->cgroups = xcalloc(config_places(&g->config), sizeof *g->cgroups);
+    for (unsigned i = 0; i < config_places(&g->config); i++)
         cgroup_fds_init(&g->cgroups[i]);
     for (unsigned i = 0; i < g->config.nprofiles; i++)
         pool_init(g, i);

@@ -42,10 +42,11 @@ struct engine {
     struct network_rules *network; /* owned: what may be granted of it */
     struct profile_pool pools[CONFIG_MAX_PROFILES];
     struct sandbox *sandboxes;  /* all that are not gone */
-    struct cgroup_fds *cgroups; /* owned: by slot, config.max_sandboxes */
+    struct cgroup_fds *cgroups; /* owned: by slot, config_places() */
     unsigned max_making;        /* sandboxes of one profile being made at a time */
     unsigned turn;              /* the profile that is first to get the next place */
     uint64_t charged;           /* bytes of the memory budget; see budget.c */
+    uint64_t stranded_bytes;    /* of those: of sandboxes that are gone, which somebody holds */
     uint64_t measured_ns;       /* when they were last looked at */
     struct timer look_again;    /* somebody waits for memory, and some may be given back */
     struct rest *resting;       /* those whom it worked for a lot lately; see rest.c */

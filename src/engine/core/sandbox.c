@@ -266,7 +266,7 @@ static int check_made(const struct engine *g, const struct w_made *m, struct err
     uint32_t there = 0;
     for (unsigned i = 0; i < SANDBOX_FDS_; i++)
         there |= (uint32_t)(m->fds[i] >= 0) << i;
-    if (m->profile >= g->config.nprofiles || m->slot >= g->config.max_sandboxes ||
+    if (m->profile >= g->config.nprofiles || m->slot >= config_places(&g->config) ||
         (there & SANDBOX_NEEDED) != SANDBOX_NEEDED)
         return err_set(e, EPROTO, "the warden sent one that makes no sense");
     return 0;

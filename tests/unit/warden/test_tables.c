@@ -75,7 +75,7 @@ static int setup(void **state) {
     nursery = (struct nursery_child){.warden = &warden, .pid = 1, .chan = {.fd = -1}};
     other = nursery;
     warden = (struct warden){.slots = slots, .server_chan = {.fd = -1, .gone = true}};
-    warden.config.max_sandboxes = 2;
+    warden.config.max_sandboxes = warden.nslots = 2;
     warden.config.nprofiles = 1;
     warden.config.profiles[0] = profile;
     slots[0] = (struct slot){.state = SLOT_USED, .sandbox = 7, .nursery = &nursery, .told = true};
