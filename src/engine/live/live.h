@@ -105,6 +105,8 @@ int command_signal(struct command *c, int sig, struct err *e);
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
 /* What a client of its kernels said, or what they answered, took us so long. The sandbox pays. */
 void live_heard(struct live *l, uint64_t cpu_ns);
+/* Work for one of its clients, beside the loop, took us so long. The sandbox pays. */
+void live_served(struct live *l, uint64_t cpu_ns);
 
 /* Of a terminal: reading what its client sent took us so long. The sandbox pays. */
 void command_heard(struct command *c, uint64_t cpu_ns);
