@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SLICE        (64u << 10) /* bytes that are compressed in a slice: a millisecond or two */
-#define ENTRY_COSTS  1024        /* as many bytes */
+#define BLOCK        (64u << 10)
+#define OUT_MOST     (64u << 10) /* bytes for the client after which a slice ends */
 #define PAGE_MOST    1000
 #define LEFT_OUT     "cloche-left-out.txt"
 #define LEFT_OUT_MAX (64u << 10)
@@ -46,9 +46,7 @@ struct packing {
     int fd;              /* owned: its content; or -1 */
     bool is_announced;   /* `left` and `pos` are set */
     uint64_t left, pos;
-    /* of the slice */
-    size_t spent; /* bytes, about */
-    enum need need;
+    enum need need; /* after the slice */
     struct err why; /* code 0: all is well */
     struct buf out; /* for the client */
     int read_fd;    /* owned: a file that was read; or -1 */
@@ -84,7 +82,6 @@ static int pack_entry(struct packing *p, enum pack_type type, uint64_t size) {
                                      .mode = f->mode,
                                      .size = size,
                                      .mtime_ns = f->mtime_ns};
-    p->spent += ENTRY_COSTS;
     return packer_entry(p->packer, &entry, &p->why);
 }
 
@@ -99,7 +96,7 @@ static int announce_file(struct packing *p) {
 }
 
 static int pack_content(struct packing *p) {
-    char block[SLICE];
+    char block[BLOCK];
     size_t want = p->left < sizeof block ? (size_t)p->left : sizeof block;
     if (!p->is_announced)
         return announce_file(p);
@@ -107,7 +104,6 @@ static int pack_content(struct packing *p) {
     if (n < 0)
         return err_sys(&p->why, "read a file");
     memset(block + n, 0, want - (size_t)n);
-    p->spent += want;
     p->pos += want;
     p->left -= want;
     if (p->left == 0) {
@@ -162,27 +158,24 @@ static int pack_record(struct packing *p) {
         leave_deep(p, p->entry.path);
     if (p->entry.type == ENTRY_FILE)
         p->need = NEED_FILE;
-    if (p->entry.type == ENTRY_FILE || p->entry.type == ENTRY_OTHER || p->only_files) {
-        p->spent += ENTRY_COSTS;
+    if (p->entry.type == ENTRY_FILE || p->entry.type == ENTRY_OTHER || p->only_files)
         return 0;
-    }
     return pack_entry(p, p->entry.type == ENTRY_SYMLINK ? PACK_SYMLINK : PACK_DIRECTORY, 0);
 }
 
 static void packing_slice(struct file_work *w) {
     struct packing *p = (struct packing *)w;
     int r = p->packer ? 0 : packer_new(keep_out, p, &p->packer, &p->why);
-    p->spent = 0;
     p->need = NEED_SLICE;
-    while (r == 0 && p->need == NEED_SLICE && p->spent < SLICE)
+    while (r == 0 && p->need == NEED_SLICE && p->out.len < OUT_MOST && file_work_has_time(w))
         r = p->fd >= 0 ? pack_content(p) : pack_record(p);
 }
 
 static void packing_empty(struct file_work *w) {
     struct packing *p = (struct packing *)w;
     packer_free(p->packer);
-    fd_close(&p->fd);
-    fd_close(&p->read_fd);
+    crew_close(w->crew, &p->fd); /* SECURITY: it may be deleted, and large */
+    crew_close(w->crew, &p->read_fd);
     file_page_done(&p->page);
     buf_done(&p->left_out);
     buf_done(&p->out);
@@ -261,7 +254,7 @@ static void archive_on_slice(struct file_call *fc) {
                                                      [NEED_NOTHING] = finish};
     struct outgoing *g = (struct outgoing *)fc;
     struct packing *p = g->packing;
-    crew_close(p->work.crew, &p->read_fd); /* SECURITY: it may be deleted, and large */
+    crew_close(p->work.crew, &p->read_fd);
     if (p->why.code) {
         give_up(g, p->why.text);
         return;

@@ -1,8 +1,8 @@
 /* See file_work.h. Every slice comes back to the loop, so that it is paid for soon, and so that the
  * work for a call or a sandbox that is gone ends.
  *
- * SECURITY: a client may begin such work and leave, again and again. What is left costs no slice
- * any more but the one that frees it. */
+ * SECURITY: a client may begin such work and leave, again and again. What it leaves is freed when
+ * its turn comes, without another slice. */
 
 #include "api/files/file_work.h"
 
@@ -13,15 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SLICE_NS NS_PER_MS
+
 static bool file_work_slice(struct work *work) {
     struct file_work *w = work->arg;
-    uint64_t began = thread_cpu_ns();
-    if (w->is_over)
-        w->empty(w);
-    else if (!atomic_load(&w->is_left))
+    w->began_ns = thread_cpu_ns();
+    if (!w->is_over && !atomic_load(&w->is_left))
         w->slice(w);
-    w->cpu_ns = thread_cpu_ns() - began;
+    if (w->is_over || atomic_load(&w->is_left)) {
+        w->empty(w);
+        w->is_over = true;
+    }
+    w->cpu_ns = thread_cpu_ns() - w->began_ns;
     return false;
+}
+
+bool file_work_has_time(const struct file_work *w) {
+    return thread_cpu_ns() - w->began_ns < SLICE_NS;
 }
 
 static void pay(const struct file_work *w, uint64_t cpu_ns) {
@@ -31,9 +39,8 @@ static void pay(const struct file_work *w, uint64_t cpu_ns) {
         live_served(l, cpu_ns);
 }
 
-/* What it owns may be large: a file that was deleted, a list of names. */
 static void end(struct file_work *w) {
-    w->is_over = w->work.is_long = true;
+    w->is_over = true;
     file_work_go(w);
 }
 

@@ -18,6 +18,7 @@ struct file_work {
     atomic_bool is_left;  /* the same, for the slice */
     bool is_beside;       /* a slice is to come, or at work */
     bool is_over;         /* the next slice frees what it owns */
+    uint64_t began_ns;    /* the slice at work */
     uint64_t cpu_ns;      /* that the last slice took */
     struct crew *crew;    /* borrowed, as is the engine */
     struct engine *engine;
@@ -31,5 +32,7 @@ struct file_work {
 void *file_work_new(struct file_call *fc, size_t size, const struct file_work *how);
 /* One slice more. */
 void file_work_go(struct file_work *w);
+/* For a slice: whether it may go on. */
+bool file_work_has_time(const struct file_work *w);
 /* The call goes on without it, or is over; `w` may be NULL. */
 void file_work_leave(struct file_work *w);

@@ -17,9 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE (128u << 10) /* bytes that are looked through in a slice */
-#define STEPS 256          /* entries and blocks, likewise */
-#define PAGE  4096u        /* a file that is not empty takes so much of a disk at least */
+#define PAGE 4096u /* a file that is not empty takes so much of a disk at least */
 
 /* What a slice is for. */
 enum reading {
@@ -85,8 +83,7 @@ static void skip_block(struct unpacking *u) {
 }
 
 static void check_some(struct unpacking *u) {
-    uint64_t most = unpacker_work(u->unpacker) + SLICE;
-    for (int i = 0; i < STEPS && unpacker_work(u->unpacker) < most; i++) {
+    while (file_work_has_time(&u->work)) {
         if (u->is_inside) {
             skip_block(u);
         } else {
@@ -98,7 +95,7 @@ static void check_some(struct unpacking *u) {
     }
 }
 
-static void read_some(struct unpacking *u) {
+static void unpack_read(struct unpacking *u) {
     if (u->reading == READ_CHECK)
         check_some(u);
     else
@@ -109,7 +106,7 @@ static void unpacking_slice(struct file_work *w) {
     struct unpacking *u = (struct unpacking *)w;
     u->is_end = false;
     if (u->unpacker || unpacker_new(u->spool, &u->unpacker, &u->why) == 0)
-        read_some(u);
+        unpack_read(u);
     if (u->reading == READ_CHECK && u->is_end) {
         unpacker_free(u->unpacker);
         u->unpacker = NULL;
@@ -119,7 +116,7 @@ static void unpacking_slice(struct file_work *w) {
 static void unpacking_empty(struct file_work *w) {
     struct unpacking *u = (struct unpacking *)w;
     unpacker_free(u->unpacker);
-    fd_close(&u->spool);
+    crew_close(w->crew, &u->spool);
 }
 
 /* ---- in the loop ---- */

@@ -48,8 +48,8 @@ bool live_name_taken(const struct engine *g, const char *tenant, const char *nam
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 /* Told once when it ends, after its executions; who leaves before takes itself out. */
 struct live_watcher {
-    struct live_watcher *next;
-    struct live *live; /* borrowed; NULL when it has ended, or was left */
+    struct live_watcher *next, **at; /* what leads here: there may be thousands */
+    struct live *live;               /* borrowed; NULL when it has ended, or was left */
     void (*on_end)(struct live_watcher *w, const struct err *why);
     void *arg;
 };
