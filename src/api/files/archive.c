@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define BLOCK        (64u << 10)
-#define OUT_MOST     (64u << 10) /* bytes for the client after which a slice ends */
+#define OUT_MOST     (48u << 10) /* bytes for the client after which a slice ends */
 #define PAGE_MOST    1000
 #define LEFT_OUT     "cloche-left-out.txt"
 #define LEFT_OUT_MAX (64u << 10)
@@ -260,8 +260,7 @@ static void archive_on_slice(struct file_call *fc) {
         return;
     }
     http_write(fc->call->req, p->out.data, p->out.len);
-    buf_done(&p->out); /* nothing of it is kept while the client is slow */
-    p->out = (struct buf)BUF_INIT;
+    buf_clear(&p->out);
     get[p->need](g);
 }
 
