@@ -1,12 +1,14 @@
 /* See crew.h. One queue of work to do and one of work that is through, both under one lock; an
- * eventfd tells the loop of the second. Work to do stands in the order of its turn: an owner's
- * first piece has the turn that is at hand, its next ones one later each. The threads block every
- * signal, so that the loop's signalfd gets them, and yield to the loop where processors are short.
+ * eventfd tells the loop of the second. Each owner has a line for its work to do, and the lines
+ * stand in a row: the first one has the turn, and is the last one after it. Few have work at the
+ * same time, while an owner may have thousands of pieces. The threads block every signal, so that
+ * the loop's signalfd gets them, and yield to the loop where processors are short.
  */
 
 #include "loop/crew.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/list.h"
 
@@ -22,10 +24,18 @@
 #include <unistd.h>
 
 #define NICE         5
-#define SMALL_BLOCKS 8192 /* of 512 bytes: a file that is freed in a moment */
+#define TURN_NS      1000000u /* of the loop, for what is through */
+#define SMALL_BLOCKS 8192     /* of 512 bytes: a file that is freed in a moment */
 
 struct work_queue {
     struct work *first, **end;
+};
+
+/* Of one owner; there is none without work. */
+struct line {
+    struct line *next;
+    uint64_t owner;
+    struct work_queue todo[2]; /* short slices, and long ones */
 };
 
 struct crew {
@@ -33,8 +43,9 @@ struct crew {
     pthread_mutex_t lock;
     pthread_cond_t more;
     struct work_queue through;
-    struct work *todo;         /* by turn */
-    uint64_t turn;             /* of the piece that was taken last */
+    struct work_queue back;    /* the loop's: those of them that it has taken */
+    struct line *lines;        /* owned */
+    uint64_t added;            /* pieces of work, so far */
     unsigned nlong, most_long; /* long slices at work, and at most */
     bool stop;
     int event; /* owned */
@@ -49,6 +60,22 @@ static void queue_add(struct work_queue *q, struct work *w) {
     q->end = &w->next;
 }
 
+static struct work *queue_take(struct work_queue *q) {
+    struct work *w = LIST_POP(&q->first, next);
+    if (!q->first)
+        q->end = &q->first;
+    return w;
+}
+
+/* All of it, to the end of the other. */
+static void queue_move(struct work_queue *to, struct work_queue *from) {
+    if (!from->first)
+        return;
+    *to->end = from->first;
+    to->end = from->end;
+    *from = (struct work_queue){NULL, &from->first};
+}
+
 uint64_t crew_owner(const char *name) {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     for (; name && *name; name++)
@@ -56,35 +83,53 @@ uint64_t crew_owner(const char *name) {
     return h;
 }
 
-static void todo_add(struct crew *c, struct work *w) {
-    struct work **at = &c->todo;
-    w->turn = c->turn;
-    for (const struct work *other = c->todo; other; other = other->next) {
-        if (other->owner == w->owner)
-            w->turn = other->turn + 1;
-    }
-    while (*at && (*at)->turn <= w->turn)
+static struct line *line_of(struct crew *c, uint64_t owner) {
+    struct line **at = &c->lines;
+    while (*at && (*at)->owner != owner)
         at = &(*at)->next;
-    LIST_PUSH(at, w, next);
+    if (*at)
+        return *at;
+    struct line *l = xcalloc(1, sizeof *l);
+    l->owner = owner;
+    l->todo[false].end = &l->todo[false].first;
+    l->todo[true].end = &l->todo[true].first;
+    LIST_PUSH(at, l, next);
+    return l;
+}
+
+static void todo_add(struct crew *c, struct work *w) {
+    w->number = c->added++;
+    queue_add(&line_of(c, w->owner)->todo[w->is_long], w);
+}
+
+/* The oldest that may be done now, or NULL. */
+static struct work *line_take(struct line *l, bool may_be_long) {
+    const struct work *quick = l->todo[false].first;
+    const struct work *slow = may_be_long ? l->todo[true].first : NULL;
+    if (slow && (!quick || slow->number < quick->number))
+        return queue_take(&l->todo[true]);
+    return queue_take(&l->todo[false]);
 }
 
 /* The next piece, or NULL. */
 static struct work *todo_take(struct crew *c) {
-    struct work **at = &c->todo;
-    while (*at && (*at)->is_long && c->nlong >= c->most_long)
+    struct work *w = NULL;
+    struct line **at = &c->lines;
+    while (*at && !(w = line_take(*at, c->nlong < c->most_long)))
         at = &(*at)->next;
-    struct work *w = LIST_POP(at, next);
     if (!w)
         return NULL;
-    if (w->turn > c->turn)
-        c->turn = w->turn;
+    struct line *l = LIST_POP(at, next);
+    if (l->todo[false].first || l->todo[true].first)
+        LIST_APPEND(at, l, next);
+    else
+        free(l);
     c->nlong += w->is_long;
     return w;
 }
 
-static void finish_work(struct crew *c, struct work *w) {
+static void call_loop(struct crew *c) {
     const uint64_t one = 1;
-    queue_add(&c->through, w);
     if (write(c->event, &one, sizeof one) < 0) {
         /* The counter is full: the loop has been told already. */
     }
@@ -104,30 +149,33 @@ static void *crew_thread(void *arg) {
         bool more = w->slice(w);
         pthread_mutex_lock(&c->lock);
         c->nlong -= w->is_long;
-        if (more)
+        if (more) {
             todo_add(c, w);
-        else
-            finish_work(c, w);
+            continue;
+        }
+        queue_add(&c->through, w);
+        call_loop(c);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
 }
 
+/* Thousands may be through at once, when as many clients have left. */
 static void crew_on_event(struct watch *watch, uint32_t events) {
     struct crew *c = watch->arg;
-    uint64_t n;
+    uint64_t n, began = now_ns();
     (void)events;
     if (read(c->event, &n, sizeof n) < 0)
         return;
     pthread_mutex_lock(&c->lock);
-    struct work *w = c->through.first;
-    c->through = (struct work_queue){NULL, &c->through.first};
+    queue_move(&c->back, &c->through);
     pthread_mutex_unlock(&c->lock);
-    while (w) {
-        struct work *next = w->next;
+    while (c->back.first && now_ns() - began < TURN_NS) {
+        struct work *w = queue_take(&c->back);
         w->done(w);
-        w = next;
     }
+    if (c->back.first)
+        call_loop(c);
 }
 
 static int start_threads(struct crew *c, unsigned threads, struct err *e) {
@@ -148,6 +196,7 @@ int crew_new(struct loop *l, unsigned threads, struct crew **ret, struct err *e)
     c->loop = l;
     c->most_long = threads > 1 ? threads - 1 : 1;
     c->through.end = &c->through.first;
+    c->back.end = &c->back.first;
     c->threads = xcalloc(threads, sizeof *c->threads);
     c->watch = (struct watch){.fd = -1, .fn = crew_on_event, .arg = c};
     pthread_mutex_init(&c->lock, NULL);
@@ -177,6 +226,8 @@ void crew_free(struct crew *c) {
         pthread_join(c->threads[i], NULL);
     loop_unwatch(c->loop, &c->watch);
     fd_close(&c->event);
+    while (c->lines)
+        free(LIST_POP(&c->lines, next));
     pthread_cond_destroy(&c->more);
     pthread_mutex_destroy(&c->lock);
     free(c->threads);

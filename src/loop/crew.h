@@ -24,7 +24,7 @@ struct work {
     uint64_t owner;    /* of crew_owner(); 0: nobody, who is an owner, too */
     bool is_long;      /* its slices take longer than that */
     struct work *next; /* this and what follows: the crew's */
-    uint64_t turn;
+    uint64_t number;
 };
 
 /* What stands for the one with that name, or NULL. */
@@ -36,7 +36,7 @@ void crew_free(struct crew *c);
 /* `w` stays with the crew until `done`; there is no taking it back. */
 void crew_add(struct crew *c, struct work *w);
 /* Closes a large file there, and others at once: whoever closes a file last frees all of it. Takes
- * the descriptor. */
+ * the descriptor. A short slice may call it, too. */
 void crew_close(struct crew *c, int *fd);
 /* The same for a file that others may have, too: it is emptied before. */
 void crew_empty(struct crew *c, int *fd);

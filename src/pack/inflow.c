@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GZIP_BITS (15 + 16)
+#define GZIP_BITS    (15 + 16)
+#define MEMBER_COSTS 128 /* bytes, so to say: an empty one takes as long as many */
 
 int inflow_begin(struct inflow *f, int fd, struct err *e) {
     uint8_t magic[2];
@@ -53,8 +54,10 @@ static int inflate_some(struct inflow *f, const char **ret_why) {
     *ret_why = "truncated gzip input";
     if (z->avail_in == 0)
         return -1;
-    if (f->between)
+    if (f->between) {
         inflateReset(z);
+        f->work += MEMBER_COSTS;
+    }
     unsigned before = z->avail_in;
     int r = inflate(z, Z_NO_FLUSH);
     f->work += before - z->avail_in;
@@ -63,19 +66,28 @@ static int inflate_some(struct inflow *f, const char **ret_why) {
     return r == Z_OK || r == Z_BUF_ERROR || r == Z_STREAM_END ? 1 : -1;
 }
 
-ssize_t inflow_read(struct inflow *f, const void **ret, const char **ret_why) {
+static const char too_much[] = "an entry has too much in its headers";
+
+/* Members may be short, and whoever reads has some work with each piece: so a piece is filled. */
+static ssize_t fill(struct inflow *f, const char **ret_why) {
     int more = 1;
-    ssize_t n = 0;
-    *ret = f->has_zip ? f->plain : f->packed;
     f->zip.next_out = f->plain;
     f->zip.avail_out = sizeof f->plain;
-    while (more > 0 && n == 0) {
-        *ret_why = "an entry has too much in its headers";
-        if (f->work >= f->most)
-            return -1;
-        more = f->has_zip ? inflate_some(f, ret_why) : 0;
-        n = f->has_zip ? (ssize_t)(sizeof f->plain - f->zip.avail_out) : fetch(f, ret_why);
-    }
+    while (more > 0 && f->zip.avail_out > 0 && f->work < f->most)
+        more = inflate_some(f, ret_why);
+    ssize_t n = (ssize_t)(sizeof f->plain - f->zip.avail_out);
+    if (n > 0 || more <= 0)
+        return n > 0 ? n : more;
+    *ret_why = too_much;
+    return -1;
+}
+
+ssize_t inflow_read(struct inflow *f, const void **ret, const char **ret_why) {
+    *ret_why = too_much;
+    if (f->work >= f->most)
+        return -1;
+    *ret = f->has_zip ? f->plain : f->packed;
+    ssize_t n = f->has_zip ? fill(f, ret_why) : fetch(f, ret_why);
     f->work += n > 0 ? (uint64_t)n : 0;
-    return more < 0 ? -1 : n;
+    return n;
 }

@@ -145,10 +145,6 @@ int unpacker_data(struct unpacker *u, const void **ret, size_t *ret_len, uint64_
     return 1;
 }
 
-uint64_t unpacker_work(const struct unpacker *u) {
-    return u->in.work;
-}
-
 void unpacker_free(struct unpacker *u) {
     if (!u)
         return;

@@ -15,6 +15,4 @@ int unpacker_next(struct unpacker *u, struct pack_entry *ret, struct err *e);
  */
 int unpacker_data(struct unpacker *u, const void **ret, size_t *ret_len, uint64_t *ret_at,
                   struct err *e);
-/* Bytes that all of it took so far, as they came and out of their gzip. */
-uint64_t unpacker_work(const struct unpacker *u);
 void unpacker_free(struct unpacker *u);

@@ -1,12 +1,13 @@
-/* See archive.h. The tree is walked by pages of init's listing, each file is opened by init when
- * its turn comes, and what a turn of the loop does is bounded, so that others are served meanwhile;
- * a slow client holds it up through the stream's backlog. The tree may change all the time: a file
- * that is gone is left out, one that has become shorter is filled up with zeros, as tar wants as
- * many bytes as were announced. */
+/* See archive.h. The tree is walked by pages of init's listing, and each file is opened by init
+ * when its turn comes. What becomes of a page and of a file's bytes is made beside the loop
+ * (file_work.h), in slices: a slice ends with what comes out and with what it needs next, and the
+ * loop sends the one and asks for the other. A slow client holds the slices up through the stream's
+ * backlog. The tree may change all the time: a file that is gone is left out, one that has become
+ * shorter is filled up with zeros, as tar wants as many bytes as were announced. */
 
 #include "api/files/archive.h"
 
-#include "api/files/file_call.h"
+#include "api/files/file_work.h"
 #include "api/files/paths.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -19,128 +20,217 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SLICE        (128u << 10) /* bytes that are compressed in one turn of the loop */
-#define ENTRIES      64           /* without content, likewise */
+#define BLOCK        (64u << 10)
+#define OUT_MOST     (48u << 10) /* bytes for the client after which a slice ends */
 #define PAGE_MOST    1000
 #define LEFT_OUT     "cloche-left-out.txt"
 #define LEFT_OUT_MAX (64u << 10)
 
+enum need {
+    NEED_SLICE,
+    NEED_FILE, /* the entry's content */
+    NEED_PAGE, /* after `last` */
+    NEED_NOTHING,
+};
+
+/* What the slices touch. */
+struct packing {
+    struct file_work work;
+    char *top; /* owned: paths in the archive begin below it */
+    bool only_files;
+    struct packer *packer; /* owned; NULL before the first slice */
+    struct file_page page;
+    char *last;          /* owned: the last path of the page before */
+    struct buf left_out; /* directories that lie too deep, a line each */
+    struct entry entry;  /* borrowed from the page: whose content is packed */
+    int fd;              /* owned: its content; or -1 */
+    bool is_announced;   /* `left` and `pos` are set */
+    uint64_t left, pos;
+    enum need need; /* after the slice */
+    struct err why; /* code 0: all is well */
+    struct buf out; /* for the client */
+    int read_fd;    /* owned: a file that was read; or -1 */
+};
+
 struct outgoing {
     struct file_call fc;
     struct archive_form form;
-    struct packer *packer; /* owned; NULL until the reply has begun */
-    struct timer turn;
-    struct file_page page;
-    char *last;          /* owned: the last path of this page */
-    struct buf left_out; /* directories that lie too deep, a line each */
-    struct entry entry;  /* borrowed from the page: whose content is sent */
-    int fd;              /* owned: its content; or -1 */
-    uint64_t left, pos;
+    struct packing *packing; /* owned, unless a slice is at work */
+    bool is_through;         /* the client has all of it, or will not get it */
 };
 
-static void free_outgoing(struct file_call *fc) {
-    struct outgoing *g = (struct outgoing *)fc;
-    loop_timer_stop(fc->call->api->o.loop, &g->turn);
-    packer_free(g->packer);
-    fd_close(&g->fd);
-    file_page_done(&g->page);
-    free(g->last);
-    buf_done(&g->left_out);
-}
+/* ---- beside the loop: entries ---- */
 
-static void next_turn(struct outgoing *g) {
-    if (!file_call_waits(&g->fc))
-        loop_timer_in_ms(g->fc.call->api->o.loop, &g->turn, 0);
-}
-
-/* The client has a part already. */
-static void give_up(struct outgoing *g, const char *why) {
-    log_warn("archive cut id=%s why=%s", g->fc.call->who.request, log_text(why));
-    http_abort(g->fc.call->req);
-}
-
-static void to_client(void *arg, const void *data, size_t len) {
-    struct outgoing *g = arg;
-    http_write(g->fc.call->req, data, len);
+static void keep_out(void *arg, const void *data, size_t len) {
+    struct packing *p = arg;
+    buf_add(&p->out, data, len);
 }
 
 /* Paths in the archive begin below what was asked for. */
-static const char *name_in_archive(const struct outgoing *g, const char *path) {
-    size_t len = strlen(g->fc.path);
-    if (len && strcmp(path, g->fc.path) == 0)
+static const char *name_in_archive(const struct packing *p, const char *path) {
+    size_t len = strlen(p->top);
+    if (len && strcmp(path, p->top) == 0)
         return paths_name(path);
     return path + len + (len > 0);
 }
 
-static bool add_entry(struct outgoing *g, enum pack_type type, uint64_t size) {
-    const struct entry *f = &g->entry;
-    struct err e;
-    if (packer_entry(g->packer,
-                     &(struct pack_entry){.type = type,
-                                          .path = name_in_archive(g, f->path),
-                                          .target = f->target,
-                                          .mode = f->mode,
-                                          .size = size,
-                                          .mtime_ns = f->mtime_ns},
-                     &e) == 0)
-        return true;
-    give_up(g, e.text);
-    return false;
+static int pack_entry(struct packing *p, enum pack_type type, uint64_t size) {
+    const struct entry *f = &p->entry;
+    const struct pack_entry entry = {.type = type,
+                                     .path = name_in_archive(p, f->path),
+                                     .target = f->target,
+                                     .mode = f->mode,
+                                     .size = size,
+                                     .mtime_ns = f->mtime_ns};
+    return packer_entry(p->packer, &entry, &p->why);
 }
 
-/* ---- content ---- */
+static int announce_file(struct packing *p) {
+    struct stat st;
+    if (fstat(p->fd, &st) < 0)
+        return err_sys(&p->why, "look at a file");
+    p->is_announced = true;
+    p->left = (uint64_t)st.st_size;
+    p->pos = 0;
+    return pack_entry(p, PACK_FILE, p->left);
+}
+
+static int pack_content(struct packing *p) {
+    char block[BLOCK];
+    size_t want = p->left < sizeof block ? (size_t)p->left : sizeof block;
+    if (!p->is_announced)
+        return announce_file(p);
+    ssize_t n = want ? pread(p->fd, block, want, (off_t)p->pos) : 0;
+    if (n < 0)
+        return err_sys(&p->why, "read a file");
+    memset(block + n, 0, want - (size_t)n);
+    p->pos += want;
+    p->left -= want;
+    if (p->left == 0) {
+        p->read_fd = fd_take(&p->fd);
+        p->is_announced = false;
+    }
+    return packer_data(p->packer, block, want, &p->why);
+}
+
+/* What is in this directory is not in the archive; whoever unpacks it is told. */
+static void leave_deep(struct packing *p, const char *path) {
+    if (p->left_out.len < LEFT_OUT_MAX)
+        buf_addf(&p->left_out, "%s\n", path);
+}
+
+static int tell_left_out(struct packing *p) {
+    const struct pack_entry f = {.type = PACK_FILE,
+                                 .path = LEFT_OUT,
+                                 .target = "",
+                                 .mode = 0644,
+                                 .size = p->left_out.len,
+                                 .mtime_ns = clock_ns(CLOCK_REALTIME)};
+    if (!p->left_out.len)
+        return 0;
+    return packer_entry(p->packer, &f, &p->why) < 0
+               ? -1
+               : packer_data(p->packer, p->left_out.data, p->left_out.len, &p->why);
+}
+
+/* ---- beside the loop: the walk ---- */
+
+/* If the next page is gone, there is nothing more of it. */
+static int end_page(struct packing *p) {
+    bool is_cut = p->page.cut;
+    file_page_done(&p->page);
+    p->page = (struct file_page)FILE_PAGE_INIT;
+    p->need = is_cut ? NEED_PAGE : NEED_NOTHING;
+    return is_cut || (tell_left_out(p) == 0 && packer_end(p->packer, &p->why) == 0) ? 0 : -1;
+}
+
+static int pack_record(struct packing *p) {
+    int r = file_page_next(&p->page, &p->entry);
+    if (r < 0)
+        return err_set(&p->why, EPROTO, "the list is malformed");
+    if (r == 0)
+        return end_page(p);
+    if (file_page_is_read(&p->page)) {
+        free(p->last);
+        p->last = xstrdup(p->entry.path);
+    }
+    if (p->entry.deep)
+        leave_deep(p, p->entry.path);
+    if (p->entry.type == ENTRY_FILE)
+        p->need = NEED_FILE;
+    if (p->entry.type == ENTRY_FILE || p->entry.type == ENTRY_OTHER || p->only_files)
+        return 0;
+    return pack_entry(p, p->entry.type == ENTRY_SYMLINK ? PACK_SYMLINK : PACK_DIRECTORY, 0);
+}
+
+static void packing_slice(struct file_work *w) {
+    struct packing *p = (struct packing *)w;
+    int r = p->packer ? 0 : packer_new(keep_out, p, &p->packer, &p->why);
+    p->need = NEED_SLICE;
+    while (r == 0 && p->need == NEED_SLICE && p->out.len < OUT_MOST && file_work_has_time(w))
+        r = p->fd >= 0 ? pack_content(p) : pack_record(p);
+}
+
+static void packing_empty(struct file_work *w) {
+    struct packing *p = (struct packing *)w;
+    packer_free(p->packer);
+    crew_close(w->crew, &p->fd); /* SECURITY: it may be deleted, and large */
+    crew_close(w->crew, &p->read_fd);
+    file_page_done(&p->page);
+    buf_done(&p->left_out);
+    buf_done(&p->out);
+    free(p->last);
+    free(p->top);
+}
+
+/* ---- in the loop ---- */
+
+static void free_outgoing(struct file_call *fc) {
+    file_work_leave(&((struct outgoing *)fc)->packing->work);
+}
+
+static void next_slice(struct outgoing *g) {
+    if (http_backlog(g->fc.call->req) <= HTTP_HIGH_WATER) /* else archive_on_drain goes on */
+        file_work_go(&g->packing->work);
+}
+
+static void archive_on_drain(struct http_req *r) {
+    const struct call *c = http_user(r);
+    struct outgoing *g = c->state;
+    if (!g->is_through && !g->packing->work.is_beside && !file_call_waits(&g->fc))
+        next_slice(g);
+}
+
+/* The client has a part already. */
+static void give_up(struct outgoing *g, const char *why) {
+    g->is_through = true;
+    log_warn("archive cut id=%s why=%s", g->fc.call->who.request, log_text(why));
+    http_abort(g->fc.call->req);
+}
 
 static void archive_on_open(struct file_call *fc, struct file_answer *a) {
     struct outgoing *g = (struct outgoing *)fc;
-    struct stat st;
-    if (fstat(a->fd, &st) == 0 && add_entry(g, PACK_FILE, (uint64_t)st.st_size)) {
-        g->fd = fd_take(&a->fd);
-        g->left = (uint64_t)st.st_size;
-        g->pos = 0;
-    }
-    next_turn(g);
+    g->packing->fd = fd_take(&a->fd);
+    next_slice(g);
+}
+
+static void archive_on_page(struct file_call *fc, struct file_answer *a) {
+    struct outgoing *g = (struct outgoing *)fc;
+    file_page_move(&g->packing->page, &a->page);
+    next_slice(g);
 }
 
 /* What cannot be opened is not there any more, or was never a file. */
 static bool leave_out(struct file_call *fc, int errnum) {
     if (errnum == EPROTO)
         return false;
-    next_turn((struct outgoing *)fc);
+    next_slice((struct outgoing *)fc);
     return true;
 }
 
 static void ask_open(struct outgoing *g) {
-    g->fc.on_error = leave_out;
-    file_call_ask(&g->fc, &(struct file_question){.op = FILE_READ, .path = g->entry.path},
+    file_call_ask(&g->fc, &(struct file_question){.op = FILE_READ, .path = g->packing->entry.path},
                   archive_on_open);
-}
-
-static void send_content(struct outgoing *g) {
-    static char block[SLICE];
-    struct err e;
-    size_t want = g->left < sizeof block ? (size_t)g->left : sizeof block;
-    ssize_t n = want ? pread(g->fd, block, want, (off_t)g->pos) : 0;
-    if (n < 0) {
-        give_up(g, strerror(errno));
-        return;
-    }
-    memset(block + n, 0, want - (size_t)n);
-    if (packer_data(g->packer, block, want, &e) < 0) {
-        give_up(g, e.text);
-        return;
-    }
-    g->pos += want;
-    g->left -= want;
-    if (g->left == 0)
-        fd_close(&g->fd);
-}
-
-/* ---- the walk ---- */
-
-static void archive_on_page(struct file_call *fc, struct file_answer *a) {
-    struct outgoing *g = (struct outgoing *)fc;
-    file_page_move(&g->page, &a->page);
-    next_turn(g);
 }
 
 static void ask_page(struct outgoing *g) {
@@ -148,86 +238,30 @@ static void ask_page(struct outgoing *g) {
                                     .path = g->fc.path,
                                     .recursive = true,
                                     .most = PAGE_MOST,
-                                    .after = g->last};
-    g->page.cut = false; /* if it is gone, there is nothing more of it */
-    g->fc.on_error = leave_out;
+                                    .after = g->packing->last};
     file_call_ask(&g->fc, &q, archive_on_page);
 }
 
-/* What is in this directory is not in the archive; whoever unpacks it is told. */
-static void leave_deep(struct outgoing *g, const char *path) {
-    if (g->left_out.len < LEFT_OUT_MAX)
-        buf_addf(&g->left_out, "%s\n", path);
+static void finish(struct outgoing *g) {
+    g->is_through = true;
+    http_end(g->fc.call->req);
 }
 
-static bool tell_left_out(struct outgoing *g, struct err *e) {
-    const struct pack_entry f = {.type = PACK_FILE,
-                                 .path = LEFT_OUT,
-                                 .target = "",
-                                 .mode = 0644,
-                                 .size = g->left_out.len,
-                                 .mtime_ns = clock_ns(CLOCK_REALTIME)};
-    return !g->left_out.len || (packer_entry(g->packer, &f, e) == 0 &&
-                                packer_data(g->packer, g->left_out.data, g->left_out.len, e) == 0);
-}
-
-static void send_end(struct outgoing *g) {
-    struct err e;
-    if (!tell_left_out(g, &e) || packer_end(g->packer, &e) < 0)
-        give_up(g, e.text);
-    else
-        http_end(g->fc.call->req);
-}
-
-static void end_of_page(struct outgoing *g) {
-    if (g->page.cut)
-        ask_page(g);
-    else
-        send_end(g);
-}
-
-/* True when there is more to do in this turn. */
-static bool take_record(struct outgoing *g) {
-    int r = file_page_next(&g->page, &g->entry);
-    if (r == 0)
-        end_of_page(g);
-    if (r < 0)
-        give_up(g, "the list is malformed");
-    if (r <= 0)
-        return false;
-    if (file_page_is_read(&g->page)) {
-        free(g->last);
-        g->last = xstrdup(g->entry.path);
-    }
-    if (g->entry.deep)
-        leave_deep(g, g->entry.path);
-    if (g->entry.type == ENTRY_FILE) {
-        ask_open(g);
-        return false;
-    }
-    return g->entry.type == ENTRY_OTHER || g->form.only_files ||
-           add_entry(g, g->entry.type == ENTRY_SYMLINK ? PACK_SYMLINK : PACK_DIRECTORY, 0);
-}
-
-static void archive_on_turn(struct timer *t) {
-    struct outgoing *g = t->arg;
-    if (http_backlog(g->fc.call->req) > HTTP_HIGH_WATER)
-        return; /* archive_on_drain goes on */
-    if (g->fd >= 0) {
-        send_content(g);
-        next_turn(g);
+static void archive_on_slice(struct file_call *fc) {
+    static void (*const get[])(struct outgoing *) = {[NEED_SLICE] = next_slice,
+                                                     [NEED_FILE] = ask_open,
+                                                     [NEED_PAGE] = ask_page,
+                                                     [NEED_NOTHING] = finish};
+    struct outgoing *g = (struct outgoing *)fc;
+    struct packing *p = g->packing;
+    crew_close(p->work.crew, &p->read_fd);
+    if (p->why.code) {
+        give_up(g, p->why.text);
         return;
     }
-    for (int i = 0; i < ENTRIES; i++) {
-        if (!take_record(g))
-            return;
-    }
-    next_turn(g);
-}
-
-static void archive_on_drain(struct http_req *r) {
-    struct call *c = http_user(r);
-    next_turn(c->state);
+    http_write(fc->call->req, p->out.data, p->out.len);
+    buf_clear(&p->out);
+    get[p->need](g);
 }
 
 /* ---- the beginning ---- */
@@ -242,18 +276,13 @@ static void name_it(struct outgoing *g) {
 
 static void begin(struct outgoing *g) {
     struct http_req *r = g->fc.call->req;
-    struct err e;
-    if (packer_new(to_client, g, &g->packer, &e) < 0) {
-        call_fail(g->fc.call, &e);
-        return;
-    }
     if (g->form.whole)
         name_it(g);
     http_on_drain(r, archive_on_drain);
     http_stream(r, 200, g->form.type);
     g->fc.begun = true;
     if (strcmp(http_method(r), "HEAD") != 0)
-        next_turn(g);
+        next_slice(g);
 }
 
 /* A file is an archive of its own; the record becomes the only page. */
@@ -265,9 +294,10 @@ static void archive_on_stat(struct file_call *fc, struct file_answer *a) {
         return;
     }
     if (is_directory)
-        g->page.cut = true;
+        g->packing->page.cut = true;
     else
-        file_page_of(&g->page, &a->entry);
+        file_page_of(&g->packing->page, &a->entry);
+    fc->on_error = leave_out;
     begin(g);
 }
 
@@ -276,10 +306,16 @@ void files_archive(struct call *c, const char *id, const char *path, const struc
     if (!g)
         return;
     g->form = *f;
-    g->fd = -1;
-    g->page = (struct file_page)FILE_PAGE_INIT;
-    g->left_out = (struct buf)BUF_INIT;
-    g->turn = (struct timer){.fn = archive_on_turn, .arg = g};
+    struct packing *p = file_work_new(&g->fc, sizeof *p,
+                                      &(struct file_work){.slice = packing_slice,
+                                                          .then = archive_on_slice,
+                                                          .empty = packing_empty});
+    p->top = xstrdup(g->fc.path);
+    p->only_files = f->only_files;
+    p->page = (struct file_page)FILE_PAGE_INIT;
+    p->left_out = p->out = (struct buf)BUF_INIT;
+    p->fd = p->read_fd = -1;
+    g->packing = p;
     file_call_ask(&g->fc, &(struct file_question){.op = FILE_STAT, .path = g->fc.path},
                   archive_on_stat);
 }

@@ -8,6 +8,7 @@
 #include "api/files/download.h"
 #include "api/files/paths.h"
 #include "base/fd.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,7 +78,7 @@ struct put {
 
 static void put_free(struct file_call *fc) {
     struct put *p = (struct put *)fc;
-    fd_close(&p->fd);
+    crew_close(fc->call->api->o.engine->crew, &p->fd);
 }
 
 static void put_on_place(struct file_call *fc, struct file_answer *a) {

@@ -1,10 +1,12 @@
 /* See unpack.h. libarchive pulls its bytes, so the body is kept in a file without a name among the
- * server's state until all of it is here. Then it is read twice, a bounded piece in each turn of
- * the loop: first to see that nothing of it is refused and that it fits, so that a bad archive
- * changes nothing; then each entry is made by the sandbox's init, files as uploads are. */
+ * server's state until all of it is here. Then it is read twice, beside the loop (file_work.h) and
+ * in slices: first to see that nothing of it is refused and that it fits, so that a bad archive
+ * changes nothing; then each entry is made by the sandbox's init, files as uploads are, a block
+ * after each slice. */
 
 #include "api/files/unpack.h"
 
+#include "api/files/file_work.h"
 #include "base/fd.h"
 #include "pack/unpacker.h"
 
@@ -15,36 +17,119 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE   (256u << 10) /* bytes that are unpacked in one turn of the loop */
-#define ENTRIES 64           /* that are looked at, likewise, if their headers are short */
-#define PAGE    4096u        /* a file that is not empty takes so much of a disk at least */
+#define PAGE 4096u /* a file that is not empty takes so much of a disk at least */
+
+/* What a slice is for. */
+enum reading {
+    READ_CHECK, /* some of it, to see whether it is good */
+    READ_ENTRY, /* the next entry */
+    READ_BLOCK, /* of the entry's content */
+};
+
+/* What the slices touch. */
+struct unpacking {
+    struct file_work work;
+    int spool;                 /* owned: the archive */
+    struct unpacker *unpacker; /* owned; NULL before the first slice of a reading */
+    uint64_t most, most_files; /* that there is room for */
+    unsigned depth;            /* of the directory that it is unpacked into */
+    bool is_inside;            /* the check is within an entry */
+    uint64_t sum, entries;     /* what it takes of the disk, as if nothing of it were there yet */
+    struct pack_entry entry;   /* the one at hand; path and target live in the unpacker */
+    enum reading reading;
+    /* what the slice found */
+    bool is_end;             /* of the check, of the archive, or of the entry */
+    struct err why;          /* code 0: all is well */
+    struct file_piece piece; /* lives in the unpacker */
+};
 
 struct incoming {
     struct file_call fc;
     files_made_fn *done;
-    int spool; /* owned: the archive */
-    uint64_t spooled, most, most_files;
-    struct unpacker *unpacker; /* owned */
-    struct timer turn;
-    bool checked;            /* the first reading is through */
-    struct pack_entry entry; /* the one at hand; path and target live in the unpacker */
+    uint64_t spooled;
+    struct unpacking *unpacking; /* owned, unless a slice is at work */
     char path[ENTRY_PATH_MAX + 1];
-    int fd;                /* owned: the file at hand, without its name; or -1 */
-    uint64_t sum, entries; /* what it takes of the disk, as if nothing of it were there yet */
+    int fd; /* owned: the file at hand, without its name; or -1 */
     uint64_t files, bytes;
 };
 
-static void free_incoming(struct file_call *fc) {
-    struct incoming *g = (struct incoming *)fc;
-    loop_timer_stop(fc->call->api->o.loop, &g->turn);
-    unpacker_free(g->unpacker);
-    fd_close(&g->spool);
-    fd_close(&g->fd);
+/* ---- beside the loop ---- */
+
+/* 1, 0 at the end, or -1. */
+static int next_entry(struct unpacking *u) {
+    int r = unpacker_next(u->unpacker, &u->entry, &u->why);
+    if (r > 0 && u->depth + entry_depth(u->entry.path) > ENTRY_DEPTH_MAX)
+        r = err_user(&u->why, "bad_archive",
+                     "a path in the archive has more than %d components below the workspace: "
+                     "%.60s...",
+                     ENTRY_DEPTH_MAX, u->entry.path);
+    return r;
 }
 
-static void next_turn(struct incoming *g) {
-    if (!file_call_waits(&g->fc))
-        loop_timer_in_ms(g->fc.call->api->o.loop, &g->turn, 0);
+static int next_block(struct unpacking *u) {
+    return unpacker_data(u->unpacker, &u->piece.data, &u->piece.len, &u->piece.at, &u->why);
+}
+
+/* Reads over the content as well: what is not whole is found now. */
+static void skip_block(struct unpacking *u) {
+    int r = next_block(u);
+    if (r > 0)
+        u->sum += u->piece.len;
+    if (r != 0)
+        return;
+    u->is_inside = false;
+    u->sum = (u->sum + PAGE - 1) / PAGE * PAGE;
+    u->entries += *u->entry.path != '\0'; /* else it is the directory itself */
+}
+
+static void check_some(struct unpacking *u) {
+    while (file_work_has_time(&u->work)) {
+        if (u->is_inside) {
+            skip_block(u);
+        } else {
+            u->is_end = next_entry(u) == 0;
+            u->is_inside = true;
+        }
+        if (u->is_end || u->why.code || u->sum > u->most)
+            return;
+    }
+}
+
+static void unpack_read(struct unpacking *u) {
+    if (u->reading == READ_CHECK)
+        check_some(u);
+    else
+        u->is_end = (u->reading == READ_ENTRY ? next_entry(u) : next_block(u)) == 0;
+}
+
+static void unpacking_slice(struct file_work *w) {
+    struct unpacking *u = (struct unpacking *)w;
+    u->is_end = false;
+    if (u->unpacker || unpacker_new(u->spool, &u->unpacker, &u->why) == 0)
+        unpack_read(u);
+    if (u->reading == READ_CHECK && u->is_end) {
+        unpacker_free(u->unpacker);
+        u->unpacker = NULL;
+    }
+}
+
+static void unpacking_empty(struct file_work *w) {
+    struct unpacking *u = (struct unpacking *)w;
+    unpacker_free(u->unpacker);
+    crew_close(w->crew, &u->spool);
+}
+
+/* ---- in the loop ---- */
+
+static void free_incoming(struct file_call *fc) {
+    struct incoming *g = (struct incoming *)fc;
+    crew_close(g->unpacking->work.crew, &g->fd);
+    file_work_leave(&g->unpacking->work);
+}
+
+static void read_next(struct incoming *g, enum reading what) {
+    g->unpacking->reading = what;
+    file_work_go(&g->unpacking->work);
 }
 
 static void refuse(struct incoming *g, const struct err *e) {
@@ -68,34 +153,70 @@ static void too_much(struct incoming *g) {
 
 static void unpack_on_made(struct file_call *fc, struct file_answer *a) {
     (void)a;
-    next_turn((struct incoming *)fc);
+    read_next((struct incoming *)fc, READ_ENTRY);
 }
 
 static bool is_there(struct file_call *fc, int errnum) {
     if (errnum != EEXIST)
         return false;
-    next_turn((struct incoming *)fc);
+    read_next((struct incoming *)fc, READ_ENTRY);
     return true;
 }
 
 static void make_directory(struct incoming *g) {
+    const struct pack_entry *entry = &g->unpacking->entry;
     g->fc.on_error = is_there; /* if it is no directory, the first file in it fails */
     file_call_ask(&g->fc,
-                  &(struct file_question){.op = FILE_MKDIR, .path = g->path, .mode = g->entry.mode},
+                  &(struct file_question){.op = FILE_MKDIR, .path = g->path, .mode = entry->mode},
                   unpack_on_made);
 }
 
 static void make_link(struct incoming *g) {
+    const struct pack_entry *entry = &g->unpacking->entry;
     g->files++;
     file_call_ask(&g->fc,
-                  &(struct file_question){.op = FILE_LINK, .path = g->path, .to = g->entry.target},
+                  &(struct file_question){.op = FILE_LINK, .path = g->path, .to = entry->target},
                   unpack_on_made);
+}
+
+static void place_file(struct incoming *g) {
+    const struct pack_entry *entry = &g->unpacking->entry;
+    if (ftruncate(g->fd, (off_t)entry->size) < 0) { /* a hole may be its end */
+        file_call_fail(&g->fc, errno, g->path);
+        return;
+    }
+    g->files++;
+    g->bytes += entry->size;
+    file_call_ask(&g->fc,
+                  &(struct file_question){.op = FILE_PLACE,
+                                          .path = g->path,
+                                          .mode = entry->mode,
+                                          .mtime_ns = entry->mtime_ns,
+                                          .fd = g->fd},
+                  unpack_on_made);
+    crew_close(g->unpacking->work.crew, &g->fd);
+}
+
+static void write_block(struct incoming *g) {
+    const struct unpacking *u = g->unpacking;
+    if (u->is_end)
+        place_file(g);
+    else if (!file_call_write(&g->fc, g->fd, &u->piece,
+                              "the sandbox's disk has no room for all of the archive"))
+        return;
+    else if (u->piece.at + u->piece.len == u->entry.size)
+        place_file(g);
+    else
+        read_next(g, READ_BLOCK);
 }
 
 static void unpack_on_temp(struct file_call *fc, struct file_answer *a) {
     struct incoming *g = (struct incoming *)fc;
     g->fd = fd_take(&a->fd);
-    next_turn(g);
+    if (g->unpacking->entry.size == 0)
+        place_file(g);
+    else
+        read_next(g, READ_BLOCK);
 }
 
 static void make_file(struct incoming *g) {
@@ -104,7 +225,7 @@ static void make_file(struct incoming *g) {
 
 /* The whole path of the entry at hand; false when it is too long. */
 static bool set_path(struct incoming *g) {
-    const char *top = g->fc.path, *path = g->entry.path;
+    const char *top = g->fc.path, *path = g->unpacking->entry.path;
     int n = snprintf(g->path, sizeof g->path, "%s%s%s", top, *top && *path ? "/" : "", path);
     return n >= 0 && (size_t)n < sizeof g->path;
 }
@@ -113,179 +234,56 @@ static void make_entry(struct incoming *g) {
     static void (*const make[])(struct incoming *) = {
         [PACK_FILE] = make_file, [PACK_DIRECTORY] = make_directory, [PACK_SYMLINK] = make_link};
     g->fc.on_error = NULL;
-    if (!set_path(g))
+    if (g->unpacking->is_end)
+        g->done(g->fc.call,
+                &(struct files_made){.path = g->fc.path, .files = g->files, .bytes = g->bytes});
+    else if (!set_path(g))
         file_call_fail(&g->fc, ENAMETOOLONG,
                        "a path in the archive is too long below this directory");
     else if (*g->path)
-        make[g->entry.type](g);
+        make[g->unpacking->entry.type](g);
     else
-        next_turn(g); /* the workspace itself */
-}
-
-static void place_file(struct incoming *g) {
-    if (ftruncate(g->fd, (off_t)g->entry.size) < 0) { /* a hole may be its end */
-        file_call_fail(&g->fc, errno, g->path);
-        return;
-    }
-    g->files++;
-    g->bytes += g->entry.size;
-    file_call_ask(&g->fc,
-                  &(struct file_question){.op = FILE_PLACE,
-                                          .path = g->path,
-                                          .mode = g->entry.mode,
-                                          .mtime_ns = g->entry.mtime_ns,
-                                          .fd = g->fd},
-                  unpack_on_made);
-    fd_close(&g->fd);
-}
-
-static void write_content(struct incoming *g) {
-    const void *data;
-    size_t len;
-    uint64_t at;
-    struct err e;
-    for (size_t done = 0; done < SLICE; done += len + 1) {
-        int r = unpacker_data(g->unpacker, &data, &len, &at, &e);
-        if (r < 0) {
-            refuse(g, &e);
-            return;
-        }
-        if (r == 0) {
-            place_file(g);
-            return;
-        }
-        if (!file_call_write(&g->fc, g->fd, &(struct file_piece){data, len, at},
-                             "the sandbox's disk has no room for all of the archive"))
-            return;
-    }
-    next_turn(g);
-}
-
-static void finish(struct incoming *g) {
-    g->done(g->fc.call,
-            &(struct files_made){.path = g->fc.path, .files = g->files, .bytes = g->bytes});
+        read_next(g, READ_ENTRY); /* the workspace itself */
 }
 
 /* ---- both ---- */
 
-static bool reopen(struct incoming *g) {
-    struct err e;
-    unpacker_free(g->unpacker);
-    g->unpacker = NULL;
-    if (unpacker_new(g->spool, &g->unpacker, &e) == 0)
-        return true;
-    refuse(g, &e);
-    return false;
-}
-
-/* -1 when the client has its reply. */
-static int next_entry(struct incoming *g) {
-    struct err e;
-    int r = unpacker_next(g->unpacker, &g->entry, &e);
-    if (r > 0 && entry_depth(g->fc.path) + entry_depth(g->entry.path) > ENTRY_DEPTH_MAX)
-        r = err_user(&e, "bad_archive",
-                     "a path in the archive has more than %d components below the workspace: "
-                     "%.60s...",
-                     ENTRY_DEPTH_MAX, g->entry.path);
-    if (r < 0)
-        refuse(g, &e);
-    return r;
-}
-
-/* Reads over the content as well: what is not whole is found now. True at the entry's end. */
-static bool skip_content(struct incoming *g, size_t *done) {
-    const void *data;
-    size_t len;
-    uint64_t at;
-    struct err e;
-    while (*done < SLICE) {
-        int r = unpacker_data(g->unpacker, &data, &len, &at, &e);
-        if (r < 0)
-            refuse(g, &e);
-        if (r <= 0)
-            return r == 0;
-        *done += len + 1;
-        g->sum += len;
-        if (g->sum > g->most) {
-            too_much(g);
-            return false;
-        }
-    }
-    next_turn(g);
-    return false;
-}
-
-static void count_entry(struct incoming *g) {
-    g->sum = (g->sum + PAGE - 1) / PAGE * PAGE;
-    g->entries += *g->entry.path != '\0'; /* else it is the directory itself */
-}
-
-/* Nothing of it is refused. */
-static void end_check(struct incoming *g) {
-    g->checked = true;
-    if (g->sum > g->most || g->entries > g->most_files)
+static void go_on_checking(struct incoming *g) {
+    const struct unpacking *u = g->unpacking;
+    if (u->sum > u->most || (u->is_end && u->entries > u->most_files))
         too_much(g);
-    else if (file_call_fits(&g->fc, g->sum) && reopen(g))
-        next_turn(g);
+    else if (!u->is_end)
+        read_next(g, READ_CHECK);
+    else if (file_call_fits(&g->fc, u->sum))
+        read_next(g, READ_ENTRY);
 }
 
-static void check_on(struct incoming *g) {
-    size_t done = 0;
-    uint64_t most = unpacker_work(g->unpacker) + SLICE;
-    for (int i = 0; i < ENTRIES && unpacker_work(g->unpacker) < most; i++) {
-        if (!skip_content(g, &done))
-            return;
-        count_entry(g);
-        int r = next_entry(g);
-        if (r < 0)
-            return;
-        if (r == 0) {
-            end_check(g);
-            return;
-        }
-    }
-    next_turn(g);
-}
-
-static void unpack_on_turn(struct timer *t) {
-    struct incoming *g = t->arg;
-    if (!g->checked) {
-        check_on(g);
-    } else if (g->fd >= 0) {
-        write_content(g);
-    } else {
-        int r = next_entry(g);
-        if (r > 0)
-            make_entry(g);
-        else if (r == 0)
-            finish(g);
-    }
+static void unpack_on_slice(struct file_call *fc) {
+    static void (*const go_on[])(struct incoming *) = {
+        [READ_CHECK] = go_on_checking, [READ_ENTRY] = make_entry, [READ_BLOCK] = write_block};
+    struct incoming *g = (struct incoming *)fc;
+    if (g->unpacking->why.code)
+        refuse(g, &g->unpacking->why);
+    else
+        go_on[g->unpacking->reading](g);
 }
 
 /* ---- the upload ---- */
 
 static void upload_piece(struct http_req *r, const char *data, size_t len) {
-    struct call *c = http_user(r);
+    const struct call *c = http_user(r);
     struct incoming *g = c->state;
     struct err e;
     g->spooled += len;
-    if (g->spooled > g->most)
+    if (g->spooled > g->unpacking->most)
         too_much(g);
-    else if (fd_write_all(g->spool, data, len, &e) < 0)
+    else if (fd_write_all(g->unpacking->spool, data, len, &e) < 0)
         file_call_fail(&g->fc, e.code, "the server has no room to keep the archive");
 }
 
 static void upload_whole(struct http_req *r) {
-    struct call *c = http_user(r);
-    struct incoming *g = c->state;
-    int more;
-    if (!reopen(g) || (more = next_entry(g)) < 0)
-        return;
-    g->checked = more == 0;
-    if (more)
-        next_turn(g);
-    else
-        finish(g);
+    const struct call *c = http_user(r);
+    read_next(c->state, READ_CHECK);
 }
 
 /* Where the file system knows no files without names, it has one for a moment. */
@@ -306,21 +304,26 @@ void files_unpack(struct call *c, const char *id, const char *path, files_made_f
     struct incoming *g = file_call_new_in(c, id, path, sizeof *g, free_incoming);
     if (!g)
         return;
+    struct unpacking *u = file_work_new(&g->fc, sizeof *u,
+                                        &(struct file_work){.slice = unpacking_slice,
+                                                            .then = unpack_on_slice,
+                                                            .empty = unpacking_empty});
+    g->unpacking = u;
     g->done = done;
-    g->fd = g->spool = -1;
+    g->fd = u->spool = -1;
     g->fc.writes = true;
-    g->turn = (struct timer){.fn = unpack_on_turn, .arg = g};
     const struct live *l = file_call_live(&g->fc);
     if (!l)
         return;
-    g->most = files_room(live_sandbox(l));
-    g->most_files = files_room_names(live_sandbox(l));
-    if (http_body_length(c->req) > g->most) {
+    u->most = files_room(live_sandbox(l));
+    u->most_files = files_room_names(live_sandbox(l));
+    u->depth = entry_depth(g->fc.path);
+    if (http_body_length(c->req) > u->most) {
         too_much(g);
         return;
     }
-    g->spool = open_spool(c->api->o.state_dir);
-    if (g->spool < 0)
+    u->spool = open_spool(c->api->o.state_dir);
+    if (u->spool < 0)
         file_call_fail(&g->fc, errno, "the server cannot keep the archive");
     else
         http_proceed(c->req);

@@ -70,13 +70,18 @@ static void live_created_at(struct live *l, double created) {
 
 void live_watch(struct live *l, struct live_watcher *w) {
     w->live = l;
-    LIST_PUSH(&l->watchers, w, next);
+    w->at = &l->watchers;
+    LIST_PUSH(w->at, w, next);
+    if (w->next)
+        w->next->at = &w->next;
 }
 
 void live_unwatch(struct live_watcher *w) {
     if (!w->live)
         return;
-    LIST_REMOVE(&w->live->watchers, w, next);
+    (void)LIST_POP(w->at, next);
+    if (w->next)
+        w->next->at = w->at;
     w->live = NULL;
 }
 

@@ -48,8 +48,8 @@ bool live_name_taken(const struct engine *g, const char *tenant, const char *nam
 struct live *live_next(struct engine *g, const char *tenant, const struct live *l);
 /* Told once when it ends, after its executions; who leaves before takes itself out. */
 struct live_watcher {
-    struct live_watcher *next;
-    struct live *live; /* borrowed; NULL when it has ended, or was left */
+    struct live_watcher *next, **at; /* what leads here: there may be thousands */
+    struct live *live;               /* borrowed; NULL when it has ended, or was left */
     void (*on_end)(struct live_watcher *w, const struct err *why);
     void *arg;
 };
@@ -104,6 +104,8 @@ int command_signal(struct command *c, int sig, struct err *e);
 int command_stdin(struct command *c, const void *data, size_t len, struct err *e);
 /* What a client of its kernels said, or what they answered, took us so long. The sandbox pays. */
 void live_heard(struct live *l, uint64_t cpu_ns);
+/* Work for one of its clients, beside the loop, took us so long. The sandbox pays. */
+void live_served(struct live *l, uint64_t cpu_ns);
 
 /* Of a terminal: reading what its client sent took us so long. The sandbox pays. */
 void command_heard(struct command *c, uint64_t cpu_ns);

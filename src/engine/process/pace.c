@@ -63,6 +63,10 @@ void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns) {
     read_all(l, false);
 }
 
+void pace_served(struct live *l, uint64_t cpu_ns) {
+    l->heard_ns += cpu_ns;
+}
+
 uint64_t pace_cpu_us(const struct live *l) {
     return cgroup_fds_cpu_us(l->sandbox->cgroup) + l->heard_ns / 1000u;
 }

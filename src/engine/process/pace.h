@@ -16,5 +16,8 @@ void pace_go_on(struct live *l); /* unless it rests still */
 /* So much processor time it took to hear what the process (or NULL) said, or to read what it
  * printed. */
 void pace_heard(struct live *l, struct process *p, uint64_t cpu_ns);
+/* So much it took to serve one of its clients, beside the loop, in its tenant's turns: the sandbox
+ * pays, and is heard on. */
+void pace_served(struct live *l, uint64_t cpu_ns);
 /* Processor time of the sandbox, with ours for hearing it. */
 uint64_t pace_cpu_us(const struct live *l);

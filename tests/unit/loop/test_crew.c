@@ -1,5 +1,6 @@
 /* crew: work is done beside the loop, in slices that take turns, and comes back to the loop. */
 
+#include "base/clock.h"
 #include "loop/crew.h"
 
 #include <pthread.h>
@@ -136,6 +137,33 @@ static void owners_take_turns(void **state) {
     sem_destroy(&gate);
 }
 
+static uint64_t last_turn;
+
+/* As long as all that is through may take of a turn. */
+static void done_takes_long(struct work *w) {
+    uint64_t began = now_ns();
+    assert_true(loop_turn(loop) > last_turn);
+    last_turn = loop_turn(loop);
+    while (now_ns() - began < NS_PER_MS) {
+    }
+    job_done(w);
+}
+
+static void what_is_through_has_a_share_of_a_turn(void **state) {
+    (void)state;
+    struct job jobs[20] = {0};
+    struct err e;
+    left = 20;
+    last_turn = 0;
+    start(2);
+    for (unsigned i = 0; i < 20; i++) {
+        jobs[i].work = (struct work){.slice = job_slice, .done = done_takes_long, .arg = &jobs[i]};
+        jobs[i].slices = 1;
+        crew_add(crew, &jobs[i].work);
+    }
+    assert_int_equal(loop_run(loop, &e), 0);
+}
+
 static void opens_the_gate(struct work *w) {
     sem_post(&gate);
     sem_post(&gate);
@@ -171,6 +199,7 @@ int main(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(work_without_an_end_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(owners_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_through_has_a_share_of_a_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(long_slices_leave_a_thread_to_the_short_ones, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_crew_without_work_can_be_freed, setup, teardown),

@@ -1,0 +1,91 @@
+/* See file_work.h. Every slice comes back to the loop, so that it is paid for soon, and so that the
+ * work for a call or a sandbox that is gone ends.
+ *
+ * SECURITY: a client may begin such work and leave, again and again. What it leaves is freed when
+ * its turn comes, without another slice. */
+
+#include "api/files/file_work.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_NS NS_PER_MS
+
+static bool file_work_slice(struct work *work) {
+    struct file_work *w = work->arg;
+    w->began_ns = thread_cpu_ns();
+    if (!w->is_over && !atomic_load(&w->is_left))
+        w->slice(w);
+    if (w->is_over || atomic_load(&w->is_left)) {
+        w->empty(w);
+        w->is_over = true;
+    }
+    w->cpu_ns = thread_cpu_ns() - w->began_ns;
+    return false;
+}
+
+bool file_work_has_time(const struct file_work *w) {
+    return thread_cpu_ns() - w->began_ns < SLICE_NS;
+}
+
+static void pay(const struct file_work *w, uint64_t cpu_ns) {
+    struct err e;
+    struct live *l = live_find(w->engine, w->tenant, w->sandbox, &e);
+    if (l)
+        live_served(l, cpu_ns);
+}
+
+static void end(struct file_work *w) {
+    w->is_over = true;
+    file_work_go(w);
+}
+
+static void file_work_on_done(struct work *work) {
+    struct file_work *w = work->arg;
+    uint64_t cpu_ns = w->cpu_ns, began = thread_cpu_ns();
+    w->is_beside = false;
+    if (w->is_over) {
+        pay(w, cpu_ns);
+        free(w);
+        return;
+    }
+    if (!w->fc)
+        end(w);
+    else if (file_call_live(w->fc))
+        w->then(w->fc);
+    pay(w, cpu_ns + thread_cpu_ns() - began); /* it is not freed before another slice */
+}
+
+void *file_work_new(struct file_call *fc, size_t size, const struct file_work *how) {
+    struct file_work *w = xcalloc(1, size);
+    const struct call *c = fc->call;
+    *w = *how;
+    w->work = (struct work){.slice = file_work_slice,
+                            .done = file_work_on_done,
+                            .arg = w,
+                            .owner = crew_owner(c->who.tenant)};
+    w->fc = fc;
+    w->engine = c->api->o.engine;
+    w->crew = w->engine->crew;
+    memcpy(w->tenant, c->who.tenant, sizeof w->tenant);
+    snprintf(w->sandbox, sizeof w->sandbox, "%s", fc->id);
+    return w;
+}
+
+void file_work_go(struct file_work *w) {
+    w->is_beside = true;
+    crew_add(w->crew, &w->work);
+}
+
+void file_work_leave(struct file_work *w) {
+    if (!w)
+        return;
+    w->fc = NULL;
+    atomic_store(&w->is_left, true);
+    if (!w->is_beside)
+        end(w);
+}
