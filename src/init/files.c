@@ -380,6 +380,7 @@ bool files_serve(struct wire_in *in, int workspace, uint32_t uid, struct wire_ou
         if (requests[i].type != in->type)
             continue;
         requests[i].fn(&(struct ask){{workspace, uid}, in, o, ret_fd});
+        wire_in_done(in); /* before the answer: what somebody has open to write to cannot be run */
         return true;
     }
     return false;

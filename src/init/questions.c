@@ -167,7 +167,7 @@ static const struct {
     {WIRE_I_PLACE, LIVE, question_file},
     {WIRE_I_LINK, LIVE, question_file},
     {WIRE_I_TTY, LIVE, question_file},
-    {WIRE_I_ECHO, LIVE, question_echo},
+    {WIRE_I_ECHO, ONESHOT | LIVE, question_echo},
     {WIRE_I_KILL, ONESHOT | LIVE, question_kill},
     {WIRE_I_SIGNAL, ONESHOT | LIVE, question_signal},
     {WIRE_I_LIMITS, ONESHOT | LIVE, question_limits},

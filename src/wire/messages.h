@@ -81,7 +81,7 @@
     X(I_LIMITS, 124, 2)  /* those of the sandbox as a whole, when they are not what they were */    \
     X(I_WATCH, 125, 2)   /* no cgroups here: watch these limits */                                  \
     X(I_USAGE, 126, 2)   /* no cgroups here: what was used */                                       \
-    X(I_ECHO, 127, 2)    /* sent back: answers before it are to questions of an earlier server */   \
+    X(I_ECHO, 127, 2)    /* sent back: all before it is over, that of an earlier server too */      \
     X(I_LEFT, 128, 2)    /* fds, or none: of a program, unwanted, to be closed when the next        \
                             message comes, for by then the server has closed its own; no reply */   \
     X(I_NETWORK, 129, 3) /* from now on connects to outside are asked for on this channel */        \

@@ -32,6 +32,22 @@ def test_args_and_env_reach_the_program(service: Service) -> None:
     assert result["stdout"] == "['a b', '', '--x=ü'] wert ü = ''\n"
 
 
+def test_a_file_that_came_along_can_be_run(service: Service) -> None:
+    """Nobody has it open to write to any more: it was Text file busy once in some hundred times."""
+    files = [{"path": "tool", "content": "#!/bin/sh\nexit 7\n"}]
+    code = """
+import os
+os.chmod("tool", 0o700)
+if (pid := os.fork()) == 0:
+    try:
+        os.execv("./tool", ["tool"])
+    except OSError as error:
+        os._exit(error.errno)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    assert {execute(service.port, code, files=files)["stdout"] for _ in range(40)} == {"7\n"}
+
+
 @pytest.mark.parametrize(
     "fields,loc,kind",
     [

@@ -91,6 +91,14 @@ static const struct input_file *at_hand(const struct stage *t) {
     return &t->inputs[t->at];
 }
 
+/* Init closes a file after it has given it to us, and what somebody has open to write to cannot be
+ * run: its next answer says that it has. */
+static int ask_whether_closed(struct stage *t, struct err *e) {
+    struct wire_out o;
+    i_echo_put(&o, &(struct i_echo){.value = 0});
+    return stage_ask(t, &o, e);
+}
+
 /* The file at hand is whole: the next one. */
 static int end_input(struct stage *t, struct err *e) {
     struct stat st;
@@ -99,7 +107,7 @@ static int end_input(struct stage *t, struct err *e) {
     if (r < 0)
         return -1;
     t->inputs[t->at].size = (uint64_t)st.st_size;
-    return ++t->at < t->ninputs ? ask_input(t, e) : 0;
+    return ++t->at < t->ninputs ? ask_input(t, e) : ask_whether_closed(t, e);
 }
 
 static int copy_failed(const struct stage *t, struct err *e) {

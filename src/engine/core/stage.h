@@ -28,7 +28,7 @@ struct stage {
     const struct network_terms *network; /* or NULL */
     struct input_file *inputs;
     unsigned ninputs, at;
-    unsigned waiting;    /* answers about limits and the network that are still to come */
+    unsigned waiting;    /* other answers that are still to come */
     struct file_ask ask; /* for the file at hand */
     struct copy *copy;   /* of it, beside the loop; or NULL */
     int to;              /* owned: where it goes */

@@ -61,7 +61,7 @@ static int ask(int fd) {
         in.fds[in.nfds++] = dup(fd);
     fd_close(&got_fd);
     assert_true(files_serve(&in, workspace, uid(), &answer, &got_fd));
-    wire_in_done(&in);
+    assert_int_equal(in.nfds, 0); /* whoever hears the answer may run the file */
     memset(&reply, 0, sizeof reply);
     memcpy(reply.data, answer.data, answer.len);
     assert_int_equal(wire_open(&reply, answer.len, &e), 0);
