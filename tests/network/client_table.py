@@ -11,18 +11,30 @@ PYTHON = "/usr/bin/python3 -W ignore -c"
 @dataclasses.dataclass(frozen=True)
 class Client:
     command: str
-    needs: tuple[str, ...] = ()  # programs, files, or "python:MODULE"
+    needs: tuple[str, ...] = ()  # programs, files, "python:MODULE", or "fetched:WHAT"
     builds: str = ""  # what makes it of a file of clients/: `{out}` and `{source}`
     source: str = ""
     heavy: bool = True  # only for script/test-network
+    uses: str = ""  # of SERVICES in services.py
 
 
 def curl(words: str) -> Client:
     return Client(f"curl -fsS {words}", ("curl",), heavy=False)
 
 
-def python(module: str, code: str, heavy: bool = True) -> Client:
-    return Client(f"{PYTHON} '{code}'", (f"python:{module}",) if module else (), heavy=heavy)
+def python(module: str, code: str, heavy: bool = True, uses: str = "") -> Client:
+    needs = (f"python:{module}",) if module else ()
+    return Client(f"{PYTHON} '{code}'", needs, heavy=heavy, uses=uses)
+
+
+GRPC = """
+import grpc
+def ask(channel):
+    data = bytes(100_000)
+    assert channel.unary_unary("/test.Echo/One")(data, timeout=20) == data
+    many = channel.stream_stream("/test.Echo/Many")(iter([data] * 100), timeout=20)
+    assert sum(map(len, many)) == 10_000_000
+"""
 
 
 CLIENTS: dict[str, Client] = {
@@ -49,6 +61,11 @@ CLIENTS: dict[str, Client] = {
         ("git",),
         heavy=False,
     ),
+    "git, 100 MB": Client(
+        "git clone -q http://git.example.test/git/large.git got && test $(ls got | wc -l) = 100",
+        ("git",),
+        uses="large repository",
+    ),
     "git, push": Client(
         "git clone -q http://git.example.test/git/repo.git got && cd got && "
         "git -c user.email=a@b -c user.name=t commit -q --allow-empty -m x && "
@@ -59,6 +76,13 @@ CLIENTS: dict[str, Client] = {
         "/usr/bin/python3 -m pip -q install --isolated --no-cache-dir --cert {ca} "
         "--index-url https://pypi.example.test/simple --target t tinypkg && ls t",
         ("python:pip",),
+    ),
+    "pip, many wheels": Client(
+        "/usr/bin/python3 -m pip -q install --isolated --no-cache-dir --cert {ca} "
+        "--disable-pip-version-check --index-url https://pypi.example.test/simple --target t "
+        f"aiohttp cryptography flask numpy requests && PYTHONPATH=t {PYTHON} "
+        "'import aiohttp, cryptography.fernet, flask, numpy, requests; print(numpy.__file__)'",
+        ("python:pip", "fetched:wheels"),
     ),
     "npm": Client(
         "npm install --cafile {ca} --registry https://npm.example.test/ --no-audit "
@@ -113,6 +137,28 @@ CLIENTS: dict[str, Client] = {
         "g++ -O0 -pthread -o {out} {source}",
         "asio.cpp",
     ),
+    "libevent": Client(
+        "./client web.example.test 80",
+        ("gcc", "/usr/include/event2/event.h"),
+        "gcc -o {out} {source} -levent",
+        "libevent.c",
+    ),
+    "libevent, registered before it connects": Client(
+        "./client web.example.test 80",
+        ("gcc", "/usr/include/event2/event.h"),
+        "gcc -o {out} {source} -levent",
+        "registered.c",
+    ),
+    "nginx": Client(
+        '/usr/sbin/nginx -e stderr -p $PWD/ -c $PWD/client & trap "kill $!" EXIT; '
+        "ask() {{ curl -fsS --retry 20 --retry-delay 1 --retry-connrefused "
+        '"http://127.0.0.1:8081/$1"; }}; '
+        "ask && ask 'kept/[1-20]' && ask asked/ && ask big/20 | wc -c | grep -x 20971520 && "
+        "curl -s -o /dev/null -w %{{http_code}} http://127.0.0.1:8081/refused/ | grep -x 502",
+        ("nginx", "curl"),
+        "cp {source} {out}",
+        "nginx.conf",
+    ),
     # Debian's has parts of itself in /etc, which sandboxes do not have.
     "Java": Client(
         "tar -xf client && jre/bin/java Get http://web.example.test/",
@@ -121,10 +167,22 @@ CLIENTS: dict[str, Client] = {
         "&& tar -chf {out} jre Get.class",
         "Get.java",
     ),
-    "psql": Client(
-        "psql -h db.example.test -U postgres -Atc 'select 1'", ("psql", "postgres-server")
+    "netty": Client(
+        "tar -xf client && jre/bin/java -cp 'jars/*:.' Netty web.example.test 80",
+        ("javac", "jlink", "fetched:netty"),
+        "javac -cp '{fetched}/netty/*' -d . {source} && cp -r {fetched}/netty jars && jlink "
+        "--add-modules java.base,java.logging,java.naming,jdk.unsupported --output jre "
+        "&& tar -chf {out} jre jars Netty*.class",
+        "Netty.java",
     ),
-    "redis-cli": Client("redis-cli -h db.example.test ping", ("redis-cli", "redis-server")),
+    "psql": Client(
+        "psql -h db.example.test -U postgres -Atc 'select 1'",
+        ("psql", "postgres-server"),
+        uses="databases",
+    ),
+    "redis-cli": Client(
+        "redis-cli -h db.example.test ping", ("redis-cli", "redis-server"), uses="databases"
+    ),
     "dig": Client("dig +short two.example.test | grep 198", ("dig",)),
     "dig, tcp": Client("dig +tcp +short two.example.test | grep 198", ("dig",)),
     "dig, another server": Client("dig @192.0.2.1 +short two.example.test | grep 198", ("dig",)),
@@ -144,6 +202,25 @@ async def main():
 asyncio.run(main())
 """,
         False,
+    ),
+    "asyncio, 100 that are 50 ms away": python(
+        "",
+        """
+import asyncio, socket, time
+async def main():
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo("far.example.test", 7, type=socket.SOCK_STREAM)
+    begin = time.monotonic()
+    pairs = await asyncio.gather(*(asyncio.open_connection(*found[0][4]) for _ in range(100)))
+    took = time.monotonic() - begin
+    print(took)
+    for _, writer in pairs:
+        writer.write(b"x")
+    assert [await reader.read(1) for reader, _ in pairs] == [b"x"] * 100
+    assert 0.05 <= took < 0.5
+asyncio.run(main())
+""",
+        uses="long wire",
     ),
     "asyncio, IPv6 that is dead": python(
         "",
@@ -292,15 +369,48 @@ curl.setopt(curl.WRITEDATA, io.BytesIO())
 curl.perform()
 """,
     ),
+    "gRPC": python(
+        "grpc",
+        f"""{GRPC}
+with grpc.insecure_channel("grpc.example.test:50051") as channel:
+    ask(channel)
+""",
+        uses="gRPC",
+    ),
+    "gRPC, TLS": python(
+        "grpc",
+        f"""{GRPC}
+trust = grpc.ssl_channel_credentials(open("{{ca}}", "rb").read())
+with grpc.secure_channel("grpc.example.test:443", trust) as channel:
+    ask(channel)
+""",
+        uses="gRPC",
+    ),
+    "gRPC, 20 channels at once": python(
+        "grpc",
+        """
+import asyncio, grpc
+async def one():
+    alone = [("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel("grpc.example.test:50051", alone) as channel:
+        return await channel.unary_unary("/test.Echo/One")(b"x", timeout=20)
+async def main():
+    assert await asyncio.gather(*(one() for _ in range(20))) == [b"x"] * 20
+asyncio.run(main())
+""",
+        uses="gRPC",
+    ),
     "psycopg2": Client(
         f"{PYTHON} 'import psycopg2; "
         'c = psycopg2.connect(host="db.example.test", user="postgres").cursor(); '
         'c.execute("select 1"); print(c.fetchone())\'',
         ("python:psycopg2", "postgres-server"),
+        uses="databases",
     ),
     "redis, Python": Client(
         f"{PYTHON} 'import redis; print(redis.Redis(\"db.example.test\").ping())'",
         ("python:redis", "redis-server"),
+        uses="databases",
     ),
 }
 

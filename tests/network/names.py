@@ -24,6 +24,8 @@ V4: dict[str, list[str]] = {
     "b.a.wild.example.test": ["198.51.100.3"],
     "cdn.provider.test": ["198.51.100.4"],
     "raw.example.test": ["198.51.100.8"],
+    "grpc.example.test": ["198.51.100.6"],
+    "far.example.test": ["192.0.2.130"],
     "silent.example.test": ["203.0.113.7"],
     "evil.test": ["198.51.100.5"],
     "shared.evil.test": ["198.51.100.2"],  # another name of an address that may be allowed

@@ -10,6 +10,7 @@ import http.server
 import io
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -18,9 +19,12 @@ import threading
 import zipfile
 from pathlib import Path
 
+from world import FETCHED
+
 PORTS = (80, 8080)
 BLOCK = b"x" * (1 << 20)
 WHEEL = "tinypkg-1.0-py3-none-any.whl"
+WHEELS = FETCHED / "wheels"
 
 
 def wheel() -> bytes:
@@ -34,6 +38,11 @@ def wheel() -> bytes:
         )
         file.writestr(f"{about}/RECORD", "")
     return out.getvalue()
+
+
+def distribution(wheel: str) -> str:
+    """As an index calls it."""
+    return re.sub(r"[-_.]+", "-", wheel.split("-")[0]).lower()
 
 
 def tarball() -> bytes:
@@ -87,10 +96,12 @@ class Site(http.server.BaseHTTPRequestHandler):
             self.git(b"")
         elif path.startswith("/big/"):
             self.big(int(path[5:]))
-        elif path.startswith("/simple/tinypkg"):
-            self.out(f'<a href="/wheels/{WHEEL}">{WHEEL}</a>'.encode(), "text/html")
-        elif path == f"/wheels/{WHEEL}":
-            self.out(self.web.wheel, "application/octet-stream")
+        elif path.startswith("/simple/"):
+            self.index(path[8:].strip("/"))
+        elif path.startswith("/wheels/"):
+            wheel = path[8:]
+            data = self.web.wheel if wheel == WHEEL else (WHEELS / Path(wheel).name).read_bytes()
+            self.out(data, "application/octet-stream")
         elif path == "/tinynpm":
             self.out(self.npm(), "application/json")
         elif path == "/tarballs/tinynpm-1.0.0.tgz":
@@ -124,6 +135,12 @@ class Site(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         for _ in range(megabytes):
             self.wfile.write(BLOCK)
+
+    def index(self, package: str) -> None:
+        names = [WHEEL, *(path.name for path in WHEELS.glob("*.whl"))]
+        found = [name for name in names if distribution(name) == package]
+        links = "".join(f'<a href="/wheels/{name}">{name}</a>' for name in found)
+        self.out(links.encode(), "text/html", 200 if found else 404)
 
     def npm(self) -> bytes:
         is_tls = isinstance(self.connection, ssl.SSLSocket)

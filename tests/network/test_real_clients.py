@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,16 +17,12 @@ from client_table import CLIENTS, REFUSED, Client
 from http_client import ask
 from live import Box
 from live_network import NAMES, NetworkService
-from world import PYTHON, World, inside
+from services import SERVICES, on_path, postgres
+from world import FETCHED, PYTHON, World
 
 HERE = Path(__file__).resolve().parent
 ALL = bool(os.environ.get("CLOCHE_NETWORK_ALL"))  # script/test-network
 LIMITS = {"memory_mb": 2048, "pids": 200, "disk_mb": 512}
-
-
-def postgres() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
 
 
 def missing(client: Client) -> str:
@@ -35,6 +30,9 @@ def missing(client: Client) -> str:
         if need.startswith("python:"):
             words = [PYTHON, "-c", f"import {need[7:]}"]
             if subprocess.run(words, capture_output=True).returncode != 0:
+                return need
+        elif need.startswith("fetched:"):
+            if not (FETCHED / need[8:]).exists():
                 return need
         elif need == "postgres-server":
             if postgres() is None:
@@ -44,58 +42,27 @@ def missing(client: Client) -> str:
     return ""
 
 
-def on_path(name: str) -> str | None:
-    return shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/usr/local/go/bin:/usr/local/bin")
-
-
-@contextlib.contextmanager
-def database(world: World, directory: Path) -> Iterator[None]:
-    """postgres and redis on the internet, as far as they are installed."""
-    started: list[subprocess.Popen[bytes]] = []
-    with inside(world.internet):
-        if server := on_path("redis-server"):
-            words = [server, "--bind", "0.0.0.0", "--protected-mode", "no", "--save", ""]
-            started.append(subprocess.Popen(words, cwd=directory, stdout=subprocess.DEVNULL))
-        if programs := postgres():
-            data = directory / "postgres"
-            data.mkdir()
-            shutil.chown(data, "nobody")
-            as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", "--inh-caps=-all"]
-            begin = [
-                *as_nobody,
-                str(programs / "initdb"),
-                "-D",
-                str(data),
-                "-U",
-                "postgres",
-                "-A",
-                "trust",
-            ]
-            subprocess.run(begin, check=True, capture_output=True)
-            (data / "pg_hba.conf").write_text("host all all 0.0.0.0/0 trust\n")
-            words = [*as_nobody, str(programs / "postgres"), "-D", str(data), "-h", "*", "-k", ""]
-            with open(directory / "postgres.log", "wb") as log:
-                started.append(subprocess.Popen(words, stderr=log, cwd=data))
-    try:
-        yield
-    finally:
-        for process in started:
-            process.terminate()
-            process.wait()
-
-
 @pytest.fixture(scope="module")
-def databases(on_host: World) -> Iterator[None]:
-    with tempfile.TemporaryDirectory() as name:  # those of pytest are closed to other users
-        Path(name).chmod(0o755)
-        with database(on_host, Path(name)):
-            yield
+def start_service(on_host: World) -> Iterator[Callable[[str], None]]:
+    """Starts one of services.py, which then stays."""
+    with contextlib.ExitStack() as stack:
+        # Those of pytest are closed to other users.
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        directory.chmod(0o755)
+        started: set[str] = set()
+
+        def start(name: str) -> None:
+            if name not in started:
+                started.add(name)
+                stack.enter_context(SERVICES[name](on_host, directory))
+
+        yield start
 
 
 def build(client: Client, directory: Path) -> bytes:
     out = directory / "client"
     source = HERE / "clients" / client.source
-    words = client.builds.format(out=out, source=source)
+    words = client.builds.format(out=out, source=source, fetched=FETCHED)
     env = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/local/go/bin"}
     subprocess.run(["bash", "-c", words], check=True, env=env, cwd=directory)
     return out.read_bytes()
@@ -121,15 +88,19 @@ def run(box: Box, command: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("name", list(CLIENTS))
 def test_client(
-    net: NetworkService, world: World, tmp_path: Path, request: pytest.FixtureRequest, name: str
+    net: NetworkService,
+    world: World,
+    tmp_path: Path,
+    start_service: Callable[[str], None],
+    name: str,
 ) -> None:
     client = CLIENTS[name]
     if client.heavy and not ALL:
         pytest.skip("script/test-network runs it")
     if lacks := missing(client):
         pytest.skip(f"not here: {lacks}")
-    if {"postgres-server", "redis-server"} & set(client.needs):
-        request.getfixturevalue("databases")
+    if client.uses:
+        start_service(client.uses)
     with net.box(NAMES, limits=LIMITS) as box:
         put_file(box, "ca.pem", world.ca.read_bytes())
         if client.builds:
@@ -140,7 +111,7 @@ def test_client(
         while True:
             status, shown = run(box, f"chmod +x client 2>/dev/null; {command}")
             # A database may still be starting.
-            if status == 0 or "server" not in str(client.needs) or time.monotonic() > end:
+            if status == 0 or client.uses != "databases" or time.monotonic() > end:
                 break
         assert status == 0, f"{shlex.quote(command)}: {status}\n{shown}"
 

@@ -22,11 +22,13 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PYTHON = "/usr/bin/python3"
+FETCHED = HERE.parents[1] / "build" / "network"  # by script/test-network
 CLONE_NEWNET = 0x40000000
 
 HOST, HOST6 = "198.51.100.1", "2001:db8:1::1"
 HOST_PRIVATE, HOST_PRIVATE6 = "172.31.0.1", "fd00:31::1"
 WEB, WEB6 = "198.51.100.2", "2001:db8:1::2"
+GRPC = "198.51.100.6"  # where there is one: grpc_server.py
 OTHER = "198.51.100.5"  # answers as well; what no policy of ours names
 RECORDER = "198.51.100.8"  # tells what bytes came: World.received()
 RESOLVER = "198.51.100.53"
@@ -34,6 +36,7 @@ SILENT = "203.0.113.7"  # takes packets and never answers
 UNREACHABLE = "203.0.113.200"  # a router says that there is no such host
 NOBODY = "198.51.100.77"  # on the same wire, and nobody has it
 METADATA = "169.254.169.254"
+FAR_HOST, FAR = "192.0.2.129", "192.0.2.130"  # the ends of services.long_wire()
 # Where nobody may come without having it allowed by its number; all of them have servers.
 CLOSED = (METADATA, "10.9.9.9", "192.168.77.7", "172.16.5.5", "100.64.0.9", "198.18.0.9")
 CLOSED6 = ("fd00:77::7", "64:ff9b::a09:909", "2002:a09:909::1")
@@ -62,7 +65,7 @@ def inside(namespace: int) -> Iterator[None]:
         os.close(before)
 
 
-def _made() -> int:
+def made() -> int:
     before = _own()
     try:
         _checked(_libc.unshare(CLONE_NEWNET))
@@ -72,7 +75,7 @@ def _made() -> int:
         os.close(before)
 
 
-def _batch(namespace: int, *lines: str, family: str = "-4") -> None:
+def batch(namespace: int, *lines: str, family: str = "-4") -> None:
     with inside(namespace):
         subprocess.run(["ip", family, "-batch", "-"], input="\n".join(lines).encode(), check=True)
 
@@ -88,8 +91,8 @@ class World:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.ca = directory / "ca.pem"
-        self.host = _made()
-        self.internet = _made()
+        self.host = made()
+        self.internet = made()
         self._wire()
         certificates(directory)
         with inside(self.internet):
@@ -109,13 +112,13 @@ class World:
                 words = f"ip link add {ours} type veth peer name {theirs} netns {far}"
                 subprocess.run(words.split(), check=True)
         up = ("link set lo up",)
-        _batch(
+        batch(
             self.host,
             *(*up, "link set out up", "link set private up"),
             *(f"addr add {HOST}/24 dev out", f"addr add {HOST_PRIVATE}/24 dev private"),
             f"route add default via {WEB}",
         )
-        _batch(
+        batch(
             self.host,
             *(
                 f"addr add {HOST6}/64 dev out nodad",
@@ -124,15 +127,15 @@ class World:
             f"route add default via {WEB6}",
             family="-6",
         )
-        here = (WEB, "198.51.100.3", "198.51.100.4", OTHER, "198.51.100.6", RECORDER, RESOLVER)
-        _batch(
+        here = (WEB, "198.51.100.3", "198.51.100.4", OTHER, GRPC, RECORDER, RESOLVER)
+        batch(
             self.internet,
             *(*up, "link set in up", "link set nowhere up"),
             *(f"addr add {address}/24 dev in" for address in here),
             *(f"addr add {address}/32 dev in" for address in CLOSED),
             *("route add blackhole 203.0.113.0/25", "route add unreachable 203.0.113.128/25"),
         )
-        _batch(
+        batch(
             self.internet,
             f"addr add {WEB6}/64 dev in nodad",
             *(f"addr add {address}/128 dev in nodad" for address in CLOSED6),
