@@ -149,7 +149,7 @@ static void link_connect(struct link *l) {
     else if (errnum != EINPROGRESS)
         link_fail(l, errnum);
     else if (loop_watch(loop, &l->watch, l->fd, EPOLLOUT, &e) < 0)
-        link_fail(l, EAGAIN);
+        link_fail(l, NET_TOO_MANY);
     else
         loop_timer_in_ms(loop, &l->give_up, NET_CONNECT_MS);
 }
@@ -169,7 +169,7 @@ static void limit(struct attachment *a, const struct link *l, struct net_verdict
     unsigned own = a->npending + a->nopen;
     if (a->npending >= NET_PENDING || own >= net_policy_connections(&a->policy) ||
         !tenant_has_room(a->gate, a->tenant, own)) {
-        v->errnum = EAGAIN;
+        v->errnum = NET_TOO_MANY;
     } else if (!net_bucket_take(&a->new_bucket, now)) {
         snprintf(words, sizeof words,
                  "a sandbox may make %d connections a second, %d at once; wait and try again",
@@ -192,7 +192,7 @@ static void judge_link(struct attachment *a, const struct link *l, struct net_ve
 
 static void tell_verdict(struct attachment *a, const struct link *l, const struct net_verdict *v) {
     struct wire_out o;
-    bool told = v->errnum && v->errnum != EAGAIN;
+    bool told = v->errnum && v->errnum != NET_TOO_MANY;
     a_verdict_put(&o, &(struct a_verdict){.id = l->id,
                                           .errnum = (uint32_t)v->errnum,
                                           .check = v->check,
@@ -227,11 +227,11 @@ int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
     if (net_bucket_take(&a->ask_bucket, now_ms()))
         judge_link(a, &l, &v);
     else
-        v = (struct net_verdict){.errnum = EAGAIN}; /* judging costs time, that of all */
+        v = (struct net_verdict){.errnum = NET_TOO_MANY}; /* judging costs time, that of all */
     a->gate->counts.refused += v.errnum != 0;
     gate_counted(a->gate);
     tell_verdict(a, &l, &v);
-    if (v.errnum != EAGAIN)
+    if (v.errnum != NET_TOO_MANY)
         note_link(a, &l, &v);
     if (v.errnum)
         return 0;

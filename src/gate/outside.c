@@ -31,7 +31,7 @@ static int plain_errno(int errnum) {
     case EINVAL: /* no such address can be connected to */
         return ENETUNREACH;
     default: /* descriptors, memory, ports */
-        return EAGAIN;
+        return NET_TOO_MANY;
     }
 }
 

@@ -3,7 +3,7 @@
  * asks the next, so that a faulty one costs nothing but its own sandbox. */
 
 /* One sandbox. */
-#define NET_PENDING           64  /* connects that were asked for and have no answer yet */
+#define NET_PENDING           128 /* connects without an answer yet: more than may be new at once */
 #define NET_CONNECTIONS       256 /* open at once: the default, and the most that a policy can say */
 #define NET_NEW_PER_SECOND    20
 #define NET_NEW_BURST         100
@@ -20,6 +20,11 @@
 #define NET_ANSWER_GRACE_MS   (10 * 60 * 1000)
 #define NET_TTL_MAX           300 /* seconds that an answer may be kept */
 #define NET_ADDRESSES         32  /* in an answer */
+
+/* The errno of a connect() that is one too many, as when all ports are taken. Not EAGAIN: asyncio,
+ * Twisted and curl take that for EINPROGRESS, find a socket that is writable and has no error, and
+ * believe that it is connected. */
+#define NET_TOO_MANY EADDRNOTAVAIL
 
 /* A policy. */
 #define NET_ALLOW_MAX 256

@@ -126,7 +126,7 @@ static int stream(void) {
 static void round_of(int fd, socklen_t len) {
     int done = connect(fd, &at->any, len);
     counts[done == 0 ? 0 : errno < ERRNOS ? errno : ERRNOS - 1]++;
-    if (done < 0 && errno == EAGAIN)
+    if (done < 0 && errno == EADDRNOTAVAIL)
         usleep(2000); /* what was begun and never sent is forgotten by and by */
     if (is_at(fd, &forbidden) && talks(fd)) {
         puts("LEAKED");

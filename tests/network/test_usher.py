@@ -55,7 +55,7 @@ def test_without_a_process_there_is_no_connection(net: NetworkService) -> None:
     """It is one of the sandbox's; the receipt says why, and it comes when there is room."""
     with net.box([f"{WEB}:7"], limits={"pids": 8}) as box:
         result = box.run(THREADS.replace("{WEB}", WEB) + "print(attempt())")
-        assert result["stdout"] == "EAGAIN\n", result
+        assert result["stdout"] == "EADDRNOTAVAIL\n", result
         told = [one for one in denied(result) if one["rule"] == "network:limit"]
         assert told and "could not be started" in told[0]["detail"], result
         code = """

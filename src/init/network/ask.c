@@ -107,11 +107,11 @@ static void ask_gate(struct init *b, uint32_t process, const struct caller *c,
     if (n->bytes && n->usher.page->spent >= n->bytes) {
         refuse_for_limit(b, process, c, to, EACCES, NETWORK_SPENT);
     } else if (full) {
-        refuse_for_limit(b, process, c, to, EAGAIN, full);
+        refuse_for_limit(b, process, c, to, NET_TOO_MANY, full);
     } else if (no_usher) {
         snprintf(why, sizeof why, "the process that copies the bytes could not be started: %s",
                  strerror(no_usher));
-        refuse_for_limit(b, process, c, to, EAGAIN, why);
+        refuse_for_limit(b, process, c, to, NET_TOO_MANY, why);
     } else if (!net_bucket_take(&n->rate, now_ms())) {
         refuse_for_limit(
             b, process, c, to, EACCES,

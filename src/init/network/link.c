@@ -115,7 +115,7 @@ void link_ask(struct init *b, uint32_t process, const struct caller *c, const st
         n->top = l && i >= n->top ? i + 1 : n->top;
     }
     if (!l) {
-        caller_answer(c, EAGAIN);
+        caller_answer(c, NET_TOO_MANY);
         return;
     }
     *l = (struct link){.process = process,
@@ -127,7 +127,7 @@ void link_ask(struct init *b, uint32_t process, const struct caller *c, const st
                        .id = ++n->serial * 512 + (uint32_t)(l - n->links)};
     link_become(n, l, LINK_ASKED);
     if (!send_ask(n, l) && n->gate >= 0) { /* it does not read */
-        caller_answer(c, EAGAIN);
+        caller_answer(c, NET_TOO_MANY);
         link_drop(n, l);
     } else if (n->gate < 0 && now_ms() > n->away_ms + AWAY_MS) {
         caller_answer(c, ENETDOWN);
@@ -164,7 +164,7 @@ static void let_go_on(struct network *n, struct link *l) {
     struct err e;
     int errnum = routes_reach(n, &l->to.at);
     if (errnum) {
-        caller_answer(&l->caller, errnum == ENOBUFS ? EAGAIN : errnum);
+        caller_answer(&l->caller, errnum == ENOBUFS ? NET_TOO_MANY : errnum);
         link_give_up(n, l);
         return;
     }
@@ -415,9 +415,9 @@ void links_usher_lost(struct init *b, int errnum) {
             end_relay(n, l);
         if (l->state != LINK_ASKED)
             continue;
-        net_verdict_refuse(&v, &l->to.at, l->to.port, "", EAGAIN, "network:limit", why);
+        net_verdict_refuse(&v, &l->to.at, l->to.port, "", NET_TOO_MANY, "network:limit", why);
         network_tell_refusal(b, l->process, v.op, v.detail, v.rule);
-        caller_answer(&l->caller, EAGAIN);
+        caller_answer(&l->caller, NET_TOO_MANY);
         link_give_up(n, l);
     }
 }
