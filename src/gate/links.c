@@ -231,14 +231,13 @@ int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
     a->gate->counts.refused += v.errnum != 0;
     gate_counted(a->gate);
     tell_verdict(a, &l, &v);
-    if (v.errnum != NET_TOO_MANY)
-        note_link(a, &l, &v);
-    if (v.errnum)
-        return 0;
     memcpy(l.rule, v.rule, sizeof l.rule);
     memcpy(l.name, v.name, sizeof l.name);
     l.check = v.check;
-    link_connect(link_new(a, &l));
+    if (v.errnum == 0)
+        link_connect(link_new(a, &l));
+    if (v.errnum != NET_TOO_MANY) /* after the connect: it wakes the server */
+        note_link(a, &l, &v);
     return 0;
 }
 

@@ -246,6 +246,12 @@ static void sandbox_on_deadline(struct timer *t) {
     }
 }
 
+static void sandbox_end_later(struct deferred *d) {
+    struct sandbox *s = d->arg;
+    sandbox_end(s);
+    pool_refill(s->pool);
+}
+
 static void sandbox_free(struct deferred *d) {
     free(d->arg);
 }
@@ -283,6 +289,7 @@ static struct sandbox *make(struct engine *g, const struct w_made *m, struct wir
     s->cgroup = &g->cgroups[m->slot];
     s->id = m->sandbox;
     s->version = (uint16_t)m->version;
+    s->end_later = (struct deferred){.fn = sandbox_end_later, .arg = s};
     s->free_later = (struct deferred){.fn = sandbox_free, .arg = s};
     wire_keep_all(in, m->fds, SANDBOX_FDS_, s->fds);
     take_cgroup(s, &m->knobs, in);
@@ -431,6 +438,12 @@ void sandbox_end(struct sandbox *s) {
         if (q.fn)
             q.fn(q.arg, NULL);
     }
+}
+
+void sandbox_leave(struct sandbox *s) {
+    s->guest = NULL;
+    s->is_broken = true;
+    loop_defer(s->engine->loop, &s->end_later);
 }
 
 void sandbox_gone(struct sandbox *s) {

@@ -100,7 +100,7 @@ struct sandbox {
     struct timer deadline;      /* for becoming ready */
     void (*on_gone)(void *arg); /* or NULL: somebody waits for its end */
     void *gone_arg;
-    struct deferred free_later;
+    struct deferred end_later, free_later;
 };
 
 void sandbox_move(struct sandbox *s, enum sandbox_state to);
@@ -128,6 +128,9 @@ void sandbox_unask(struct sandbox *s, const void *arg);
 void sandbox_break(struct sandbox *s, const char *why);
 /* Kills it as a whole; the memory goes when the warden says that it is gone. */
 void sandbox_end(struct sandbox *s);
+/* The same for one whose guest is through with it, but when replies have left: its end is work for
+ * the warden and for us. Nothing that it says meanwhile counts. */
+void sandbox_leave(struct sandbox *s);
 /* The warden says that all of it is dead. */
 void sandbox_gone(struct sandbox *s);
 struct sandbox *sandbox_find(struct engine *g, uint64_t id);

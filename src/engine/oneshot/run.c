@@ -82,10 +82,8 @@ static void run_close(struct run *r, const struct err *why) {
         s->guest = NULL;
     if (!r->cancelled)
         r->cb.on_done(r->cb.arg, r, why);
-    if (s) {
-        sandbox_end(s); /* only now: the reply is on its way */
-        pool_refill(s->pool);
-    }
+    if (s)
+        sandbox_leave(s); /* behind the reply, which on_done deferred */
     loop_defer(g->loop, &r->free_later);
 }
 
