@@ -3,8 +3,10 @@
 #include "net/policy_json.h"
 
 #include "base/json.h"
+#include "base/nearest.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
 
 #define INVALID "network_rule_invalid"
@@ -302,6 +304,21 @@ static int read_words(struct policy_reader *in, const char *text, size_t len, st
     return 0;
 }
 
+/* A host called "opne" may exist; who means it says so. */
+static int check_word(const char *text, size_t len, const char *where, struct err *e) {
+    char word[8];
+    if (len >= sizeof word)
+        return 0;
+    snprintf(word, sizeof word, "%.*s", (int)len, text);
+    struct nearest like = {.word = word};
+    nearest_offer(&like, "open");
+    nearest_offer(&like, "none");
+    if (!nearest_found(&like) || like.distance > 1)
+        return 0;
+    return err_user(e, INVALID, "%s: \"%s\": did you mean %s? A host of that name is \"%s.\"",
+                    where, word, like.best, word);
+}
+
 int net_policy_from_text(const char *text, size_t len, const struct net_sets *sets,
                          const char *where, struct net_policy *ret, struct err *e) {
     *ret = (struct net_policy)NET_POLICY_INIT;
@@ -318,7 +335,7 @@ int net_policy_from_text(const char *text, size_t len, const struct net_sets *se
         ret->mode = NET_OPEN;
         return 0;
     }
-    if (read_words(&in, text, len, e) == 0)
+    if (check_word(text, len, where, e) == 0 && read_words(&in, text, len, e) == 0)
         return 0;
     net_policy_done(ret);
     return -1;

@@ -100,6 +100,8 @@ static void bad_policies_name_the_entry_and_the_reason(void **state) {
         {"{\"allow\": [\"a.org\", \"b.org\", \"c.org\", \"a..b\"]}", "network.allow[3]: two dots"},
         {"[\"a.org\", \"x:99999\"]", "network[1]: a port is"},
         {"a.org x:99999", "network[1]: a port is"},
+        {"opne", "network: \"opne\": did you mean open? A host of that name is \"opne.\""},
+        {"nonee", "did you mean none?"},
         {"[\"@nope\"]", "network[0]: there is no set @nope, but @pypi, @npm, @debian"},
         {"[\"open\"]", "network[0]: \"open\" stands alone"},
         {"[\"*\"]", "network[0]: for every public address say \"open\""},
