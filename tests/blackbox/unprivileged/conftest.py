@@ -85,8 +85,9 @@ def caller(request: pytest.FixtureRequest) -> Caller:
 
 
 @pytest.fixture(scope="session")
-def user_engines() -> Iterator[Callable[[Caller], Engine]]:
-    """One engine per caller for all tests; each must leave nothing."""
+def user_engines(with_range: Caller, with_one_id: Caller) -> Iterator[Callable[[Caller], Engine]]:
+    """One engine per caller for all tests; each must leave nothing. They end before their users are
+    deleted, whichever test came first."""
     engines: dict[Path, Engine] = {}
 
     def get(caller: Caller) -> Engine:
