@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from http_client import ask
-from harness import eventually
+from harness import eventually, turns
 from hostile import PROGRAMS, Program, complaints
 from live_network import ECHO, FORBIDDEN, NetworkService, attempt, put, said
 from world import OTHER, SILENT, WEB, World
@@ -183,9 +183,10 @@ MODES = {
 @pytest.mark.parametrize("policy", ["rules", "open"])
 def test_races(net: NetworkService, racer: bytes, mode: str, policy: str) -> None:
     """While it is judged, the address or the descriptor becomes another."""
-    some = min(ROUNDS, MODES[mode])
-    begun = sum(race(net, racer, mode, policy, some) for _ in range(ROUNDS // some))
-    assert begun >= ROUNDS // 100, begun
+    some, begun, enough = min(ROUNDS, MODES[mode]), 0, ROUNDS // 100
+    for _ in turns(ROUNDS // some, lambda: begun >= enough):
+        begun += race(net, racer, mode, policy, some)
+    assert begun >= enough, begun
 
 
 def race(net: NetworkService, racer: bytes, mode: str, policy: str, rounds: int) -> int:
