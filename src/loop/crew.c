@@ -85,10 +85,11 @@ uint64_t crew_owner(const char *name) {
 
 static struct line *line_of(struct crew *c, uint64_t owner) {
     struct line **at = &c->lines;
-    while (*at && (*at)->owner != owner)
-        at = &(*at)->next;
-    if (*at)
-        return *at;
+    for (; *at; at = &(*at)->next) {
+        struct line *known = *at;
+        if (known->owner == owner)
+            return known;
+    }
     struct line *l = xcalloc(1, sizeof *l);
     l->owner = owner;
     l->todo[false].end = &l->todo[false].first;

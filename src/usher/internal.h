@@ -38,7 +38,8 @@ struct relay {
     int wakes_at;         /* SO_RCVLOWAT; 0: as it was made */
     bool last;            /* the program has ended its side */
     bool flushes;         /* both have; `fd[INSIDE]` is closed */
-    uint64_t deadline_ms; /* for CHECK_READS, once there was a byte, CHECK_ASKS, and `flushes`; 0: none */
+    uint64_t deadline_ms; /* for CHECK_READS, once there was a byte, CHECK_ASKS, and `flushes`; 0:
+                             none */
     struct net_http http; /* the one or the other, by `check` */
     struct net_tls tls;
 };

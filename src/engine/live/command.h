@@ -40,7 +40,7 @@ struct command {
     struct output out[2];
     struct utf8_stream utf8[2];
     struct feed stdin_feed;
-    size_t stdin_counted; /* of what waits there, in the sandbox's charge */
+    size_t stdin_counted;    /* of what waits there, in the sandbox's charge */
     struct timer type_timer; /* the next piece of typing */
     bool is_full;            /* as on_full was told */
     struct outcome outcome;  /* without its status: `status` above */
