@@ -1,11 +1,12 @@
 /* See network.h. Theory of operation.
  *
  * A sandbox's network namespace has nothing but its loopback. From the first I_NETWORK on it routes
- * every address there (sandbox/egress/anyip.h), and each connect() to one of them is asked for at
- * the gate, on the channel that came with the message (ask.c). What is allowed goes on: its
- * SYN stays unanswered until the gate has connected outside, and then this process answers it, from
- * the very address that was asked for, and hands both sockets to the usher (link.c). What
- * is sent to port 53 arrives at sockets that are made here and that the usher serves.
+ * every address of IPv4 there, and of IPv6 those that were allowed (sandbox/egress/anyip.h), and
+ * each connect() to one of them is asked for at the gate, on the channel that came with the message
+ * (ask.c). What is allowed goes on: its SYN stays unanswered until the gate has connected outside,
+ * and then this process answers it, from the very address that was asked for, and hands both
+ * sockets to the usher (link.c). What is sent to port 53 arrives at sockets that are made here and
+ * that the usher serves.
  *
  * All of these descriptors are in one epoll descriptor, which the loop of init.c polls like one
  * more client, so that a sandbox without a network pays nothing. Nothing here waits: the gate and
