@@ -12,10 +12,8 @@
 #include "sandbox/allow_list.h"
 #include "sandbox/caps.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -116,5 +114,5 @@ int filter_enter(struct err *e) {
         return err_sys(e, "prctl");
     if (filter_is_off())
         return 0;
-    return allow_list_enter(calls, sizeof calls / sizeof calls[0], SCMP_ACT_ERRNO(EPERM), e);
+    return allow_list_enter(calls, sizeof calls / sizeof calls[0], ALLOW_ELSE_EPERM, e);
 }

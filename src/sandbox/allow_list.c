@@ -23,9 +23,10 @@ static int add_call(scmp_filter_ctx ctx, const struct allowed_call *c) {
     return seccomp_rule_add_exact_array(ctx, SCMP_ACT_ALLOW, c->nr, n, cmp);
 }
 
-int allow_list_enter(const struct allowed_call *calls, size_t n, uint32_t otherwise,
+int allow_list_enter(const struct allowed_call *calls, size_t n, enum allow_otherwise otherwise,
                      struct err *e) {
-    __attribute__((cleanup(ctx_done))) scmp_filter_ctx ctx = seccomp_init(otherwise);
+    uint32_t action = otherwise == ALLOW_ELSE_KILL ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(EPERM);
+    __attribute__((cleanup(ctx_done))) scmp_filter_ctx ctx = seccomp_init(action);
     if (!ctx)
         return err_set(e, ENOMEM, "libseccomp: init");
     int rc = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);

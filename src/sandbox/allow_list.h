@@ -28,6 +28,9 @@ struct allowed_call {
 #define ALLOW_NULL(n)                                                                              \
     { .arg = (n), .mask = UINT64_MAX, .value = 0 }
 
-/* Enters it for good; no_new_privs must be set. `otherwise` is libseccomp's word (SCMP_ACT_…) for
- * what is not listed; another ABI's calls end the process. */
-int allow_list_enter(const struct allowed_call *calls, size_t n, uint32_t otherwise, struct err *e);
+/* What becomes of a call that is not listed. */
+enum allow_otherwise { ALLOW_ELSE_EPERM, ALLOW_ELSE_KILL };
+
+/* Enters it for good; no_new_privs must be set. Another ABI's calls end the process. */
+int allow_list_enter(const struct allowed_call *calls, size_t n, enum allow_otherwise otherwise,
+                     struct err *e);

@@ -10,7 +10,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <seccomp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -74,5 +73,5 @@ static const struct allowed_call calls[] = {
 };
 
 int filter_enter(struct err *e) {
-    return allow_list_enter(calls, sizeof calls / sizeof calls[0], SCMP_ACT_KILL_PROCESS, e);
+    return allow_list_enter(calls, sizeof calls / sizeof calls[0], ALLOW_ELSE_KILL, e);
 }
