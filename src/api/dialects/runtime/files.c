@@ -177,7 +177,7 @@ struct upload {
 
 static void free_upload(struct file_call *fc) {
     struct upload *u = (struct upload *)fc;
-    fd_close(&u->fd);
+    file_call_close(fc, &u->fd);
     free(u->asked);
     u->asked = NULL;
 }
