@@ -30,6 +30,7 @@ enum field_flag {
     FIELD_OR_INT = 16, /* of FIELD_STRING, which may then be an integer as well */
     FIELD_LAX = 32,    /* of FIELD_INT: also "5", 5.0 and true */
     FIELD_FILE = 64,   /* of FIELD_STRING: a file in a form, for the specification only */
+    FIELD_LONG = 128,  /* as long as a body may be: see FIELDS_TEXT_MAX */
 };
 
 struct schema;
@@ -39,7 +40,8 @@ struct field {
     enum field_type type;
     unsigned flags;
     /* Obeyed with FIELD_MIN and FIELD_MAX: the value of FIELD_INT and FIELD_REAL, the number of
-     * items of FIELD_LIST and FIELD_MAP. The other types have no bounds. */
+     * items of FIELD_LIST and FIELD_MAP. FIELD_MAX of FIELD_STRING and FIELD_OBJECT is for
+     * bytes, instead of those below. */
     int64_t min, max;
     const char *fallback; /* JSON text, for the specification only, or NULL */
     /* Allowed strings, also as items of a list, NULL-terminated; or NULL. */
@@ -62,6 +64,12 @@ struct schema {
     bool unchecked; /* of a list's items: any JSON; the handler checks each by itself */
 };
 
+/* SECURITY: handlers work on their fields in the server's loop, and whole bodies may be large. So a
+ * text has at most so many bytes unless its field is FIELD_LONG, which is for those that nobody
+ * reads through there; and a map, a list or any other JSON has so many in all, where each value
+ * counts 16 besides. */
+#define FIELDS_TEXT_MAX   65536
+#define FIELDS_JSON_MAX   (1u << 20)
 #define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
 #define FIELDS_FAULTS_MAX 100    /* no more are looked for */
 #define FIELDS_INPUT_MAX  1000   /* bytes of an offending value that are quoted back */

@@ -187,6 +187,34 @@ REQUESTS: dict[str, tuple[Callable[[int], Reply], int]] = {
         lambda port: post(port, "/v1/sandboxes", b'{"metadata":%s}' % names(240_000)),
         422,
     ),
+    "a variable of 20 MB": (
+        lambda port: execute(port, b'{%s,"env":{"A":"%s"}}' % (PASS, LONG)),
+        422,
+    ),
+    "a variable of 20 MB of escapes for a sandbox": (
+        lambda port: post(
+            port, "/v1/sandboxes", b'{"env":{"A":"%s"}}' % (rb"\u0001" * (20 * MB // 6))
+        ),
+        422,
+    ),
+    "20 MB in metadata": (
+        lambda port: post(port, "/v1/sandboxes", b'{"metadata":{"A":"%s"}}' % LONG),
+        422,
+    ),
+    "a policy of 20 MB": (
+        lambda port: execute(port, b'{%s,"network":"%s"}' % (PASS, b"," * (20 * MB))),
+        422,
+    ),
+    "a policy of 20 MB in one rule": (
+        lambda port: execute(port, b'{%s,"network":["%s"]}' % (PASS, LONG)),
+        422,
+    ),
+    "a path of ten million parts": (
+        lambda port: execute(
+            port, b'{%s,"files":[{"path":"%s","content":""}]}' % (PASS, b"x/" * (10 * MB))
+        ),
+        422,
+    ),
     "an argument of 20 MB": (
         lambda port: execute(port, b'{%s,"args":["%s"]}' % (PASS, LONG)),
         422,
@@ -289,6 +317,10 @@ BOXES: dict[str, tuple[Callable[[Box], Reply], int]] = {
     "stdin of 20 MB": (lambda box: cell(box, b'{%s,"stdin":"%s"}' % (PASS, LONG)), 200),
     "240,000 names in env": (
         lambda box: cell(box, b'{%s,"env":%s}' % (PASS, names(240_000))),
+        422,
+    ),
+    "a variable of 20 MB": (
+        lambda box: cell(box, b'{%s,"env":{"A":"%s"}}' % (PASS, LONG)),
         422,
     ),
     "a command with stdin of 15 MB": (
