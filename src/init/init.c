@@ -39,7 +39,7 @@
 
 #define WINDOW_MS 100
 #define WORK_MS   25 /* of each window, for the calls of the sandbox */
-#define OWN       5  /* descriptors that are polled beside the listeners */
+#define OWN       6  /* descriptors that are polled beside the listeners */
 
 /* A one-shot sandbox has its program file, still empty, from the start. The directory's time of
  * modification is set a second back, so that a later look at it tells whether a name was made,
@@ -67,6 +67,7 @@ static int set_up(struct init *b, struct wire_out *o, struct err *e) {
                                   .terminals = b->plan.config->terminals,
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts};
+    pages_open(&b->pages);
     if (root_private(&places, e) < 0)
         return -1;
     struct ends s;
@@ -149,6 +150,15 @@ static bool tell_server(struct init *b, const struct wire_out *o) {
     return wire_send(b->req, o, &e) == WIRE_SENT;
 }
 
+/* For the processes that were too many it is over already. */
+static void tell_limit(struct init *b, enum limit_kind hit) {
+    struct wire_out o;
+    i_limit_put(&o, &(struct i_limit){.kind = hit});
+    tell_server(b, &o);
+    if (hit != LIMIT_PIDS)
+        questions_kill_all();
+}
+
 static void serve_watch(struct init *b) {
     struct wire_out o;
     enum limit_kind hit = watch_tick(&b->watcher);
@@ -158,12 +168,16 @@ static void serve_watch(struct init *b) {
         if (tell_server(b, &o))
             b->told_tasks = tasks;
     }
-    if (hit == LIMIT_NONE)
-        return;
-    i_limit_put(&o, &(struct i_limit){.kind = hit});
-    tell_server(b, &o);
-    if (hit != LIMIT_PIDS)
-        questions_kill_all();
+    if (hit != LIMIT_NONE)
+        tell_limit(b, hit);
+}
+
+static void serve_pages(struct init *b) {
+    const struct pages_others o = {.netlink = sockets_netlink(&b->sockets),
+                                   .ours = network_unlisted(&b->network),
+                                   .outside = links_sockets(&b->network)};
+    if (pages_tick(&b->pages, &o))
+        tell_limit(b, LIMIT_MEMORY);
 }
 
 static uint64_t clock_ms(clockid_t clock) {
@@ -196,6 +210,7 @@ static _Noreturn void serve(struct init *b) {
             {.fd = b->signals, .events = POLLIN},
             {.fd = b->hand, .events = POLLIN},
             {.fd = b->watcher.timer, .events = POLLIN},
+            {.fd = b->pages.timer, .events = POLLIN},
             {.fd = rest ? -1 : network_fd(&b->network), .events = POLLIN}};
         unsigned nprocs = b->procs.top;
         for (unsigned i = 0; i < nprocs; i++) {
@@ -222,6 +237,8 @@ static _Noreturn void serve(struct init *b) {
             questions_serve(b);
         if (p[3].revents)
             serve_watch(b);
+        if (p[4].revents)
+            serve_pages(b);
         if (p[1].revents) {
             struct signalfd_siginfo info;
             (void)!read(b->signals, &info, sizeof info);

@@ -5,6 +5,7 @@
 #include "init/init.h"
 #include "init/locks.h"
 #include "init/network/network.h"
+#include "init/pages.h"
 #include "init/procs.h"
 #include "init/sockets.h"
 #include "init/watch.h"
@@ -19,6 +20,7 @@ struct init {
                     proc_memory */
     struct procs procs;
     struct watcher watcher;
+    struct pages pages;
     struct sockets sockets;
     struct epolls epolls;
     struct locks locks;

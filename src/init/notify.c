@@ -66,6 +66,7 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
     case SECCOMP_SOCKET:
         if (!b->told_of_use)
             tell_of_use(b);
+        pages_begin(&b->pages);
         sockets_make(&b->sockets, c, network_sockets(&b->network));
         return;
     case SECCOMP_ACCEPT:

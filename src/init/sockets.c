@@ -35,14 +35,17 @@
 #define NETLINK_MAX   32
 #define NETLINK_BYTES (16 << 10) /* the kernel doubles it, for its own overhead */
 
-/* Of all kinds, in our network namespace, which is the sandbox's. */
-static unsigned count_sockets(void) {
+unsigned sockets_count(void) {
     char text[1024];
     unsigned used;
     struct err e;
     bool good = file_read_at(AT_FDCWD, "/proc/self/net/sockstat", text, sizeof text, &e) == 0 &&
                 sscanf(text, "sockets: used %u", &used) == 1;
     return good ? used : UINT32_MAX;
+}
+
+unsigned sockets_netlink(const struct sockets *s) {
+    return s->made ? epolls_watched(s->netlink) : 0;
 }
 
 static int set_option(int fd, int option, int value) {
@@ -73,7 +76,7 @@ void sockets_make(struct sockets *s, const struct caller *c, unsigned ours) {
             caller_answer(c, r);
         else
             caller_give(c, fd, c->args[1] & SOCK_CLOEXEC);
-    } else if (count_sockets() >= SOCKETS_MAX + ours) {
+    } else if (sockets_count() >= SOCKETS_MAX + ours) {
         caller_answer(c, ENFILE);
     } else {
         caller_go_on(c);
@@ -107,7 +110,7 @@ static bool is_a_neighbours(struct sockets *s, struct caller *c) {
 void sockets_accept(struct sockets *s, struct caller *c, unsigned ours) {
     if (is_a_neighbours(s, c))
         caller_answer(c, EINVAL);
-    else if (count_sockets() >= SOCKETS_MAX + ours)
+    else if (sockets_count() >= SOCKETS_MAX + ours)
         caller_answer(c, ENFILE);
     else
         caller_go_on(c);

@@ -11,6 +11,10 @@ struct sockets {
     uint64_t cookie; /* of the network namespace; 0: not looked up yet */
 };
 
+/* Of all kinds, in our network namespace, which is the sandbox's. */
+unsigned sockets_count(void);
+/* Those of netlink that the sandbox has. */
+unsigned sockets_netlink(const struct sockets *s);
 /* socket() of a family that seccomp_service names. `ours` of those in the namespace are init's. */
 void sockets_make(struct sockets *s, const struct caller *c, unsigned ours);
 /* accept() and accept4(). */

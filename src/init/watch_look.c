@@ -32,8 +32,7 @@ static uint64_t number(const char *text, const char *key) {
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* The value of a line "\nkey: N kB", in bytes. */
-static uint64_t field(const char *text, const char *key) {
+uint64_t watch_field(const char *text, const char *key) {
     return number(text, key) * 1024;
 }
 
@@ -72,14 +71,14 @@ static struct one add_resident(const char *pid, pid_t kernel, struct watch_look 
         return p;
     p.tasks = (unsigned)number(text, "\nThreads:");
     to->tasks += p.tasks;
-    p.shared = field(text, "\nRssShmem:");
-    p.anon = field(text, "\nRssAnon:") + field(text, "\nVmSwap:");
+    p.shared = watch_field(text, "\nRssShmem:");
+    p.anon = watch_field(text, "\nRssAnon:") + watch_field(text, "\nVmSwap:");
     to->resident += p.anon + p.shared;
     to->largest = most(to->largest, p.anon);
-    to->file += field(text, "\nRssFile:");
-    to->tables += field(text, "\nVmPTE:");
+    to->file += watch_field(text, "\nRssFile:");
+    to->tables += watch_field(text, "\nVmPTE:");
     if (strtol(pid, NULL, 10) == kernel)
-        to->highest = field(text, "\nVmHWM:");
+        to->highest = watch_field(text, "\nVmHWM:");
     return p;
 }
 
@@ -89,9 +88,10 @@ static void add_details(const struct one *p, struct watch_look *to) {
     char text[4096];
     if (!read_proc(p->thread, "smaps_rollup", text, sizeof text))
         return;
-    to->own += less(field(text, "\nPrivate_Dirty:"), p->shared) + field(text, "\nSwap:");
-    to->anon += field(text, "\nPss_Anon:") + field(text, "\nSwapPss:");
-    to->shared += field(text, "\nPss_Shmem:");
+    to->own +=
+        less(watch_field(text, "\nPrivate_Dirty:"), p->shared) + watch_field(text, "\nSwap:");
+    to->anon += watch_field(text, "\nPss_Anon:") + watch_field(text, "\nSwapPss:");
+    to->shared += watch_field(text, "\nPss_Shmem:");
 }
 
 /* The next process but ourselves; NULL: there are no more. */

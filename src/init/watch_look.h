@@ -38,6 +38,9 @@ static inline uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
+/* The value of a line "\nkey: N kB" of such a file, in bytes; 0: it has none. */
+uint64_t watch_field(const char *text, const char *key);
+
 /* Cheap, whatever the processes have mapped. Of `most` processes, the lowest pids first. */
 struct watch_look watch_look(pid_t kernel, unsigned most, struct cpu_look *cpu);
 /* Goes on until `until_ns`, by one process at least. True: it is over, and `least` is what it

@@ -90,10 +90,10 @@
     X(I_REPLY, 140, 2) /* what it carries depends on the question: i_reply_… below, or nothing */ \
     X(I_ERROR, 141, 2)                                                                              \
     X(I_DENIED, 142, 2) /* unasked: a refusal to be told */                                         \
-    X(I_LIMIT, 143, 2)  /* unasked: the watchdog (no cgroups) ended it, or, for LIMIT_PIDS, those   \
-                           that were too many */                                                    \
-    X(I_TASKS, 144, 2)  /* unasked: processes and threads now (live, no cgroups) */                 \
-    X(I_NET, 145, 2)    /* unasked: a socket reaches the network namespace */                       \
+    X(I_LIMIT, 143, 2) /* unasked: a watch of init's ended it, or, for LIMIT_PIDS, those that were  \
+                          too many */                                                               \
+    X(I_TASKS, 144, 2) /* unasked: processes and threads now (live, no cgroups) */                  \
+    X(I_NET, 145, 2)   /* unasked: a socket reaches the network namespace */                        \
     /* K→I */                                                                                     \
     X(K_HAND, 160, 2) /* once, before any user code */                                              \
     /* K→S */                                                                                     \

@@ -241,8 +241,8 @@ static struct denials *live_denied(void *owner, uint32_t process) {
     return processes_denied(owner, process);
 }
 
-/* Without control groups: init has ended all that is in the sandbox, or the processes that were too
- * many. */
+/* Init has ended all that is in the sandbox, or, without control groups, the processes that were
+ * too many. */
 static void live_on_limit(void *owner, enum limit_kind kind) {
     const struct live *l = owner;
     for (struct kernel *k = l->kernels; k; k = k->next) {

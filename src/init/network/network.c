@@ -327,10 +327,14 @@ void network_reaped(struct init *b, pid_t pid, int status) {
     usher_reaped(b, pid, status);
 }
 
+unsigned network_unlisted(const struct network *n) {
+    return n->on ? 2 + (n->raw[1] >= 0) : 0; /* the raw ones, and the diagnosis */
+}
+
 unsigned network_sockets(const struct network *n) {
     if (!n->on)
         return 0;
-    unsigned own = 2 + (n->raw[1] >= 0); /* the raw ones, and the diagnosis */
+    unsigned own = network_unlisted(n);
     for (unsigned i = 0; i < NAMES_SOCKETS; i++)
         own += n->names[i] >= 0;
     if (n->usher.state != USHER_NONE) {

@@ -59,6 +59,8 @@ int network_attach(struct init *b, int *gate, struct err *e);
 void network_reaped(struct init *b, pid_t pid, int status);
 /* Sockets in the namespace that are ours. */
 unsigned network_sockets(const struct network *n);
+/* Of these, those that are in no list of the kernel's. */
+unsigned network_unlisted(const struct network *n);
 
 /* For the files of the network alone. */
 enum network_event { EVENT_GATE, EVENT_USHER, EVENT_RAW, EVENT_NAMES, EVENT_LINK };

@@ -1,0 +1,88 @@
+"""Pages of the kernel that one unread byte holds are no group's, so they are bounded: who holds
+too many is ended, however it came by them. Those whose queues are full of data are not, whatever a
+neighbour does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness import Engine, LiveService
+from held import PATIENT, Held
+from live import Client
+
+HERE = Path(__file__).resolve().parent
+CODE = (HERE / "programs" / "pages.py").read_text()
+WAYS = ("received", "unsent", "waiting", "datagrams", "threads")
+LIMITS = {"memory_mb": 64, "open_files": 1024}
+BEYOND_MB, MOST_MB = 256, 1024  # a test takes no more
+
+FULL_QUEUES = """
+import socket, sys
+held = []
+def fill(sock, data):
+    sock.setblocking(False)
+    try:
+        while True: sock.send(data)
+    except BlockingIOError: pass
+server = socket.create_server(("127.0.0.1", 0), backlog=16)
+for i in range(100):
+    pair = socket.create_connection(server.getsockname()), server.accept()[0]
+    held.append(pair)
+    for end in pair: fill(end, bytes(65536 if i % 2 else 200))
+for i in range(20):
+    held.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    held[-1].bind(("127.0.0.1", 0))
+    held[-1].connect(held[-1].getsockname())
+    for _ in range(500): held[-1].send(bytes(100))
+print("full", flush=True)
+sys.stdin.readline()
+for pair in held[:100]:
+    for end in pair: assert end.recv(100) == bytes(100)
+print("good", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def too_much() -> int:
+    """MiB that are more than a sandbox may hold here, and that the machine can spare."""
+    text = Path("/proc/meminfo").read_text()
+    total, free = (
+        int(re.findall(rf"{name}:\s+(\d+)", text)[0]) >> 10 for name in ("MemTotal", "MemAvailable")
+    )
+    wanted = max(64, total // 32) + BEYOND_MB
+    if wanted > MOST_MB or free < 4 * wanted:
+        pytest.skip("this machine is too large to notice so little, or has too little left")
+    return wanted
+
+
+def attack(engine: Engine, way: str, mb: int) -> None:
+    outcome = engine.execute(CODE, args=[way, str(mb)], **{**PATIENT, **LIMITS})
+    assert outcome.result["status"] == "memory_exceeded", outcome
+    assert outcome.result["limit_hit"] == "memory", outcome
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_who_holds_too_many_is_ended(engine: Engine, way: str, too_much: int) -> None:
+    attack(engine, way, too_much)
+
+
+def test_full_queues_live_beside_that(engine: Engine, too_much: int) -> None:
+    with Held(engine, FULL_QUEUES, memory_mb=512, open_files=1024) as honest:
+        assert honest.line() == "full"
+        for _ in range(3):
+            attack(engine, "received", too_much)
+        honest.send("\n")
+        assert honest.end().stdout == b"full\ngood\n", honest.outcome
+
+
+def test_a_live_sandbox_goes_on(live_service: LiveService, too_much: int) -> None:
+    with Client(live_service.port).box(limits=LIMITS) as box:
+        code = CODE.replace("sys.argv[1]", "'received'").replace("sys.argv[2]", str(too_much))
+        for _ in range(2):
+            result = box.run(code, timeout_ms=60000)
+            assert result["status"] == "memory_exceeded", result
+            assert result["limit_hit"] == "memory", result
+            assert box.text("1 + 1") == "2"
