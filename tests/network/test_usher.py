@@ -214,7 +214,10 @@ def test_a_connect_that_waits_for_it_is_judged_again(net: NetworkService) -> Non
                 os.kill(usher.pid, signal.SIGCONT)
         (words,) = said(box, END, timeout_ms=60000)
         # Or it was ready a moment before: then what was connected has been reset.
-        assert words.split() in (["connecting", "EACCES"], ["connecting", "connected", "ECONNRESET"])
+        assert words.split() in (
+            ["connecting", "EACCES"],
+            ["connecting", "connected", "ECONNRESET"],
+        )
 
 
 @pytest.mark.once
