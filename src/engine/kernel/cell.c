@@ -213,6 +213,13 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
     return c;
 }
 
+static const struct field start_fields[] = {
+    HAS("id", FIELD_STRING, .help = "of the execution"),
+    HAS_OR_NULL("kernel_id", FIELD_STRING),
+    MAY_HAVE("resumed", FIELD_BOOL, .help = "it began under an earlier server"),
+};
+const struct schema cell_start_schema = {SCHEMA("CellStart", start_fields)};
+
 static void emit_start(struct cell *c, const char *kernel_id, bool resumed) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);

@@ -93,6 +93,31 @@ static void put_end(struct jw *j, const struct cell *c) {
     put_warnings(j, c);
 }
 
+static const struct field end_fields[] = {
+    HAS("results_truncated", FIELD_BOOL),
+    HAS("execution_count", FIELD_INT),
+    HAS_OR_NULL("error", OBJECT(exception_schema)),
+    HAS_OR_NULL("kernel_id", FIELD_STRING),
+    HAS("kernel_restarted", FIELD_BOOL, .help = "the first in a kernel whose forerunner died"),
+};
+const struct schema cell_end_schema = {SCHEMA("CellEnd", end_fields), .with = &outcome_schema,
+                                       .help = "what became of a cell, without its output"};
+
+static const struct field kept_fields[] = {
+    HAS("data", MAP_OF(FIELD_JSON), .help = "by MIME type"),
+    HAS("metadata", FIELD_OBJECT),
+    HAS("is_main_result", FIELD_BOOL, .help = "the value of the last expression"),
+};
+static const struct schema kept_schema = {SCHEMA("CellOutput", kept_fields)};
+static const struct field result_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+    HAS("results", LIST_OF(kept_schema)),
+    HAS_OR_NULL("text", FIELD_STRING, .help = "the last expression's value, as text"),
+};
+const struct schema cell_result_schema = {
+    SCHEMA("CellResult", result_fields), .with = &cell_end_schema, .help = "what became of a cell"};
+
 void cell_end_json(const struct cell *c, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);

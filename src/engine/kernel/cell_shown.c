@@ -142,6 +142,26 @@ static void keep_output(struct cell *c, struct cell_output *o, bool update) {
     c->outputs[c->noutputs++] = *o;
 }
 
+static const struct field transient_fields[] = {HAS("display_id", FIELD_STRING)};
+static const struct schema transient_schema = {SCHEMA("Transient", transient_fields)};
+
+static const struct field main_fields[] = {
+    HAS("data", MAP_OF(FIELD_JSON), .help = "by MIME type"),
+    HAS("metadata", FIELD_OBJECT),
+    HAS("execution_count", FIELD_INT),
+    MAY_HAVE("transient", OBJECT(transient_schema)),
+};
+const struct schema cell_main_schema = {SCHEMA("Shown", main_fields),
+                                        .help = "the value of the last expression"};
+
+static const struct field display_fields[] = {
+    HAS("data", MAP_OF(FIELD_JSON), .help = "by MIME type"),
+    HAS("metadata", FIELD_OBJECT),
+    HAS_OR_NULL("display_id", FIELD_STRING),
+    HAS("update", FIELD_BOOL, .help = "instead of what was shown with this id"),
+};
+const struct schema cell_display_schema = {SCHEMA("Displayed", display_fields)};
+
 /* Takes the text: the event is what is kept, with its end. */
 void cell_show(struct cell *c, struct said *s, bool is_main) {
     const char *id = said_str(s, "display_id");

@@ -105,6 +105,24 @@ static void put_no_cell(struct jw *j) {
     jw_key_null(j, "text");
 }
 
+static const struct field end_fields[] = {
+    HAS("execution_count", FIELD_INT),
+    HAS("results", FIELD_LIST, .items = FIELD_JSON, .help = "empty: only cells have some"),
+    HAS_OR_NULL("text", FIELD_STRING),
+    HAS_OR_NULL("error", OBJECT(exception_schema)),
+    HAS_OR_NULL("kernel_id", FIELD_STRING),
+    HAS("kernel_restarted", FIELD_BOOL),
+};
+const struct schema run_end_schema = {SCHEMA("ProgramEnd", end_fields), .with = &outcome_schema,
+                                      .help = "what became of a program, without its output"};
+static const struct field result_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+};
+const struct schema run_result_schema = {SCHEMA("ProgramResult", result_fields),
+                                         .with = &run_end_schema,
+                                         .help = "what became of a program"};
+
 void run_result(struct run *r, const struct result_options *o, struct rope *to) {
     AUTO_BUF json = BUF_INIT;
     AUTO_BUF warnings = BUF_INIT;

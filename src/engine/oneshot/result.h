@@ -2,6 +2,7 @@
 /* What is to be said of a run after its on_done. */
 
 #include "base/rope.h"
+#include "base/schema.h"
 #include "engine/core/outcome.h"
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@ struct result_options {
     void *arg;
     const struct buf *warnings; /* lines, besides those on limits; or NULL */
 };
-/* The result object (docs/http.md). */
+/* The result object (docs/http.md), and the same without stdout and stderr. */
+extern const struct schema run_result_schema, run_end_schema;
 void run_result(struct run *r, const struct result_options *o, struct rope *to);
 struct receipt run_receipt(const struct run *r);
 /* What it wrote to stream 1 or 2, with a mark when that was cut; any bytes. Borrowed. */
