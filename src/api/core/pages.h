@@ -6,6 +6,12 @@
 #define PAGES_MOST 10000
 
 extern const struct schema pages_query;
+/* The member of a list that is whole without a limit. */
+#define PAGE_NEXT                                                                                  \
+    {                                                                                              \
+        .name = "next", .flags = FIELD_NULLABLE,                                                   \
+        .help = "with a limit: the `after` of the next page; null: this is the last"               \
+    }
 
 struct page {
     uint32_t limit;   /* 0: all */

@@ -304,7 +304,8 @@ void oneshot_leave(struct oneshot *x) {
     }
     static const char json[] = "{\"error\":{\"code\":\"client_gone\",\"message\":\"the client went "
                                "away\",\"remediation\":\"run it again, or set on_disconnect to "
-                               "continue\",\"retryable\":true}}";
+                               "continue\",\"retryable\":true},\"detail\":\"the client went "
+                               "away\"}";
     account(x, "interrupted");
     run_cancel(x->run);
     record_event(record_of(x), "error", json, sizeof json - 1);

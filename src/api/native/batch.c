@@ -261,12 +261,19 @@ static void batch_prepare(struct body *b, const json_t *request) {
     json_array_foreach(json_object_get(request, "items"), i, item) oneshot_prepare(b, item);
 }
 
+static const struct field line_fields[] = {HAS("index", FIELD_INT, .help = "of the item")};
+static const struct schema line_result = {SCHEMA("BatchResult", line_fields),
+                                          .with = &run_result_schema};
+static const struct schema line_error = {SCHEMA("BatchError", line_fields), .with = &error_schema};
+static const struct schema line_schema = {"BatchLine", ONE_OF(&line_result, &line_error)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
-      "one result a line, in order of completion, each with its index", "application/x-ndjson"},
+      "one result a line, in order of completion, each with its index", "application/x-ndjson",
+      .gives = &line_schema, .errors = "client_gone", .replays = true},
      do_batch, .body_max = 64 * MB, .prepare = batch_prepare},
 };
 /* clang-format on */

@@ -6,6 +6,7 @@
  * in its pipe (oneshot_hold), and while the program does not read, the client's messages are left
  * in its socket (ws_hold). */
 
+#include "api/jobs/event_schemas.h"
 #include "api/native/native.h"
 
 #include "api/core/inbox.h"
@@ -296,13 +297,30 @@ static void do_execute_ws(struct call *c) {
         loop_timer_in_ms(loop_of(t), &t->late, (uint64_t)c->api->config->http.header_s * 1000);
 }
 
+/* ---- what is said ---- */
+
+#define SAYS(symbol, name_, word, of)                                                              \
+    static const struct schema symbol = {                                                          \
+        .name = (name_),                                                                           \
+        .fields = (const struct field[]){MESSAGE_TYPE(word), MAY_HAVE("seq", FIELD_INT)},          \
+        .n = 2,                                                                                    \
+        .with = &(of)}
+SAYS(says_start, "TalkStart", "start", start_schema);
+SAYS(says_output, "TalkOutput", "output", stream_output_schema);
+SAYS(says_result, "TalkResult", "result", run_end_schema);
+SAYS(says_error, "TalkError", "error", error_schema);
+static const struct schema sends_schema = {
+    "TalkEvent", ONE_OF(&says_start, &says_output, &says_result, &says_error)};
+static const struct schema takes_schema = {"TalkMessage", ONE_OF(&execute_schema, &message_schema)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/v1/execute/stream", "Run a program and talk to it, over a WebSocket: the first message "
       "is the body of the POST, then events as JSON; stdin, stdin_end, interrupt, signal to the "
-      "program", "execute", NULL, NULL, 101, "a WebSocket", NULL}, do_execute_ws},
+      "program", "execute", NULL, NULL, 101, "a WebSocket", NULL, .takes = &takes_schema,
+      .sends = &sends_schema}, do_execute_ws},
 };
 /* clang-format on */
 const struct route_table execute_ws_routes = ROUTE_TABLE(routes);
