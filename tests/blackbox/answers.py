@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -56,6 +56,18 @@ class Mismatch(Exception):
 def shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) < 300 else text[:300] + "…"
+
+
+def references(node: Any) -> Iterator[str]:
+    """All that is referred to in it."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "$ref":
+                yield value
+            yield from references(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from references(value)
 
 
 # ---------------------------------------------------------------------------- schemas

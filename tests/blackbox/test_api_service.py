@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from answers import references
 from api_execute import samples
 from harness import Service
 from http_client import Connection, ask, execute, get, post
@@ -97,17 +96,6 @@ def test_histograms_add_up(service: Service) -> None:
         buckets = [v for (n, _), v in found.items() if n == f"cloche_{name}_bucket"]
         assert buckets == sorted(buckets) and len(buckets) > 5
         assert buckets[-1] == found[f"cloche_{name}_count", ""] > 0
-
-
-def references(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == "$ref":
-                yield value
-            yield from references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references(value)
 
 
 def test_the_specification_is_consistent(service: Service) -> None:

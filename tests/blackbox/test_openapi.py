@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import answers
+from answers import references
 from client import ROOT
 from harness import Service
 from http_client import get
@@ -46,17 +47,6 @@ def document(spec: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
     path = tmp_path_factory.mktemp("openapi") / "openapi.json"
     path.write_text(json.dumps(spec, indent=1))
     return path
-
-
-def references(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if key == "$ref":
-                yield value
-            yield from references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from references(value)
 
 
 def operations(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -178,9 +168,10 @@ def test_handlers_read_no_query_but_through_the_table() -> None:
 
 def test_an_answer_that_is_not_described_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLOCHE_ANSWERS_LOG", raising=False)
-    good = {"status": "ok", "message": None, "version": "1"}
+    good: dict[str, Any] = {"status": "ok", "message": None, "version": "1"}
     answers.check("GET", "/health", 200, "application/json", json.dumps(good).encode())
-    for changed in ({"more": 1}, {"status": 5}, {"version": None}):
+    changes: list[dict[str, Any]] = [{"more": 1}, {"status": 5}, {"version": None}]
+    for changed in changes:
         body = json.dumps(good | changed).encode()
         with pytest.raises(AssertionError, match="not as /openapi.json has it"):
             answers.check("GET", "/health", 200, "application/json", body)

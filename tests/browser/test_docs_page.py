@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any, Protocol
@@ -141,8 +142,9 @@ def test_every_endpoint_has_an_example_in_each_language(docs: Browser, service: 
     )
     assert len(found) > 70
     for examples in found:
-        assert list(examples) == LANGUAGES
-        assert all("undefined" not in text and "{" + "}" not in text for text in examples.values())
+        assert set(examples) == set(LANGUAGES)
+        for text in examples.values():
+            assert "undefined" not in text and not re.search(r"/\{\w+\}", text), text
         compile(examples["Python"], "example", "exec")
     assert sum(service.url in examples["curl"] for examples in found) == len(found) - 5
 

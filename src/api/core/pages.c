@@ -71,8 +71,7 @@ struct buf *page_place(struct page_walk *w, const char *id) {
 
 void page_reply(struct call *c, struct page_walk *w) {
     jw_array_end(&w->j);
-    if (w->page.limit)
-        jw_key_str(&w->j, "next", w->more ? w->last : NULL);
+    jw_key_str(&w->j, "next", w->more ? w->last : NULL);
     jw_object_end(&w->j);
     if (w->on)
         call_json(c, 200, &w->json);

@@ -59,7 +59,7 @@ static const struct {
     bool (*is_for)(const struct route *r);
     const char *codes;
 } usual[] = {
-    {is_any, "bad_request bad_origin bad_host internal too_many_connections"},
+    {is_any, "bad_request bad_origin bad_host internal too_many_connections no_descriptors"},
     {wants_key, "no_key bad_key too_many_at_once"},
     {is_counted, "too_many_at_once too_many_requests"},
     {takes_body, "bad_body body_too_large bodies_full"},

@@ -112,7 +112,8 @@ static const struct schema listed_schema = {SCHEMA("ListedFile", listed_fields),
                                             .with = &files_entry_schema};
 static const struct field list_fields[] = {
     HAS("files", LIST_OF(listed_schema)),
-    PAGE_NEXT,
+    /* As the Code Interpreter API has it, a list without a limit has no such member. */
+    {.name = "next", .flags = FIELD_NULLABLE, .help = PAGE_NEXT_HELP},
 };
 static const struct schema list_schema = {SCHEMA("FileList", list_fields)};
 

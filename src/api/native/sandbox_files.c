@@ -1,6 +1,7 @@
 /* The files of a live sandbox: /v1/sandboxes/{id}/files/{path} and …/archive/{path}. */
 
 #include "api/files/sandbox_files.h"
+#include "api/core/pages.h"
 #include "api/files/archive.h"
 #include "api/files/download.h"
 #include "api/files/paths.h"
@@ -35,7 +36,7 @@ static void put_entry(struct jw *j, const struct entry *f) {
         jw_key_str(j, "path_encoded", url.data);
     }
     jw_key_str(j, "type", type_names[f->type]);
-    jw_key_uint(j, "size", f->size);
+    jw_key_uint(j, "size_bytes", f->size);
     jw_key_str(j, "mode", mode);
     jw_key_real(j, "modified", (double)f->mtime_ns / 1e9);
     if (f->type == ENTRY_SYMLINK)
@@ -48,7 +49,7 @@ static const struct field entry_fields[] = {
     HAS("path", FIELD_STRING),
     MAY_HAVE("path_encoded", FIELD_STRING, .help = "for URLs, where the path is not UTF-8"),
     HAS("type", FIELD_STRING, WORDS("file", "directory", "symlink", "other")),
-    HAS("size", FIELD_INT, .help = "bytes"),
+    HAS("size_bytes", FIELD_INT),
     HAS("mode", FIELD_STRING, .help = "octal, as 0644"),
     HAS("modified", FIELD_REAL, .help = "unix time"),
     MAY_HAVE("target", FIELD_STRING, .help = "of a symbolic link"),
@@ -307,7 +308,7 @@ static void put_unpacked(struct call *c, const struct files_made *m) {
     struct jw j = JW_INIT(&json);
     jw_object(&j);
     jw_key_uint(&j, "files", m->files);
-    jw_key_uint(&j, "bytes", m->bytes);
+    jw_key_uint(&j, "size_bytes", m->bytes);
     jw_object_end(&j);
     call_json(c, 200, &json);
 }
@@ -319,8 +320,7 @@ static void do_sandbox_archive_put(struct call *c) {
 static const struct field page_fields[] = {
     HAS("path", FIELD_STRING),
     HAS("entries", LIST_OF(entry_schema)),
-    HAS_OR_NULL("next", FIELD_STRING,
-                .help = "the `after` of the next page; null: this is the last"),
+    PAGE_NEXT,
 };
 static const struct schema page_schema = {SCHEMA("DirectoryPage", page_fields)};
 static const struct api_reply or_list[] = {
@@ -332,7 +332,7 @@ static const struct field made_fields[] = {
 static const struct schema made_schema = {SCHEMA("FileMade", made_fields)};
 static const struct field unpacked_fields[] = {
     HAS("files", FIELD_INT),
-    HAS("bytes", FIELD_INT),
+    HAS("size_bytes", FIELD_INT),
 };
 static const struct schema unpacked_schema = {SCHEMA("Unpacked", unpacked_fields)};
 

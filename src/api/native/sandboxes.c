@@ -1,5 +1,6 @@
 /* /v1/sandboxes: live sandboxes made, listed, looked at, changed and ended. */
 
+#include "api/core/pages.h"
 #include "api/native/native.h"
 
 #include "api/jobs/cell_job.h"
@@ -346,8 +347,7 @@ static void do_sandbox_resume(struct call *c) {
 
 static const struct field list_fields[] = {
     HAS("sandboxes", LIST_OF(live_schema)),
-    HAS_OR_NULL("next", FIELD_STRING,
-                .help = "the `after` of the next page; null: this is the last"),
+    PAGE_NEXT,
 };
 static const struct schema list_schema = {SCHEMA("SandboxList", list_fields)};
 
