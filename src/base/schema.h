@@ -35,7 +35,8 @@ enum field_flag {
     FIELD_OR_INT = 16, /* of FIELD_STRING, which may then be an integer as well */
     FIELD_LAX = 32,    /* of FIELD_INT: also "5", 5.0 and true */
     FIELD_FILE = 64,   /* of FIELD_STRING: a file in a form, for the specification only */
-    FIELD_CODE = 128,  /* of FIELD_STRING: its words are the codes of errors of the whole API */
+    FIELD_LONG = 128,  /* as long as a body may be: see FIELDS_TEXT_MAX in http/fields.h */
+    FIELD_CODE = 256,  /* of FIELD_STRING: its words are the codes of errors of the whole API */
 };
 
 struct schema;
@@ -45,7 +46,8 @@ struct field {
     enum field_type type;
     unsigned flags;
     /* Obeyed with FIELD_MIN and FIELD_MAX: the value of FIELD_INT and FIELD_REAL, the number of
-     * items of FIELD_LIST and FIELD_MAP. The other types have no bounds. */
+     * items of FIELD_LIST and FIELD_MAP. FIELD_MAX of FIELD_STRING and FIELD_OBJECT is for
+     * bytes, instead of those that http/fields.h has for all. */
     int64_t min, max;
     const char *fallback; /* JSON text, for the specification only, or NULL */
     /* Allowed strings, also as items of a list, NULL-terminated; or NULL. */

@@ -83,6 +83,48 @@ static void check_words(struct check *c, const char *const *words, const json_t 
     fault(c, at, &(struct field_fault){"literal_error", msg.data, v, ctx.data});
 }
 
+static void too_long(struct check *c, const json_t *v, const struct field_loc *at, size_t most) {
+    AUTO_BUF msg = BUF_INIT;
+    AUTO_BUF ctx = BUF_INIT;
+    struct jw j = JW_INIT(&ctx);
+    const char *kind = json_is_string(v) ? "String" : "Value";
+    buf_addf(&msg, "%s should have at most %zu bytes", kind, most);
+    jw_object(&j);
+    jw_key_uint(&j, "max_length", most);
+    jw_object_end(&j);
+    fault(c, at, &(struct field_fault){"string_too_long", msg.data, v, ctx.data});
+}
+
+/* What there is to work on, or what is too much. */
+static size_t size_of(const json_t *v, size_t most) {
+    size_t sum = 16 + json_string_length(v), i;
+    const char *key;
+    json_t *inner;
+    if (json_is_object(v)) {
+        json_object_foreach((json_t *)v, key, inner) {
+            if (sum > most)
+                break;
+            sum += strlen(key) + size_of(inner, most - sum);
+        }
+    }
+    for (i = 0; i < json_array_size(v) && sum <= most; i++)
+        sum += size_of(json_array_get(v, i), most - sum);
+    return sum;
+}
+
+/* SECURITY: see FIELDS_TEXT_MAX. */
+static bool is_too_long(struct check *c, const struct field *f, const json_t *v,
+                        const struct field_loc *at) {
+    bool text = json_is_string(v), own = f->type == FIELD_STRING || f->type == FIELD_OBJECT;
+    size_t most = text ? FIELDS_TEXT_MAX : FIELDS_JSON_MAX;
+    if (own && f->flags & FIELD_MAX)
+        most = (size_t)f->max;
+    if (f->flags & FIELD_LONG || f->of || (text ? json_string_length(v) : size_of(v, most)) <= most)
+        return false;
+    too_long(c, v, at, most);
+    return true;
+}
+
 static void check_string(struct check *c, const struct field *f, const json_t *v,
                          const struct field_loc *at) {
     if (f->words)
@@ -248,7 +290,7 @@ static void check_map(struct check *c, const struct field *f, const json_t *v,
 
 static void check_field(struct check *c, const struct field *f, const json_t *v,
                         const struct field_loc *at) {
-    if (json_is_null(v) && f->flags & FIELD_NULLABLE)
+    if ((json_is_null(v) && f->flags & FIELD_NULLABLE) || is_too_long(c, f, v, at))
         return;
     switch (f->type) {
     case FIELD_STRING:

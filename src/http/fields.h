@@ -13,6 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* SECURITY: handlers work on their fields in the server's loop, and whole bodies may be large. So a
+ * text has at most so many bytes unless its field is FIELD_LONG, which is for those that nobody
+ * reads through there; and a map, a list or any other JSON has so many in all, where each value
+ * counts 16 besides. */
+#define FIELDS_TEXT_MAX   65536
+#define FIELDS_JSON_MAX   (1u << 20)
 #define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
 #define FIELDS_FAULTS_MAX 100    /* no more are looked for */
 #define FIELDS_INPUT_MAX  1000   /* bytes of an offending value that are quoted back */

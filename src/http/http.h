@@ -167,3 +167,5 @@ size_t http_backlog(const struct http_req *r);
 void http_on_drain(struct http_req *r, http_fn *fn);
 /* Called once if the client leaves before the reply is complete; no reply is possible after it. */
 void http_on_gone(struct http_req *r, http_fn *fn);
+/* Whether that has happened already: whoever sets a function now will not be called. */
+bool http_is_gone(const struct http_req *r);

@@ -279,6 +279,10 @@ void http_on_gone(struct http_req *r, http_fn *fn) {
     r->on_gone = fn;
 }
 
+bool http_is_gone(const struct http_req *r) {
+    return r->phase == REQ_CUT;
+}
+
 enum MHD_Result http_queue(struct http_req *r) {
     enum MHD_Result queued = MHD_queue_response(r->conn->mhd, (unsigned)r->status, r->response);
     MHD_destroy_response(r->response);

@@ -69,7 +69,7 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
         sockets_make(&b->sockets, c, network_sockets(&b->network));
         return;
     case SECCOMP_ACCEPT:
-        sockets_accept(c, network_sockets(&b->network));
+        sockets_accept(&b->sockets, c, network_sockets(&b->network));
         return;
     case SECCOMP_BUFFER:
         sockets_buffer(c);

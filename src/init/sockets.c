@@ -28,6 +28,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
 #define SOCKETS_MAX   256
 #define NETLINK_MAX   32
 #define NETLINK_BYTES (16 << 10) /* the kernel doubles it, for its own overhead */
@@ -77,8 +80,34 @@ void sockets_make(struct sockets *s, const struct caller *c, unsigned ours) {
     }
 }
 
-void sockets_accept(const struct caller *c, unsigned ours) {
-    if (count_sockets() >= SOCKETS_MAX + ours)
+static uint64_t cookie_of(int fd) {
+    uint64_t cookie = 0;
+    socklen_t len = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
+}
+
+static uint64_t own_cookie(struct sockets *s) {
+    if (!s->cookie) {
+        AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        s->cookie = cookie_of(fd);
+    }
+    return s->cookie;
+}
+
+/* What a neighbour's listener accepts, which came through a directory that both have, would be in
+ * the neighbour's namespace and in nobody's count. UNIX sockets are charged to who makes them. */
+static bool is_a_neighbours(struct sockets *s, struct caller *c) {
+    AUTO_FD fd = caller_descriptor(c);
+    int domain = AF_UNIX;
+    socklen_t len = sizeof domain;
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+           domain != AF_UNIX && cookie_of(fd) != own_cookie(s);
+}
+
+void sockets_accept(struct sockets *s, struct caller *c, unsigned ours) {
+    if (is_a_neighbours(s, c))
+        caller_answer(c, EINVAL);
+    else if (count_sockets() >= SOCKETS_MAX + ours)
         caller_answer(c, ENFILE);
     else
         caller_go_on(c);

@@ -6,14 +6,15 @@
 #include <stdbool.h>
 
 struct sockets {
-    bool made;   /* a netlink socket; until then the next is 0 */
-    int netlink; /* owned: an epoll descriptor that watches them */
+    bool made;       /* a netlink socket; until then the next is 0 */
+    int netlink;     /* owned: an epoll descriptor that watches them */
+    uint64_t cookie; /* of the network namespace; 0: not looked up yet */
 };
 
 /* socket() of a family that seccomp_service names. `ours` of those in the namespace are init's. */
 void sockets_make(struct sockets *s, const struct caller *c, unsigned ours);
 /* accept() and accept4(). */
-void sockets_accept(const struct caller *c, unsigned ours);
+void sockets_accept(struct sockets *s, struct caller *c, unsigned ours);
 /* setsockopt(SO_SNDBUF) on any socket. */
 void sockets_buffer(struct caller *c);
 /* setsockopt(SO_REUSEADDR or SO_REUSEPORT) on any socket. */

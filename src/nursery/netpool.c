@@ -62,13 +62,15 @@ static int loopback_up(struct err *e) {
     return ioctl(s, SIOCSIFFLAGS, &r) < 0 ? err_sys(e, "bring lo up") : 0;
 }
 
-/* Bounds on memory that no control group is charged for: a receive buffer of TCP, which grows to
- * the last of the three numbers, many megabytes by default (see init/sockets.c); connections that
+/* Bounds on memory that no control group is charged for: the buffers of TCP, which grow to the last
+ * of the three numbers, many megabytes by default (see init/sockets.c), and of which the machine
+ * has one pot for all (net.ipv4.tcp_mem); connections that
  * nobody has accepted yet, with all that was sent through them (seen: 2.4 GiB); and closed ones in
  * TIME_WAIT. In a container the files may be read-only. */
 static void bound_buffers(void) {
     static const char *const bounds[][2] = {
         {"/proc/sys/net/ipv4/tcp_rmem", "4096 32768 212992"},
+        {"/proc/sys/net/ipv4/tcp_wmem", "4096 16384 212992"},
         {"/proc/sys/net/core/somaxconn", "16"},
         {"/proc/sys/net/ipv4/tcp_max_tw_buckets", "1024"},
     };

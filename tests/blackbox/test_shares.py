@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,12 +36,15 @@ def tenants(tmp_path: Path) -> Iterator[Starter]:
             service.kill()
 
 
+def body_of(code: str) -> dict[str, Any]:
+    return {"code": code, "timeout_ms": 60000, "limits": {"output_bytes": 4_000_000}}
+
+
 def run(
     service: Tenants, who: str, key: str, code: str = "import uuid; print(uuid.uuid4())"
 ) -> Reply:
     headers = (f"Authorization: Bearer {service.keys[who]}", f"Idempotency-Key: {key}")
-    body = {"code": code, "timeout_ms": 60000, "limits": {"output_bytes": 4_000_000}}
-    return ask(service, post("/v1/execute", body, *headers))
+    return ask(service, post("/v1/execute", body_of(code), *headers))
 
 
 def record(service: Tenants, who: str, first: Reply) -> Reply:
@@ -164,3 +169,29 @@ def test_a_tenant_has_half_of_the_room_for_bodies(tenants: Starter) -> None:
         assert large(service, "bob").status == 200
     finally:
         close(kept)
+
+
+def leave(service: Tenants, who: str, key: str, code: str) -> None:
+    """Whoever asks is gone before there is a reply."""
+    headers = (bearer(service, who), f"Idempotency-Key: {key}", "Connection: close")
+    with Raw(service) as raw:
+        raw.send(post("/v1/execute", body_of(code), *headers))
+        assert eventually(lambda: under_way(service) > 1)  # besides that for the metrics
+
+
+def under_way(service: Tenants) -> int:
+    text = ask(service, request("GET", "/metrics", bearer(service, "alice"))).body.decode()
+    (active,) = re.findall(r"^cloche_requests_active (\d+)$", text, re.MULTILINE)
+    return int(active)
+
+
+def test_work_without_clients_leaves_room_for_others(tenants: Starter) -> None:
+    """A tenant may have 64 pieces of work that go on when their clients have left."""
+    service = tenants()
+    for i in range(66):
+        leave(service, "bob", f"b{i}", "import time; time.sleep(15)")
+    code = "import time, uuid; time.sleep(1); print(uuid.uuid4())"
+    leave(service, "alice", "a", code)
+    first, again = run(service, "alice", "a", code), run(service, "alice", "a", code)
+    assert first.header("Idempotent-Replayed") == "true"
+    assert first.json == again.json

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import resource
+import select
 import socket
 import subprocess
 import threading
@@ -17,7 +18,19 @@ import pytest
 
 from harness import Service, cloche_bin, eventually
 from host import descendants
-from raw_http import HOST, Raw, Reply, ask, chunks, execute, heard, post, request, resident_mb
+from raw_http import (
+    HOST,
+    Raw,
+    Reply,
+    ask,
+    chunks,
+    execute,
+    heard,
+    post,
+    request,
+    resident_mb,
+    server_pid,
+)
 
 GROWTH_MB = 96.0 if "asan" in str(cloche_bin()) else 24.0  # what it frees stays with a sanitizer
 HEALTH = request("GET", "/health")
@@ -276,3 +289,31 @@ def test_no_more_processes_and_back(start_service: Callable[..., Service]) -> No
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(pid, resource.RLIMIT_NPROC, limits[pid])
     assert eventually(lambda: execute(service, "1").status == 200)
+
+
+def test_clients_that_leave_while_their_body_is_read(service: Service) -> None:
+    """A large body is read beside the loop; what it asks for begins only for one who is there."""
+    body = json.dumps({"code": "import time; time.sleep(0.03)", "stdin": "x" * 66_000}).encode()
+    message = raw_post(b"Content-Length: %d\r\n" % len(body), body=body)
+    before = server_pid(service)
+
+    def leave() -> None:
+        for turn in range(100):
+            socks = []
+            for _ in range(12):
+                sock = socket.create_connection(("127.0.0.1", service.port))
+                sock.sendall(message)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                socks.append(sock)
+            select.select([], [], [], turn % 5 * 0.0005)  # sooner or later in the reading
+            for sock in socks:
+                sock.close()
+
+    leaving = [threading.Thread(target=leave) for _ in range(4)]
+    with heard(service):
+        for thread in leaving:
+            thread.start()
+        for thread in leaving:
+            thread.join()
+    assert ask(service, HEALTH).json["status"] == "ok"
+    assert server_pid(service) == before, "the server died of it"

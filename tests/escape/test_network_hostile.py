@@ -233,29 +233,36 @@ os.chmod("door", 0o777)
 server.listen()
 fresh, held = socket.socket(), socket.socket()
 held.connect(("{WEB}", 9))
+listener = socket.create_server(("127.0.0.1", 5000))
+caller = socket.create_connection(("127.0.0.1", 5000))
 """
     take = f"""
 door = socket.socket(socket.AF_UNIX)
 door.connect("door")
-_, fds, _, _ = socket.recv_fds(door, 1, 2)
-fresh, held = (socket.socket(fileno=fd) for fd in fds)
+_, fds, _, _ = socket.recv_fds(door, 1, 3)
+fresh, held, listener = (socket.socket(fileno=fd) for fd in fds)
 def go(sock, *where):
     sock.settimeout(3)
     return errno.errorcode.get(sock.connect_ex(where), "ok")
 mine = socket.socket()
 is_mine = fresh.getsockopt(1, 71, 8) == mine.getsockopt(1, 71, 8)
-print(is_mine, go(fresh, "{WEB}", 7), go(fresh, "{OTHER}", 7))
+try:
+    accepted = bool(listener.accept())
+except OSError as error:
+    accepted = errno.errorcode[error.errno]
+print(is_mine, go(fresh, "{WEB}", 7), go(fresh, "{OTHER}", 7), accepted)
 """
     serve = """
 peer, _ = server.accept()
-socket.send_fds(peer, [b'x'], [fresh.fileno(), held.fileno()])
+socket.send_fds(peer, [b'x'], [fresh.fileno(), held.fileno(), listener.fileno()])
 """
     with service.box([f"{WEB}:9"]) as one, service.box(ECHO) as other:
         one.run(make + give)
         with one.later(serve):
             (line,) = said(other, make + take)
-            is_mine, first, second = line.split()
+            is_mine, first, second, accepted = line.split()
             assert is_mine == "False"
+            assert accepted == "EINVAL"  # nobody would count it
             assert first != "ok" and second != "ok", line
     assert ("tcp", WEB, 7) not in world.seen()
 

@@ -187,6 +187,34 @@ REQUESTS: dict[str, tuple[Callable[[int], Reply], int]] = {
         lambda port: post(port, "/v1/sandboxes", b'{"metadata":%s}' % names(240_000)),
         422,
     ),
+    "a variable of 20 MB": (
+        lambda port: execute(port, b'{%s,"env":{"A":"%s"}}' % (PASS, LONG)),
+        422,
+    ),
+    "a variable of 20 MB of escapes for a sandbox": (
+        lambda port: post(
+            port, "/v1/sandboxes", b'{"env":{"A":"%s"}}' % (rb"\u0001" * (20 * MB // 6))
+        ),
+        422,
+    ),
+    "20 MB in metadata": (
+        lambda port: post(port, "/v1/sandboxes", b'{"metadata":{"A":"%s"}}' % LONG),
+        422,
+    ),
+    "a policy of 20 MB": (
+        lambda port: execute(port, b'{%s,"network":"%s"}' % (PASS, b"," * (20 * MB))),
+        422,
+    ),
+    "a policy of 20 MB in one rule": (
+        lambda port: execute(port, b'{%s,"network":["%s"]}' % (PASS, LONG)),
+        422,
+    ),
+    "a path of ten million parts": (
+        lambda port: execute(
+            port, b'{%s,"files":[{"path":"%s","content":""}]}' % (PASS, b"x/" * (10 * MB))
+        ),
+        422,
+    ),
     "an argument of 20 MB": (
         lambda port: execute(port, b'{%s,"args":["%s"]}' % (PASS, LONG)),
         422,
@@ -271,12 +299,28 @@ def cell(box: Box, body: bytes, path: str = "/execute") -> Reply:
     return post(box.port, box.path + path, body)
 
 
+def too_large(box: Box) -> Reply:
+    """In chunks, so that nobody knows before the disk is full; the pages are freed at once then."""
+    with Connection(box.port) as connection:
+        head = f"PUT {box.path}/files/f HTTP/1.1\r\nHost: 127.0.0.1:{box.port}\r\n"
+        connection.sock.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+        with contextlib.suppress(OSError):
+            for _ in range(220):
+                connection.sock.sendall(b"100000\r\n%s\r\n" % LONG[:MB])
+            connection.sock.sendall(b"0\r\n\r\n")
+        return connection.reply()
+
+
 BOXES: dict[str, tuple[Callable[[Box], Reply], int]] = {
     "code of 20 MB": (lambda box: cell(box, b'{"code":"%s"}' % LONG), 413),
     "code of 8 MB": (lambda box: cell(box, b'{"code":"#%s"}' % LONG[: 8 * MB]), 200),
     "stdin of 20 MB": (lambda box: cell(box, b'{%s,"stdin":"%s"}' % (PASS, LONG)), 200),
     "240,000 names in env": (
         lambda box: cell(box, b'{%s,"env":%s}' % (PASS, names(240_000))),
+        422,
+    ),
+    "a variable of 20 MB": (
+        lambda box: cell(box, b'{%s,"env":{"A":"%s"}}' % (PASS, LONG)),
         422,
     ),
     "a command with stdin of 15 MB": (
@@ -291,6 +335,7 @@ BOXES: dict[str, tuple[Callable[[Box], Reply], int]] = {
         lambda box: ask(box.port, "PUT", box.path + "/files/f", LONG),
         201,
     ),
+    "an upload of which 200 MB fit": (too_large, 507),
     "an archive of 60 MB comes": (
         lambda box: ask(box.port, "PUT", box.path + "/archive", tar_of(60 * MB)),
         200,

@@ -158,6 +158,65 @@ except OSError:
         assert said(box, code, timeout_ms=60000) == ["b''"]
 
 
+CROWD = f"""
+import errno, os, signal, socket, time
+made = []
+for _ in range(40):
+    pid = os.fork()
+    if not pid:
+        while True:
+            pass
+    made.append(pid)
+pid = os.fork()
+if not pid:
+    def say(word):
+        with open("said", "a") as f:
+            f.write(word + " ")
+    say("connecting")
+    try:
+        sock = socket.create_connection(("{WEB}", 7), 60)
+        say("connected")
+        sock.sendall(b"secret")
+        say(repr(sock.recv(6)))
+    except OSError as error:
+        say(errno.errorcode.get(error.errno, "none"))
+    os._exit(0)
+"""
+END = """
+for other in made:
+    os.kill(other, signal.SIGKILL)
+os.waitpid(pid, 0)
+print(open("said").read())
+"""
+
+
+def test_a_connect_that_waits_for_it_is_judged_again(net: NetworkService) -> None:
+    """A sandbox can keep its usher from being ready for as long as it likes. What was allowed
+    before it is ready is not connected after it was taken away."""
+    with net.box([f"{WEB}:7"], limits={"cpus": 0.1, "pids": 64}) as box:
+
+        def starting() -> list[Process]:
+            """It is one more process of an init's, which bears init's name until it is ready."""
+            family = descendants(net.process.pid)
+            inits = [p.pid for p in family if p.comm == "cloche-init"]
+            return [
+                p for p in family if p.ppid in inits and p.comm in ("cloche-init", "cloche-usher")
+            ]
+
+        box.run(CROWD, timeout_ms=60000)
+        (usher,) = until(starting)
+        os.kill(usher.pid, signal.SIGSTOP)
+        try:
+            assert usher.comm == "cloche-init", "it was ready already"
+            put(box, "none")
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(usher.pid, signal.SIGCONT)
+        (words,) = said(box, END, timeout_ms=60000)
+        # Or it was ready a moment before: then what was connected has been reset.
+        assert words.split() in (["connecting", "EACCES"], ["connecting", "connected", "ECONNRESET"])
+
+
 @pytest.mark.once
 def test_a_program_that_has_gone_is_noticed(net: NetworkService) -> None:
     """A host that says nothing may keep a connection for ever, and the kernel forgets a program

@@ -148,6 +148,8 @@ static void refuse_body(struct call *c, size_t len, int status, struct buf *repl
 static void with_large_body(struct call *c) {
     AUTO_BUF reply = BUF_INIT;
     int status = 0;
+    if (http_is_gone(c->req)) /* while it was read; the call ends in this turn */
+        return;
     if (body_take(c, &c->body, &status, &reply) < 0)
         refuse_body(c, BODY_LARGE, status, &reply);
     else

@@ -5,6 +5,7 @@
 #include "api/files/paths.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -147,6 +148,10 @@ void file_call_ask(struct file_call *fc, const struct file_question *q, file_cal
                                .remediation = "try again later",
                                .retryable = true,
                                .retry_after_s = 1});
+}
+
+void file_call_close(const struct file_call *fc, int *fd) {
+    crew_close(fc->call->api->o.engine->crew, fd);
 }
 
 bool file_call_waits(const struct file_call *fc) {

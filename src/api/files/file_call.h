@@ -48,6 +48,9 @@ bool file_call_fits(struct file_call *fc, uint64_t bytes);
 /* A piece of a file without a name yet; likewise. `no_room` is said when the disk is full. */
 bool file_call_write(struct file_call *fc, int fd, const struct file_piece *p, const char *no_room);
 void file_call_ask(struct file_call *fc, const struct file_question *q, file_call_fn *then);
+/* SECURITY: closes a file of the sandbox that may have no name any more. Whoever closes it last
+ * frees all of it, which takes long: that is done beside the loop. */
+void file_call_close(const struct file_call *fc, int *fd);
 /* It waits for an answer. */
 bool file_call_waits(const struct file_call *fc);
 /* The reply for what failed with an errno. */

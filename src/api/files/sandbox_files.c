@@ -78,7 +78,7 @@ struct put {
 
 static void put_free(struct file_call *fc) {
     struct put *p = (struct put *)fc;
-    crew_close(fc->call->api->o.engine->crew, &p->fd);
+    file_call_close(fc, &p->fd);
 }
 
 static void put_on_place(struct file_call *fc, struct file_answer *a) {
@@ -103,7 +103,7 @@ static void put_piece(struct http_req *r, const char *data, size_t len) {
     const struct file_piece piece = {data, len, p->size};
     p->size += len;
     if (!file_call_write(&p->fc, p->fd, &piece, "the sandbox's disk has no room for all of it"))
-        fd_close(&p->fd);
+        file_call_close(&p->fc, &p->fd);
 }
 
 static void put_on_temp(struct file_call *fc, struct file_answer *a) {

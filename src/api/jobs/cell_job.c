@@ -29,7 +29,7 @@ static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NUL
 #define CELL_LIMIT_SANDBOX(...)
 #define CELL_LIMIT_KERNEL(...)
 static const struct field cell_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a cell"},
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED | FIELD_LONG, .help = "a cell"},
     FIELD_OF_KERNEL_ID,
     {.name = "timeout_ms",
      .type = FIELD_INT,

@@ -6,6 +6,10 @@
 
 static void job_wait_free(void *state) {
     struct job_wait *w = state;
+    void *job = w->job;
+    w->job = NULL;
+    if (job) /* SECURITY: it would tell one who is not there any more */
+        w->leave(job);
     if (w->done)
         w->done(w);
     outlet_done(&w->out);

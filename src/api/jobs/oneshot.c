@@ -30,7 +30,10 @@
 static const char *const policies[] = {"none", "restricted", NULL};
 
 static const struct field execute_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
+    {.name = "code",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED | FIELD_LONG,
+     .help = "a Python program"},
     FIELD_OF_STDIN("what the program reads; null: nothing"),
     {.name = "timeout_ms",
      .type = FIELD_INT,

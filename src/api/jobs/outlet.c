@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#define MAX_ALONE 64u /* pieces of work without a client: they hold their bodies in memory */
+/* Pieces of work without a client, which hold their bodies in memory: of one tenant, and of all. */
+#define ALONE_OF_ONE 64u
+#define ALONE_MOST   1024u
 
 bool outlet_open(struct call *c, struct outlet *ret) {
     const char *key;
@@ -43,7 +45,7 @@ void outlet_done(struct outlet *o) {
     problem_set(&p, "client_gone", "the first request with this Idempotency-Key was cut off");
     outlet_fail(o, &p);
     if (!o->call)
-        o->who.api->alone--;
+        shares_remove(&o->who.api->alone, &o->alone);
     quota_leave(o->who.api->quota, &o->who, &o->counted);
 }
 
@@ -130,9 +132,10 @@ bool outlet_is_full(const struct outlet *o) {
 
 bool outlet_leave(struct outlet *o) {
     struct call *c = o->call;
-    if (!o->replay || c->api->alone >= MAX_ALONE)
+    struct shares *alone = &o->who.api->alone;
+    if (!o->replay || alone->n >= ALONE_MOST || shares_count(alone, o->who.tenant) >= ALONE_OF_ONE)
         return false;
-    c->api->alone++;
+    shares_add(alone, &o->alone, o->who.tenant, 0);
     o->call = NULL;
     o->counted = c->counted; /* the key's place among its concurrent ones goes with the work */
     c->counted = false;

@@ -3,13 +3,15 @@
  * for its Idempotency-Key. Work that has a key goes on when its client leaves. Embedded in the
  * work's own state. For api/ only. */
 
+#include "api/core/shares.h"
 #include "api/jobs/replays.h"
 
 struct outlet {
-    struct call *call;     /* borrowed; NULL when the client has left */
-    struct replay *replay; /* NULL when there is no key, and at the end */
-    struct caller who;     /* whose it is, also when the call is gone */
-    bool counted;          /* holds a place of the key's concurrent ones, which was the call's */
+    struct call *call;       /* borrowed; NULL when the client has left */
+    struct replay *replay;   /* NULL when there is no key, and at the end */
+    struct caller who;       /* whose it is, also when the call is gone */
+    bool counted;            /* holds a place of the key's concurrent ones, which was the call's */
+    struct share_item alone; /* among those of its tenant, when the client has left */
 };
 
 /* False when the call is answered already, or will be by the first request with its key. */

@@ -17,11 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_NS   3600000000000ull
-#define REPLY_MAX (4u << 20)  /* bytes of one reply */
-#define MAX_BYTES (32u << 20) /* of all replies */
-#define CHAINS    4096
-#define MAX_KEY   255
+#define KEPT_NS    3600000000000ull
+#define REPLY_MAX  (4u << 20)  /* bytes of one reply */
+#define MAX_BYTES  (32u << 20) /* of all replies */
+#define CHAINS     4096
+#define MAX_KEY    255
+#define FREED_MOST 64 /* in one call, of those whose time is over */
 
 struct waiter {
     struct waiter *next;
@@ -33,6 +34,7 @@ struct replay {
     struct share_item known; /* among all of its tenant */
     struct share_item kept;  /* among those with a reply; share is NULL when it is not there */
     struct replay *chain;
+    unsigned chain_at; /* the number of its chain */
     struct replays *all;
     const struct route *route;
     char *key; /* owned */
@@ -66,7 +68,7 @@ struct replays *replays_new(size_t most) {
 
 /* ---- what is kept ---- */
 
-static struct replay **chain_of(struct replays *all, const char *tenant, const char *key) {
+static unsigned chain_number(const struct replays *all, const char *tenant, const char *key) {
     struct sha256_ctx ctx;
     uint8_t hash[32];
     keys_hash_init(&ctx);
@@ -74,7 +76,7 @@ static struct replay **chain_of(struct replays *all, const char *tenant, const c
     keys_hash_add(&ctx, tenant, strlen(tenant) + 1);
     keys_hash_add(&ctx, key, strlen(key));
     keys_hash_end(&ctx, hash);
-    return &all->chains[(hash[0] | (unsigned)hash[1] << 8) % CHAINS];
+    return (hash[0] | (unsigned)hash[1] << 8) % CHAINS;
 }
 
 static void drop_reply(struct replay *r) {
@@ -87,7 +89,7 @@ static void drop_reply(struct replay *r) {
 }
 
 static void replay_forget(struct replay *r) {
-    struct replay **link = chain_of(r->all, r->known.share->tenant, r->key);
+    struct replay **link = &r->all->chains[r->chain_at];
     while (*link != r)
         link = &(*link)->chain;
     *link = r->chain;
@@ -97,17 +99,25 @@ static void replay_forget(struct replay *r) {
     free(r);
 }
 
-/* Those of one tenant whose time is over. */
+static bool is_waited_for(const struct replay *r) {
+    return !r->done_ns || r->holds;
+}
+
+static bool is_old(const struct replay *r, uint64_t now) {
+    return !is_waited_for(r) && now - r->done_ns > KEPT_NS;
+}
+
+/* Some of one tenant's whose time is over: there may be very many. */
 static void replay_forget_old(struct share *of, uint64_t now) {
     struct share_item *newer;
-    for (struct share_item *it = of->oldest; it; it = newer) {
+    unsigned n = 0;
+    for (struct share_item *it = of->oldest; it && n < FREED_MOST; it = newer, n++) {
         struct replay *r = (struct replay *)it;
-        bool waits = !r->done_ns || r->holds;
         newer = it->newer;
-        if (!waits && now - r->done_ns <= KEPT_NS)
-            return; /* the rest is younger, as a rule */
-        if (!waits)
+        if (is_old(r, now))
             replay_forget(r); /* with the last one the share is gone, too */
+        else if (!is_waited_for(r))
+            return; /* the rest is younger, as a rule */
     }
 }
 
@@ -133,10 +143,13 @@ static void replay_tidy(struct replays *all) {
 struct replay *replay_find(const struct call *c, const char *key) {
     struct replays *all = c->api->replays;
     replay_tidy(all);
-    struct replay *r = *chain_of(all, c->who.tenant, key);
+    struct replay *r = all->chains[chain_number(all, c->who.tenant, key)];
     while (r && (strcmp(r->key, key) != 0 || strcmp(r->known.share->tenant, c->who.tenant) != 0))
         r = r->chain;
-    return r;
+    if (!r || !is_old(r, now_ns()))
+        return r;
+    replay_forget(r);
+    return NULL;
 }
 
 static void too_many(struct call *c, size_t most) {
@@ -152,8 +165,11 @@ struct replay *replay_add(struct call *c, const char *key) {
         too_many(c, all->most);
         return NULL;
     }
-    struct replay *r = xcalloc(1, sizeof *r), **chain = chain_of(all, c->who.tenant, key);
-    *r = (struct replay){.all = all, .route = c->route, .tail = BUF_INIT, .chain = *chain};
+    struct replay *r = xcalloc(1, sizeof *r);
+    unsigned at = chain_number(all, c->who.tenant, key);
+    struct replay **chain = &all->chains[at];
+    *r = (struct replay){
+        .all = all, .route = c->route, .tail = BUF_INIT, .chain = *chain, .chain_at = at};
     r->key = xstrdup(key);
     *chain = r;
     shares_add(&all->known, &r->known, c->who.tenant, 0);

@@ -22,8 +22,8 @@ extern const char *const on_disconnect_words[]; /* interrupt, continue */
     { .name = "cwd", .type = FIELD_STRING, .fallback = "\"/workspace\"" }
 #define FIELD_OF_STDIN(text)                                                                       \
     {                                                                                              \
-        .name = "stdin", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null",        \
-        .help = (text)                                                                             \
+        .name = "stdin", .type = FIELD_STRING, .flags = FIELD_NULLABLE | FIELD_LONG,               \
+        .fallback = "null", .help = (text)                                                         \
     }
 #define FIELD_OF_LIMITS(text)                                                                      \
     { .name = "limits", .type = FIELD_OBJECT, .of = &limits_schema, .help = (text) }

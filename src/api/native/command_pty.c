@@ -29,7 +29,7 @@
 static const char *const types[] = {"stdin", "resize", NULL};
 static const struct field message_fields[] = {
     {.name = "type", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .words = types},
-    {.name = "data", .type = FIELD_STRING, .help = "of stdin: what is typed"},
+    {.name = "data", .type = FIELD_STRING, .flags = FIELD_LONG, .help = "of stdin: what is typed"},
     {.name = "rows", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000},
     {.name = "cols", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1, .max = 1000},
 };

@@ -60,7 +60,7 @@ static const struct field command_fields[] = {
 static const struct schema command_schema = {"CommandRequest", command_fields, 9, false};
 
 static const struct field feed_fields[] = {
-    {.name = "data", .type = FIELD_STRING, .help = "for its stdin"},
+    {.name = "data", .type = FIELD_STRING, .flags = FIELD_LONG, .help = "for its stdin"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "and that is all"},
 };
 static const struct schema feed_schema = {"FeedRequest", feed_fields, 2, false};

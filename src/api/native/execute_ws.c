@@ -132,7 +132,10 @@ static const char *const types[] = {"stdin", "stdin_end", "interrupt", "signal",
 
 static const struct field message_fields[] = {
     {.name = "type", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .words = types},
-    {.name = "data", .type = FIELD_STRING, .help = "of stdin: what the program reads next"},
+    {.name = "data",
+     .type = FIELD_STRING,
+     .flags = FIELD_LONG,
+     .help = "of stdin: what the program reads next"},
     {.name = "signal", .type = FIELD_STRING, .words = signal_names, .fallback = "\"SIGINT\""},
 };
 static const struct schema message_schema = {"StreamMessage", message_fields, 3, false};

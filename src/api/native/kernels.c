@@ -22,7 +22,7 @@
 
 /* Where in which code. */
 #define FIELDS_OF_CURSOR                                                                           \
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED}, {                             \
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED | FIELD_LONG}, {                \
         .name = "cursor", .type = FIELD_INT, .flags = FIELD_MIN | FIELD_NULLABLE, .min = 0,        \
         .help = "in characters; null: the end"                                                     \
     }
@@ -33,7 +33,7 @@ const struct schema which_kernel_schema = {"WhichKernel", which_fields, 1, false
 static const struct field stdin_fields[] = {
     {.name = "value",
      .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
+     .flags = FIELD_REQUIRED | FIELD_LONG,
      .unless = "eof",
      .help = "what input() returns"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "input() raises EOFError"},

@@ -398,6 +398,9 @@ void link_on_close(struct init *b, const struct a_close *m) {
         l->heard = true;
         l->errnum = ECONNREFUSED;
         link_fail(n, l);
+    } else if (l->state == LINK_ASKED) { /* it waits for the usher to come */
+        caller_answer(&l->caller, EACCES);
+        link_give_up(n, l);
     }
 }
 
@@ -450,7 +453,7 @@ void links_gate_came(struct init *b) {
     struct network *n = &b->network;
     for (unsigned i = 0; i < n->top; i++) {
         struct link *l = &n->links[i];
-        if (has_usher(l) || l->state == LINK_OPENING || (l->state == LINK_HELD && l->outside >= 0))
+        if (has_usher(l) || l->state == LINK_OPENING || (is_pending(l) && l->outside >= 0))
             say_it_stands(n, l);
         else if (is_pending(l) && !l->heard)
             send_ask(n, l);

@@ -137,6 +137,8 @@ static const struct decision {
     {"a port that others have", SYS_setsockopt, {3, SOL_SOCKET, SO_REUSEPORT}, NOTE},
     {"datagrams in segments", SYS_setsockopt, {3, 17, 103}, ERR(ENOPROTOOPT)},
     {"a socket filter", SYS_setsockopt, {3, SOL_SOCKET, SO_ATTACH_FILTER}, ERR(EPERM)},
+    {"received pages mapped", SYS_getsockopt, {3, 6, 35}, ERR(ENOPROTOOPT)},
+    {"pages sent as they are", SYS_setsockopt, {3, SOL_SOCKET, 60}, ERR(ENOPROTOOPT)},
     {"a bigger receive buffer", SYS_setsockopt, {3, SOL_SOCKET, SO_RCVBUF}, ERR(0)},
     {"a bigger send buffer", SYS_setsockopt, {3, SOL_SOCKET, HIGH | SO_SNDBUF}, NOTE},
     {"errors of IPv4", SYS_setsockopt, {3, 0, 11}, ERR(0)},

@@ -45,7 +45,7 @@ static const char *code_wrong(const json_t *v) {
 static const struct field run_fields[] = {
     {.name = "code",
      .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
+     .flags = FIELD_REQUIRED | FIELD_LONG,
      .wrong = code_wrong,
      .help = "a Python program of at most 1,000,000 characters"},
     {.name = "timeout",

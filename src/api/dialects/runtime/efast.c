@@ -83,7 +83,7 @@ static void next_file(struct efast *x);
 static void forget_file(struct efast *x) {
     json_decref(x->told);
     x->told = NULL;
-    fd_close(&x->fd);
+    file_call_close(&x->fc, &x->fd);
     free(x->name);
     x->name = NULL;
     buf_clear(&x->answer);

@@ -19,7 +19,10 @@
 #define NO_ROOM   "the session's disk has no room for all of it"
 
 static const struct field create_fields[] = {
-    {.name = "content", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "UTF-8"},
+    {.name = "content",
+     .type = FIELD_STRING,
+     .flags = FIELD_REQUIRED | FIELD_LONG,
+     .help = "UTF-8"},
     {.name = "filename", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "from the session"},
     {.name = "mode",
      .type = FIELD_INT,
@@ -177,7 +180,7 @@ struct upload {
 
 static void free_upload(struct file_call *fc) {
     struct upload *u = (struct upload *)fc;
-    fd_close(&u->fd);
+    file_call_close(fc, &u->fd);
     free(u->asked);
     u->asked = NULL;
 }

@@ -16,16 +16,19 @@
 #include <string.h>
 
 #define TIMEOUT_MAX_S 3600
+#define TEXT_MAX      (4 << 20) /* bytes: what is made of it is made in the loop */
 #define NO_CODE       "System error: handler_code 不能为空"
 
 static const struct field lambda_fields[] = {
     {.name = "handler_code",
      .type = FIELD_STRING,
-     .flags = FIELD_REQUIRED,
+     .flags = FIELD_REQUIRED | FIELD_MAX,
+     .max = TEXT_MAX,
      .help = "Python with a function handler(event) or handler(event, context)"},
     {.name = "event",
      .type = FIELD_OBJECT,
-     .flags = FIELD_NULLABLE,
+     .flags = FIELD_NULLABLE | FIELD_MAX,
+     .max = TEXT_MAX,
      .fallback = "{}",
      .help = "its first argument; __timeout: seconds"},
     {.name = "context",

@@ -34,7 +34,7 @@ static const struct field execute_fields[] = {
 static const struct schema runtime_execute_schema = {"RuntimeExecute", execute_fields, 2, true};
 
 static const struct field code_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
+    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED | FIELD_LONG},
     {.name = "filename",
      .type = FIELD_STRING,
      .flags = FIELD_NULLABLE,
