@@ -106,7 +106,13 @@ def _is_figure(value: Any) -> bool:
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-def _add_forms(forms: Forms, value: Any) -> None:
+def _add_rich(forms: Forms, value: Any) -> None:
+    if _is_figure(value):
+        for name in _formats if value.axes or value.lines else ():
+            _draw(forms, value, name)
+        return
+    if type(value) in PLAIN or isinstance(value, type) or hasattr(value, CANARY):
+        return
     found = _ask(value, "_repr_mimebundle_", include=None, exclude=None)
     if isinstance(found, tuple) and len(found) == 2:
         found, about = found
@@ -117,19 +123,18 @@ def _add_forms(forms: Forms, value: Any) -> None:
             _add(forms, mime, _ask(value, name))
 
 
+def _add_text(forms: Forms, value: Any) -> None:
+    if "text/plain" not in forms[0]:
+        forms[0]["text/plain"] = repr(value)
+
+
 def _forms(value: Any) -> Forms:
     forms: Forms = ({}, {})
-    try:
-        if _is_figure(value):
-            for name in _formats if value.axes or value.lines else ():
-                _draw(forms, value, name)
-        elif type(value) not in PLAIN and not isinstance(value, type):
-            if not hasattr(value, CANARY):
-                _add_forms(forms, value)
-        if "text/plain" not in forms[0]:
-            forms[0]["text/plain"] = repr(value)
-    except Exception as exc:
-        _complain(exc)
+    for add in (_add_rich, _add_text):
+        try:
+            add(forms, value)
+        except Exception as exc:
+            _complain(exc)
     return forms
 
 
