@@ -1,5 +1,6 @@
 /* A program, from the request to its result: the hot path, every limit, every way to be lost. */
 
+#include "engine/oneshot/heard.h"
 #include "engine/oneshot/internal.h"
 #include "engine/oneshot/result.h"
 #include "rig.h"
@@ -147,7 +148,7 @@ static const struct rig_case shown[] = {
      BEGUN " out:a display go out:b done:ok+1 W_END"},
     {"what is in a file is read beside the loop", SHOWS SAY_LARGE "idle done=0",
      BEGUN " idle result go done:ok+1 W_END"},
-    {"so is what is long", SHOWS "busy=1 say-long=" DISPLAY "idle done=0",
+    {"so is what is long", SHOWS "busy=2 say-long=" DISPLAY "idle done=0",
      BEGUN " idle display go done:ok+1 W_END"},
     {"its end waits for that", SHOWS SAY_LARGE "done=0 idle", BEGUN " idle result done:ok+1 W_END"},
     {"so does its death", SHOWS SAY_LARGE "killed=11 idle",
@@ -299,7 +300,7 @@ static void rest(struct rig *r) {
 }
 
 static bool goes_on(void) {
-    return false;
+    return run && run_is_heard(run);
 }
 
 static bool on_own_word(struct rig *r, const char *word, const char *value) {
@@ -329,6 +330,11 @@ static bool on_own_word(struct rig *r, const char *word, const char *value) {
     return true;
 }
 
+static void cancel(void) {
+    run_cancel(run);
+    run = NULL;
+}
+
 static bool on_word(struct rig *r, const char *word, const char *value) {
     if (strcmp(word, "run") == 0)
         ask(r, value);
@@ -343,7 +349,7 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
     else if (strcmp(word, "rested") == 0)
         rest(r);
     else if (strcmp(word, "cancel") == 0)
-        run_cancel(run);
+        cancel();
     else if (strcmp(word, "kill") == 0)
         run_signal(run, SIGKILL);
     else if (strcmp(word, "int") == 0)
