@@ -40,6 +40,10 @@ static const struct schema cell_failed = {EVENT("FailedEvent", "failed", error_s
 const struct schema cell_events_schema = {"CellEvents",
                                           ONE_OF(&stdout_event, &stderr_event, CELL_EVENTS)};
 
+const struct schema run_events_schema = {
+    "RunEvents", ONE_OF(&start_event, &stdout_event, &stderr_event, &cell_main, &cell_display,
+                        &cell_error, &cell_end, &cell_failed)};
+
 static const struct schema command_end_event = {
     EVENT("CommandEndEvent", "end", command_view_schema)};
 const struct schema command_events_schema = {
