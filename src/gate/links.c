@@ -175,6 +175,11 @@ static void limit(struct attachment *a, const struct link *l, struct net_verdict
                  "a sandbox may make %d connections a second, %d at once; wait and try again",
                  NET_NEW_PER_SECOND, NET_NEW_BURST);
         refuse_limit(v, l, words);
+    } else if (!net_bucket_take(&a->tenant->new_bucket, now)) {
+        snprintf(words, sizeof words,
+                 "the sandboxes of one tenant may make %d connections a second; wait and try again",
+                 NET_TENANT_NEW_PER_SECOND);
+        refuse_limit(v, l, words);
     } else if (!net_seen_add(&a->seen, &l->address, l->port, now)) {
         snprintf(words, sizeof words,
                  "a sandbox may connect to %d destinations a minute; wait and try again",

@@ -34,12 +34,14 @@
 #define NET_BYTES_MAX (1ull << 53) /* whole in every JSON reader */
 
 /* An outside socket; the kernel doubles the buffers. */
-#define NET_BUFFER_BYTES      (128 * 1024)
-#define NET_CHARGE_BYTES      (1024 * 1024) /* for both legs of one, in the budget: 474 + 512 KiB */
-#define NET_OPEN_STEP         16            /* G_OPEN speaks of so many at once */
-#define NET_CONNECT_MS        (130 * 1000)
-#define NET_KEEPALIVE_SECONDS 60
-#define NET_GATE_SOCKETS      8192 /* of all sandboxes; one tenant's get half of them at most */
+#define NET_BUFFER_BYTES          (128 * 1024)
+#define NET_CHARGE_BYTES          (1024 * 1024) /* for both legs of one, in the budget: 474 + 512 KiB */
+#define NET_OPEN_STEP             16            /* G_OPEN speaks of so many at once */
+#define NET_CONNECT_MS            (130 * 1000)
+#define NET_KEEPALIVE_SECONDS     60
+#define NET_GATE_SOCKETS          8192 /* of all sandboxes; one tenant's get half of them at most */
+#define NET_TENANT_NEW_PER_SECOND 200
+#define NET_TENANT_NEW_BURST      (NET_GATE_SOCKETS / 2)
 
 /* The usher. */
 #define NET_HEAD_BYTES   (16 * 1024) /* of a ClientHello, of an HTTP head */

@@ -5,12 +5,21 @@
 #include <string.h>
 #include <sys/random.h>
 
-bool net_bucket_take(struct net_bucket *b, uint64_t now_ms) {
+static uint64_t spent_by_now(const struct net_bucket *b, uint64_t now_ms) {
     uint64_t passed_ms = now_ms > b->at_ms ? now_ms - b->at_ms : 0;
     uint64_t most_milli = (uint64_t)b->burst * 1000;
     /* So long a time fills any bucket; longer ones could overflow. */
     uint64_t back = passed_ms > most_milli ? most_milli : passed_ms * b->per_second;
-    b->spent_milli = b->spent_milli > back ? b->spent_milli - back : 0;
+    return b->spent_milli > back ? b->spent_milli - back : 0;
+}
+
+bool net_bucket_is_full(const struct net_bucket *b, uint64_t now_ms) {
+    return spent_by_now(b, now_ms) == 0;
+}
+
+bool net_bucket_take(struct net_bucket *b, uint64_t now_ms) {
+    uint64_t most_milli = (uint64_t)b->burst * 1000;
+    b->spent_milli = spent_by_now(b, now_ms);
     b->at_ms = now_ms;
     if (b->spent_milli + 1000 > most_milli)
         return false;

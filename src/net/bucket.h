@@ -15,6 +15,8 @@ struct net_bucket {
 
 /* Whether there was a token, which is taken. */
 bool net_bucket_take(struct net_bucket *b, uint64_t now_ms);
+/* Whether none is missing: it says no more than a new one. */
+bool net_bucket_is_full(const struct net_bucket *b, uint64_t now_ms);
 
 /* Destinations of the last minute; all zero is empty. */
 #define NET_SEEN_SLOTS NET_DESTINATIONS

@@ -154,12 +154,31 @@ static void box_free(struct nursery *n, struct box *b) {
     free(b);
 }
 
+static bool uid_is_used(const struct nursery *n, uint32_t uid) {
+    const struct box *b = n->boxes;
+    while (b && b->uid != uid)
+        b = b->next;
+    return b != NULL;
+}
+
+/* The one that was used longest ago: the kernel counts descriptors in messages for a uid, until
+ * they are read, and a neighbour may keep them long after their sandbox. Slots are used again at
+ * once, and there are enough ids for all of them. */
+static uint32_t next_uid(struct nursery *n, uint32_t slot) {
+    for (uint32_t tries = 1; tries < n->ids; tries++) {
+        n->last_uid = n->last_uid % (n->ids - 1) + 1;
+        if (!uid_is_used(n, n->last_uid))
+            return n->last_uid;
+    }
+    return slot + 1;
+}
+
 void boxes_make(struct nursery *n, const struct n_make *m, struct wire_in *in) {
     struct box *b = xcalloc(1, sizeof *b);
     *b = (struct box){.nursery = n,
                       .state = BOX_MAKING,
                       .id = m->sandbox,
-                      .uid = n->single ? 0 : m->slot + 1,
+                      .uid = n->single ? 0 : next_uid(n, m->slot),
                       .pidfd = -1,
                       .net = {.ns = -1},
                       .hand = -1,

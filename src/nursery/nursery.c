@@ -16,7 +16,9 @@
 #include "wire/codec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -74,6 +76,16 @@ static void nursery_on_restart(struct timer *t) {
     }
 }
 
+/* Those of our user namespace, whose map has one line: from 0 on. */
+static uint32_t count_ids(void) {
+    char text[128];
+    unsigned first, outside, count;
+    struct err e;
+    bool good = file_read_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof text, &e) == 0 &&
+                sscanf(text, "%u %u %u", &first, &outside, &count) == 3;
+    return good ? count : 0;
+}
+
 static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     umask(022);
@@ -111,6 +123,7 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     if (!n->single && setresuid(0, 0, 0) < 0)
         return err_sys(e, "setresuid");
     prctl(PR_SET_DUMPABLE, 1); /* zygotes enter inits, which are copies of us */
+    n->ids = count_ids();
     return 0;
 }
 

@@ -111,6 +111,7 @@ struct nursery {
     unsigned failures;
     char why[ERR_TEXT_MAX]; /* the last zygote never became one; "": it did */
     bool single;            /* one id for all */
+    uint32_t ids, last_uid; /* how many there are, and the one that was given last */
 };
 
 _Noreturn void nurse(unsigned profile);

@@ -116,6 +116,15 @@ def test_the_codes_of_an_endpoint_are_of_the_table(spec: dict[str, Any]) -> None
     assert set(table) - used <= {"no_route", "bad_method", "bad_json", "too_many_executions"}
 
 
+def test_the_page_on_errors_has_the_same_codes(spec: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "errors.md").read_text().partition("## Over HTTP")[2]
+    rows = re.findall(r"^\| ([\d, ]+) \| (.*?) \|", page, re.MULTILINE)
+    told = {code: status for status, words in rows for code in re.findall(r"`(\w+)`", words)}
+    assert set(told) == set(spec["x-errors"])
+    for code, about in spec["x-errors"].items():
+        assert code == "disk_full" or str(about["status"]) in told[code], code
+
+
 def test_only_what_is_known_to_fail_is_a_500(spec: dict[str, Any]) -> None:
     """A word in a row's `errors` that is not in the table would be none."""
     codes = {code for code, about in spec["x-errors"].items() if about["status"] == 500}

@@ -44,15 +44,49 @@ door.recv(1)
 """
 
 
-@pytest.mark.once
-def test_what_others_hold_counts_and_takes_no_place(
-    start_live: Callable[..., LiveService], tmp_path: Path
-) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
+BURIES = """
+import os, socket
+null = os.open("/dev/null", os.O_RDONLY)
+mine, other = socket.socketpair()
+mine.setblocking(False)
+door = socket.socket(socket.AF_UNIX)
+door.connect("shared/s")
+socket.send_fds(door, [b"x"], [other.fileno()])
+door.recv(1)
+n = 0
+try:
+    while n < 1000:
+        socket.send_fds(mine, [b"x"], [null] * 100)
+        n += 100
+except OSError:
+    pass
+print(n)
+"""
+SENDS = """
+import errno, socket
+a, b = socket.socketpair()
+try:
+    socket.send_fds(a, [b"x"], [0])
+    print("sent")
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    directory = tmp_path / "shared"
+    directory.mkdir()
+    directory.chmod(0o777)
     for part in (tmp_path, *tmp_path.parents[:2]):
         part.chmod(part.stat().st_mode | 0o111)
+    return directory
+
+
+@pytest.mark.once
+def test_what_others_hold_counts_and_takes_no_place(
+    start_live: Callable[..., LiveService], shared: Path
+) -> None:
     service = start_live("--live-bind", f"{shared}:shared:rw", "--max-sandboxes", str(PLACES))
     client = Client(service.port)
 
@@ -75,3 +109,22 @@ def test_what_others_hold_counts_and_takes_no_place(
         assert client.ask("POST", "/v1/execute", {"code": "1"}).status == 200
         keeper.run("for fd in held: os.close(fd)")
         assert eventually(lambda: charged_mb() - before < FILE_MB), charged_mb()
+
+
+@pytest.mark.once
+def test_descriptors_that_a_neighbour_keeps_are_not_the_next_sandboxs(
+    start_live: Callable[..., LiveService], shared: Path
+) -> None:
+    """The kernel counts descriptors in messages for the uid that sent them, until they are read."""
+    service = start_live("--live-bind", f"{shared}:shared:rw", "--max-sandboxes", "8")
+    client = Client(service.port)
+    with client.box() as keeper:
+        keeper.run(KEEPS)
+        for _ in range(4):
+            with client.box() as gone:
+                assert int(gone.run(BURIES)["stdout"]) >= 200
+        found = set()
+        for _ in range(12):
+            with client.box() as fresh:
+                found.add(fresh.run(SENDS)["stdout"].strip())
+    assert found == {"sent"}

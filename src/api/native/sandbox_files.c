@@ -340,16 +340,14 @@ static const struct schema unpacked_schema = {SCHEMA("Unpacked", unpacked_fields
 
 /* clang-format off */
 static const struct route routes[] = {
-    {{"GET", "/v1/sandboxes/{id}/files/{path...}", "Download a file of a sandbox, or list a directory "
-      "(recursive, limit, after)", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
+    {{"GET", "/v1/sandboxes/{id}/files/{path...}", "Download a file of a sandbox, or list a directory", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
       "application/octet-stream", &sandbox_file_query, .more = or_list,
       .errors = ERRORS_OF_PATH ERRORS_OF_DOWNLOAD}, do_sandbox_file},
-    {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox (mode)", "sandboxes",
+    {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox", "sandboxes",
       NULL, "application/octet-stream", 201, "its path and size; 200 when it replaced one",
       JSON_TYPE, &sandbox_file_put_query, .also = 200, .gives = &made_schema,
       .errors = ERRORS_OF_PATH "bad_header"}, do_sandbox_file_put},
-    {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox "
-      "(recursive)", "sandboxes", NULL, NULL, 204, "nothing", NULL,
+    {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox", "sandboxes", NULL, NULL, 204, "nothing", NULL,
       &sandbox_file_delete_query, .errors = ERRORS_OF_PATH "not_empty"}, do_sandbox_file_delete},
     {{"POST", "/v1/sandboxes/{id}/files/{path...}", "Make a directory, move or chmod in a sandbox",
       "sandboxes", &sandbox_file_schema, NULL, 200, "the entry", JSON_TYPE, .gives = &entry_schema,

@@ -23,6 +23,7 @@
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 #define RESERVE    (32ull << 20)
@@ -115,6 +116,15 @@ bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes)
         return true;
     measure(g);
     return g->charged + charge(g, l, files_bytes, 0) <= budget_of(g);
+}
+
+bool budget_is_greedy(const struct engine *g, const struct guest *who, unsigned tenants) {
+    uint64_t sum = charge(g, who->limits, who->files_bytes, 0);
+    for (const struct sandbox *s = g->sandboxes; s; s = s->next) {
+        if (s->guest && strcmp(s->guest->tenant, who->tenant) == 0)
+            sum += s->charge;
+    }
+    return sum > budget_of(g) / tenants;
 }
 
 void budget_take(struct sandbox *s, const struct guest *who) {

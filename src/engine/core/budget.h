@@ -16,6 +16,8 @@ struct wire_in;
 int budget_check(const struct engine *g, const struct limits *l, const struct input_file *inputs,
                  unsigned n, uint64_t *files, struct err *e);
 bool budget_lets(struct engine *g, const struct limits *l, uint64_t files_bytes);
+/* Whether its tenant would have more than an equal share of the memory with it. */
+bool budget_is_greedy(const struct engine *g, const struct guest *who, unsigned tenants);
 void budget_take(struct sandbox *s, const struct guest *who);
 /* Its files are there: from now on it counts with those that still are. For live sandboxes. */
 void budget_staged(struct sandbox *s);

@@ -89,15 +89,20 @@ static struct guest *next_waiting(struct profile_pool *p) {
     return queue_take(&p->queue)->owner;
 }
 
-/* Whether the one whose turn it is can begin. Nobody overtakes it for being smaller: it would wait
- * for ever then. */
-static bool may_begin(const struct profile_pool *p) {
-    const struct queue_item *first = queue_first(&p->queue);
-    const struct guest *who = first ? first->owner : NULL;
-    if (!who || !p->ready)
+/* Whether the one whose turn it is can begin. Nobody overtakes it for being smaller, for it would
+ * wait for ever then; but a tenant that wants more than an equal share waits for a round in which
+ * there is room, and keeps nobody waiting. */
+static bool may_begin(struct profile_pool *p) {
+    for (unsigned n = p->ready ? p->queue.tenants : 0; n > 0; n--) {
+        const struct guest *who = queue_first(&p->queue)->owner;
+        if (budget_lets(p->engine, who->limits, who->files_bytes))
+            return true;
+        if (!budget_is_greedy(p->engine, who, p->queue.tenants))
+            break;
+        queue_pass(&p->queue);
+    }
+    if (!p->queue.n || !p->ready)
         return false;
-    if (budget_lets(p->engine, who->limits, who->files_bytes))
-        return true;
     /* What live sandboxes give back, nobody is told of. */
     if (!p->engine->look_again.place)
         loop_timer_in_ms(p->engine->loop, &p->engine->look_again, LOOK_MS);

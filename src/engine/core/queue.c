@@ -35,6 +35,7 @@ static struct queue_lane *open_lane(struct queue *q, const char *tenant) {
     struct queue_lane *l = xcalloc(1, sizeof *l + len);
     memcpy(l->tenant, tenant, len);
     l->prev = l->next = l;
+    q->tenants++;
     if (q->turn) {
         l->next = q->turn;
         l->prev = q->turn->prev;
@@ -48,6 +49,7 @@ static struct queue_lane *open_lane(struct queue *q, const char *tenant) {
 static void close_lane(struct queue *q, struct queue_lane *l) {
     if (q->turn == l)
         q->turn = l->next == l ? NULL : l->next;
+    q->tenants--;
     l->prev->next = l->next;
     l->next->prev = l->prev;
     free(l);
@@ -87,6 +89,11 @@ struct queue_item *queue_take(struct queue *q) {
     q->turn = q->turn->next;
     queue_remove(q, i);
     return i;
+}
+
+void queue_pass(struct queue *q) {
+    if (q->turn)
+        q->turn = q->turn->next;
 }
 
 struct queue_item *queue_surplus(const struct queue *q, const char *tenant) {

@@ -14,6 +14,7 @@ struct queue_item {
 struct queue {
     struct queue_lane *turn; /* the tenant whose turn it is; the others follow in a ring */
     unsigned n;              /* all that wait */
+    unsigned tenants;        /* that have one of these */
 };
 
 void queue_add(struct queue *q, struct queue_item *i, const char *tenant);
@@ -22,6 +23,9 @@ void queue_remove(struct queue *q, struct queue_item *i);
 struct queue_item *queue_first(const struct queue *q);
 /* Takes that one out, and the next tenant's turn comes. The queue is not empty. */
 struct queue_item *queue_take(struct queue *q);
+
+/* The tenant whose turn it is waits for another round. */
+void queue_pass(struct queue *q);
 
 /* A full queue, and `tenant` has one more: who gives way to it? The newest of the tenant that has
  * the most, if it has more than the newcomer's will have then; else NULL. So a tenant may fill the

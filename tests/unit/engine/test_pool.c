@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -68,16 +69,28 @@ static const struct rig_case cases[] = {
     {"without memory for it, a guest waits though one is ready",
      "budget=300 size=1 profile made up memory=290 enter=a1 why=a1 memory=0 look",
      "W_MAKE a1?memory_budget a1"},
+    {"who wants no more than an equal share is not overtaken",
+     "budget=300 size=1 profile made up memory=200 files=90 enter=a1 files=0 enter=b1 memory=0 "
+     "look",
+     "W_MAKE a1 W_MAKE"},
+    {"who wants more than that keeps nobody waiting",
+     "budget=300 size=1 profile made up memory=200 files=200 enter=a1 files=0 enter=b1",
+     "W_MAKE b1 W_MAKE"},
+    {"and comes when there is room",
+     "budget=300 size=1 profile made up memory=200 files=200 enter=a1 files=0 enter=b1 made up "
+     "over=b1 memory=0 look",
+     "W_MAKE b1 W_MAKE W_END (1) a1"},
 };
 
 static struct guest_of {
     struct guest guest;
-    char name[4];
+    char name[4], tenant[2];
     struct sandbox *sandbox;
 } guests[16];
 static unsigned nguests;
 static struct rig rig;
 static uint64_t foreign; /* bytes of the budget that somebody else has */
+static uint64_t files;   /* bytes that the next guests bring */
 
 static void on_assign(void *owner, struct sandbox *s) {
     struct guest_of *g = owner;
@@ -103,9 +116,13 @@ static struct guest_of *guest(const char *name) {
             return &guests[i];
     }
     struct guest_of *new = &guests[nguests++];
-    *new = (struct guest_of){
-        .guest = {.kind = &kind, .owner = new, .limits = &rig.engine->config.defaults}};
+    *new = (struct guest_of){.guest = {.kind = &kind,
+                                       .owner = new,
+                                       .tenant = new->tenant,
+                                       .limits = &rig.engine->config.defaults,
+                                       .files_bytes = files}};
     snprintf(new->name, sizeof new->name, "%s", name);
+    new->tenant[0] = name[0];
     return new;
 }
 
@@ -136,8 +153,10 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
         g->config.memory_budget_mb = 300;
     } else if (strcmp(word, "memory") == 0) {
         g->charged -= foreign;
-        foreign = (value[0] == '0' ? 0ull : 290ull) << 20;
+        foreign = strtoull(value, NULL, 10) << 20;
         g->charged += foreign;
+    } else if (strcmp(word, "files") == 0) {
+        files = strtoull(value, NULL, 10) << 20;
     } else if (strcmp(word, "refill") == 0) {
         rig_fire(r, &p->refill);
     } else if (strcmp(word, "retry") == 0) {
@@ -157,7 +176,7 @@ static void sandboxes_are_asked_for_and_given_as_the_script_says(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct config c = rig_config();
         nguests = 0;
-        foreign = 0;
+        foreign = files = 0;
         rig_init(&rig, &c);
         rig.engine->max_making = 4;
         rig.word = on_word;

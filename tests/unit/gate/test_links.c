@@ -230,20 +230,40 @@ static void who_takes_all_leaves_some_for_the_next(void **state) {
     assert_int_equal(greedy(r, chan), NET_NEW_BURST); /* all came back */
 }
 
-static void a_storm_of_connects_meets_the_rate(void **state) {
-    struct rig *r = *state;
+/* How many connects are allowed of one sandbox after the other; they come to nothing at once. */
+static unsigned storm(struct rig *r, int chan, unsigned most) {
     struct a_verdict m = {.errnum = 0};
     struct err e;
-    AUTO_FD chan = rig_attach(r, 1, "203.0.113.0/24");
-    uint32_t id = 0;
-    for (; id < 10 * NET_NEW_BURST && m.errnum == 0; id++) {
+    for (uint32_t id = 0; id < most; id++) {
         rig_ask(r, chan, id, "203.0.113.7", 80);
         rig_expect(r, chan, WIRE_A_VERDICT);
         assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
-        if (m.errnum == 0)
-            assert_int_equal(result(r, chan, id), -ENETUNREACH);
+        if (m.errnum)
+            return id;
+        assert_int_equal(result(r, chan, id), -ENETUNREACH);
     }
-    assert_true(id > NET_NEW_BURST);
+    return most;
+}
+
+static void the_sandboxes_of_a_tenant_share_a_rate(void **state) {
+    struct rig *r = *state;
+    unsigned all = 0, n = NET_TENANT_NEW_BURST / NET_NEW_BURST + 20;
+    for (unsigned i = 0; i < n; i++) {
+        AUTO_FD chan = rig_attach(r, i, "203.0.113.0/24");
+        all += storm(r, chan, NET_NEW_BURST);
+    }
+    assert_true(all < n * NET_NEW_BURST);
+    AUTO_FD other = rig_attach_of(r, 7, 999, "203.0.113.0/24");
+    assert_int_equal(storm(r, other, NET_NEW_BURST), NET_NEW_BURST);
+}
+
+static void a_storm_of_connects_meets_the_rate(void **state) {
+    struct rig *r = *state;
+    struct a_verdict m;
+    struct err e;
+    AUTO_FD chan = rig_attach(r, 1, "203.0.113.0/24");
+    uint32_t id = storm(r, chan, 10 * NET_NEW_BURST);
+    assert_true(id >= NET_NEW_BURST);
     rig_ask(r, chan, id, "203.0.113.7", 80);
     rig_expect(r, chan, WIRE_A_VERDICT);
     assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
@@ -510,6 +530,7 @@ int main(void) {
         WITH_GATE(too_many_pending_connects_are_refused_and_withdrawing_makes_room),
         WITH_GATE(only_so_many_are_open_and_an_end_makes_room),
         WITH_GATE(who_takes_all_leaves_some_for_the_next),
+        WITH_GATE(the_sandboxes_of_a_tenant_share_a_rate),
         WITH_GATE(a_storm_of_connects_meets_the_rate),
         WITH_GATE(refused_connects_are_not_judged_without_end),
         WITH_GATE(another_policy_closes_what_it_does_not_allow),

@@ -379,7 +379,7 @@ static const struct route routes[] = {
       .errors = ERRORS_OF_FILES "400:bad_archive not_empty"}, do_ipybox_unpack},
     {{"GET", "/directories/{path...}", "ipybox: download a directory", "ipybox", NULL, NULL, 200,
       "a tar.gz of its files", "application/x-gzip", .errors = ERRORS_OF_FILES}, do_ipybox_archive},
-    {{"GET", "/modules", "ipybox: sources of the modules q=NAME&q=…", "ipybox", NULL, NULL, 200,
+    {{"GET", "/modules", "ipybox: sources of modules", "ipybox", NULL, NULL, 200,
       "names and sources", JSON_TYPE, &modules_query, .gives = &sources_schema,
       .errors = ERRORS_OF_START ERRORS_OF_WAIT
                 "bad_fields too_many_sandboxes no_such_module modules_failed modules_timeout"}, do_ipybox_modules},

@@ -435,14 +435,14 @@ static const struct schema list_query = {"", list_query_fields, 1, true};
 
 /* clang-format off */
 static const struct route routes[] = {
-    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session (filename)",
+    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session",
       "sandbox-runtime", &upload_schema, "multipart/form-data", 200, "its name and size", JSON_TYPE,
       &upload_query, .gives = &made_reply,
       .errors = ERRORS_OF_SESSION_FILE "bad_fields bad_form"}, do_runtime_upload},
     {{"POST", "/workspace/se/create/{session_id}", "Make a file of text in a session",
       "sandbox-runtime", &runtime_create_schema, NULL, 200, "its name and size", JSON_TYPE,
       .gives = &made_reply, .errors = ERRORS_OF_SESSION_FILE}, do_runtime_create, .body_max = 64 * MB},
-    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session (recursive)",
+    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session",
       "sandbox-runtime", NULL, NULL, 200, "the files", JSON_TYPE, &list_query,
       .gives = &list_reply, .errors = ERRORS_OF_SESSION_FILE "bad_fields list_too_long"}, do_runtime_files},
     {{.method = "GET", .path = "/workspace/se/files/{session_id}"}, do_runtime_files_there},

@@ -316,8 +316,7 @@ static const struct route routes[] = {
     {{"GET", "/workspace/se/files/preview/{session_id}/{path...}", "Show a file of a session",
       "sandbox-runtime", NULL, NULL, 200, "its bytes, with the type of their kind",
       "*/*", .more = download_replies, .errors = ERRORS_OF_SESSION_FILE ERRORS_OF_DOWNLOAD}, do_runtime_preview},
-    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file (offset, "
-      "buffer_size)", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE, &piece_query,
+    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE, &piece_query,
       .gives = &piece_reply, .errors = ERRORS_OF_SESSION_FILE "bad_fields"},
      do_runtime_readfile},
 };
