@@ -97,11 +97,16 @@ async function refusal(reply: Response): Promise<Refusal> {
   return new Refusal(reply.status, message, text(error["remediation"]));
 }
 
-/* fetch with the key; throws a Refusal for anything but success. */
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+/* fetch with the key. */
+export async function sendRequest(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (apiKey !== "") headers.set("Authorization", `Bearer ${apiKey}`);
-  const reply = await fetch(path, { ...init, headers });
+  return fetch(path, { ...init, headers });
+}
+
+/* The same; throws a Refusal for anything but success. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const reply = await sendRequest(path, init);
   if (!reply.ok) throw await refusal(reply);
   return reply;
 }

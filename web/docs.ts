@@ -1,228 +1,26 @@
 /*
- * /openapi.json for people: endpoints by tag, the fields they take, what they answer, a command
- * line to try, and the schemas they share.
+ * /openapi.json for people: endpoints by tag, the fields they take, what they answer and refuse,
+ * examples, a form to try each, and the schemas they share. A search hides what does not fit.
  */
 import {
-  askForKey, byId, describe, el, Fields, fields, getJson, Json, list, text, wantsKey,
+  askForKey, byId, describe, el, fields, getJson, list, recall, remember, text, wantsKey,
 } from "./common.js";
-
-const METHODS = ["get", "post", "put", "patch", "delete", "head"];
-/* Objects inside objects are shown as a.b.c; a schema that holds itself must end somewhere. */
-const MAX_DEPTH = 4;
-/* What to put into an example where the specification gives none. */
-const SAMPLE_VALUES: Record<string, string> = {
-  code: "print(6 * 7)",
-  cmd: "ls -l",
-  path: "data.csv",
-};
-
-interface Operation {
-  method: string;
-  path: string;
-  id: string;
-  tag: string;
-  spec: Fields;
-}
-
-let spec: Fields = {};
-
-function schemas(): Fields {
-  return fields(fields(spec["components"])["schemas"]);
-}
-
-function refName(schema: Fields): string {
-  return text(schema["$ref"]).split("/").pop() ?? "";
-}
-
-/* Follows a reference anywhere in the document ("#/components/…"). */
-function resolve(value: Json | undefined, depth = 0): Fields {
-  const here = fields(value);
-  const ref = text(here["$ref"]);
-  if (!ref.startsWith("#/") || depth > MAX_DEPTH) return here;
-  let found: Json | undefined = spec;
-  for (const part of ref.slice(2).split("/"))
-    found = fields(found)[part.replace(/~1/g, "/").replace(/~0/g, "~")];
-  return resolve(found, depth + 1);
-}
-
-/* Plain text in which `this` is code. */
-function prose(words: string): (Node | string)[] {
-  return words.split("`").map((part, i) => (i % 2 === 1 ? el("code", {}, part) : part));
-}
-
-function paragraphs(words: string): Node[] {
-  return words.split(/\n\s*\n/).filter((p) => p.trim()).map((p) => el("p", {}, ...prose(p)));
-}
-
-/* Types, bounds, defaults. */
-
-function joined(parts: (Node | string)[][], word: string): (Node | string)[] {
-  return parts.flatMap((part, i) => (i === 0 ? part : [` ${word} `, ...part]));
-}
-
-function alternatives(schema: Fields): Json[] {
-  return [...list(schema["anyOf"]), ...list(schema["oneOf"])];
-}
-
-/* A type in words, references as links. */
-function typeOf(value: Json | undefined): (Node | string)[] {
-  const schema = fields(value);
-  if (schema["$ref"] !== undefined) {
-    const name = refName(schema);
-    return name in schemas() ? [el("a", { href: `#schema-${name}` }, name)] : [name];
-  }
-  const choices = alternatives(schema);
-  if (choices.length > 0) return joined(choices.map(typeOf), "or");
-  if (list(schema["allOf"]).length > 0) return joined(list(schema["allOf"]).map(typeOf), "and");
-  if (schema["const"] !== undefined) return [el("code", {}, JSON.stringify(schema["const"]))];
-  if (Array.isArray(schema["enum"]))
-    return joined(schema["enum"].map((v) => [el("code", {}, JSON.stringify(v))]), "or");
-  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"] ?? "any"];
-  return joined(types.map((type) => oneType(text(type), schema)), "or");
-}
-
-function oneType(type: string, schema: Fields): (Node | string)[] {
-  if (type === "array") {
-    if (Object.keys(fields(schema["items"])).length === 0) return ["list"];
-    return ["list of ", ...typeOf(schema["items"])];
-  }
-  if (type === "object" && Object.keys(fields(schema["additionalProperties"])).length > 0)
-    return ["object of ", ...typeOf(schema["additionalProperties"])];
-  const format = text(schema["format"]);
-  return type === "string" && format ? [`string (${format})`] : [type];
-}
-
-function range(low: Json | undefined, high: Json | undefined, unit: string): string {
-  const end = unit ? ` ${unit}` : "";
-  if (typeof low === "number" && typeof high === "number") return `${low} to ${high}${end}`;
-  if (typeof low === "number") return `at least ${low}${end}`;
-  return typeof high === "number" ? `at most ${high}${end}` : "";
-}
-
-/* The bounds of a schema, or of the one alternative that has any ("integer or null"). */
-function boundsOf(value: Json | undefined): string {
-  const schema = fields(value);
-  const above = schema["exclusiveMinimum"];
-  const below = schema["exclusiveMaximum"];
-  const own = [
-    range(schema["minimum"], schema["maximum"], ""),
-    typeof above === "number" ? `more than ${above}` : "",
-    typeof below === "number" ? `less than ${below}` : "",
-    range(schema["minLength"], schema["maxLength"], "characters"),
-    range(schema["minItems"], schema["maxItems"], "items"),
-    range(schema["minProperties"], schema["maxProperties"], "entries"),
-    text(schema["pattern"]) ? `matches ${text(schema["pattern"])}` : "",
-  ];
-  return [...own, ...alternatives(schema).map(boundsOf)].filter((part) => part).join(", ");
-}
-
-/* Tables. */
-
-interface Row {
-  name: string;
-  required: boolean;
-  schema: Fields;
-  help: string;
-}
-
-function withFallback(schema: Fields, key: string): Json | undefined {
-  return schema[key] ?? resolve(schema)[key];
-}
-
-/* The fields of an object, and of objects written out inside it. Named ones are links instead. */
-function rowsOf(value: Json | undefined, prefix = "", depth = 0): Row[] {
-  const schema = resolve(value);
-  const parts = list(schema["allOf"]).flatMap((part) => rowsOf(part, prefix, depth + 1));
-  const required = list(schema["required"]);
-  if (depth > MAX_DEPTH) return parts;
-  return parts.concat(
-    Object.entries(fields(schema["properties"])).flatMap(([name, property]) => {
-      const own = fields(property);
-      const help = text(withFallback(own, "description"));
-      const row = { name: prefix + name, required: required.includes(name), schema: own, help };
-      return [row, ...innerRows(own, prefix + name, depth + 1)];
-    }),
-  );
-}
-
-function innerRows(schema: Fields, name: string, depth: number): Row[] {
-  if (schema["$ref"] !== undefined) return [];
-  const items = fields(schema["items"]);
-  if (Object.keys(items).length > 0)
-    return items["$ref"] === undefined ? rowsOf(items, `${name}[].`, depth) : [];
-  const inside = alternatives(schema).flatMap((part) => innerRows(fields(part), name, depth + 1));
-  return [...rowsOf(schema, `${name}.`, depth), ...inside];
-}
-
-/* Columns that no row fills are left out. */
-function table(heads: string[], rows: (Node | string)[][][]): HTMLElement {
-  const used = heads.map((_, i) => i === 0 || rows.some((row) => (row[i] ?? []).join("") !== ""));
-  const shown = heads.filter((_, i) => used[i]);
-  const head = el("tr", {}, ...shown.map((h) => el("th", { scope: "col" }, h)));
-  const body = rows.map((row) => {
-    const cells = row.map((cell, i) =>
-      i === 0
-        ? el("th", { scope: "row" }, ...cell)
-        : el("td", { "data-label": heads[i] ?? "" }, ...cell.filter((part) => part !== "")));
-    return el("tr", {}, ...cells.filter((_, i) => used[i]));
-  });
-  return el("table", {}, el("thead", {}, head), el("tbody", {}, ...body));
-}
-
-function fieldTable(rows: Row[]): HTMLElement {
-  return table(
-    ["Field", "Type", "Default", "Bounds", "Meaning"],
-    rows.map(({ name, required, schema, help }) => {
-      const standard = withFallback(schema, "default");
-      const label: (Node | string)[] = [el("code", {}, name)];
-      if (required) label.push(el("span", { class: "required" }, "required"));
-      return [
-        label,
-        typeOf(schema),
-        standard === undefined ? [] : [el("code", {}, JSON.stringify(standard))],
-        [boundsOf(schema)],
-        prose(help),
-      ];
-    }),
-  );
-}
+import { example, Language, LANGUAGES } from "./doc_examples.js";
+import { isWebSocket, Operation, operations, parametersOf } from "./doc_operation.js";
+import {
+  fieldTable, joined, media, paragraphs, prose, resolve, rowsOf, schemas, setSpec, table, typeOf,
+  whole,
+} from "./doc_spec.js";
+import { tryForm } from "./doc_try.js";
 
 /* An endpoint. */
 
-function operations(): Operation[] {
-  return Object.entries(fields(spec["paths"])).flatMap(([path, item]) =>
-    METHODS.filter((method) => method in fields(item)).map((method) => {
-      const own = fields(fields(item)[method]);
-      const shared = list(fields(item)["parameters"]);
-      return {
-        method,
-        path,
-        id: `${method}-${path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "")}`,
-        tag: text(list(own["tags"])[0]) || "other",
-        spec: { ...own, parameters: [...shared, ...list(own["parameters"])] },
-      };
-    }),
-  );
-}
-
 function parameters(op: Operation): Node[] {
-  const rows = list(op.spec["parameters"]).map((item) => {
-    const parameter = resolve(item);
-    const place = text(parameter["in"]);
-    const schema = fields(parameter["schema"]);
-    const help = [place === "path" ? "" : `In the ${place}.`, text(parameter["description"])];
-    return {
-      name: text(parameter["name"]),
-      required: parameter["required"] === true,
-      schema,
-      help: help.filter((part) => part).join(" "),
-    };
+  const rows = parametersOf(op).map((p) => {
+    const place = p.place === "path" ? "" : `in the ${p.place}`;
+    return { ...p, help: [place, p.help].filter((part) => part).join(": ") };
   });
   return rows.length > 0 ? [el("h4", {}, "Parameters"), fieldTable(rows)] : [];
-}
-
-function media(holder: Fields): [string, Fields][] {
-  return Object.entries(fields(holder["content"])).map(([type, value]) => [type, fields(value)]);
 }
 
 function requestBody(op: Operation): Node[] {
@@ -236,86 +34,86 @@ function requestBody(op: Operation): Node[] {
 }
 
 function replies(op: Operation): Node[] {
-  const rows = Object.entries(fields(op.spec["responses"])).map(([status, item]) => {
-    const reply = resolve(item);
-    const kinds = media(reply).map(([type, content]): (Node | string)[] => {
-      const known = Object.keys(fields(content["schema"])).length > 0;
-      return [el("code", {}, type), ...(known ? [" ", ...typeOf(content["schema"])] : [])];
+  const rows = Object.entries(fields(op.spec["responses"]))
+    .filter(([status]) => Number(status) < 400)
+    .map(([status, item]) => {
+      const reply = resolve(item);
+      const kinds = media(reply).map(([type, content]): (Node | string)[] =>
+        [el("code", {}, type), " ", ...typeOf(content["schema"])]);
+      return [[el("code", {}, status)], joined(kinds, "or"), prose(text(reply["description"]))];
     });
-    return [[el("code", {}, status)], joined(kinds, "or"), prose(text(reply["description"]))];
-  });
   if (rows.length === 0) return [];
   return [el("h4", {}, "Replies"), table(["Status", "Body", "Meaning"], rows)];
 }
 
-/* A command line to try. */
-
-function sample(value: Json | undefined, name: string, depth = 0): Json {
-  const schema = resolve(value);
-  const given = schema["example"] ?? list(schema["examples"])[0] ?? schema["const"];
-  if (given !== undefined) return given;
-  if (SAMPLE_VALUES[name] !== undefined) return SAMPLE_VALUES[name] ?? "";
-  if (schema["default"] !== undefined && schema["default"] !== null) return schema["default"];
-  const first = list(schema["enum"])[0] ?? undefined;
-  if (first !== undefined) return first;
-  const choice = alternatives(schema)[0];
-  if (choice !== undefined && depth < MAX_DEPTH) return sample(choice, name, depth + 1);
-  const type = Array.isArray(schema["type"]) ? text(schema["type"][0]) : text(schema["type"]);
-  if (type === "integer" || type === "number") return schema["minimum"] ?? 1;
-  if (type === "boolean") return true;
-  if (type === "array") return depth < MAX_DEPTH ? [sample(schema["items"], name, depth + 1)] : [];
-  return type === "string" ? "…" : sampleObject(schema, depth);
+/* The codes of a refusal: `description` has them between backquotes. */
+function codes(description: string): string[] {
+  return description.split("`").filter((_, i) => i % 2 === 1);
 }
 
-/* Only what must be there. */
-function sampleObject(schema: Fields, depth: number): Fields {
-  const made: Fields = {};
-  if (depth > MAX_DEPTH) return made;
-  for (const part of list(schema["allOf"]))
-    Object.assign(made, sampleObject(resolve(part), depth + 1));
-  for (const name of list(schema["required"]).map(text))
-    made[name] = sample(fields(schema["properties"])[name], name, depth + 1);
+function errors(op: Operation): Node[] {
+  const about = fields(whole()["x-errors"]);
+  const rows = Object.entries(fields(op.spec["responses"]))
+    .filter(([status]) => Number(status) >= 400)
+    .flatMap(([status, item]) => codes(text(resolve(item)["description"])).map((code) => {
+      const own = fields(about[code]);
+      const again = own["retryable"] === true ? "yes" : "";
+      return [[el("code", {}, status)], [el("code", {}, code)], [again], prose(text(own["remediation"]))];
+    }));
+  if (rows.length === 0) return [];
+  const heads = ["Status", "Code", "Try again", "What to do"];
+  return [folded(`Errors (${rows.length})`, "errors", () => [table(heads, rows)])];
+}
+
+function messages(op: Operation): Node[] {
+  const both = fields(op.spec["x-websocket"]);
+  const rows = Object.entries(both).map(([who, schema]) => [[who], typeOf(schema)]);
+  return rows.length > 0 ? [el("h4", {}, "Messages"), table(["From", "What"], rows)] : [];
+}
+
+/* What is made when it is first opened: a page of everything would be slow. */
+function folded(title: string, kind: string, make: () => Node[]): HTMLElement {
+  const made = el("details", { class: kind }, el("summary", {}, title));
+  made.ontoggle = () => {
+    if (made.open && made.childElementCount === 1) made.append(...make());
+  };
   return made;
 }
 
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
+/* Examples. The language is chosen once, for all of them. */
+
+function chosen(): Language {
+  const word = recall("localStorage", "cloche.docs.language");
+  return LANGUAGES.find((language) => language === word) ?? "curl";
 }
 
-function bodyOptions(op: Operation): string[] {
-  const [type, content] = media(resolve(op.spec["requestBody"]))[0] ?? ["", {}];
-  if (type === "") return [];
-  if (type === "multipart/form-data") {
-    const names = list(resolve(content["schema"])["required"]).map(text);
-    return (names.length > 0 ? names : ["file"]).map((name) => `-F ${name}=@data.csv`);
-  }
-  const header = `-H ${quoted(`Content-Type: ${type}`)}`;
-  if (!type.endsWith("json")) return [header, "--data-binary @data.bin"];
-  const named = fields(Object.values(fields(content["examples"]))[0]);
-  const example = content["example"] ?? named["value"];
-  return [header, `-d ${quoted(JSON.stringify(example ?? sample(content["schema"], "")))}`];
+function choose(language: Language): void {
+  remember("localStorage", "cloche.docs.language", language);
+  for (const button of document.querySelectorAll<HTMLButtonElement>(".languages button"))
+    button.setAttribute("aria-pressed", String(button.textContent === language));
+  for (const shown of document.querySelectorAll<HTMLElement>("[data-language]"))
+    shown.hidden = shown.dataset["language"] !== language;
 }
 
-function replyOptions(op: Operation): string[] {
-  const types = Object.entries(fields(op.spec["responses"]))
-    .filter(([status]) => status.startsWith("2"))
-    .flatMap(([, reply]) => media(resolve(reply)).map(([type]) => type));
-  if (types.includes("text/event-stream") || types.includes("application/x-ndjson")) return ["-N"];
-  return types.includes("application/octet-stream") ? ["-o data.bin"] : [];
+function examples(op: Operation): Node[] {
+  const buttons = LANGUAGES.map((language) => {
+    const pressed = String(language === chosen());
+    const button = el("button", { type: "button", class: "small", "aria-pressed": pressed }, language);
+    button.onclick = () => choose(language);
+    return button;
+  });
+  const shown = LANGUAGES.map((language) => {
+    const code = el("code", {}, example(op, language));
+    const made = el("pre", { tabindex: "0", "data-language": language }, code);
+    made.hidden = language !== chosen();
+    return made;
+  });
+  const bar = el("div", { class: "row languages", role: "group", "aria-label": "Language" }, ...buttons);
+  return [el("h4", {}, "Example"), bar, ...shown];
 }
 
-function curl(op: Operation): Node[] {
-  const plain: Record<string, string> = { get: "curl", head: "curl -I" };
-  const start = plain[op.method] ?? `curl -X ${op.method.toUpperCase()}`;
-  const secured = list(op.spec["security"] ?? spec["security"]).length > 0;
-  const parts = [
-    `${start} ${quoted(location.origin + op.path)}`,
-    ...(secured ? ['-H "Authorization: Bearer $CLOCHE_API_KEY"'] : []),
-    ...bodyOptions(op),
-    ...replyOptions(op),
-  ];
-  const shown = parts.join(" \\\n  ");
-  return [el("h4", {}, "Example"), el("pre", { tabindex: "0" }, el("code", {}, shown))];
+function trial(op: Operation): Node[] {
+  return isWebSocket(op) ? [] : [folded("Try it", "trial", () => [tryForm(op)])];
 }
 
 function heading(op: Operation): (Node | string)[] {
@@ -323,37 +121,109 @@ function heading(op: Operation): (Node | string)[] {
   return [badge, el("code", {}, op.path)];
 }
 
+/* What a search looks through: names and words, also of the fields. */
+function wordsOf(op: Operation): string {
+  const body = media(resolve(op.spec["requestBody"])).flatMap(([, c]) => rowsOf(c["schema"]));
+  const refused = Object.values(fields(op.spec["responses"]))
+    .map((reply) => text(resolve(reply)["description"]));
+  return [
+    op.method, op.path, op.tag, text(op.spec["summary"]), text(op.spec["description"]),
+    ...[...parametersOf(op), ...body].flatMap((row) => [row.name, row.help]), ...refused,
+  ].join(" ").toLowerCase();
+}
+
 function endpoint(op: Operation): HTMLElement {
   const summary = text(op.spec["summary"]);
   const description = text(op.spec["description"]);
-  return el("article", { id: op.id },
+  return el("article", { id: op.id, "data-words": wordsOf(op) },
     el("h3", {}, ...heading(op)),
     ...paragraphs(summary),
     ...(description === summary ? [] : paragraphs(description)),
     ...(op.spec["deprecated"] === true ? [el("p", { class: "error" }, "Deprecated.")] : []),
-    ...parameters(op), ...requestBody(op), ...replies(op), ...curl(op));
+    ...parameters(op), ...requestBody(op), ...messages(op), ...replies(op), ...errors(op),
+    ...examples(op), ...trial(op));
 }
 
 function schemaArticle(name: string): HTMLElement {
   const schema = resolve(schemas()[name]);
   const rows = rowsOf(schema);
-  return el("article", { id: `schema-${name}` },
+  const words = [name, ...rows.flatMap((row) => [row.name, row.help])].join(" ").toLowerCase();
+  return el("article", { id: `schema-${name}`, "data-words": words },
     el("h3", {}, el("code", {}, name)),
     ...paragraphs(text(schema["description"])),
     rows.length > 0 ? fieldTable(rows) : el("p", {}, ...typeOf(schema)));
 }
 
+/* The search. */
+
+function fits(article: HTMLElement, wanted: string[]): boolean {
+  const words = article.dataset["words"] ?? "";
+  return wanted.every((word) => words.includes(word));
+}
+
+/* A heading goes with the last of what is below it. */
+function hideEmpty(headings: NodeListOf<HTMLElement>, isBelow: (node: Element) => boolean): void {
+  for (const heading of headings) {
+    const below: HTMLElement[] = [];
+    for (let at = heading.nextElementSibling; at && isBelow(at); at = at.nextElementSibling)
+      if (at instanceof HTMLElement) below.push(at);
+    const found = below.flatMap((node) =>
+      node.matches("article") ? [node] : [...node.querySelectorAll<HTMLElement>("li")]);
+    const hidden = found.every((node) => node.hidden);
+    for (const node of [heading, ...below]) if (!node.matches("article")) node.hidden = hidden;
+  }
+}
+
+function search(): void {
+  const wanted = byId("search", HTMLInputElement).value.toLowerCase().split(/\s+/).filter((w) => w);
+  const shown = new Set<string>();
+  const articles = document.querySelectorAll<HTMLElement>("#api article");
+  for (const article of articles) {
+    article.hidden = !fits(article, wanted);
+    if (!article.hidden) shown.add(article.id);
+  }
+  for (const item of document.querySelectorAll<HTMLElement>("#contents li"))
+    item.hidden = !shown.has(item.querySelector("a")?.hash.slice(1) ?? "");
+  hideEmpty(document.querySelectorAll("#api > h2"), (node) => !node.matches("h2"));
+  hideEmpty(document.querySelectorAll("#contents > h3"), (node) => !node.matches("h3"));
+  byId("found", HTMLSpanElement).textContent =
+    wanted.length > 0 ? `${shown.size} of ${articles.length}` : "";
+}
+
+/* A link leads to what it names, whatever is searched for. */
+function reveal(): void {
+  const target = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  if (target?.hidden) {
+    byId("search", HTMLInputElement).value = "";
+    search();
+  }
+  target?.scrollIntoView();
+}
+
+function startSearch(): void {
+  const input = byId("search", HTMLInputElement);
+  input.oninput = search;
+  byId("search-form", HTMLFormElement).onsubmit = (event) => event.preventDefault();
+  window.onhashchange = reveal;
+  document.onkeydown = (event) => {
+    const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea");
+    if (event.key !== "/" || typing) return;
+    event.preventDefault();
+    input.focus();
+  };
+}
+
 /* The page. */
 
 function tags(all: Operation[]): [string, Operation[]][] {
-  const named = list(spec["tags"]).map((tag) => text(fields(tag)["name"]));
+  const named = list(whole()["tags"]).map((tag) => text(fields(tag)["name"]));
   const order = new Set([...named, ...all.map((op) => op.tag)]);
   return [...order].map((tag): [string, Operation[]] => [tag, all.filter((op) => op.tag === tag)])
     .filter(([, found]) => found.length > 0);
 }
 
 function tagDescription(tag: string): Node[] {
-  const found = list(spec["tags"]).map(fields).find((item) => item["name"] === tag);
+  const found = list(whole()["tags"]).map(fields).find((item) => item["name"] === tag);
   return paragraphs(text(found?.["description"]));
 }
 
@@ -369,7 +239,7 @@ function contents(groups: [string, Operation[]][], names: string[]): Node[] {
 }
 
 function render(): void {
-  const info = fields(spec["info"]);
+  const info = fields(whole()["info"]);
   const names = Object.keys(schemas());
   const groups = tags(operations());
   byId("title", HTMLHeadingElement).textContent =
@@ -385,15 +255,16 @@ function render(): void {
 async function load(): Promise<void> {
   const status = byId("status", HTMLDivElement);
   try {
-    spec = await getJson("/openapi.json");
+    setSpec(await getJson("/openapi.json"));
     render();
+    startSearch();
     status.replaceChildren();
-    /* The browser looked for the #fragment before there was anything to find. */
-    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    reveal(); /* the browser looked for the #fragment before there was anything to find */
   } catch (error) {
     status.replaceChildren(...describe(error));
     if (wantsKey(error)) askForKey(() => void load());
   }
 }
 
+byId("use-key", HTMLButtonElement).onclick = () => askForKey(() => undefined);
 void load();

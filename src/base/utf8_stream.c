@@ -34,6 +34,9 @@ void utf8_stream_end(struct utf8_stream *p, struct buf *to) {
     p->len = 0;
 }
 
+static const struct field text_fields[] = {HAS("data", FIELD_STRING)};
+const struct schema utf8_stream_schema = {SCHEMA("Text", text_fields)};
+
 void utf8_stream_json(const struct buf *text, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);

@@ -100,6 +100,18 @@ static void write_loc(struct jw *j, const struct field_loc *at) {
         jw_uint(j, at->index);
 }
 
+static const struct field fault_fields[] = {
+    HAS("type", FIELD_STRING, .help = "what is wrong, in the words of pydantic"),
+    {.name = "loc",
+     .type = FIELD_LIST,
+     .flags = FIELD_REQUIRED | FIELD_OR_INT,
+     .help = "where: names of fields, and places in lists"},
+    HAS("msg", FIELD_STRING),
+    HAS("input", FIELD_JSON, .help = "what was there instead; cut when it is long"),
+    MAY_HAVE("ctx", MAP_OF(FIELD_JSON), .help = "the bounds that it is outside of"),
+};
+const struct schema field_fault_schema = {SCHEMA("ValidationError", fault_fields)};
+
 void field_fault_write(struct jw *j, const struct field_loc *at, const struct field_fault *f) {
     jw_object(j);
     jw_key_str(j, "type", f->type);

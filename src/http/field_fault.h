@@ -3,6 +3,7 @@
  * fields.c finds faults in values, fields_read.c in a body as a whole. */
 
 #include "base/json.h"
+#include "base/schema.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -24,4 +25,6 @@ struct field_fault {
 /* The message for a value that should be an object. */
 extern const char field_not_an_object[];
 
+/* What field_fault_write writes. */
+extern const struct schema field_fault_schema;
 void field_fault_write(struct jw *j, const struct field_loc *at, const struct field_fault *f);

@@ -316,6 +316,7 @@ static void check_field(struct check *c, const struct field *f, const json_t *v,
         check_map(c, f, v, at);
         break;
     case FIELD_ANY:
+    case FIELD_JSON:
         break;
     }
 }

@@ -2,229 +2,48 @@
 
 #include "http/openapi.h"
 
+#include "base/fd.h"
 #include "http/fields_read.h"
+#include "http/openapi_refusals.h"
+#include "http/openapi_schema.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-/* The schemas that the endpoints use, each once, in the order in which they are met. */
-struct schemas {
-    const struct schema **all; /* owned; what it points to is borrowed */
-    size_t n;
+/* What is known when the components are written. */
+struct writing {
+    struct jw j;
+    const struct api_spec *spec; /* borrowed */
+    struct schemas schemas;
+    struct refusals refusals;
 };
-
-static void schemas_add(struct schemas *list, const struct schema *s) {
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->all[i]->name, s->name) == 0)
-            return;
-    list->all = xrealloc(list->all, (list->n + 1) * sizeof(*list->all));
-    list->all[list->n++] = s;
-}
-
-/* The list grows while it is walked, so tables that refer to each other are no trouble. */
-static void schemas_collect(struct schemas *list, const struct api_doc *docs, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (docs[i].body)
-            schemas_add(list, docs[i].body);
-    for (size_t i = 0; i < list->n; i++)
-        for (unsigned k = 0; k < list->all[i]->n; k++)
-            if (list->all[i]->fields[k].of)
-                schemas_add(list, list->all[i]->fields[k].of);
-}
-
-static void write_ref(struct jw *j, const char *name) {
-    AUTO_BUF path = BUF_INIT;
-    buf_addf(&path, "#/components/schemas/%s", name);
-    jw_key_str(j, "$ref", path.data);
-}
-
-static void write_bounds(struct jw *j, const struct field *f, const char *min, const char *max) {
-    if (f->flags & FIELD_MIN)
-        jw_key_int(j, min, f->min);
-    if (f->flags & FIELD_MAX)
-        jw_key_int(j, max, f->max);
-}
-
-/* The inside of the schema of a string. */
-static void write_string(struct jw *j, const struct field *f) {
-    if (f->flags & FIELD_OR_INT) {
-        static const char either[] = "[\"string\",\"integer\"]";
-        jw_key(j, "type");
-        jw_raw(j, either, strlen(either));
-    } else {
-        jw_key_str(j, "type", "string");
-    }
-    if (f->flags & FIELD_FILE)
-        jw_key_str(j, "format", "binary");
-    if (!f->words)
-        return;
-    jw_key(j, "enum");
-    jw_array(j);
-    for (size_t i = 0; f->words[i]; i++)
-        jw_str(j, f->words[i]);
-    jw_array_end(j);
-}
-
-static void write_inner(struct jw *j, const char *key, const struct field *f) {
-    jw_key(j, key);
-    jw_object(j);
-    if (f->of)
-        write_ref(j, f->of->name);
-    else
-        write_string(j, f);
-    jw_object_end(j);
-}
-
-/* The inside of the schema of a field's value, null apart. */
-static void write_type(struct jw *j, const struct field *f) {
-    switch (f->type) {
-    case FIELD_STRING:
-        write_string(j, f);
-        break;
-    case FIELD_INT:
-    case FIELD_REAL:
-        jw_key_str(j, "type", f->type == FIELD_INT ? "integer" : "number");
-        write_bounds(j, f, "minimum", "maximum");
-        break;
-    case FIELD_BOOL:
-        jw_key_str(j, "type", "boolean");
-        break;
-    case FIELD_LIST:
-        jw_key_str(j, "type", "array");
-        write_inner(j, "items", f);
-        write_bounds(j, f, "minItems", "maxItems");
-        break;
-    case FIELD_OBJECT:
-        if (f->of)
-            write_ref(j, f->of->name);
-        else
-            jw_key_str(j, "type", "object");
-        break;
-    case FIELD_MAP:
-        jw_key_str(j, "type", "object");
-        write_inner(j, "additionalProperties", f);
-        write_bounds(j, f, "minProperties", "maxProperties");
-        break;
-    case FIELD_ANY: {
-        static const char any[] = "[\"string\",\"array\",\"object\",\"null\"]";
-        jw_key(j, "type");
-        jw_raw(j, any, strlen(any));
-        break;
-    }
-    }
-}
-
-static void write_default(struct jw *j, const struct field *f) {
-    if (!f->fallback)
-        return;
-    jw_key(j, "default");
-    jw_raw(j, f->fallback, strlen(f->fallback));
-}
-
-static void write_field(struct jw *j, const struct field *f) {
-    jw_key(j, f->name);
-    jw_object(j);
-    if (f->flags & FIELD_NULLABLE) {
-        jw_key(j, "anyOf");
-        jw_array(j);
-        jw_object(j);
-        write_type(j, f);
-        jw_object_end(j);
-        jw_object(j);
-        jw_key_str(j, "type", "null");
-        jw_object_end(j);
-        jw_array_end(j);
-    } else {
-        write_type(j, f);
-    }
-    if (f->help)
-        jw_key_str(j, "description", f->help);
-    write_default(j, f);
-    jw_object_end(j);
-}
-
-static void write_required(struct jw *j, const struct schema *s) {
-    bool any = false;
-    for (unsigned i = 0; i < s->n; i++) {
-        if (!(s->fields[i].flags & FIELD_REQUIRED) || s->fields[i].unless)
-            continue;
-        if (!any) {
-            jw_key(j, "required");
-            jw_array(j);
-        }
-        any = true;
-        jw_str(j, s->fields[i].name);
-    }
-    if (any)
-        jw_array_end(j);
-}
-
-static void write_schema(struct jw *j, const struct schema *s) {
-    jw_key(j, s->name);
-    jw_object(j);
-    jw_key_str(j, "title", s->name);
-    jw_key_str(j, "type", "object");
-    jw_key(j, "properties");
-    jw_object(j);
-    for (unsigned i = 0; i < s->n; i++)
-        write_field(j, &s->fields[i]);
-    jw_object_end(j);
-    write_required(j, s);
-    if (!s->open)
-        jw_key_bool(j, "additionalProperties", false);
-    jw_object_end(j);
-}
 
 static void write_json(struct jw *j, const char *key, const char *json) {
     jw_key(j, key);
     jw_raw(j, json, strlen(json));
 }
 
-static void write_components(struct jw *j, const struct api_doc *docs, size_t n) {
-    struct schemas list = {0};
-    schemas_collect(&list, docs, n);
-    jw_key(j, "components");
-    jw_object(j);
-    jw_key(j, "schemas");
-    jw_object(j);
-    for (size_t i = 0; i < list.n; i++)
-        write_schema(j, list.all[i]);
-    if (list.n > 0) {
-        write_json(j, "HTTPValidationError",
-                   "{\"title\":\"HTTPValidationError\",\"type\":\"object\",\"properties\":{"
-                   "\"detail\":{\"title\":\"Detail\",\"type\":\"array\","
-                   "\"items\":{\"$ref\":\"#/components/schemas/ValidationError\"}}}}");
-        write_json(j, "ValidationError",
-                   "{\"title\":\"ValidationError\",\"type\":\"object\",\"properties\":{"
-                   "\"loc\":{\"title\":\"Location\",\"type\":\"array\","
-                   "\"items\":{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"integer\"}]}},"
-                   "\"msg\":{\"title\":\"Message\",\"type\":\"string\"},"
-                   "\"type\":{\"title\":\"Error Type\",\"type\":\"string\"},"
-                   "\"input\":{\"title\":\"Input\"},"
-                   "\"ctx\":{\"title\":\"Context\",\"type\":\"object\"}},"
-                   "\"required\":[\"loc\",\"msg\",\"type\"]}");
-    }
-    jw_object_end(j);
-    write_json(j, "securitySchemes",
-               "{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},"
-               "\"key\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"X-API-Key\"}}");
-    jw_object_end(j);
-    free(list.all);
-}
+/* ---- an endpoint ---- */
 
-static void write_path_parameter(struct jw *j, const char *name, size_t len) {
+/* `rest`: it is what is left of the path, slashes and all, which OpenAPI has no word for. */
+static void write_path_parameter(struct jw *j, const char *name, size_t len, bool rest) {
     jw_object(j);
     jw_key(j, "name");
     jw_strn(j, name, len);
     jw_key_str(j, "in", "path");
     jw_key_bool(j, "required", true);
+    if (rest) {
+        jw_key_str(j, "description", "the rest of the path: it may have slashes, or be empty");
+        jw_key_bool(j, "x-rest", true);
+    }
     write_json(j, "schema", "{\"type\":\"string\"}");
     jw_object_end(j);
 }
 
-static void write_query_parameter(struct jw *j, const struct field *f) {
+static void write_query_parameter(struct writing *w, const struct field *f) {
+    struct jw *j = &w->j;
     jw_object(j);
     jw_key_str(j, "name", f->name);
     jw_key_str(j, "in", "query");
@@ -232,39 +51,49 @@ static void write_query_parameter(struct jw *j, const struct field *f) {
         jw_key_str(j, "description", f->help);
     jw_key(j, "schema");
     jw_object(j);
-    write_type(j, f);
-    write_default(j, f);
+    schema_write_type(j, &w->schemas, f);
+    schema_write_default(j, f);
     jw_object_end(j);
     jw_object_end(j);
 }
 
-static void write_parameters(struct jw *j, const struct api_doc *d) {
-    if (!strchr(d->path, '{') && !d->query)
+static void write_replay_parameter(struct jw *j) {
+    static const char json[] = "{\"name\":\"Idempotency-Key\",\"in\":\"header\",\"description\":"
+                               "\"sent again with the same key, it is carried out once\","
+                               "\"schema\":{\"type\":\"string\"}}";
+    jw_raw(j, json, sizeof json - 1);
+}
+
+static void write_parameters(struct writing *w, const struct api_doc *d) {
+    struct jw *j = &w->j;
+    if (!strchr(d->path, '{') && !d->query && !d->replays)
         return;
     jw_key(j, "parameters");
     jw_array(j);
     for (const char *at = strchr(d->path, '{'); at; at = strchr(at, '{')) {
         at++;
-        write_path_parameter(j, at, strcspn(at, ".}"));
+        size_t len = strcspn(at, ".}");
+        write_path_parameter(j, at, len, at[len] == '.');
     }
     for (unsigned i = 0; d->query && i < d->query->n; i++)
-        write_query_parameter(j, &d->query->fields[i]);
+        write_query_parameter(w, &d->query->fields[i]);
+    if (d->replays)
+        write_replay_parameter(j);
     jw_array_end(j);
 }
 
-/* {"TYPE":{"schema":...}}; without a name the schema is `json`. */
-static void write_content(struct jw *j, const char *type, const char *name, const char *json) {
-    jw_key(j, "content");
-    jw_object(j);
+/* "TYPE":{"schema":...}; without a table it is text, or bytes. */
+static void write_media(struct jw *j, const char *type, const struct schema *s) {
     jw_key(j, type);
     jw_object(j);
     jw_key(j, "schema");
-    if (name) {
-        jw_object(j);
-        write_ref(j, name);
-        jw_object_end(j);
+    jw_object(j);
+    if (s) {
+        schema_write_ref(j, s);
     } else {
-        jw_raw(j, json, strlen(json));
+        jw_key_str(j, "type", "string");
+        if (strncmp(type, "text/", 5) != 0)
+            jw_key_str(j, "format", "binary");
     }
     jw_object_end(j);
     jw_object_end(j);
@@ -275,36 +104,61 @@ static void write_request(struct jw *j, const struct api_doc *d) {
         return;
     jw_key(j, "requestBody");
     jw_object(j);
-    write_content(j, d->body_type ? d->body_type : "application/json",
-                  d->body ? d->body->name : NULL, "{\"type\":\"string\",\"format\":\"binary\"}");
+    jw_key(j, "content");
+    jw_object(j);
+    write_media(j, d->body_type ? d->body_type : "application/json", d->body);
+    jw_object_end(j);
     jw_key_bool(j, "required", !d->body || fields_want_body(d->body));
     jw_object_end(j);
 }
 
-static void write_reply(struct jw *j, int status, const struct api_doc *d) {
+static void write_content(struct jw *j, int status, const struct api_doc *d) {
+    const struct api_reply *r = d->more;
+    bool usual = status == d->status || status == d->also;
+    jw_key(j, "content");
+    jw_object(j);
+    if (usual && d->reply_type)
+        write_media(j, d->reply_type, d->gives);
+    if (usual && d->events) {
+        write_media(j, "text/event-stream", d->events);
+        write_media(j, "application/x-ndjson", d->events);
+    }
+    for (; r && r->status; r++)
+        if (r->status == status && r->type)
+            write_media(j, r->type, r->gives);
+    jw_object_end(j);
+}
+
+static bool has_content(int status, const struct api_doc *d) {
+    const struct api_reply *r = d->more;
+    bool has = (status == d->status || status == d->also) && (d->reply_type || d->events);
+    for (; r && r->status; r++)
+        has |= r->status == status && r->type;
+    return has;
+}
+
+static void write_reply(struct jw *j, int status, const char *words, const struct api_doc *d) {
     AUTO_BUF key = BUF_INIT;
     buf_addf(&key, "%d", status);
     jw_key(j, key.data);
     jw_object(j);
-    jw_key_str(j, "description", d->reply ? d->reply : "");
-    if (d->reply_type)
-        write_content(j, d->reply_type, NULL, "{}");
+    jw_key_str(j, "description", words ? words : "");
+    if (has_content(status, d))
+        write_content(j, status, d);
     jw_object_end(j);
 }
 
-static void write_responses(struct jw *j, const struct api_doc *d) {
+static void write_responses(struct writing *w, const struct api_doc *d) {
+    struct jw *j = &w->j;
     jw_key(j, "responses");
     jw_object(j);
-    write_reply(j, d->status, d);
+    write_reply(j, d->status, d->reply, d);
     if (d->also)
-        write_reply(j, d->also, d);
-    if (d->body && d->status != 422) {
-        jw_key(j, "422");
-        jw_object(j);
-        jw_key_str(j, "description", "Validation Error");
-        write_content(j, "application/json", "HTTPValidationError", "{}");
-        jw_object_end(j);
-    }
+        write_reply(j, d->also, d->reply, d);
+    for (const struct api_reply *r = d->more; r && r->status; r++)
+        if (r->status != d->status && r->status != d->also)
+            write_reply(j, r->status, r->words, d);
+    refusals_write(j, &w->refusals, d);
     jw_object_end(j);
 }
 
@@ -322,7 +176,38 @@ static void write_operation_id(struct jw *j, const struct api_doc *d) {
     jw_key_str(j, "operationId", id.data);
 }
 
-static void write_operation(struct jw *j, const struct api_doc *d) {
+/* OpenAPI has no word for WebSockets: a description for people, and one for programs. */
+static void write_messages(struct jw *j, const struct api_doc *d) {
+    const struct schema *const both[] = {d->takes, d->sends};
+    static const char *const who[] = {"client", "server"};
+    AUTO_BUF text = BUF_INIT;
+    if (!d->takes && !d->sends)
+        return;
+    buf_addf(&text, "A WebSocket. Messages of the client: `%s`; of the server: `%s`.",
+             d->takes ? d->takes->name : "none", d->sends ? d->sends->name : "none");
+    jw_key_str(j, "description", text.data);
+    jw_key(j, "x-websocket");
+    jw_object(j);
+    for (size_t i = 0; i < 2; i++) {
+        if (!both[i])
+            continue;
+        jw_key(j, who[i]);
+        jw_object(j);
+        schema_write_ref(j, both[i]);
+        jw_object_end(j);
+    }
+    jw_object_end(j);
+}
+
+static void write_security(struct jw *j, const struct api_doc *d) {
+    if (d->is_open)
+        write_json(j, "security", "[]");
+    else if (d->secret)
+        write_json(j, "security", "[{\"bearer\":[]},{\"key\":[]},{\"token\":[]},{}]");
+}
+
+static void write_operation(struct writing *w, const struct api_doc *d) {
+    struct jw *j = &w->j;
     AUTO_BUF method = BUF_INIT;
     add_lower(&method, d->method);
     jw_key(j, method.data);
@@ -335,14 +220,16 @@ static void write_operation(struct jw *j, const struct api_doc *d) {
     }
     if (d->summary)
         jw_key_str(j, "summary", d->summary);
+    write_messages(j, d);
     write_operation_id(j, d);
-    write_parameters(j, d);
+    write_parameters(w, d);
     write_request(j, d);
-    write_responses(j, d);
-    if (d->is_open)
-        write_json(j, "security", "[]");
+    write_responses(w, d);
+    write_security(j, d);
     jw_object_end(j);
 }
+
+/* ---- all of them ---- */
 
 /* Whether one of the first n has the path of d, and its method unless any will do. */
 static bool is_among(const struct api_doc *docs, size_t n, const struct api_doc *d, bool any) {
@@ -363,35 +250,140 @@ static void write_path(struct jw *j, const char *path) {
     jw_key(j, plain.data);
 }
 
-static void write_paths(struct jw *j, const struct api_doc *docs, size_t n) {
+static void write_paths(struct writing *w) {
+    const struct api_doc *docs = w->spec->docs;
+    struct jw *j = &w->j;
     jw_key(j, "paths");
     jw_object(j);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < w->spec->n; i++) {
         if (is_among(docs, i, &docs[i], true))
             continue;
         write_path(j, docs[i].path);
         jw_object(j);
-        for (size_t k = i; k < n; k++)
+        for (size_t k = i; k < w->spec->n; k++)
             if (strcmp(docs[k].path, docs[i].path) == 0 && !is_among(docs, k, &docs[k], false))
-                write_operation(j, &docs[k]);
+                write_operation(w, &docs[k]);
         jw_object_end(j);
     }
     jw_object_end(j);
 }
 
-void openapi_write(const char *title, const char *version, const struct api_doc *docs, size_t n,
-                   struct buf *to) {
-    struct jw j = JW_INIT(to);
-    jw_object(&j);
-    jw_key_str(&j, "openapi", "3.1.0");
-    jw_key(&j, "info");
-    jw_object(&j);
-    jw_key_str(&j, "title", title);
-    jw_key_str(&j, "version", version);
-    jw_object_end(&j);
+static void collect(struct writing *w) {
+    struct schemas *list = &w->schemas;
+    for (size_t i = 0; i < w->spec->n; i++) {
+        const struct api_doc *d = &w->spec->docs[i];
+        const struct schema *const own[] = {d->body,  d->gives, d->events,
+                                            d->takes, d->sends, d->nrefusals ? d->refusal : NULL};
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            schemas_add(list, own[k]);
+        for (const struct api_reply *r = d->more; r && r->status; r++)
+            schemas_add(list, r->gives);
+        schemas_add_fields(list, d->query);
+    }
+    schemas_complete(list);
+}
+
+static void write_schemes(struct writing *w) {
+    const char *secret = NULL;
+    struct jw *j = &w->j;
+    for (size_t i = 0; i < w->spec->n && !secret; i++)
+        secret = w->spec->docs[i].secret;
+    jw_key(j, "securitySchemes");
+    jw_object(j);
+    write_json(j, "bearer", "{\"type\":\"http\",\"scheme\":\"bearer\"}");
+    write_json(j, "key", "{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"X-API-Key\"}");
+    if (secret) {
+        jw_key(j, "token");
+        jw_object(j);
+        jw_key_str(j, "type", "apiKey");
+        jw_key_str(j, "in", "query");
+        jw_key_str(j, "name", secret);
+        jw_object_end(j);
+    }
+    jw_object_end(j);
+}
+
+static void write_components(struct writing *w) {
+    struct jw *j = &w->j;
+    jw_key(j, "components");
+    jw_object(j);
+    jw_key(j, "schemas");
+    jw_object(j);
+    schemas_write(j, &w->schemas);
+    jw_object_end(j);
+    if (w->refusals.n)
+        refusals_write_all(j, &w->refusals);
+    write_schemes(w);
+    jw_object_end(j);
+}
+
+static bool is_used(const struct api_spec *s, const char *tag) {
+    for (size_t i = 0; i < s->n; i++)
+        if (s->docs[i].tag && strcmp(s->docs[i].tag, tag) == 0)
+            return true;
+    return false;
+}
+
+static void write_tags(struct jw *j, const struct api_spec *s) {
+    if (!s->tags)
+        return;
+    jw_key(j, "tags");
+    jw_array(j);
+    for (const struct api_tag *t = s->tags; t->name; t++) {
+        if (!is_used(s, t->name))
+            continue;
+        jw_object(j);
+        jw_key_str(j, "name", t->name);
+        jw_key_str(j, "description", t->help);
+        jw_object_end(j);
+    }
+    jw_array_end(j);
+}
+
+/* What a client may do about each error. */
+static void write_errors(struct jw *j, const struct api_spec *s) {
+    if (!s->ncodes)
+        return;
+    jw_key(j, "x-errors");
+    jw_object(j);
+    for (size_t i = 0; i < s->ncodes; i++) {
+        const struct api_code *c = &s->codes[i];
+        jw_key(j, c->code);
+        jw_object(j);
+        jw_key_int(j, "status", c->status);
+        jw_key_str(j, "remediation", c->remediation);
+        jw_key_bool(j, "retryable", c->retryable);
+        jw_object_end(j);
+    }
+    jw_object_end(j);
+}
+
+static void write_head(struct jw *j, const struct api_spec *s) {
+    jw_key_str(j, "openapi", "3.1.0");
+    jw_key(j, "info");
+    jw_object(j);
+    jw_key_str(j, "title", s->title);
+    jw_key_str(j, "version", s->version);
+    write_json(j, "license", "{\"name\":\"Apache 2.0\",\"identifier\":\"Apache-2.0\"}");
+    jw_object_end(j);
+    write_json(j, "servers", "[{\"url\":\"/\"}]");
     /* One of the two, or none where the server wants no keys. */
-    write_json(&j, "security", "[{\"bearer\":[]},{\"key\":[]},{}]");
-    write_paths(&j, docs, n);
-    write_components(&j, docs, n);
-    jw_object_end(&j);
+    write_json(j, "security", "[{\"bearer\":[]},{\"key\":[]},{}]");
+    write_tags(j, s);
+}
+
+void openapi_write(const struct api_spec *s, struct buf *to) {
+    AUTO_FREE const char **words = xcalloc(s->ncodes + 1, sizeof *words);
+    struct writing w = {.j = JW_INIT(to), .spec = s, .schemas = {.codes = words}};
+    for (size_t i = 0; i < s->ncodes; i++)
+        words[i] = s->codes[i].code;
+    collect(&w);
+    jw_object(&w.j);
+    write_head(&w.j, s);
+    write_paths(&w);
+    write_components(&w);
+    write_errors(&w.j, s);
+    jw_object_end(&w.j);
+    schemas_done(&w.schemas);
+    refusals_done(&w.refusals);
 }

@@ -398,6 +398,21 @@ static void write_lists(const struct net_policy *p, struct jw *j) {
     jw_array_end(j);
 }
 
+static const struct schema word_schema = {
+    "NetworkWord", .value = &(struct field){.type = FIELD_STRING, WORDS("none", "open")}};
+static const struct field rules_fields[] = {
+    MAY_HAVE("open", FIELD_BOOL),
+    HAS("allow", FIELD_LIST),
+    MAY_HAVE("broad", FIELD_LIST, .help = "of those, the ones for names of everybody, as *.com"),
+    MAY_HAVE("deny", FIELD_LIST),
+    MAY_HAVE("strict_tls", FIELD_BOOL),
+    MAY_HAVE("refuse", FIELD_STRING, WORDS("unreachable")),
+    MAY_HAVE("connections", FIELD_INT),
+    MAY_HAVE("bytes", FIELD_INT),
+};
+static const struct schema rules_schema = {SCHEMA("NetworkRules", rules_fields)};
+const struct schema net_policy_schema = {"NetworkInForce", ONE_OF(&word_schema, &rules_schema)};
+
 void net_policy_to_json(const struct net_policy *p, struct jw *j) {
     if (p->mode == NET_NONE || (p->mode == NET_OPEN && policy_is_plain(p))) {
         jw_str(j, p->mode == NET_NONE ? "none" : "open");

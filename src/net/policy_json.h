@@ -9,6 +9,7 @@
  * Errors are of kind "network_rule_invalid" and name the entry: "network.allow[3]: …"; `where` is
  * what they begin with. *ret is the caller's (net_policy_done), and NET_NONE after an error. */
 
+#include "base/schema.h"
 #include "net/policy.h"
 #include "net/sets.h"
 
@@ -29,4 +30,5 @@ int net_policy_deny_from_text(const char *text, size_t len, const char *where, s
 
 /* One value: "none", "open", or the object, with rules as text, and "broad": those of them that are
  * for names of everybody ("*.com"). What the operator denies is left out. */
+extern const struct schema net_policy_schema;
 void net_policy_to_json(const struct net_policy *p, struct jw *j);

@@ -4,18 +4,37 @@ every test."""
 from __future__ import annotations
 
 import signal
+import tempfile
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import answers
 from harness import Engine, LiveService, Service, checked, cloche_bin, starter, warm
 from raw_http import KeyedService
+
+
+def the_specification() -> bytes:
+    """Of a server that speaks every dialect, as it does unless it is told otherwise."""
+    with tempfile.TemporaryDirectory() as directory:
+        service = Service(Path(directory), "--profiles", "base")
+        try:
+            with urllib.request.urlopen(service.url + "/openapi.json") as reply:
+                return bytes(reply.read())
+        finally:
+            service.stop()
+            if service.process.stdout:
+                service.process.stdout.close()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if not cloche_bin().exists():
         raise pytest.UsageError(f"no {cloche_bin()}: build first, or set CLOCHE_BIN")
+    if not config.option.collectonly:
+        answers.prepare(cloche_bin(), the_specification)
     # Whoever ends us (a timeout around the tests) ends our engines with us. A worker of xdist is
     # sometimes not in the main thread (execnet is slow to leave its first task), and cannot know.
     if threading.current_thread() is threading.main_thread():

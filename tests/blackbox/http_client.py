@@ -6,11 +6,13 @@ import contextlib
 import dataclasses
 import json
 import socket
+from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
+import answers
 from client import DEADLINE_S
 
 BOUNDARY = "cloche-test-boundary"
@@ -51,6 +53,8 @@ class Connection:
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.sock.makefile("rb")
+        self.asked: deque[tuple[str, str]] = deque()
+        self.answered: tuple[str, str] | None = None
 
     def close(self) -> None:
         self.file.close()
@@ -70,6 +74,7 @@ class Connection:
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] = {}
     ) -> None:
+        self.asked.append((method, path))
         lines = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{self.port}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
@@ -85,6 +90,7 @@ class Connection:
         while (line := self.file.readline()) not in (b"\r\n", b""):
             name, _, value = line.decode("latin-1").partition(":")
             headers.append((name.lower(), value.strip()))
+        self.answered = self.asked.popleft() if self.asked and status >= 200 else None
         return Reply(status, headers)
 
     def chunks(self) -> Iterator[bytes]:
@@ -94,6 +100,13 @@ class Connection:
         assert self.file.readline() == b"\r\n"
 
     def reply(self, method: str = "GET") -> Reply:
+        reply = self._reply(method)
+        if self.answered and method != "HEAD":
+            kind = reply.header("content-type")
+            answers.check(*self.answered, reply.status, kind, reply.body)
+        return reply
+
+    def _reply(self, method: str) -> Reply:
         reply = self.head()
         if method == "HEAD" or reply.status in (204, 304):
             return reply
@@ -134,6 +147,7 @@ class Stream:
         headers: dict[str, str] = {},
     ) -> None:
         self.connection = Connection(port)
+        self.method, self.path = method, path
         body = None if value is None else json.dumps(value).encode()
         self.connection.send(method, path, body, (JSON if body else {}) | headers)
         self.reply = self.connection.head()
@@ -161,12 +175,19 @@ class Stream:
                 fields[name] = value.removeprefix(" ")
             if "event" in fields:  # and not a comment
                 number = int(fields["id"]) if "id" in fields else None
-                yield Event(fields["event"], json.loads(fields["data"]), number)
+                event = Event(fields["event"], json.loads(fields["data"]), number)
+                seq = {} if number is None else {"seq": number}
+                self.check("text/event-stream", {"event": event.type, "data": event.data} | seq)
+                yield event
 
     def lines(self) -> Iterator[Any]:
         for line in self.blocks(b"\n"):
             if line:
-                yield json.loads(line)
+                self.check("application/x-ndjson", value := json.loads(line))
+                yield value
+
+    def check(self, kind: str, value: Any) -> None:
+        answers.check_part(self.method, self.path, kind, value)
 
 
 def ask(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import answers
 from client import DEADLINE_S
 from harness import Service, run_cli
 from host import descendants
@@ -63,6 +65,8 @@ class Raw:
             port = where if isinstance(where, int) else where.port
             self.sock = socket.create_connection(("127.0.0.1", port), timeout=deadline_s)
         self.got = b""
+        self.asked: list[tuple[str, str]] | None = []  # None: nobody knows what is answered
+        self.answered: tuple[str, str] | None = None
 
     def __enter__(self) -> Raw:
         return self
@@ -78,11 +82,21 @@ class Raw:
     # -- out
 
     def send(self, data: bytes) -> Raw:
+        self.note(data)
         self.sock.sendall(data)
         return self
 
+    def note(self, data: bytes) -> None:
+        """One request in one piece is remembered, for its reply."""
+        found = re.match(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n", data)
+        if self.asked is not None and found and data.count(b" HTTP/1.") == 1:
+            self.asked.append((found[1].decode(), found[2].decode()))
+        else:
+            self.asked = None
+
     def try_send(self, data: bytes) -> bool:
         """False when the server would not take all of it."""
+        self.note(data)
         try:
             self.sock.sendall(data)
             return True
@@ -136,9 +150,17 @@ class Raw:
         version, status, _ = lines[0].split(" ", 2)
         assert version == "HTTP/1.1", lines[0]
         headers = [(line.split(": ", 1)[0], line.split(": ", 1)[1]) for line in lines[1:] if line]
+        self.answered = self.asked.pop(0) if self.asked and int(status) >= 200 else None
         return Reply(int(status), headers, b"")
 
     def reply(self, head_only: bool = False) -> Reply:
+        reply = self._reply(head_only)
+        if self.answered and not head_only:
+            kind = reply.header("Content-Type")
+            answers.check(*self.answered, reply.status, kind, reply.body)
+        return reply
+
+    def _reply(self, head_only: bool) -> Reply:
         reply = self.head()
         length = reply.header("Content-Length")
         if head_only or reply.status in (204, 304) or reply.status < 200:

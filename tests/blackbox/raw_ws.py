@@ -12,6 +12,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import answers
 from harness import Service
 from raw_http import Closed, Raw
 
@@ -80,6 +81,7 @@ class Socket(Raw):
         path: str = PATH,
     ) -> None:
         super().__init__(where)
+        self.path = path
         if rcvbuf:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.send(handshake(path, more) + early)
@@ -111,6 +113,7 @@ class Socket(Raw):
         assert got.opcode == TEXT, got
         message = json.loads(got.payload)
         assert isinstance(message, dict)
+        answers.check_message(self.path, message)
         return message
 
     def output(self, wanted: str) -> str:

@@ -95,7 +95,7 @@ def test_numbers_are_only_numbers(number: Any) -> None:
         **dict.fromkeys(("id", "name", "state", "profile"), "x"),
         **dict.fromkeys(("created", "expires", "idle_expires", "ttl", "memory_mb"), number),
     }
-    entry = {"name": "f", "path": "f", "type": "file", "size": number, "modified": number}
+    entry = {"name": "f", "path": "f", "type": "file", "size_bytes": number, "modified": number}
     command = {"id": "c", "cmd": ["a", number], "status": "x", "exit_code": number}
     engine = {
         **dict.fromkeys(("started", "uptime_seconds", "running", "memory_bytes"), number),

@@ -45,7 +45,7 @@ def test_a_directory_is_listed_with_what_one_wants_to_know(box: Box) -> None:
     assert by_name["f.txt"] == {
         "path": "d/f.txt",
         "type": "file",
-        "size": 5,
+        "size_bytes": 5,
         "mode": "0640",
         "modified": 7.5,
     }
@@ -180,7 +180,7 @@ def test_an_archive_comes_back_as_it_went(box: Box) -> None:
     packed = box.archive("d").body
     reply = box.unpack("copy/deep", packed)
     assert reply.status == 200, reply.body
-    assert reply.json == {"files": 31, "bytes": sum(i * 1000 for i in range(30))}
+    assert reply.json == {"files": 31, "size_bytes": sum(i * 1000 for i in range(30))}
     for i in range(30):
         assert box.read(f"copy/deep/{i % 3}/file{i}") == bytes([i]) * i * 1000
     entries = {e["path"]: e for e in box.get("copy/deep", recursive=True).json["entries"]}
@@ -197,10 +197,10 @@ def test_archives_of_other_makes_are_read(box: Box) -> None:
         member = tarfile.TarInfo("./" + "d" * 150 + "/ü" * 3)
         member.size = 1
         tar.addfile(member, io.BytesIO(b"x"))
-    assert box.unpack("gnu", out.getvalue()).json == {"files": 1, "bytes": 1}
+    assert box.unpack("gnu", out.getvalue()).json == {"files": 1, "size_bytes": 1}
     assert box.read("gnu/" + "d" * 150 + "/ü" * 3) == b"x"
     assert box.unpack("plain", tar_of({"f": b"y"}, "w:")).json["files"] == 1
-    assert box.unpack("none", tar_of({})).json == {"files": 0, "bytes": 0}
+    assert box.unpack("none", tar_of({})).json == {"files": 0, "size_bytes": 0}
 
 
 def odd(name: str, kind: bytes, link: str = "") -> bytes:
@@ -284,7 +284,7 @@ def test_large_archives_stream_both_ways(service: Service) -> None:
         packed = box.archive().body
         assert len(packed) > 100 * BLOCK
         assert resident_mb(service) - before < GROWTH_MB
-        assert box.unpack("copy", packed).json["bytes"] >= 100 * BLOCK
+        assert box.unpack("copy", packed).json["size_bytes"] >= 100 * BLOCK
         assert resident_mb(service) - before < GROWTH_MB
         code = (
             "read = lambda path: open(path, 'rb').read()\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 BLACKBOX = Path(__file__).resolve().parent.parent / "blackbox"
 sys.path.insert(0, str(BLACKBOX))
 
+from browser import Browser  # noqa: E402
 from harness import Service  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
@@ -27,3 +29,19 @@ keyed_service = getattr(_fixtures, "keyed_service", None)
 def service(service_session: Service) -> Service:
     """Without a look for leaks after every test: the browser keeps its connections."""
     return service_session
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """The module's browser, which must have had nothing to complain of."""
+    yield chromium
+    assert chromium.complaints() == []

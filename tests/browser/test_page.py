@@ -1,11 +1,10 @@
-"""The pages at / and /docs, in a real browser against a real service."""
+"""The page at /, in a real browser against a real service."""
 
 from __future__ import annotations
 
 import json
 import time
 import urllib.request
-from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pytest
@@ -18,22 +17,6 @@ class Service(Protocol):
 
     url: str
     key: str
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(tmp_path_factory.mktemp("chromium"))
-    try:
-        yield browser
-    finally:
-        browser.close()
-
-
-@pytest.fixture
-def browser(chromium: Browser) -> Iterator[Browser]:
-    """The module's browser, which must have had nothing to complain of."""
-    yield chromium
-    assert chromium.complaints() == []
 
 
 def open_page(browser: Browser, url: str) -> None:
@@ -307,26 +290,3 @@ def test_page_fits_a_phone(page: Browser) -> None:
         assert page.script("return document.documentElement.scrollWidth <= innerWidth")
     finally:
         page.resize(1000, 900)
-
-
-def test_docs_list_execute_with_its_fields(browser: Browser, service: Service) -> None:
-    browser.go(service.url + "/docs")
-    browser.wait("document.getElementById('post-v1-execute')")
-    shown = browser.text("#post-v1-execute")
-    assert "/v1/execute" in shown
-    for field in ["code", "timeout_ms", "stdin", "last_line_interactive", "files"]:
-        assert field in shown
-    assert "required" in shown and "2000" in shown
-    assert f"curl -X POST {service.url}/v1/execute" in shown
-
-
-def test_docs_links_lead_somewhere(browser: Browser, service: Service) -> None:
-    browser.go(service.url + "/docs")
-    browser.wait("document.querySelector('#api article')")
-    dead = browser.script(
-        """
-        return [...document.querySelectorAll('a[href^="#"]')].map((a) => a.hash.slice(1))
-            .filter((id) => !document.getElementById(id));
-        """
-    )
-    assert dead == []

@@ -170,7 +170,7 @@ def test_files_that_grow_and_shrink_while_they_are_packed(box: Box) -> None:
 def test_a_sparse_file_of_a_petabyte(box: Box) -> None:
     box.run("import os; open('huge', 'w').close(); os.truncate('huge', 1 << 50)")
     (entry,) = [e for e in box.get().json["entries"] if e["name"] == "huge"]
-    assert entry["size"] == 1 << 50
+    assert entry["size_bytes"] == 1 << 50
     part = box.get("huge", {"Range": "bytes=-5"})
     assert (part.status, part.body) == (206, bytes(5))
     for what in ["files", "archive"]:

@@ -433,6 +433,24 @@ def test_a_kernel_takes_no_long_turn(box: Box, name: str) -> None:
     assert turns.longest() <= LONGEST_S
 
 
+# ------------------------------------------------------------------- programs that show something
+
+SHOWN = {name: KERNELS[name] for name in KERNELS if "display" in name or "result" in name}
+SHOWN["two results of 15 MB in forms"] = (
+    "class A:\n    def _repr_html_(self): return 'x' * (7 << 20)\n"
+    "    def __repr__(self): return 'y' * (7 << 20)\ndisplay(A())\nA()"
+)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_program_that_shows_something_takes_no_long_turn(port: int, name: str) -> None:
+    code = SHOWN[name].replace("from IPython.display import display\n", "")
+    turns = Turns(port)
+    reply = post(port, "/v1/run", json.dumps({"code": code, "timeout_ms": 20_000}).encode())
+    assert reply.status == 200 and reply.json["results"], (reply.status, reply.body[:500])
+    assert turns.longest() <= LONGEST_S
+
+
 # ------------------------------------------------------------------- those who leave meanwhile
 
 

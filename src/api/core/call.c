@@ -83,6 +83,15 @@ void call_fail(struct call *c, const struct err *e) {
     call_problem(c, &p);
 }
 
+const char *call_query(const struct call *c, const char *name) {
+    const struct schema *q = c->route->doc.query;
+    for (unsigned i = 0; q && i < q->n; i++)
+        if (strcmp(q->fields[i].name, name) == 0)
+            return http_query(c->req, name);
+    log_error("query parameter without a table path=%s name=%s", c->route->doc.path, name);
+    return NULL;
+}
+
 bool call_is_websocket(struct call *c, const char *instead) {
     int status = 0;
     const char *wrong = ws_wrong(c->req, &status);
@@ -194,7 +203,7 @@ static bool check_query(struct call *c) {
     const char *name, *value;
     AUTO_BUF allowed = BUF_INIT;
     struct err e;
-    for (unsigned i = 0; q && http_query_at(c->req, i, &name, &value); i++) {
+    for (unsigned i = 0; q && !q->open && http_query_at(c->req, i, &name, &value); i++) {
         unsigned k = 0;
         while (k < q->n && !is_query_field(&q->fields[k], name))
             k++;

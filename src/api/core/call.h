@@ -42,6 +42,9 @@ void call_bad_value(struct call *c, const char *remediation, const char *fmt, ..
 /* The reply for an error of the engine or the store. */
 void call_fail(struct call *c, const struct err *e);
 void call_json(struct call *c, int status, const struct buf *json);
+/* A parameter of the query, which the row of the route has in its table: no other is read. Or NULL.
+ */
+const char *call_query(const struct call *c, const char *name);
 /* Whether the request is the handshake of a WebSocket; otherwise it was answered. `instead` is what
  * can be done without one. */
 bool call_is_websocket(struct call *c, const char *instead);

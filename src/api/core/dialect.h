@@ -12,11 +12,14 @@ struct live;
 
 struct dialect {
     const char *name;                        /* in --dialects */
+    const char *help;                        /* in the specification, of its first route's tag */
     const struct route_table *const *tables; /* its routes; ends with NULL */
     /* A path without a route is refused in the dialect's words if it fits this one. */
     const struct route *unknown;
 
-    tell_fn *tell; /* how errors are said; NULL: as the native API does */
+    tell_fn *tell;                /* how errors are said; NULL: as the native API does */
+    const struct schema *refusal; /* what that is: ours, with or without its own members */
+    int also_status;              /* that any of them may have instead of its own; or 0 */
     /* Adds its words to the refusal of a body, an object that has `detail` and `error`. */
     void (*tell_body)(int status, struct buf *reply);
     const char *secret; /* the query parameter in which the key may be, beside the headers */

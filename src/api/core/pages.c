@@ -24,7 +24,7 @@ const struct schema pages_query = {"", pages_fields, 2, false};
 
 bool page_read(struct call *c, struct page *ret) {
     const struct num_rule limits = {"limit", 1, PAGES_MOST}, places = {"after", 1, INT64_MAX};
-    const char *limit = http_query(c->req, "limit"), *after = http_query(c->req, "after");
+    const char *limit = call_query(c, "limit"), *after = call_query(c, "after");
     struct err e;
     *ret = (struct page){.limit = 0};
     if (limit && num_u32(limit, &limits, &ret->limit, &e) < 0) {
@@ -46,7 +46,7 @@ bool page_walk(struct call *c, const char *name, struct page_walk *ret) {
     *ret = (struct page_walk){.json = BUF_INIT};
     if (!page_read(c, &ret->page))
         return false;
-    ret->page.name = http_query(c->req, "after");
+    ret->page.name = call_query(c, "after");
     ret->on = !ret->page.name;
     ret->j = (struct jw)JW_INIT(&ret->json);
     jw_object(&ret->j);
@@ -71,8 +71,7 @@ struct buf *page_place(struct page_walk *w, const char *id) {
 
 void page_reply(struct call *c, struct page_walk *w) {
     jw_array_end(&w->j);
-    if (w->page.limit)
-        jw_key_str(&w->j, "next", w->more ? w->last : NULL);
+    jw_key_str(&w->j, "next", w->more ? w->last : NULL);
     jw_object_end(&w->j);
     if (w->on)
         call_json(c, 200, &w->json);

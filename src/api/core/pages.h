@@ -6,6 +6,9 @@
 #define PAGES_MOST 10000
 
 extern const struct schema pages_query;
+/* The member that a page ends with. */
+#define PAGE_NEXT_HELP "the `after` of the next page; null: this is the last"
+#define PAGE_NEXT      HAS_OR_NULL("next", FIELD_STRING, .help = PAGE_NEXT_HELP)
 
 struct page {
     uint32_t limit;   /* 0: all */

@@ -3,6 +3,7 @@
 #include "api/core/problem.h"
 
 #include "base/json.h"
+#include "http/field_fault.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@ static const struct kind {
     unsigned retry_after_s;
 } kinds[] = {
     /* the request */
+    {"bad_request", 400, "send a request that can be read in one way only"},
     {"bad_body", 400, SEE_DOCS},
     {"bad_form", 400, "send all of it"},
     {"bad_header", 400, "leave it out, and send the whole file"},
@@ -35,6 +37,8 @@ static const struct kind {
     {"no_route", 404, "GET /openapi.json lists what there is"},
     {"bad_method", 405, "see the Allow header"},
     {"body_too_large", 413, "upload large data with POST /v1/files"},
+    {"bad_handshake", 400, "use a WebSocket client (RFC 6455)"},
+    {"no_websocket", 426, "use a WebSocket client (RFC 6455)"},
     {"bad_host", 421, "use 127.0.0.1 or localhost, or list the name with --allow-host"},
     {"bad_fields", 422, SEE_DOCS},
     {"bad_json", 422, SEE_DOCS},
@@ -57,6 +61,7 @@ static const struct kind {
     {"too_many_executions", 429, "wait for one to end, or open another connection", true},
     {"too_many_commands", 429, "wait for one to end, or kill it", true, 1},
     {"too_many_sandboxes", 429, "delete one that is not needed", true, 5},
+    {"too_many_connections", 503, "try again later, or use fewer connections", true, 1},
     {"bodies_full", 503, "try again later, or send less at a time", true, 1},
     {"queue_full", 503, LATER, true, 1},
     {"queue_timeout", 503, LATER, true, 1},
@@ -91,6 +96,13 @@ static const struct kind {
     {"file_too_large", 413, "send a smaller file, or raise max_file_mb"},
     {"disk_full", 413, "send less, or give the sandbox more disk (limits.disk_mb)"},
     {"bad_path", 422, "use a relative path without \"..\" that is not taken"},
+    {"bad_range", 416, "ask for less: Content-Range tells the size"},
+    {"bad_archive", 422, "send a tar.gz of files, directories and links"},
+    {"no_such_path", 404, "GET …/files lists what there is"},
+    {"path_taken", 409, "delete what is there, or choose another"},
+    {"not_empty", 409, "add ?recursive=true"},
+    {"path_busy", 409, LATER, true},
+    {"no_access", 403, "the host lets sandboxes only read it, or keeps it from them"},
 
     /* live sandboxes */
     {"no_such_sandbox", 404, "GET /v1/sandboxes lists those there"},
@@ -111,9 +123,67 @@ static const struct kind {
     {"no_terminal", 409, "start one with GET …/commands/pty"},
     {"stdin_closed", 409, "start it with background: true, and send eof last"},
     {"stdin_full", 409, LATER, true},
+
+    /* what some dialects refuse themselves */
+    {"no_such_module", 404, "upload it, or ask for another one"},
+    {"modules_failed", 500, "see what the modules do when imported"},
+    {"modules_timeout", 504, "see what the modules do when imported"},
+    {"no_such_kernelspec", 404, "GET /api/kernelspecs lists those there"},
+    {"no_such_session", 404, "GET /api/sessions lists those there"},
+    {"no_such_file", 404, "GET /api/kernelspecs names those there"},
+    {"session_exists", 409, SEE_DOCS},
+    {"not_a_file", 400, SEE_DOCS},
+    {"list_too_long", 400, SEE_DOCS},
+    {"efast_off", 400, SEE_DOCS},
+    {"efast_not_allowed", 400, SEE_DOCS},
 };
 
 static const struct kind internal = {"internal", 500, "see the server's log"};
+
+/* ---- for the specification ---- */
+
+static const struct field cause_fields[] = {
+    {.name = "code", .flags = FIELD_REQUIRED | FIELD_CODE, .help = "stable: for programs"},
+    HAS("message", FIELD_STRING, .help = "what happened"),
+    HAS("remediation", FIELD_STRING, .help = "what to do"),
+    HAS("retryable", FIELD_BOOL, .help = "whether the same request may do better later"),
+};
+const struct schema cause_schema = {SCHEMA("ErrorCause", cause_fields)};
+
+static const struct schema detail_text = {"ErrorText", .value = &(struct field){0}};
+static const struct schema detail_faults = {SCHEMA_OF_LIST("ErrorFaults", field_fault_schema)};
+const struct schema detail_schema = {"ErrorDetail", ONE_OF(&detail_text, &detail_faults),
+                                     .help = "the message, or what is wrong in each field"};
+
+static const struct field error_fields[] = {
+    HAS("error", OBJECT(cause_schema)),
+    HAS("detail", OBJECT(detail_schema)),
+};
+const struct schema error_schema = {SCHEMA("Error", error_fields)};
+
+static void describe(const struct kind *k, struct api_code *ret) {
+    *ret = (struct api_code){k->code, k->status, k->remediation, k->retryable};
+}
+
+bool problem_code(const char *word, size_t len, struct api_code *ret) {
+    const struct kind *k = &internal;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].code) == len && strncmp(kinds[i].code, word, len) == 0)
+            k = &kinds[i];
+    describe(k, ret);
+    return strlen(k->code) == len && strncmp(k->code, word, len) == 0;
+}
+
+size_t problem_codes(struct api_code *to) {
+    size_t n = sizeof kinds / sizeof *kinds;
+    for (size_t i = 0; to && i < n; i++)
+        describe(&kinds[i], &to[i]);
+    if (to)
+        describe(&internal, &to[n]);
+    return n + 1;
+}
+
+/* ---- made ---- */
 
 static const struct kind *kind_of(const char *code) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

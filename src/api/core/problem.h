@@ -4,6 +4,8 @@
  * parameter; whoever answers the client says it (call_problem, outlet_problem). For api/ only. */
 
 #include "base/err.h"
+#include "base/schema.h"
+#include "http/openapi.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -39,3 +41,30 @@ void problem_json(const struct problem *p, struct buf *to);
 void problem_put(const struct problem *p, struct jw *j);
 /* The same into an object that is written already and has members. */
 void problem_add(const struct problem *p, struct buf *object);
+
+/* For the specification. That code of the table, if it is one. */
+bool problem_code(const char *word, size_t len, struct api_code *ret);
+/* All of them; how many there are. Or NULL. */
+size_t problem_codes(struct api_code *to);
+/* What problem_json and problem_put write. Dialects add to it. */
+extern const struct schema error_schema, cause_schema, detail_schema;
+
+/* What resources refuse alike, for `errors` in the rows of their routes. */
+#define ERRORS_OF_SANDBOX "no_such_sandbox sandbox_gone "
+#define ERRORS_OF_KERNEL                                                                           \
+    ERRORS_OF_SANDBOX "sandbox_paused no_such_kernel kernel_gone kernel_failed "
+#define ERRORS_OF_COMMAND ERRORS_OF_SANDBOX "no_such_command "
+#define ERRORS_OF_NETWORK                                                                          \
+    "network_rule_invalid network_not_allowed network_unavailable sandbox_busy "
+#define ERRORS_OF_INPUTS "bad_path bad_base64 no_file disk_full file_too_large no_descriptors "
+/* Of whatever needs a new sandbox. */
+#define ERRORS_OF_START                                                                            \
+    ERRORS_OF_INPUTS ERRORS_OF_NETWORK                                                             \
+        "unknown_profile profile_broken limit_too_high too_much_cpu queue_full queue_timeout "     \
+        "memory_budget no_sandbox sandbox_lost audit_unavailable "
+#define ERRORS_OF_PROGRAM ERRORS_OF_START "code_too_long interrupted "
+/* Of the files of a live sandbox. */
+#define ERRORS_OF_PATH                                                                             \
+    ERRORS_OF_SANDBOX                                                                              \
+    "sandbox_busy bad_path no_such_path path_taken path_busy no_access disk_full 507:disk_full "   \
+    "file_too_large no_descriptors memory_budget "

@@ -5,8 +5,6 @@
 #include "api/core/call.h"
 #include "api/core/dialect.h"
 #include "base/fd.h"
-#include "base/list.h"
-#include "base/rope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,52 +135,4 @@ bool route_find(struct call *c) {
     if (allow.len || !redirected(c))
         no_route(c, allow.data);
     return false;
-}
-
-/* ---- the specification ---- */
-
-/* SECURITY: it takes long to write and needs no key, so it is written once. */
-struct spec {
-    struct spec *next;
-    const struct dialect *only; /* or NULL: of all */
-    struct blob *json;          /* owned */
-};
-
-static void write_spec(const struct route_list *l, const struct dialect *only, struct buf *to) {
-    AUTO_FREE struct api_doc *docs = xcalloc(l->n, sizeof *docs);
-    size_t n = 0;
-    for (size_t i = 0; i < l->n; i++) {
-        const struct route *r = l->items[i].route;
-        if (!r->doc.summary || (only && l->items[i].dialect != only))
-            continue;
-        docs[n] = r->doc;
-        docs[n++].is_open = r->is_open;
-    }
-    openapi_write("cloche", CLOCHE_VERSION, docs, n, to);
-}
-
-static struct blob *spec_of(struct route_list *l, const struct dialect *only) {
-    struct buf json = BUF_INIT;
-    struct spec *s = l->specs;
-    while (s && s->only != only)
-        s = s->next;
-    if (s)
-        return s->json;
-    s = xcalloc(1, sizeof *s);
-    write_spec(l, only, &json);
-    *s = (struct spec){.only = only, .json = blob_take(&json)};
-    LIST_PUSH(&l->specs, s, next);
-    return s->json;
-}
-
-void route_give_openapi(struct call *c, const struct dialect *only) {
-    struct blob *json = spec_of(&c->api->routes, only);
-    const char *type = c->route->doc.reply_type;
-    AUTO_ROPE all = ROPE_INIT;
-    rope_add_part(&all, json, 0, json->bytes.len);
-    http_reply_rope(c->req, 200, type ? type : JSON_TYPE, &all);
-}
-
-void route_do_openapi(struct call *c) {
-    route_give_openapi(c, NULL);
 }

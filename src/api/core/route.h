@@ -26,10 +26,11 @@ typedef int tell_fn(const struct call *c, const struct problem *p, struct buf *t
 struct route {
     struct api_doc doc; /* one without a summary is not in /openapi.json */
     void (*fn)(struct call *c);
-    size_t body_max; /* 0: the route takes no body, or takes it by itself */
-    bool is_open;    /* needs no key */
-    bool is_free;    /* does not count against a key's limits */
-    tell_fn *tell;   /* NULL: as its dialect says errors */
+    size_t body_max;              /* 0: the route takes no body, or takes it by itself */
+    bool is_open;                 /* needs no key */
+    bool is_free;                 /* does not count against a key's limits */
+    tell_fn *tell;                /* NULL: as its dialect says errors */
+    const struct schema *refusal; /* what it writes then; NULL: what its dialect writes */
     /* Of a large body, beside the loop: makes of its long texts what the handler needs (body.h).
      * Or NULL. */
     void (*prepare)(struct body *b, const json_t *request);
@@ -58,7 +59,3 @@ void routes_add(struct route_list *l, const struct route_table *const *tables,
                 const struct dialect *of);
 /* The call's route and dialect; otherwise the client has its reply. */
 bool route_find(struct call *c);
-/* Replies with the specification of one dialect's routes, or (NULL) of all. */
-void route_give_openapi(struct call *c, const struct dialect *only);
-/* The handler of GET /openapi.json, for dialects that have another path for it. */
-void route_do_openapi(struct call *c);

@@ -34,6 +34,8 @@ static enum range part_of(const struct call *c, const struct download *d, const 
     return range_read(range, d->size, ret);
 }
 
+const struct api_reply download_replies[] = {DOWNLOAD_REPLIES};
+
 static void beyond(struct call *c, uint64_t size) {
     struct problem p = {.status = 416,
                         .code = "bad_range",

@@ -253,7 +253,7 @@ bool file_call_write(struct file_call *fc, int fd, const struct file_piece *p,
 
 bool file_call_bad_value(struct file_call *fc, const char *field, const char *allowed) {
     struct problem p = {.status = 422, .code = "bad_value", .remediation = "see /docs"};
-    const char *value = http_query(fc->call->req, field);
+    const char *value = call_query(fc->call, field);
     snprintf(p.text, sizeof p.text, "%s is \"%.60s\"; it may be %s", field, value ? value : "",
              allowed);
     tell(fc, &p);
@@ -261,7 +261,7 @@ bool file_call_bad_value(struct file_call *fc, const char *field, const char *al
 }
 
 bool file_call_query_bool(struct file_call *fc, const char *name, bool *ret) {
-    const char *text = http_query(fc->call->req, name);
+    const char *text = call_query(fc->call, name);
     if (!text)
         return true;
     *ret = strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0;
@@ -271,7 +271,7 @@ bool file_call_query_bool(struct file_call *fc, const char *name, bool *ret) {
 
 bool file_call_query_u32(struct file_call *fc, const char *name, uint32_t min, uint32_t max,
                          uint32_t *ret) {
-    const char *text = http_query(fc->call->req, name);
+    const char *text = call_query(fc->call, name);
     const struct num_rule rule = {name, min, max};
     char allowed[60];
     struct err e;

@@ -30,3 +30,9 @@ struct command_wait_options {
  * terminal. */
 void command_wait(struct call *c, struct live *l, struct command_request *q,
                   const struct command_wait_options *o);
+
+/* What a route that waits for a command refuses. */
+#define ERRORS_OF_WAIT                                                                             \
+    ERRORS_OF_SANDBOX                                                                              \
+    "sandbox_paused too_many_commands limit_too_high memory_budget too_much_cpu "                  \
+    "audit_unavailable sandbox_lost sandbox_busy "

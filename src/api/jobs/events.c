@@ -36,7 +36,7 @@ const struct schema events_query = {"", after_fields, 1, false};
 
 bool events_after(struct call *c, uint64_t *ret) {
     const struct num_rule rule = {"after", 0, UINT64_MAX / 2};
-    const char *after = http_query(c->req, "after");
+    const char *after = call_query(c, "after");
     struct err e;
     *ret = 0;
     if (!after)

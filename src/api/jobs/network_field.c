@@ -7,6 +7,52 @@
 #include <string.h>
 
 /* It may be another one since, or gone: then it grants nothing. */
+/* ---- what it may be: net/policy_json.h reads it ---- */
+
+static const struct schema text_schema = {"NetworkText", .value = &(struct field){0},
+                                          .help = "none, open, or rules between spaces"};
+static const struct field rule_fields[] = {
+    {.name = "domain", .help = "a name, or *.NAME"},
+    {.name = "address"},
+    {.name = "cidr"},
+    {.name = "ports",
+     .type = FIELD_LIST,
+     .flags = FIELD_OR_INT,
+     .help = "numbers, or \"FROM-TO\"; any, unless given"},
+};
+static const struct schema rule_object = {SCHEMA("NetworkRuleObject", rule_fields)};
+static const struct schema rule_text = {"NetworkRuleText", .value = &(struct field){0}};
+static const struct schema rule_schema = {"NetworkRule", ONE_OF(&rule_text, &rule_object)};
+
+const struct schema network_rules_schema = {SCHEMA_OF_LIST("NetworkRuleList", rule_schema)};
+
+static const struct field policy_fields[] = {
+    {.name = "allow",
+     .type = FIELD_LIST,
+     .of = &rule_schema,
+     .help = "names, addresses and sets, with ports or without"},
+    {.name = "deny", .type = FIELD_LIST, .help = "addresses that are refused all the same"},
+    {.name = "open", .type = FIELD_BOOL, .help = "every address that is not closed"},
+    {.name = "strict_tls",
+     .type = FIELD_BOOL,
+     .fallback = "true",
+     .help = "TLS and HTTP must say a name that is allowed"},
+    {.name = "refuse",
+     .type = FIELD_STRING,
+     WORDS("denied", "unreachable"),
+     .fallback = "\"denied\"",
+     .help = "unreachable: as if there were no network"},
+    {.name = "connections", .type = FIELD_INT, .fallback = "256", .help = "open at once"},
+    {.name = "bytes", .type = FIELD_INT, .help = "both ways together, then connections end"},
+    {.name = "broad",
+     .type = FIELD_LIST,
+     .help = "in replies: the rules that are for names of everybody, as *.com"},
+};
+const struct schema network_policy_schema = {SCHEMA("NetworkPolicy", policy_fields)};
+
+const struct schema network_asked_schema = {
+    "NetworkAsked", ONE_OF(&text_schema, &network_policy_schema, &network_rules_schema)};
+
 const char *network_of_key(const struct caller *who) {
     if (!who->key[0])
         return NULL;

@@ -8,7 +8,12 @@
 #include "http/fields.h"
 
 #define FIELD_OF_NETWORK(text)                                                                     \
-    { .name = "network", .type = FIELD_ANY, .fallback = "\"none\"", .help = (text) }
+    {                                                                                              \
+        .name = "network", .type = FIELD_ANY, .of = &network_asked_schema, .fallback = "\"none\"", \
+        .help = (text)                                                                             \
+    }
+/* A policy as a request may say it; of that the object, and the list of rules. */
+extern const struct schema network_asked_schema, network_policy_schema, network_rules_schema;
 
 /* What the key of who asks grants at most, as text; NULL: all that the server does. */
 const char *network_of_key(const struct caller *who);

@@ -172,7 +172,7 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
                                  .on_drain = pty_on_drain,
                                  .on_cost = pty_on_cost,
                                  .on_closed = pty_on_closed};
-    const char *word = http_query(c->req, "on_disconnect");
+    const char *word = call_query(c, "on_disconnect");
     bool goes_on = word ? strcmp(word, "continue") == 0 : stays;
     if (!call_is_websocket(c, "POST to the sandbox's /commands"))
         return false;
@@ -198,7 +198,7 @@ static struct command_callbacks callbacks(struct seat *t) {
 
 static bool read_size(struct call *c, const char *name, uint32_t fallback, uint32_t *ret) {
     const struct num_rule rule = {name, 1, 1000};
-    const char *text = http_query(c->req, name);
+    const char *text = call_query(c, name);
     struct err e;
     *ret = fallback;
     if (!text || num_u32(text, &rule, ret, &e) == 0)
@@ -218,7 +218,7 @@ static char **argv_of(const char *cmd) {
 static void do_command_pty(struct call *c) {
     static const char usual[] = "if [ -x /bin/bash ]; then exec /bin/bash -i; fi; exec /bin/sh -i";
     struct live *l = call_live(c);
-    const char *cmd = http_query(c->req, "cmd"), *cwd = http_query(c->req, "cwd");
+    const char *cmd = call_query(c, "cmd"), *cwd = call_query(c, "cwd");
     struct command_request q = {.stdin_open = true};
     struct problem p = {0};
     struct err e;
@@ -295,16 +295,29 @@ static void do_command_attach(struct call *c) {
         command_resize(x, rows, columns);
 }
 
+static const struct field end_fields[] = {MESSAGE_TYPE("end")};
+static const struct schema says_end = {SCHEMA("TerminalEnd", end_fields),
+                                       .with = &command_view_schema};
+static const struct field failed_fields[] = {MESSAGE_TYPE("failed")};
+static const struct schema says_failed = {SCHEMA("TerminalFailed", failed_fields),
+                                          .with = &error_schema};
+static const struct schema sends_schema = {
+    "TerminalEvent", ONE_OF(&says_end, &says_failed),
+    .help = "as text; what the terminal shows comes as binary messages"};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/v1/sandboxes/{id}/commands/pty", "A command at a terminal, over a WebSocket: cmd, cwd, "
       "rows, cols of the query; keys as binary messages", "commands", NULL, NULL, 101, "a WebSocket",
-      NULL, &pty_query}, do_command_pty},
+      NULL, &pty_query, .takes = &message_schema, .sends = &sends_schema,
+      .errors = ERRORS_OF_SANDBOX "sandbox_paused too_many_commands limit_too_high memory_budget "
+                "too_much_cpu audit_unavailable"}, do_command_pty},
     {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/pty", "Sit down at a command's terminal, over "
       "a WebSocket", "commands", NULL, NULL, 101, "a WebSocket", NULL,
-      &attach_query}, do_command_attach},
+      &attach_query, .takes = &message_schema, .sends = &sends_schema,
+      .errors = ERRORS_OF_COMMAND "no_terminal command_over sandbox_paused"}, do_command_attach},
 };
 /* clang-format on */
 const struct route_table command_pty_routes = ROUTE_TABLE(routes);

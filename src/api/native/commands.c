@@ -5,6 +5,7 @@
 #include "api/core/pages.h"
 #include "api/jobs/cell_job.h"
 #include "api/jobs/command_job.h"
+#include "api/jobs/event_schemas.h"
 #include "api/jobs/events.h"
 #include "api/jobs/job_wait.h"
 #include "api/jobs/records.h"
@@ -344,25 +345,45 @@ static void do_command_signal(struct call *c) {
     }
 }
 
+static const struct field list_fields[] = {
+    HAS("commands", LIST_OF(command_view_schema)),
+    PAGE_NEXT,
+};
+static const struct schema list_schema = {SCHEMA("CommandList", list_fields)};
+
+static const struct api_reply started[] = {
+    {202, "the command, which goes on in the background", JSON_TYPE, &command_result_schema}, {0}};
+
+#define ERRORS_OF_NEW                                                                              \
+    ERRORS_OF_SANDBOX                                                                              \
+    "sandbox_paused too_many_commands limit_too_high memory_budget too_much_cpu "                  \
+    "audit_unavailable sandbox_busy "
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sandboxes/{id}/commands", "Run a command", "commands", &command_schema, NULL, 200,
       "the command with its output, or a stream of events as the Accept header asks; 202 when it is "
-      "in the background", JSON_TYPE, .also = 202}, do_command_new, .body_max = 16 * MB},
+      "in the background", JSON_TYPE, .gives = &command_result_schema,
+      .events = &command_events_schema, .errors = ERRORS_OF_NEW, .replays = true,
+      .more = started}, do_command_new, .body_max = 16 * MB},
     {{"GET", "/v1/sandboxes/{id}/commands", "List commands", "commands", NULL, NULL, 200,
-      "the commands", JSON_TYPE, &pages_query}, do_commands},
+      "the commands", JSON_TYPE, &pages_query, .gives = &list_schema, .errors = ERRORS_OF_SANDBOX}, do_commands},
     {{"GET", "/v1/sandboxes/{id}/commands/{command_id}", "Look at a command", "commands", NULL, NULL,
-      200, "the command with its output so far", JSON_TYPE}, do_command},
+      200, "the command with its output so far", JSON_TYPE, .gives = &command_result_schema,
+      .errors = ERRORS_OF_COMMAND}, do_command},
     {{"DELETE", "/v1/sandboxes/{id}/commands/{command_id}", "Kill and forget a command", "commands",
-      NULL, NULL, 204, "nothing", NULL}, do_command_delete},
+      NULL, NULL, 204, "nothing", NULL, .errors = ERRORS_OF_COMMAND}, do_command_delete},
     {{"GET", "/v1/sandboxes/{id}/commands/{command_id}/events", "Follow a command", "commands", NULL,
-      NULL, 200, "the events after number `after`", STREAM_TYPE, &events_query}, do_command_events},
+      NULL, 200, "the events after number `after`", NULL, &events_query,
+      .events = &command_events_schema, .errors = ERRORS_OF_COMMAND "no_events"}, do_command_events},
     {{"POST", "/v1/sandboxes/{id}/commands/{command_id}/signal", "Send a signal", "commands",
-      &signal_schema, NULL, 200, "the command", JSON_TYPE}, do_command_signal, .body_max = MB},
+      &signal_schema, NULL, 200, "the command", JSON_TYPE, .gives = &command_view_schema,
+      .errors = ERRORS_OF_COMMAND "command_over sandbox_paused"}, do_command_signal, .body_max = MB},
     {{"POST", "/v1/sandboxes/{id}/commands/{command_id}/stdin", "Feed a background command",
-      "commands", &feed_schema, NULL, 200, "the command", JSON_TYPE}, do_command_stdin,
+      "commands", &feed_schema, NULL, 200, "the command", JSON_TYPE, .gives = &command_view_schema,
+      .errors = ERRORS_OF_COMMAND "command_over sandbox_paused stdin_closed stdin_full"}, do_command_stdin,
      .body_max = 2 * MB},
 };
 /* clang-format on */

@@ -1,6 +1,7 @@
 /* POST /v1/execute and /v1/execute/stream: the Code Interpreter API's, with our own fields behind
  * its own. */
 
+#include "api/jobs/event_schemas.h"
 #include "api/native/native.h"
 
 #include "api/jobs/events.h"
@@ -17,15 +18,8 @@ struct stream {
     bool lines; /* NDJSON, not SSE */
 };
 
-static int execute_put_result(const struct oneshot_way *way, const struct oneshot *x,
-                              struct rope *to) {
-    (void)way;
-    oneshot_result(x, to);
-    return 200;
-}
-
 static void do_execute(struct call *c) {
-    oneshot_wait(c, c->body, &(struct oneshot_way){.put = execute_put_result});
+    oneshot_wait(c, c->body, &(struct oneshot_way){0});
 }
 
 /* ---- the stream ---- */
@@ -185,15 +179,36 @@ static void do_execute_stream(struct call *c) {
     end_stream(w);
 }
 
+/* ---- what streams are made of ---- */
+
+static const struct field failure_fields[] = {
+    HAS("message", FIELD_STRING),
+    {.name = "code", .flags = FIELD_CODE},
+    MAY_HAVE("remediation", FIELD_STRING),
+    MAY_HAVE("retryable", FIELD_BOOL),
+};
+static const struct schema failure_schema = {SCHEMA("StreamFailure", failure_fields)};
+
+static const struct schema output_event = {
+    EVENT_WITH("OutputEvent", "output", stream_output_schema, 0)};
+static const struct schema result_event = {
+    EVENT_WITH("StreamResultEvent", "result", run_end_schema, 0)};
+static const struct schema error_event = {
+    EVENT_WITH("StreamErrorEvent", "error", failure_schema, 0)};
+static const struct schema stream_schema = {"StreamEvents",
+                                            ONE_OF(&output_event, &result_event, &error_event)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/execute", "Run a program in a fresh sandbox", "execute", &execute_schema, NULL,
-      200, "the result", JSON_TYPE}, do_execute, .body_max = 64 * MB,
+      200, "the result", JSON_TYPE, .gives = &run_result_schema, .errors = ERRORS_OF_PROGRAM,
+      .replays = true}, do_execute, .body_max = 64 * MB,
      .prepare = oneshot_prepare},
     {{"POST", "/v1/execute/stream", "Run a program and follow its output", "execute",
-      &execute_schema, NULL, 200, "events: output, then result or error", STREAM_TYPE},
+      &execute_schema, NULL, 200, "events: output, then result or error", NULL,
+      .events = &stream_schema, .errors = ERRORS_OF_PROGRAM, .replays = true},
      do_execute_stream, .body_max = 64 * MB, .prepare = oneshot_prepare},
 };
 /* clang-format on */

@@ -82,6 +82,13 @@ static bool piece(struct http_req *r, const struct form_part *p) {
     return !u->to || store_append(u->to, p->data, p->len, &e) == 0 || upload_failed(u, &e);
 }
 
+static const struct field entry_fields[] = {
+    HAS("file_id", FIELD_STRING),
+    HAS("filename", FIELD_STRING),
+    HAS("size_bytes", FIELD_INT),
+};
+const struct schema files_entry_schema = {SCHEMA("StoredFile", entry_fields)};
+
 void files_put_entry(struct jw *j, const struct store_entry *e) {
     jw_key_str(j, "file_id", e->id);
     jw_key_str(j, "filename", e->name);
@@ -236,11 +243,13 @@ static void do_delete(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/files", "Upload a file", "files", &upload_schema, "multipart/form-data", 201,
-      "its id, name and size", JSON_TYPE}, do_upload},
+      "its id, name and size", JSON_TYPE, .gives = &files_entry_schema, .replays = true,
+      .errors = "bad_form bad_fields file_too_large 507:disk_full idempotency_key_busy"}, do_upload},
     {{"GET", "/v1/files/{file_id}", "Download a file", "files", NULL, NULL, 200, "its bytes",
-      "application/octet-stream"}, do_download},
-    {{"DELETE", "/v1/files/{file_id}", "Delete a file", "files", NULL, NULL, 204, "nothing", NULL},
-     do_delete},
+      "application/octet-stream", .more = download_replies, .errors = ERRORS_OF_DOWNLOAD "no_file"},
+     do_download},
+    {{"DELETE", "/v1/files/{file_id}", "Delete a file", "files", NULL, NULL, 204, "nothing", NULL,
+      .errors = "no_file"}, do_delete},
 };
 /* clang-format on */
 const struct route_table files_routes = ROUTE_TABLE(routes);

@@ -105,12 +105,25 @@ static void do_files(struct call *c) {
     http_reply_from(c->req, 200, "application/json", &l->source);
 }
 
+static const struct field listed_fields[] = {
+    HAS("upload_time", FIELD_REAL, .help = "unix time"),
+};
+static const struct schema listed_schema = {SCHEMA("ListedFile", listed_fields),
+                                            .with = &files_entry_schema};
+static const struct field list_fields[] = {
+    HAS("files", LIST_OF(listed_schema)),
+    /* As the Code Interpreter API has it, a list without a limit has no such member. */
+    {.name = "next", .flags = FIELD_NULLABLE, .help = PAGE_NEXT_HELP},
+};
+static const struct schema list_schema = {SCHEMA("FileList", list_fields)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/v1/files", "List files, newest first", "files", NULL, NULL, 200,
-      "the files, and with a limit what comes next", JSON_TYPE, &pages_query}, do_files},
+      "the files, and with a limit what comes next", JSON_TYPE, &pages_query,
+      .gives = &list_schema, .errors = "no_file"}, do_files},
 };
 /* clang-format on */
 const struct route_table files_list_routes = ROUTE_TABLE(routes);

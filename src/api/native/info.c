@@ -1,11 +1,13 @@
 /* What there is, how it is, and the pages for people. */
 
 #include "api/core/call.h"
+#include "api/core/spec.h"
 #include "api/jobs/network_field.h"
 #include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "net/policy_json.h"
 #include "web/assets.h"
 
 #include <stdio.h>
@@ -36,6 +38,13 @@ static const struct dialect *first_dialect(const struct api *a) {
     }
     return &none;
 }
+
+static const struct field health_fields[] = {
+    HAS("status", FIELD_STRING, .help = "ok or error; the first dialect may have its own words"),
+    HAS_OR_NULL("message", FIELD_STRING, .help = "why not"),
+    HAS("version", FIELD_STRING),
+};
+static const struct schema health_schema = {SCHEMA("Health", health_fields)};
 
 static void do_health(struct call *c) {
     AUTO_BUF json = BUF_INIT;
@@ -84,6 +93,42 @@ static void put_granted(struct jw *j, const struct call *c) {
     jw_object_end(j);
 }
 
+static const struct field live_fields[] = {
+    HAS("defaults", OBJECT(about_limits_schema)),
+    HAS("ttl_seconds", FIELD_INT),
+    HAS("max_ttl_seconds", FIELD_INT),
+    HAS("idle_seconds", FIELD_INT),
+    HAS("per_tenant", FIELD_INT),
+};
+static const struct schema live_info = {SCHEMA("LiveInfo", live_fields)};
+static const struct field files_fields[] = {
+    HAS("max_mb", FIELD_INT),
+    HAS("ttl_seconds", FIELD_INT),
+};
+static const struct schema files_info = {SCHEMA("FilesInfo", files_fields)};
+static const struct field network_fields[] = {
+    HAS("granted", OBJECT(net_policy_schema), .help = "by the server"),
+    HAS_OR_NULL("key", FIELD_STRING, .help = "what the key narrows that to"),
+    HAS("sets", FIELD_LIST),
+    HAS("up", FIELD_BOOL),
+    HAS_OR_NULL("problem", FIELD_STRING),
+};
+static const struct schema network_info = {SCHEMA("NetworkInfo", network_fields)};
+static const struct field info_fields[] = {
+    HAS("name", FIELD_STRING, WORDS("cloche")),
+    HAS("version", FIELD_STRING),
+    HAS("uptime_seconds", FIELD_REAL),
+    HAS("minimum", FIELD_STRING, .help = "of isolation"),
+    HAS("defaults", OBJECT(about_limits_schema)),
+    HAS("maxima", OBJECT(about_limits_schema)),
+    HAS("live", OBJECT(live_info)),
+    HAS("files", OBJECT(files_info)),
+    HAS("network", OBJECT(network_info)),
+    HAS("isolation", LIST_OF(about_layer_schema)),
+    HAS("engine", OBJECT(about_schema)),
+};
+static const struct schema info_schema = {SCHEMA("Info", info_fields)};
+
 static void do_info(struct call *c) {
     AUTO_BUF json = BUF_INIT;
     AUTO_BUF state = BUF_INIT;
@@ -123,6 +168,19 @@ static void put_modules(struct jw *j, const char *words) {
     }
     jw_array_end(j);
 }
+
+static const struct field profile_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("state", FIELD_STRING, WORDS("starting", "ready", "broken", "restarting")),
+    HAS_OR_NULL("version", FIELD_STRING, .help = "of its Python"),
+    HAS_OR_NULL("problem", FIELD_STRING),
+    HAS("modules", FIELD_LIST),
+    HAS("ready_sandboxes", FIELD_INT),
+    ABOUT_LIVE_FIELDS,
+};
+static const struct schema profile_schema = {SCHEMA("Profile", profile_fields)};
+static const struct field profiles_fields[] = {HAS("profiles", LIST_OF(profile_schema))};
+static const struct schema profiles_schema = {SCHEMA("ProfileList", profiles_fields)};
 
 static void do_profiles(struct call *c) {
     static const char *const states[] = {"starting", "ready", "broken", "restarting"};
@@ -303,6 +361,18 @@ static void do_asset(struct call *c) {
     call_problem(c, &p);
 }
 
+/* Dialects add their own. */
+static const struct field root_fields[] = {
+    HAS("name", FIELD_STRING, WORDS("cloche")),
+    HAS("version", FIELD_STRING),
+    HAS("what", FIELD_STRING),
+    HAS("try", FIELD_STRING),
+    HAS("docs", FIELD_STRING),
+    HAS("openapi", FIELD_STRING),
+};
+static const struct schema root_schema = {SCHEMA("About", root_fields), .open = true};
+static const struct api_reply root_page[] = {{200, "a page to try it", "text/html", NULL}, {0}};
+
 static void do_root(struct call *c) {
     const struct dialect *first = first_dialect(c->api);
     const char *why, *accept = http_header(c->req, "Accept");
@@ -334,19 +404,19 @@ static void do_root(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/v1/info", "Version, limits, state", "service", NULL, NULL, 200, "about this server",
-      JSON_TYPE}, do_info},
+      JSON_TYPE, .gives = &info_schema}, do_info},
     {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
-      JSON_TYPE}, do_profiles},
+      JSON_TYPE, .gives = &profiles_schema}, do_profiles},
     {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
-      JSON_TYPE}, do_health, .is_open = true, .is_free = true},
+      JSON_TYPE, .gives = &health_schema}, do_health, .is_open = true, .is_free = true},
     {{"GET", "/metrics", "Counters for Prometheus", "service", NULL, NULL, 200, "text",
       "text/plain"}, do_metrics, .is_free = true},
     {{"GET", "/openapi.json", "This specification", "service", NULL, NULL, 200, "OpenAPI 3.1",
-      JSON_TYPE}, route_do_openapi, .is_open = true, .is_free = true},
+      JSON_TYPE, .gives = &spec_schema}, spec_give_all, .is_open = true, .is_free = true},
     {{"GET", "/docs", "The specification for people", "service", NULL, NULL, 200, "a page",
       "text/html"}, do_asset, .is_open = true, .is_free = true},
     {{"GET", "/", "What this is, or a page to try it", "service", NULL, NULL, 200, "a page or JSON",
-      JSON_TYPE}, do_root, .is_open = true, .is_free = true},
+      JSON_TYPE, .gives = &root_schema, .more = root_page}, do_root, .is_open = true, .is_free = true},
     {{.method = "GET", .path = "/assets/{name}"}, do_asset, .is_open = true, .is_free = true},
 };
 /* clang-format on */

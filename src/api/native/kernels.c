@@ -1,6 +1,7 @@
 /* What is done with the kernels of a live sandbox: executions, questions, interrupts, restarts. */
 
 #include "api/native/kernels.h"
+#include "api/jobs/event_schemas.h"
 #include "api/native/native.h"
 
 #include "api/core/pages.h"
@@ -149,6 +150,11 @@ static struct kernel *chosen(struct call *c) {
     struct live *l = running_live(c);
     return l ? call_kernel(c, l, field_str(c->body, "kernel_id", NULL)) : NULL;
 }
+
+static const struct field interrupted_fields[] = {
+    HAS("interrupted", FIELD_BOOL, .help = "whether something ran"),
+};
+const struct schema interrupted_schema = {SCHEMA("Interrupted", interrupted_fields)};
 
 void kernel_interrupt_json(struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);
@@ -342,7 +348,7 @@ static const struct schema variables_query = {"", variables_fields, 2, false};
 
 static void do_variables(struct call *c) {
     const struct num_rule rule = {"limit", 1, 1000};
-    const char *limit = http_query(c->req, "limit");
+    const char *limit = call_query(c, "limit");
     uint32_t most = 1000;
     struct err e;
     AUTO_BUF members = BUF_INIT;
@@ -352,37 +358,83 @@ static void do_variables(struct call *c) {
         return;
     }
     jw_key_uint(&j, "most", most);
-    query(c, http_query(c->req, "kernel_id"), "variables", members.data);
+    query(c, call_query(c, "kernel_id"), "variables", members.data);
 }
+
+/* What a kernel answers: py/cell/live.py and variables.py. */
+static const struct field completion_fields[] = {
+    HAS("matches", FIELD_LIST),
+    HAS("types", FIELD_LIST, .help = "of each match"),
+    HAS("start", FIELD_INT, .help = "what they replace, in characters"),
+    HAS("end", FIELD_INT),
+};
+static const struct schema completion_schema = {SCHEMA("Completion", completion_fields)};
+static const struct field inspection_fields[] = {
+    HAS("found", FIELD_BOOL),
+    HAS("data", FIELD_MAP, .help = "by MIME type"),
+};
+static const struct schema inspection_schema = {SCHEMA("Inspection", inspection_fields)};
+static const struct field variable_fields[] = {
+    HAS("name", FIELD_STRING),        HAS("type", FIELD_STRING),
+    HAS_OR_NULL("len", FIELD_INT),    HAS_OR_NULL("shape", FIELD_LIST, .items = FIELD_INT),
+    HAS_OR_NULL("nbytes", FIELD_INT), HAS("repr", FIELD_STRING, .help = "shortened"),
+};
+static const struct schema variable_schema = {SCHEMA("Variable", variable_fields)};
+static const struct field variables_reply_fields[] = {
+    HAS("variables", LIST_OF(variable_schema)),
+    HAS("total", FIELD_INT),
+    HAS("truncated", FIELD_BOOL),
+};
+static const struct schema variables_reply = {SCHEMA("Variables", variables_reply_fields)};
+static const struct field list_fields[] = {
+    HAS("kernels", LIST_OF(kernel_view_schema)),
+    PAGE_NEXT,
+};
+static const struct schema list_schema = {SCHEMA("KernelList", list_fields)};
+static const struct schema empty_schema = {.name = "Empty"};
+
+#define ERRORS_OF_CELL                                                                             \
+    ERRORS_OF_KERNEL "kernel_busy queue_full queue_timeout memory_budget sandbox_lost "            \
+                     "limit_too_high code_too_long interrupted too_much_cpu audit_unavailable "
+#define ERRORS_OF_QUESTION ERRORS_OF_KERNEL "kernel_busy memory_budget"
 
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sandboxes/{id}/execute", "Run a cell in a kernel", "sandboxes", &cell_schema, NULL,
-      200, "the result, or a stream of events as the Accept header asks", JSON_TYPE}, do_cell,
+      200, "the result, or a stream of events as the Accept header asks", JSON_TYPE,
+      .gives = &cell_result_schema, .events = &cell_events_schema, .errors = ERRORS_OF_CELL,
+      .replays = true}, do_cell,
      .body_max = 64 * MB, .prepare = cell_job_prepare},
     {{"POST", "/v1/sandboxes/{id}/interrupt", "KeyboardInterrupt in a kernel", "sandboxes",
-      &which_kernel_schema, NULL, 200, "whether something ran", JSON_TYPE}, do_interrupt,
+      &which_kernel_schema, NULL, 200, "whether something ran", JSON_TYPE,
+      .gives = &interrupted_schema, .errors = ERRORS_OF_KERNEL}, do_interrupt,
      .body_max = MB},
     {{"POST", "/v1/sandboxes/{id}/restart", "A fresh process for a kernel", "sandboxes",
-      &which_kernel_schema, NULL, 200, "the kernel", JSON_TYPE}, do_restart, .body_max = MB},
+      &which_kernel_schema, NULL, 200, "the kernel", JSON_TYPE, .gives = &kernel_view_schema,
+      .errors = ERRORS_OF_CELL}, do_restart, .body_max = MB},
     {{"POST", "/v1/sandboxes/{id}/stdin", "Answer an input() that waits", "sandboxes", &stdin_schema,
-      NULL, 200, "nothing", JSON_TYPE}, do_stdin, .body_max = 16 * MB},
+      NULL, 200, "nothing", JSON_TYPE, .gives = &empty_schema,
+      .errors = ERRORS_OF_KERNEL "not_waiting stdin_full interrupted"}, do_stdin, .body_max = 16 * MB},
     {{"POST", "/v1/sandboxes/{id}/kernels", "One more kernel", "sandboxes", &kernel_schema, NULL, 201,
-      "the kernel", JSON_TYPE}, do_kernel_new, .body_max = MB},
+      "the kernel", JSON_TYPE, .gives = &kernel_view_schema,
+      .errors = ERRORS_OF_CELL "cannot_limit"}, do_kernel_new, .body_max = MB},
     {{"GET", "/v1/sandboxes/{id}/kernels", "List kernels", "sandboxes", NULL, NULL, 200, "the kernels",
-      JSON_TYPE, &pages_query}, do_kernels},
+      JSON_TYPE, &pages_query, .gives = &list_schema, .errors = ERRORS_OF_SANDBOX}, do_kernels},
     {{"GET", "/v1/sandboxes/{id}/kernels/{kernel_id}", "Look at a kernel", "sandboxes", NULL, NULL,
-      200, "the kernel", JSON_TYPE}, do_kernel},
+      200, "the kernel", JSON_TYPE, .gives = &kernel_view_schema, .errors = ERRORS_OF_KERNEL},
+     do_kernel},
     {{"DELETE", "/v1/sandboxes/{id}/kernels/{kernel_id}", "End a kernel", "sandboxes", NULL, NULL,
-      204, "nothing", NULL}, do_kernel_delete},
+      204, "nothing", NULL, .errors = ERRORS_OF_KERNEL "is_default"}, do_kernel_delete},
     {{"POST", "/v1/sandboxes/{id}/complete", "Complete code", "sandboxes", &complete_schema, NULL,
-      200, "matches, and what they replace", JSON_TYPE}, do_complete, .body_max = MB},
+      200, "matches, and what they replace", JSON_TYPE, .gives = &completion_schema,
+      .errors = ERRORS_OF_QUESTION}, do_complete, .body_max = MB},
     {{"POST", "/v1/sandboxes/{id}/inspect", "What a name is", "sandboxes", &inspect_schema, NULL, 200,
-      "its documentation", JSON_TYPE}, do_inspect, .body_max = MB},
+      "its documentation", JSON_TYPE, .gives = &inspection_schema, .errors = ERRORS_OF_QUESTION}, do_inspect, .body_max = MB},
     {{"GET", "/v1/sandboxes/{id}/variables", "The variables of a kernel", "sandboxes", NULL, NULL,
-      200, "names, types, sizes, short reprs", JSON_TYPE, &variables_query}, do_variables},
+      200, "names, types, sizes, short reprs", JSON_TYPE, &variables_query,
+      .gives = &variables_reply, .errors = ERRORS_OF_QUESTION}, do_variables},
 };
 /* clang-format on */
 const struct route_table kernels_routes = ROUTE_TABLE(routes);

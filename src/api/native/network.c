@@ -5,34 +5,22 @@
 
 #include "api/jobs/cell_job.h"
 #include "api/jobs/network_change.h"
+#include "api/jobs/network_field.h"
 #include "engine/live/live.h"
+#include "net/policy_json.h"
 
 #include <jansson.h>
 #include <string.h>
 
-static const struct field policy_fields[] = {
-    {.name = "allow",
-     .type = FIELD_LIST,
-     .help = "names, addresses and sets, with ports or without"},
-    {.name = "deny", .type = FIELD_LIST, .help = "addresses that are refused all the same"},
-    {.name = "open", .type = FIELD_BOOL, .help = "every address that is not closed"},
-    {.name = "strict_tls",
-     .type = FIELD_BOOL,
-     .fallback = "true",
-     .help = "TLS and HTTP must say a name that is allowed"},
-    {.name = "refuse",
-     .type = FIELD_STRING,
-     .fallback = "\"denied\"",
-     .help = "unreachable: as if there were no network"},
-    {.name = "connections", .type = FIELD_INT, .fallback = "256", .help = "open at once"},
-    {.name = "bytes", .type = FIELD_INT, .help = "both ways together, then connections end"},
-    {.name = "broad",
-     .type = FIELD_LIST,
-     .help = "in replies: the rules that are for names of everybody, as *.com"},
+/* net/policy_json.h checks it: it may also be a list. */
+static const struct field wrapped_fields[] = {
+    {.name = "network", .type = FIELD_ANY, .flags = FIELD_REQUIRED, .of = &network_asked_schema},
 };
-/* net/policy_json.h checks it: it may also be a string or a list. */
+static const struct schema wrapped_schema = {SCHEMA("NetworkMember", wrapped_fields)};
 static const struct schema policy_schema = {
-    .name = "NetworkPolicy", .fields = policy_fields, .n = 8, .unchecked = true};
+    .name = "NetworkChange",
+    .unchecked = true,
+    ONE_OF(&network_policy_schema, &network_rules_schema, &wrapped_schema)};
 
 static void reply_network(struct call *c, struct live *l) {
     AUTO_BUF json = BUF_INIT;
@@ -67,9 +55,10 @@ static void do_network_put(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/v1/sandboxes/{id}/network", "What it may reach", "sandboxes", NULL, NULL, 200,
-      "the policy", JSON_TYPE}, do_network},
+      "the policy", JSON_TYPE, .gives = &net_policy_schema, .errors = ERRORS_OF_SANDBOX}, do_network},
     {{"PUT", "/v1/sandboxes/{id}/network", "Change what it may reach", "sandboxes", &policy_schema,
-      NULL, 200, "the policy, which is in force", JSON_TYPE}, do_network_put, .body_max = MB},
+      NULL, 200, "the policy, which is in force", JSON_TYPE, .gives = &net_policy_schema,
+      .errors = ERRORS_OF_SANDBOX ERRORS_OF_NETWORK}, do_network_put, .body_max = MB},
 };
 /* clang-format on */
 const struct route_table network_routes = ROUTE_TABLE(routes);

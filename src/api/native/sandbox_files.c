@@ -1,7 +1,9 @@
 /* The files of a live sandbox: /v1/sandboxes/{id}/files/{path} and …/archive/{path}. */
 
 #include "api/files/sandbox_files.h"
+#include "api/core/pages.h"
 #include "api/files/archive.h"
+#include "api/files/download.h"
 #include "api/files/paths.h"
 #include "api/files/unpack.h"
 #include "api/native/native.h"
@@ -34,13 +36,25 @@ static void put_entry(struct jw *j, const struct entry *f) {
         jw_key_str(j, "path_encoded", url.data);
     }
     jw_key_str(j, "type", type_names[f->type]);
-    jw_key_uint(j, "size", f->size);
+    jw_key_uint(j, "size_bytes", f->size);
     jw_key_str(j, "mode", mode);
     jw_key_real(j, "modified", (double)f->mtime_ns / 1e9);
     if (f->type == ENTRY_SYMLINK)
         jw_key_str(j, "target", f->target);
     jw_object_end(j);
 }
+
+static const struct field entry_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("path", FIELD_STRING),
+    MAY_HAVE("path_encoded", FIELD_STRING, .help = "for URLs, where the path is not UTF-8"),
+    HAS("type", FIELD_STRING, WORDS("file", "directory", "symlink", "other")),
+    HAS("size_bytes", FIELD_INT),
+    HAS("mode", FIELD_STRING, .help = "octal, as 0644"),
+    HAS("modified", FIELD_REAL, .help = "unix time"),
+    MAY_HAVE("target", FIELD_STRING, .help = "of a symbolic link"),
+};
+static const struct schema entry_schema = {SCHEMA("FileEntry", entry_fields)};
 
 /* ---- GET ---- */
 
@@ -120,7 +134,7 @@ static const struct schema sandbox_file_delete_query = {"", delete_fields, 1, fa
 
 static void ask_list(struct file_call *fc) {
     struct file_question q = {.op = FILE_LIST, .path = fc->path, .most = LIST_DEFAULT};
-    const char *cursor = http_query(fc->call->req, "after");
+    const char *cursor = call_query(fc->call, "after");
     char after[ENTRY_PATH_MAX + 1] = "";
     if (!file_call_query_bool(fc, "recursive", &q.recursive) ||
         !file_call_query_u32(fc, "limit", 1, LIST_MOST, &q.most))
@@ -187,7 +201,7 @@ static void do_sandbox_file_put(struct call *c) {
         call_problem(c, &p);
         return;
     }
-    files_put(c, c->params[0], c->params[1], http_query(c->req, "mode"), put_made);
+    files_put(c, c->params[0], c->params[1], call_query(c, "mode"), put_made);
 }
 
 /* ---- DELETE ---- */
@@ -294,7 +308,7 @@ static void put_unpacked(struct call *c, const struct files_made *m) {
     struct jw j = JW_INIT(&json);
     jw_object(&j);
     jw_key_uint(&j, "files", m->files);
-    jw_key_uint(&j, "bytes", m->bytes);
+    jw_key_uint(&j, "size_bytes", m->bytes);
     jw_object_end(&j);
     call_json(c, 200, &json);
 }
@@ -303,26 +317,47 @@ static void do_sandbox_archive_put(struct call *c) {
     files_unpack(c, c->params[0], c->params[1], put_unpacked);
 }
 
+static const struct field page_fields[] = {
+    HAS("path", FIELD_STRING),
+    HAS("entries", LIST_OF(entry_schema)),
+    PAGE_NEXT,
+};
+static const struct schema page_schema = {SCHEMA("DirectoryPage", page_fields)};
+static const struct api_reply or_list[] = {
+    {200, "the entries of a directory", JSON_TYPE, &page_schema}, DOWNLOAD_REPLIES};
+static const struct field made_fields[] = {
+    HAS("path", FIELD_STRING),
+    HAS("size_bytes", FIELD_INT),
+};
+static const struct schema made_schema = {SCHEMA("FileMade", made_fields)};
+static const struct field unpacked_fields[] = {
+    HAS("files", FIELD_INT),
+    HAS("size_bytes", FIELD_INT),
+};
+static const struct schema unpacked_schema = {SCHEMA("Unpacked", unpacked_fields)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
-    {{"GET", "/v1/sandboxes/{id}/files/{path...}", "Download a file of a sandbox, or list a directory "
-      "(recursive, limit, after)", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
-      "application/octet-stream", &sandbox_file_query}, do_sandbox_file},
-    {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox (mode)", "sandboxes",
+    {{"GET", "/v1/sandboxes/{id}/files/{path...}", "Download a file of a sandbox, or list a directory", "sandboxes", NULL, NULL, 200, "its bytes, or its entries",
+      "application/octet-stream", &sandbox_file_query, .more = or_list,
+      .errors = ERRORS_OF_PATH ERRORS_OF_DOWNLOAD}, do_sandbox_file},
+    {{"PUT", "/v1/sandboxes/{id}/files/{path...}", "Upload a file to a sandbox", "sandboxes",
       NULL, "application/octet-stream", 201, "its path and size; 200 when it replaced one",
-      JSON_TYPE, &sandbox_file_put_query, .also = 200}, do_sandbox_file_put},
-    {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox "
-      "(recursive)", "sandboxes", NULL, NULL, 204, "nothing", NULL,
-      &sandbox_file_delete_query}, do_sandbox_file_delete},
+      JSON_TYPE, &sandbox_file_put_query, .also = 200, .gives = &made_schema,
+      .errors = ERRORS_OF_PATH "bad_header"}, do_sandbox_file_put},
+    {{"DELETE", "/v1/sandboxes/{id}/files/{path...}", "Delete a file or directory of a sandbox", "sandboxes", NULL, NULL, 204, "nothing", NULL,
+      &sandbox_file_delete_query, .errors = ERRORS_OF_PATH "not_empty"}, do_sandbox_file_delete},
     {{"POST", "/v1/sandboxes/{id}/files/{path...}", "Make a directory, move or chmod in a sandbox",
-      "sandboxes", &sandbox_file_schema, NULL, 200, "the entry", JSON_TYPE}, do_sandbox_file_post,
+      "sandboxes", &sandbox_file_schema, NULL, 200, "the entry", JSON_TYPE, .gives = &entry_schema,
+      .errors = ERRORS_OF_PATH "not_empty"}, do_sandbox_file_post,
      .body_max = 64 * 1024},
     {{"GET", "/v1/sandboxes/{id}/archive/{path...}", "Download a directory of a sandbox as tar.gz",
-      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip"}, do_sandbox_archive},
+      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip", .errors = ERRORS_OF_PATH}, do_sandbox_archive},
     {{"PUT", "/v1/sandboxes/{id}/archive/{path...}", "Unpack a tar.gz into a directory of a sandbox",
-      "sandboxes", NULL, "application/gzip", 200, "how much it was", JSON_TYPE},
+      "sandboxes", NULL, "application/gzip", 200, "how much it was", JSON_TYPE, .gives = &unpacked_schema,
+      .errors = ERRORS_OF_PATH "bad_archive not_empty"},
      do_sandbox_archive_put},
 };
 /* clang-format on */

@@ -12,6 +12,7 @@
 #include "api/jobs/records.h"
 #include "api/native/kernels.h"
 #include "api/native/native.h"
+#include "api/native/sandbox_ws_schema.h"
 #include "base/json.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
@@ -209,21 +210,6 @@ static void do_message_interrupt(struct session *s, const json_t *body, const ch
         &(struct event){.type = "interrupted", .ref = ref, .members = json.data, .len = json.len});
 }
 
-static const struct field resize_fields[] = {
-    {.name = "command_id", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
-    {.name = "rows",
-     .type = FIELD_INT,
-     .flags = FIELD_REQUIRED | FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = 1000},
-    {.name = "cols",
-     .type = FIELD_INT,
-     .flags = FIELD_REQUIRED | FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = 1000},
-};
-static const struct schema resize_schema = {"ResizeMessage", resize_fields, 3, false};
-
 /* The size of a command's terminal, whoever sits at it. */
 static void do_message_resize(struct session *s, const json_t *body, const char *ref) {
     struct err e;
@@ -239,17 +225,6 @@ static void do_message_resize(struct session *s, const json_t *body, const char 
     command_resize(c, (uint32_t)field_int(body, "rows", 0), (uint32_t)field_int(body, "cols", 0));
     sandbox_ws_tell(s, &(struct event){.type = "resized", .ref = ref, .members = "{}", .len = 2});
 }
-
-static const struct field resume_fields[] = {
-    {.name = "execution_id", .type = FIELD_STRING, .flags = FIELD_REQUIRED},
-    {.name = "after",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 0,
-     .fallback = "0",
-     .help = "the number of the last event that you have"},
-};
-static const struct schema resume_schema = {"ResumeMessage", resume_fields, 2, false};
 
 static void do_message_resume(struct session *s, const json_t *body, const char *ref) {
     const struct call *c = s->call;
@@ -467,7 +442,8 @@ static void do_sandbox_ws(struct call *c) {
 static const struct route routes[] = {
     {{"GET", "/v1/sandboxes/{id}/ws", "Use its kernels over a WebSocket: messages of type execute, "
       "stdin, interrupt, resume to the server, events as JSON to the client", "sandboxes", NULL, NULL,
-      101, "a WebSocket", NULL}, do_sandbox_ws},
+      101, "a WebSocket", NULL, .takes = &sandbox_ws_takes, .sends = &sandbox_ws_sends,
+      .errors = ERRORS_OF_SANDBOX}, do_sandbox_ws},
 };
 /* clang-format on */
 const struct route_table sandbox_ws_routes = ROUTE_TABLE(routes);

@@ -1,5 +1,6 @@
 /* /v1/sandboxes: live sandboxes made, listed, looked at, changed and ended. */
 
+#include "api/core/pages.h"
 #include "api/native/native.h"
 
 #include "api/jobs/cell_job.h"
@@ -194,7 +195,7 @@ static bool has_metadata(struct sieve *s, const struct live *l) {
 
 static bool read_page(struct call *c, uint32_t *ret) {
     const struct num_rule rule = {"limit", 1, MAX_PAGE};
-    const char *limit = http_query(c->req, "limit");
+    const char *limit = call_query(c, "limit");
     struct err e;
     *ret = PAGE;
     if (!limit || num_u32(limit, &rule, ret, &e) == 0)
@@ -211,7 +212,7 @@ static uint64_t place_of(const struct live *l) {
 /* What an earlier page has as next, or a sandbox. */
 static bool read_place(struct call *c, uint64_t *ret) {
     const struct num_rule rule = {"after", 0, INT64_MAX};
-    const char *after = http_query(c->req, "after");
+    const char *after = call_query(c, "after");
     struct err e;
     *ret = 0;
     if (!after || num_u64(after, &rule, ret, &e) == 0)
@@ -344,26 +345,41 @@ static void do_sandbox_resume(struct call *c) {
     pause_or_resume(c, false);
 }
 
+static const struct field list_fields[] = {
+    HAS("sandboxes", LIST_OF(live_schema)),
+    PAGE_NEXT,
+};
+static const struct schema list_schema = {SCHEMA("SandboxList", list_fields)};
+
+#define ERRORS_OF_NEW ERRORS_OF_START "too_many_sandboxes name_taken cannot_limit"
+#define ERRORS_OF_CHANGE                                                                           \
+    ERRORS_OF_SANDBOX ERRORS_OF_NETWORK "name_taken limit_too_high cannot_limit disk_full"
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sandboxes", "Make a sandbox that stays", "sandboxes", &sandbox_schema, NULL, 201,
-      "the sandbox", JSON_TYPE}, do_sandbox_new, .body_max = 64 * MB,
+      "the sandbox", JSON_TYPE, .gives = &live_schema, .replays = true, .errors = ERRORS_OF_NEW},
+     do_sandbox_new, .body_max = 64 * MB,
      .prepare = inputs_prepare},
     {{"GET", "/v1/sandboxes", "List sandboxes, by metadata.NAME=VALUE", "sandboxes", NULL, NULL, 200,
-      "a page of sandboxes", JSON_TYPE, &sandboxes_query}, do_sandboxes},
+      "a page of sandboxes", JSON_TYPE, &sandboxes_query, .gives = &list_schema,
+      .errors = ERRORS_OF_SANDBOX}, do_sandboxes},
     {{"GET", "/v1/sandboxes/{id}", "Look at a sandbox", "sandboxes", NULL, NULL, 200, "the sandbox",
-      JSON_TYPE}, do_sandbox},
+      JSON_TYPE, .gives = &live_schema, .errors = ERRORS_OF_SANDBOX}, do_sandbox},
     {{"PATCH", "/v1/sandboxes/{id}", "Change its life time, limits, metadata", "sandboxes",
-      &sandbox_change_schema, NULL, 200, "the sandbox", JSON_TYPE}, do_sandbox_change,
+      &sandbox_change_schema, NULL, 200, "the sandbox", JSON_TYPE, .gives = &live_schema,
+      .errors = ERRORS_OF_CHANGE}, do_sandbox_change,
      .body_max = MB},
-    {{"DELETE", "/v1/sandboxes/{id}", "End a sandbox", "sandboxes", NULL, NULL, 204, "nothing", NULL},
-     do_sandbox_delete},
+    {{"DELETE", "/v1/sandboxes/{id}", "End a sandbox", "sandboxes", NULL, NULL, 204, "nothing", NULL,
+      .errors = ERRORS_OF_SANDBOX}, do_sandbox_delete},
     {{"POST", "/v1/sandboxes/{id}/pause", "Freeze all of it", "sandboxes", NULL, NULL, 200,
-      "the sandbox", JSON_TYPE}, do_sandbox_pause},
+      "the sandbox", JSON_TYPE, .gives = &live_schema, .errors = ERRORS_OF_SANDBOX "cannot_pause"},
+     do_sandbox_pause},
     {{"POST", "/v1/sandboxes/{id}/resume", "Go on", "sandboxes", NULL, NULL, 200, "the sandbox",
-      JSON_TYPE}, do_sandbox_resume},
+      JSON_TYPE, .gives = &live_schema, .errors = ERRORS_OF_SANDBOX "cannot_pause"},
+     do_sandbox_resume},
 };
 /* clang-format on */
 const struct route_table sandboxes_routes = ROUTE_TABLE(routes);

@@ -46,6 +46,81 @@ uint64_t about_resident_bytes(void) {
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* ---- what is told ---- */
+
+/* The words of the list LIMITS, as members of a struct field. */
+#define AS_NUM(lo, hi)           .type = FIELD_INT
+#define AS_MILLI(lo, hi)         .type = FIELD_INT
+#define AS_LONG(lo, hi)          .type = FIELD_INT
+#define AS_CORES(lo, hi)         .type = FIELD_REAL
+#define NAMED(name_, flag, unit) .name = name_
+#define HELP(takes, help_)       .help = help_
+#define TOLD                     .flags = FIELD_REQUIRED | FIELD_NULLABLE
+
+/* clang-format off */
+#define OF_ANY(member, type_, scope, named, helped, ...) {named, AS_##type_, helped, TOLD},
+static const struct field limits_fields[] = {LIMITS(OF_ANY)};
+
+#define OF_KERNEL(member, type_, scope, named, helped, ...) OF_KERNEL_##scope({named, AS_##type_, helped, TOLD})
+#define OF_KERNEL_CALL(...)
+#define OF_KERNEL_CELL(...)
+#define OF_KERNEL_SANDBOX(...)
+#define OF_KERNEL_KERNEL(...)  __VA_ARGS__,
+static const struct field kernel_limits_fields[] = {LIMITS(OF_KERNEL)};
+/* clang-format on */
+
+const struct schema about_limits_schema = {SCHEMA("LimitsInForce", limits_fields),
+                                           .help = "null: as much as the others allow"};
+const struct schema about_kernel_limits_schema = {
+    SCHEMA("KernelLimitsInForce", kernel_limits_fields),
+    .help = "null: as much as the sandbox may have"};
+
+static const struct field layer_fields[] = {
+    HAS("layer", FIELD_STRING),
+    HAS("state", FIELD_STRING, WORDS("ok", "weak", "missing")),
+    HAS("detail", FIELD_STRING),
+};
+const struct schema about_layer_schema = {SCHEMA("IsolationLayer", layer_fields)};
+
+static const struct field restarts_fields[] = {
+    HAS("warden", FIELD_INT),  HAS("server", FIELD_INT), HAS("nurseries", FIELD_INT),
+    HAS("zygotes", FIELD_INT), HAS("gate", FIELD_INT),
+};
+static const struct schema restarts_schema = {SCHEMA("Restarts", restarts_fields)};
+
+static const struct field profile_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("state", FIELD_STRING, WORDS("starting", "ready", "broken", "restarting")),
+    HAS("what", FIELD_STRING, .help = "its Python, or why it is broken"),
+    HAS("modules", FIELD_STRING),
+    HAS("ready", FIELD_INT),
+    HAS("pool", FIELD_INT),
+    HAS("making", FIELD_INT),
+    HAS("queued", FIELD_INT),
+    ABOUT_LIVE_FIELDS,
+};
+static const struct schema profile_schema = {SCHEMA("ProfileState", profile_fields)};
+
+static const struct field about_fields[] = {
+    HAS("version", FIELD_STRING),
+    HAS("sandboxes", FIELD_INT),
+    HAS("live_sandboxes", FIELD_INT),
+    HAS("max_sandboxes", FIELD_INT),
+    HAS("executions", FIELD_INT),
+    HAS("memory_budget_mb", FIELD_INT),
+    HAS("memory_charged_bytes", FIELD_INT),
+    HAS_OR_NULL("trouble", FIELD_STRING),
+    HAS("started", FIELD_REAL, .help = "unix time"),
+    HAS("uptime_seconds", FIELD_REAL),
+    HAS("running", FIELD_INT),
+    HAS("queued", FIELD_INT),
+    HAS("requests", FIELD_INT),
+    HAS("memory_bytes", FIELD_INT),
+    HAS("restarts", OBJECT(restarts_schema)),
+    HAS("profiles", LIST_OF(profile_schema)),
+};
+const struct schema about_schema = {SCHEMA("EngineState", about_fields)};
+
 void about_put(struct jw *j, const struct engine *g) {
     const struct engine_about *a = &g->about;
     unsigned running = g->counts.cells, queued = 0;

@@ -3,6 +3,7 @@
  * gives, what had to be started again. */
 
 #include "base/json.h"
+#include "base/schema.h"
 #include "config/config.h"
 #include "wire/codec.h"
 
@@ -31,12 +32,20 @@ void about_restarts(struct engine_about *a, struct wire_in *in);
 /* Keys and values into an object that is open. */
 void about_put(struct jw *j, const struct engine *g);
 /* A list of {layer, state, detail}. */
+extern const struct schema about_layer_schema;
 void about_put_isolation(struct jw *j, const struct engine *g);
 /* `live` and `live_what` of a named profile: whether it has live sandboxes, and else why not. */
+/* The two as members of a table. */
+#define ABOUT_LIVE_FIELDS                                                                          \
+    HAS("live", FIELD_STRING, WORDS("starting", "ready", "broken", "off")),                        \
+        HAS_OR_NULL("live_what", FIELD_STRING, .help = "why it is broken")
 void about_put_live(struct jw *j, const struct engine *g, unsigned profile);
 /* The limits, by the names that they have in requests, below this key. */
+/* All of them, and those of a kernel. */
+extern const struct schema about_limits_schema, about_kernel_limits_schema;
 void about_put_limits(struct jw *j, const char *key, const struct limits *l, unsigned scopes);
 /* Of this process. */
 uint64_t about_resident_bytes(void);
 /* State for people and machines: all of that, and each profile. */
+extern const struct schema about_schema;
 void about_json(const struct engine *g, struct buf *to);

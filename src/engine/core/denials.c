@@ -33,6 +33,13 @@ void denials_add_network(struct denials *d, uint64_t attempts) {
     denials_add(d, "connect to the network", detail, "network:none");
 }
 
+static const struct field denial_fields[] = {
+    HAS("op", FIELD_STRING, .help = "what was tried"),
+    HAS("detail", FIELD_STRING),
+    HAS("rule", FIELD_STRING, .help = "what refused it"),
+};
+const struct schema denial_schema = {SCHEMA("Denial", denial_fields)};
+
 void denials_put(const struct denials *d, struct jw *j) {
     jw_key(j, "denied");
     jw_array(j);

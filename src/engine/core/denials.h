@@ -2,6 +2,7 @@
 /* What the sandbox refused to a run, a cell or a command; each once, up to a number. */
 
 #include "base/json.h"
+#include "base/schema.h"
 
 #include <stdint.h>
 
@@ -19,5 +20,6 @@ struct denials {
 void denials_add(struct denials *d, const char *op, const char *detail, const char *rule);
 /* So many attempts to reach an address that no route leads to; 0: none. */
 void denials_add_network(struct denials *d, uint64_t attempts);
-/* The member `denied` of an object that is open. */
+/* The member `denied` of an object that is open: a list of these. */
+extern const struct schema denial_schema;
 void denials_put(const struct denials *d, struct jw *j);

@@ -114,6 +114,58 @@ struct receipt outcome_receipt(const struct outcome *o, const char *profile) {
 
 /* ---- in JSON ---- */
 
+#define X(kind, word) word,
+static const char *const limit_words[] = {LIMIT_KINDS(X) NULL};
+#undef X
+
+static const struct field file_fields[] = {
+    HAS("path", FIELD_STRING),
+    HAS("kind", FIELD_STRING, WORDS("file")),
+    HAS_OR_NULL("file_id", FIELD_STRING, .help = "in the file store; null: it is not there"),
+    HAS("size_bytes", FIELD_INT),
+};
+static const struct schema file_schema = {SCHEMA("ResultFile", file_fields),
+                                          .help = "what was made or changed"};
+
+static const struct field usage_fields[] = {
+    HAS("wall_ms", FIELD_REAL),
+    HAS("queue_ms", FIELD_REAL),
+    HAS("cpu_ms", FIELD_REAL),
+    HAS("memory_peak_bytes", FIELD_INT),
+    HAS("output_bytes", FIELD_INT),
+    MAY_HAVE("network", LIST_OF(network_row_schema), .help = "where there is one"),
+};
+static const struct schema usage_schema = {SCHEMA("Usage", usage_fields)};
+
+static const struct field exception_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("value", FIELD_STRING),
+    HAS("traceback", FIELD_LIST, .help = "line by line"),
+};
+const struct schema exception_schema = {SCHEMA("Exception", exception_fields)};
+
+static const struct field outcome_fields[] = {
+    HAS_OR_NULL("exit_code", FIELD_INT, .help = "null after a timeout"),
+    HAS("timed_out", FIELD_BOOL),
+    HAS("duration_ms", FIELD_INT),
+    HAS("files", LIST_OF(file_schema)),
+    HAS("id", FIELD_STRING),
+    HAS("status", FIELD_STRING,
+        WORDS("ok", "error", "timeout", "memory_exceeded", "killed", "interrupted")),
+    HAS_OR_NULL("signal", FIELD_INT, .help = "the one that killed it"),
+    HAS("stdout_truncated", FIELD_BOOL),
+    HAS("stderr_truncated", FIELD_BOOL),
+    HAS("files_truncated", FIELD_BOOL),
+    /* The first word is for none. */
+    HAS_OR_NULL("limit_hit", FIELD_STRING, .words = limit_words + 1),
+    HAS("denied", LIST_OF(denial_schema), .help = "what the sandbox refused"),
+    HAS("usage", OBJECT(usage_schema)),
+    HAS("profile", FIELD_STRING),
+    HAS("warm", FIELD_BOOL, .help = "whether the sandbox was ready before"),
+    WARNINGS_FIELD,
+};
+const struct schema outcome_schema = {SCHEMA("Outcome", outcome_fields)};
+
 void outcome_put_code(struct jw *j, const char *name, int code) {
     if (code >= 0)
         jw_key_int(j, name, code);
@@ -155,11 +207,8 @@ void outcome_put_beginning(struct jw *j, const struct outcome *o, const char *id
 }
 
 void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile, bool warm) {
-#define X(kind, word) word,
-    static const char *const limits[] = {LIMIT_KINDS(X)};
-#undef X
     const struct receipt t = outcome_receipt(o, profile);
-    jw_key_str(j, "limit_hit", limits[o->limit]);
+    jw_key_str(j, "limit_hit", limit_words[o->limit]);
     denials_put(&o->denied, j);
     jw_key(j, "usage");
     jw_object(j);

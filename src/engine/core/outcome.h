@@ -2,6 +2,7 @@
 /* How a program, a cell or a command ended: what is the same for all of them, gathered while it
  * runs and told when it is over. Embedded in its owner. */
 
+#include "base/schema.h"
 #include "engine/core/changes.h"
 #include "engine/core/denials.h"
 #include "engine/core/warnings.h"
@@ -84,8 +85,12 @@ struct file_ids {
     const char *(*of)(void *arg, const char *path); /* of a stored file; or NULL, as its answer */
     void *arg;
 };
+/* All of them. */
+extern const struct schema outcome_schema;
 void outcome_put_beginning(struct jw *j, const struct outcome *o, const char *id,
                            const struct file_ids *ids);
 void outcome_put_end(struct jw *j, const struct outcome *o, const char *profile, bool warm);
+/* `error` of a result: an exception. */
+extern const struct schema exception_schema;
 /* A number, or null when it is negative. */
 void outcome_put_code(struct jw *j, const char *name, int code);

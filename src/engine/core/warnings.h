@@ -2,6 +2,7 @@
 /* What a limit did to a program, in words: the `warnings` of its result. Each names the limit in
  * parentheses at its end, as the API calls it; the command line puts its own flag there. */
 
+#include "base/schema.h"
 #include "config/config.h"
 #include "wire/messages.h"
 
@@ -22,5 +23,8 @@ struct limits_met {
 
 /* A line for each. */
 void warnings_add(const struct limits_met *m, struct buf *to);
+/* The member that warnings_put writes. */
+#define WARNINGS_FIELD                                                                             \
+    MAY_HAVE("warnings", FIELD_LIST, .help = "in words: which limit did what, and what was cut")
 /* "warnings", unless there are none. `lines` is what warnings_add and others wrote. */
 void warnings_put(struct jw *j, const struct buf *lines);

@@ -9,12 +9,24 @@
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_control.h"
 #include "engine/kernel/kernel_talk.h"
-#include "engine/kernel/said.h"
 #include "engine/process/live_state.h"
+#include "engine/said/said.h"
 
 #include <jansson.h>
 #include <signal.h>
 #include <string.h>
+
+static const struct field clear_fields[] = {
+    HAS("wait", FIELD_BOOL, .help = "not before there is something new"),
+};
+const struct schema cell_clear_schema = {SCHEMA("Clear", clear_fields)};
+
+static const struct field input_fields[] = {
+    HAS("prompt", FIELD_STRING),
+    HAS("password", FIELD_BOOL, .help = "what is typed should not be seen"),
+};
+const struct schema cell_input_schema = {SCHEMA("Input", input_fields),
+                                         .help = "it waits for an answer to input()"};
 
 static void cell_on_clear(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;

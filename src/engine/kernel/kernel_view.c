@@ -3,6 +3,7 @@
 #include "engine/kernel/kernel_view.h"
 
 #include "base/list.h"
+#include "engine/core/about.h"
 #include "engine/kernel/cell.h"
 #include "engine/kernel/kernel.h"
 #include "engine/process/group.h"
@@ -71,6 +72,20 @@ void kernel_unwatch(struct kernel_watcher *w) {
     LIST_REMOVE(&w->kernel->watchers, w, next);
     w->kernel = NULL;
 }
+
+static const struct field view_fields[] = {
+    HAS("id", FIELD_STRING),
+    HAS("state", FIELD_STRING, WORDS("starting", "idle", "busy")),
+    HAS("execution_count", FIELD_INT),
+    HAS_OR_NULL("execution_id", FIELD_STRING, .help = "what it runs"),
+    HAS("queued", FIELD_INT),
+    HAS("restarts", FIELD_INT),
+    HAS("cwd", FIELD_STRING),
+    HAS("is_default", FIELD_BOOL),
+    HAS_OR_NULL("limits", OBJECT(about_kernel_limits_schema), .help = "its own; null: it has none"),
+    MAY_HAVE("usage", OBJECT(group_usage_schema), .help = "with limits of its own"),
+};
+const struct schema kernel_view_schema = {SCHEMA("Kernel", view_fields)};
 
 void kernel_json(const struct kernel *k, struct buf *to) {
     struct jw j = JW_INIT(to);

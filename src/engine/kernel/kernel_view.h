@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/schema.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,4 +33,5 @@ struct kernel_watcher {
 };
 void kernel_watch(struct kernel *k, struct kernel_watcher *w);
 void kernel_unwatch(struct kernel_watcher *w);
+extern const struct schema kernel_view_schema;
 void kernel_json(const struct kernel *k, struct buf *to);

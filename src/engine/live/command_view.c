@@ -120,6 +120,31 @@ static void put_command(struct jw *j, struct command *c, struct rope *to) {
     jw_object_end(j);
 }
 
+static const struct field command_fields[] = {
+    HAS("id", FIELD_STRING),
+    HAS("status", FIELD_STRING, WORDS("running", "exited", "killed", "timeout")),
+    HAS("cmd", FIELD_STRING),
+    HAS("cwd", FIELD_STRING),
+    HAS("terminal", FIELD_BOOL),
+    HAS("created", FIELD_REAL, .help = "unix time"),
+    HAS_OR_NULL("exit_code", FIELD_INT),
+    HAS_OR_NULL("signal", FIELD_INT, .help = "the one that killed it"),
+    HAS("timed_out", FIELD_BOOL),
+    HAS("duration_ms", FIELD_INT),
+    HAS("stdout_truncated", FIELD_BOOL),
+    HAS("stderr_truncated", FIELD_BOOL),
+    HAS("denied", LIST_OF(denial_schema)),
+    HAS_OR_NULL("problem", FIELD_STRING, .help = "why it could not run"),
+    WARNINGS_FIELD,
+};
+const struct schema command_view_schema = {SCHEMA("Command", command_fields)};
+static const struct field output_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+};
+const struct schema command_result_schema = {SCHEMA("CommandResult", output_fields),
+                                             .with = &command_view_schema};
+
 void command_json(struct command *c, struct buf *to) {
     struct jw j = JW_INIT(to);
     put_command(&j, c, NULL);

@@ -2,6 +2,7 @@
 /* Commands as others see them: found, and told in JSON. */
 
 #include "base/buf.h"
+#include "base/schema.h"
 #include "engine/core/denials.h"
 
 #include <stdbool.h>
@@ -23,6 +24,7 @@ bool command_runs(const struct command *c);
 bool command_has_terminal(const struct command *c);
 bool command_stays(const struct command *c);
 void command_set_stays(struct command *c, bool stays);
+extern const struct schema command_view_schema, command_result_schema;
 void command_json(struct command *c, struct buf *to);    /* all but stdout and stderr */
 void command_result(struct command *c, struct rope *to); /* with them */
 /* How it ended; lives as long as the command. */

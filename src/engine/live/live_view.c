@@ -3,10 +3,12 @@
 #include "engine/live/live_view.h"
 
 #include "base/clock.h"
+#include "engine/core/about.h"
 #include "engine/kernel/kernel_view.h"
 #include "engine/live/live_network.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
+#include "net/policy_json.h"
 
 #include <string.h>
 #include <sys/statfs.h>
@@ -92,6 +94,32 @@ static void live_put_network(struct jw *j, const struct live *l) {
     jw_key(j, "network");
     jw_raw(j, policy, strlen(policy));
 }
+
+static const struct field usage_fields[] = {
+    HAS("memory_bytes", FIELD_INT),    HAS("memory_peak_bytes", FIELD_INT),
+    HAS("cpu_ms", FIELD_REAL),         HAS("processes", FIELD_INT),
+    MAY_HAVE("disk_bytes", FIELD_INT), MAY_HAVE("files", FIELD_INT),
+};
+static const struct schema usage_schema = {SCHEMA("SandboxUsage", usage_fields)};
+
+static const struct field live_fields[] = {
+    HAS("id", FIELD_STRING),
+    HAS_OR_NULL("name", FIELD_STRING),
+    HAS("state", FIELD_STRING, WORDS("running", "paused")),
+    HAS("profile", FIELD_STRING),
+    HAS("metadata", FIELD_MAP),
+    HAS("created", FIELD_REAL, .help = "unix time"),
+    HAS("expires", FIELD_REAL, .help = "unix time"),
+    HAS("ttl_seconds", FIELD_INT),
+    HAS("idle_seconds", FIELD_INT),
+    HAS_OR_NULL("idle_expires", FIELD_REAL, .help = "unix time; null while it is in use"),
+    HAS("limits", OBJECT(about_limits_schema)),
+    HAS("kernels", LIST_OF(kernel_view_schema)),
+    HAS("usage", OBJECT(usage_schema)),
+    HAS("network", OBJECT(net_policy_schema)),
+    HAS("executions", FIELD_INT),
+};
+const struct schema live_schema = {SCHEMA("Sandbox", live_fields)};
 
 void live_json(struct live *l, struct buf *to) {
     struct jw j = JW_INIT(to);

@@ -2,6 +2,7 @@
 /* A live sandbox as others see it. */
 
 #include "base/buf.h"
+#include "base/schema.h"
 #include "wire/limits.h"
 
 #include <stdbool.h>
@@ -17,4 +18,5 @@ const char *live_metadata(const struct live *l); /* JSON */
 const char *live_alias(const struct live *l);    /* or NULL */
 const struct limits *live_limits(const struct live *l);
 bool live_is_paused(const struct live *l);
+extern const struct schema live_schema;
 void live_json(struct live *l, struct buf *to);

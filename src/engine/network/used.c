@@ -66,6 +66,13 @@ uint64_t network_used_bytes(const struct network_used *u) {
     return sum;
 }
 
+static const struct field row_fields[] = {
+    HAS("rule", FIELD_STRING),   HAS("connections", FIELD_INT), HAS("refused", FIELD_INT),
+    HAS("bytes_out", FIELD_INT), HAS("bytes_in", FIELD_INT),
+};
+const struct schema network_row_schema = {SCHEMA("NetworkUse", row_fields),
+                                          .help = "what a rule of the network let through"};
+
 void network_used_put(const struct network_used *u, struct jw *j) {
     jw_array(j);
     for (unsigned i = 0; i < u->n; i++) {

@@ -69,7 +69,7 @@ static void find_limit(struct run *r, const struct cgroup_usage *u) {
         outcome_met(o, LIMIT_CPU);
     outcome_met(o, r->met);
     outcome_met_in(o, u, r->sandbox);
-    if (is_cut(r))
+    if (is_cut(r) || r->shown.cut)
         outcome_met(o, LIMIT_OUTPUT);
 }
 
@@ -284,7 +284,9 @@ void run_take_usage(struct run *r, struct wire_in *in) {
 }
 
 void run_collect_answer(struct run *r, enum asked what, struct wire_in *in) {
-    if (what == ASKED_USAGE)
+    if (what == ASKED_USAGE) {
         run_take_usage(r, in);
+        r->outcome.cpu_us += r->heard_ns / 1000u; /* it replaced what was measured with that */
+    }
     finish_if_through(r);
 }

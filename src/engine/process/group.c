@@ -167,6 +167,14 @@ void group_leave(struct process *p) {
     chan_send(&p->live->engine->warden, &o);
 }
 
+static const struct field usage_fields[] = {
+    HAS("memory_bytes", FIELD_INT),
+    HAS("memory_peak_bytes", FIELD_INT),
+    HAS("cpu_ms", FIELD_REAL),
+    HAS("processes", FIELD_INT),
+};
+const struct schema group_usage_schema = {SCHEMA("KernelUsage", usage_fields)};
+
 /* Of one that has limits of its own; else null. */
 void group_json(const struct process *p, struct jw *j) {
     if (!p->limits.memory_mb) {

@@ -1,6 +1,7 @@
 #pragma once
 /* Limits of a kernel's own, and what a control group tells. */
 
+#include "base/schema.h"
 #include "config/config.h"
 #include "engine/core/cgroup_fds.h"
 
@@ -24,4 +25,5 @@ bool group_ran_out_of_memory(const struct process *p);
 /* The process has ended. */
 void group_leave(struct process *p);
 /* Members of an object: limits, and usage if it has some. */
+extern const struct schema group_usage_schema;
 void group_json(const struct process *p, struct jw *j);

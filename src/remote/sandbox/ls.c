@@ -52,7 +52,8 @@ static void add_row(struct listing *l, const json_t *entry) {
     write_mode(entry, mode);
     if (text_date(json_number_value(json_object_get(entry, "modified")), &tm))
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    buf_addf(&size, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(entry, "size")));
+    buf_addf(&size, "%" JSON_INTEGER_FORMAT,
+             json_integer_value(json_object_get(entry, "size_bytes")));
     const char *row[] = {mode, size.data, when, name.data};
     table_add(&l->table, row);
 }

@@ -173,21 +173,36 @@ static void do_session_bash(struct call *c) {
     command_wait(c, l, &q, &(struct command_wait_options){.then = reply_over});
 }
 
+static const struct field made_fields[] = {
+    HAS("session_id", FIELD_STRING),
+    HAS("expires_at", FIELD_REAL, .help = "unix time"),
+};
+static const struct schema made_schema = {SCHEMA("Session", made_fields)};
+static const struct field over_fields[] = {
+    HAS("stdout", FIELD_STRING),         HAS("stderr", FIELD_STRING),
+    HAS_OR_NULL("exit_code", FIELD_INT), HAS("timed_out", FIELD_BOOL),
+    HAS("duration_ms", FIELD_INT),
+};
+static const struct schema over_schema = {SCHEMA("BashResult", over_fields)};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/v1/sessions", "A session: a place to run bash in", "sessions", &session_schema, NULL,
-      201, "its id, and until when it lives", JSON_TYPE}, do_session_new, .body_max = 64 * MB, .prepare = inputs_prepare},
+      201, "its id, and until when it lives", JSON_TYPE, .gives = &made_schema, .replays = true,
+      .errors = ERRORS_OF_START "too_many_sandboxes"}, do_session_new, .body_max = 64 * MB, .prepare = inputs_prepare},
     {{"DELETE", "/v1/sessions/{session_id}", "End a session", "sessions", NULL, NULL, 204, "nothing",
-      NULL}, do_session_delete},
+      NULL, .errors = ERRORS_OF_SANDBOX}, do_session_delete},
     {{"POST", "/v1/sessions/{session_id}/bash", "Run bash in a session", "sessions", &bash_schema,
-      NULL, 200, "its output", JSON_TYPE}, do_session_bash, .body_max = 16 * MB},
+      NULL, 200, "its output", JSON_TYPE, .gives = &over_schema, .errors = ERRORS_OF_WAIT},
+     do_session_bash, .body_max = 16 * MB},
 };
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
 
 const struct dialect code_interpreter_dialect = {
     .name = "code-interpreter",
+    .help = "Sessions of the Code Interpreter API: bash in a sandbox that stays",
     .tables = (const struct route_table *const[]){&table, NULL},
 };

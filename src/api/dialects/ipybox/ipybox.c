@@ -4,6 +4,7 @@
  */
 
 #include "api/files/archive.h"
+#include "api/files/download.h"
 #include "api/files/paths.h"
 #include "api/files/unpack.h"
 #include "api/jobs/command_wait.h"
@@ -306,7 +307,7 @@ static void lacks_names(struct call *c) {
 }
 
 static void do_ipybox_modules(struct call *c) {
-    if (http_query(c->req, "q"))
+    if (call_query(c, "q"))
         use(c, ask_modules);
     else
         lacks_names(c);
@@ -343,32 +344,52 @@ static void with_domains(struct call *c, struct live *l) {
     network_terms_free(t);
 }
 
+static const struct field status_fields[] = {HAS("status", FIELD_STRING, WORDS("ok"))};
+static const struct schema status_schema = {SCHEMA("IpyboxStatus", status_fields)};
+static const struct field message_fields[] = {HAS("message", FIELD_STRING)};
+static const struct schema message_schema = {SCHEMA("IpyboxMessage", message_fields)};
+static const struct schema sources_schema = {
+    "IpyboxModules", .value = &(struct field){.type = FIELD_MAP}, .help = "sources by name"};
+static const struct field modules_fields[] = {
+    {.name = "q", .type = FIELD_LIST, .flags = FIELD_REQUIRED, .help = "names of modules"},
+};
+static const struct schema modules_query = {"", modules_fields, 1, true};
+
+/* The sandbox is made at the first use. */
+#define ERRORS_OF_FILES                                                                            \
+    ERRORS_OF_START ERRORS_OF_PATH "too_many_sandboxes 400:bad_path sandbox_paused "
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/status", "ipybox: whether the server is there", "ipybox", NULL, NULL, 200, "ok",
-      JSON_TYPE}, do_ipybox_status, .is_open = true, .is_free = true},
+      JSON_TYPE, .gives = &status_schema}, do_ipybox_status, .is_open = true, .is_free = true},
     {{.method = "GET", .path = "/status/"}, do_ipybox_status, .is_open = true, .is_free = true},
     {{"POST", "/files/{path...}", "ipybox: upload a file to the default sandbox, or to that of the "
       "header X-Cloche-Sandbox", "ipybox", NULL, "application/octet-stream", 200, "a message",
-      JSON_TYPE}, do_ipybox_upload},
+      JSON_TYPE, .gives = &message_schema, .errors = ERRORS_OF_FILES}, do_ipybox_upload},
     {{"GET", "/files/{path...}", "ipybox: download a file", "ipybox", NULL, NULL, 200, "its bytes",
-      "application/octet-stream"}, do_ipybox_download},
+      "*/*", .more = download_replies, .errors = ERRORS_OF_FILES ERRORS_OF_DOWNLOAD},
+     do_ipybox_download},
     {{"DELETE", "/files/{path...}", "ipybox: delete a file", "ipybox", NULL, NULL, 204, "nothing",
-      NULL}, do_ipybox_delete},
+      NULL, .errors = ERRORS_OF_FILES "not_empty"}, do_ipybox_delete},
     {{"POST", "/directories/{path...}", "ipybox: unpack a tar.gz into a directory", "ipybox", NULL,
-      "application/x-gzip", 200, "a message", JSON_TYPE}, do_ipybox_unpack},
+      "application/x-gzip", 200, "a message", JSON_TYPE, .gives = &message_schema,
+      .errors = ERRORS_OF_FILES "400:bad_archive not_empty"}, do_ipybox_unpack},
     {{"GET", "/directories/{path...}", "ipybox: download a directory", "ipybox", NULL, NULL, 200,
-      "a tar.gz of its files", "application/x-gzip"}, do_ipybox_archive},
-    {{"GET", "/modules", "ipybox: sources of the modules q=NAME&q=…", "ipybox", NULL, NULL, 200,
-      "names and sources", JSON_TYPE}, do_ipybox_modules},
+      "a tar.gz of its files", "application/x-gzip", .errors = ERRORS_OF_FILES}, do_ipybox_archive},
+    {{"GET", "/modules", "ipybox: sources of modules", "ipybox", NULL, NULL, 200,
+      "names and sources", JSON_TYPE, &modules_query, .gives = &sources_schema,
+      .errors = ERRORS_OF_START ERRORS_OF_WAIT
+                "bad_fields too_many_sandboxes no_such_module modules_failed modules_timeout"}, do_ipybox_modules},
 };
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
 
 const struct dialect ipybox_dialect = {
     .name = "ipybox",
+    .help = "ipybox's resource server: files and modules of a tenant's default sandbox",
     .tables = (const struct route_table *const[]){&table, NULL},
     .tell = ipybox_tell,
 };

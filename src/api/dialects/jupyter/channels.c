@@ -105,8 +105,13 @@ static bool offers_v1(const char *list) {
     return false;
 }
 
+static const struct field query_fields[] = {
+    {.name = "session_id", .help = "the client's own id"},
+};
+static const struct schema channels_query = {"", query_fields, 1, true};
+
 static void channels_set_session(struct jupyter_client *c) {
-    const char *given = http_query(c->call->req, "session_id");
+    const char *given = call_query(c->call, "session_id");
     char own[ID_MAX];
     id_make("", own, sizeof own);
     if (given && *given && strlen(given) < sizeof c->session)
@@ -153,13 +158,30 @@ static void do_jupyter_channels(struct call *c) {
     jupyter_join(h, to);
 }
 
+/* docs/jupyter.md names the messages: their content is Jupyter's. */
+static const struct field header_fields[] = {
+    MAY_HAVE("msg_id", FIELD_STRING),   MAY_HAVE("msg_type", FIELD_STRING),
+    MAY_HAVE("username", FIELD_STRING), MAY_HAVE("session", FIELD_STRING),
+    MAY_HAVE("date", FIELD_STRING),     MAY_HAVE("version", FIELD_STRING),
+};
+static const struct schema header_schema = {SCHEMA("JupyterHeader", header_fields), .open = true};
+static const struct field message_fields[] = {
+    HAS("header", OBJECT(header_schema)), MAY_HAVE("parent_header", OBJECT(header_schema)),
+    MAY_HAVE("metadata", FIELD_OBJECT),   MAY_HAVE("content", FIELD_OBJECT),
+    MAY_HAVE("channel", FIELD_STRING),    MAY_HAVE("buffers", FIELD_LIST),
+    MAY_HAVE("msg_id", FIELD_STRING),     MAY_HAVE("msg_type", FIELD_STRING),
+};
+static const struct schema message_schema = {SCHEMA("JupyterMessage", message_fields), .open = true,
+                                             .help = "without the subprotocol; with it, binary"};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/api/kernels/{kernel_id}/channels", "Jupyter: a kernel's channels over a WebSocket, "
       "with or without the subprotocol v1.kernel.websocket.jupyter.org", "jupyter", NULL, NULL, 101,
-      "a WebSocket", NULL}, do_jupyter_channels},
+      "a WebSocket", NULL, &channels_query, .takes = &message_schema, .sends = &message_schema,
+      .errors = "no_such_kernel"}, do_jupyter_channels},
 };
 /* clang-format on */
 const struct route_table jupyter_channels_routes = ROUTE_TABLE(routes);

@@ -12,6 +12,13 @@ static void with_reason(struct buf *to, const char *message, int status, const s
     jw_object_end(&j);
 }
 
+static const struct field error_fields[] = {
+    MAY_HAVE("message", FIELD_STRING),
+    MAY_HAVE("reason", FIELD_STRING),
+};
+static const struct schema jupyter_error_schema = {SCHEMA("JupyterError", error_fields),
+                                                   .with = &error_schema};
+
 static int jupyter_tell(const struct call *c, const struct problem *p, struct buf *to) {
     AUTO_BUF ours = BUF_INIT;
     (void)c;
@@ -37,10 +44,13 @@ static const struct route unknown = {{.method = "-", .path = "/api/{path...}"}};
 
 const struct dialect jupyter_dialect = {
     .name = JUPYTER_DIALECT,
-    .tables = (const struct route_table *const[]){&jupyter_routes, &jupyter_channels_routes,
+    .tables = (const struct route_table *const[]){&jupyter_about_routes, &jupyter_routes,
+                                                  &jupyter_channels_routes,
                                                   &jupyter_sessions_routes, NULL},
     .unknown = &unknown,
+    .help = "Jupyter's kernels and sessions",
     .tell = jupyter_tell,
+    .refusal = &jupyter_error_schema,
     .tell_body = jupyter_tell_body,
     .secret = "token",
     .start = jupyter_start,

@@ -8,7 +8,6 @@
 #include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
 #include "api/jobs/shared_sandbox.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "engine/core/bounds.h"
 
@@ -176,6 +175,15 @@ static void put_kernel(struct jupyter_hub *h, struct jw *j) {
     jw_key_uint(j, "connections", connections);
     jw_object_end(j);
 }
+
+static const struct field model_fields[] = {
+    HAS("id", FIELD_STRING),
+    HAS("name", FIELD_STRING),
+    HAS("last_activity", FIELD_STRING, .help = "ISO 8601"),
+    HAS("execution_state", FIELD_STRING, WORDS("starting", "idle", "busy")),
+    HAS("connections", FIELD_INT),
+};
+const struct schema jupyter_model_schema = {SCHEMA("JupyterKernelModel", model_fields)};
 
 void jupyter_model(struct jupyter_hub *h, struct jw *j) {
     put_kernel(h, j);
@@ -398,80 +406,60 @@ static void do_jupyter_restart(struct call *c) {
     jupyter_restart(h, jupyter_on_kernel, ask(c, false));
 }
 
-/* ---- about the service ---- */
-
-static void do_jupyter_version(struct call *c) {
-    static const char json[] = "{\"version\":\"" CLOCHE_VERSION "\"}";
-    http_reply(c->req, 200, "application/json", json, sizeof json - 1);
-}
-
-static void do_jupyter_openapi(struct call *c) {
-    route_give_openapi(c, &jupyter_dialect);
-}
-
-struct sums {
-    unsigned kernels, connections;
-    double last;
+static const struct field inner_fields[] = {
+    HAS("argv", FIELD_LIST),
+    HAS("env", FIELD_MAP),
+    HAS("display_name", FIELD_STRING),
+    HAS("language", FIELD_STRING, WORDS("python")),
+    HAS("interrupt_mode", FIELD_STRING, WORDS("message")),
+    HAS("metadata", FIELD_OBJECT),
 };
+static const struct schema inner_schema = {SCHEMA("JupyterSpecInner", inner_fields)};
+static const struct field spec_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("spec", OBJECT(inner_schema)),
+    HAS("resources", FIELD_MAP, .help = "paths by name"),
+};
+static const struct schema one_spec = {SCHEMA("JupyterSpec", spec_fields)};
+static const struct field specs_fields[] = {
+    HAS("default", FIELD_STRING),
+    HAS("kernelspecs", FIELD_MAP, .of = &one_spec, .help = "by name"),
+};
+static const struct schema all_specs = {SCHEMA("JupyterSpecs", specs_fields)};
+static const struct schema kernels_schema = {
+    SCHEMA_OF_LIST("JupyterKernels", jupyter_model_schema)};
 
-static void count(void *arg, struct jupyter_hub *h) {
-    struct sums *s = arg;
-    s->kernels++;
-    for (const struct jupyter_client *at = h->clients; at; at = at->next)
-        s->connections++;
-    if (h->last_activity > s->last)
-        s->last = h->last_activity;
-}
-
-static void do_jupyter_status(struct call *c) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    double started = jupyter_now() - (double)(now_ns() - c->api->started_ns) / 1e9;
-    struct sums s = {.last = started};
-    char date[48];
-    jupyter_each(c, count, &s);
-    jw_object(&j);
-    jupyter_date(date, sizeof date, started);
-    jw_key_str(&j, "started", date);
-    jupyter_date(date, sizeof date, s.last);
-    jw_key_str(&j, "last_activity", date);
-    jw_key_uint(&j, "connections", s.connections);
-    jw_key_uint(&j, "kernels", s.kernels);
-    jw_object_end(&j);
-    call_json(c, 200, &json);
-}
+#define ERRORS_OF_MAKING                                                                           \
+    ERRORS_OF_START                                                                                \
+    "no_such_kernelspec too_many_sandboxes kernel_failed sandbox_gone cannot_limit "               \
+    "sandbox_paused 400:bad_value "
+#define ERRORS_OF_ONE "no_such_kernel sandbox_paused kernel_failed kernel_gone sandbox_gone "
 
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
-    {{"GET", "/api", "Jupyter: the version", "jupyter", NULL, NULL, 200, "the version", JSON_TYPE},
-     do_jupyter_version},
-    {{"GET", "/api/swagger.json", "Jupyter: this description, of Jupyter's paths", "jupyter", NULL, NULL,
-      200, "OpenAPI", JSON_TYPE}, do_jupyter_openapi},
-    {{"GET", "/api/swagger.yaml", "Jupyter: the same; JSON is YAML", "jupyter", NULL, NULL, 200,
-      "OpenAPI", "text/x-yaml"}, do_jupyter_openapi},
-    {{.method = "GET", .path = "/tree"}, do_jupyter_version}, /* "must one log in?" */
-    {{"GET", "/api/status", "Jupyter: how much is there", "jupyter", NULL, NULL, 200,
-      "since when, kernels, connections", JSON_TYPE}, do_jupyter_status},
     {{"GET", "/api/kernelspecs", "Jupyter: what kernels there can be", "jupyter", NULL, NULL, 200,
-      "the kernelspecs: profiles", JSON_TYPE}, do_jupyter_specs},
+      "the kernelspecs: profiles", JSON_TYPE, .gives = &all_specs}, do_jupyter_specs},
     {{"GET", "/api/kernelspecs/{name}", "Jupyter: one of them", "jupyter", NULL, NULL, 200,
-      "the kernelspec", JSON_TYPE}, do_jupyter_spec},
+      "the kernelspec", JSON_TYPE, .gives = &one_spec, .errors = "no_such_kernelspec"}, do_jupyter_spec},
     {{"GET", "/kernelspecs/{name}/{file}", "Jupyter: its logo", "jupyter", NULL, NULL, 200,
-      "a picture", "image/svg+xml"}, do_jupyter_logo},
+      "a picture", "image/svg+xml", .errors = "no_such_kernelspec no_such_file"}, do_jupyter_logo},
     {{"GET", "/api/kernels", "Jupyter: list kernels", "jupyter", NULL, NULL, 200, "the kernels",
-      JSON_TYPE}, do_jupyter_kernels},
+      JSON_TYPE, .gives = &kernels_schema}, do_jupyter_kernels},
     {{"POST", "/api/kernels", "Jupyter: start a kernel", "jupyter", &jupyter_kernel_schema, NULL, 201,
-      "the kernel", JSON_TYPE}, do_jupyter_kernel_new, .body_max = MB},
+      "the kernel", JSON_TYPE, .gives = &jupyter_model_schema, .errors = ERRORS_OF_MAKING,
+      .replays = true}, do_jupyter_kernel_new, .body_max = MB},
     {{"GET", "/api/kernels/{kernel_id}", "Jupyter: look at a kernel", "jupyter", NULL, NULL, 200,
-      "the kernel", JSON_TYPE}, do_jupyter_kernel},
+      "the kernel", JSON_TYPE, .gives = &jupyter_model_schema, .errors = ERRORS_OF_ONE},
+     do_jupyter_kernel},
     {{"DELETE", "/api/kernels/{kernel_id}", "Jupyter: end a kernel", "jupyter", NULL, NULL, 204,
-      "nothing", NULL}, do_jupyter_kernel_delete},
+      "nothing", NULL, .errors = ERRORS_OF_ONE}, do_jupyter_kernel_delete},
     {{"POST", "/api/kernels/{kernel_id}/interrupt", "Jupyter: KeyboardInterrupt", "jupyter", NULL,
-      NULL, 204, "nothing", NULL}, do_jupyter_interrupt},
+      NULL, 204, "nothing", NULL, .errors = ERRORS_OF_ONE}, do_jupyter_interrupt},
     {{"POST", "/api/kernels/{kernel_id}/restart", "Jupyter: a fresh process", "jupyter", NULL, NULL,
-      200, "the kernel", JSON_TYPE}, do_jupyter_restart},
+      200, "the kernel", JSON_TYPE, .gives = &jupyter_model_schema, .errors = ERRORS_OF_ONE},
+     do_jupyter_restart},
 };
 /* clang-format on */
 const struct route_table jupyter_routes = ROUTE_TABLE(routes);

@@ -23,7 +23,8 @@ struct jupyter_hub;
 struct jupyter_telling;
 
 extern const struct dialect jupyter_dialect;
-extern const struct route_table jupyter_routes, jupyter_channels_routes, jupyter_sessions_routes;
+extern const struct route_table jupyter_routes, jupyter_about_routes, jupyter_channels_routes,
+    jupyter_sessions_routes;
 
 /* The dialect's state. */
 struct jupyter {
@@ -203,6 +204,7 @@ void jupyter_ask(struct jupyter_client *c, struct jupyter_in *m);
 void jupyter_untell(struct jupyter_request *r);
 
 /* ---- jupyter.c ---- */
+extern const struct schema jupyter_model_schema;
 void jupyter_model(struct jupyter_hub *h, struct jw *j);
 /* The tenant's by its uuid; NULL: the client has its reply. */
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);

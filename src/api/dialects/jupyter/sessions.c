@@ -225,22 +225,45 @@ static void do_jupyter_session_delete(struct call *c) {
     http_reply(c->req, 204, NULL, "", 0);
 }
 
+static const struct field notebook_fields[] = {
+    HAS_OR_NULL("path", FIELD_STRING),
+    HAS_OR_NULL("name", FIELD_STRING),
+};
+static const struct schema notebook_schema = {SCHEMA("JupyterNotebook", notebook_fields)};
+static const struct field reply_fields[] = {
+    HAS_OR_NULL("id", FIELD_STRING),
+    HAS_OR_NULL("path", FIELD_STRING),
+    HAS_OR_NULL("name", FIELD_STRING),
+    HAS_OR_NULL("type", FIELD_STRING),
+    HAS("kernel", OBJECT(jupyter_model_schema)),
+    MAY_HAVE("notebook", OBJECT(notebook_schema)),
+};
+static const struct schema reply_schema = {SCHEMA("JupyterSessionModel", reply_fields)};
+static const struct schema sessions_schema = {SCHEMA_OF_LIST("JupyterSessions", reply_schema)};
+
+#define ERRORS_OF_MAKING                                                                           \
+    ERRORS_OF_START "no_such_kernelspec no_such_kernel too_many_sandboxes kernel_failed "          \
+                    "sandbox_gone cannot_limit sandbox_paused 400:bad_value "
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/api/sessions", "Jupyter: list sessions", "jupyter", NULL, NULL, 200, "the sessions",
-      JSON_TYPE}, do_jupyter_sessions},
+      JSON_TYPE, .gives = &sessions_schema}, do_jupyter_sessions},
     {{"POST", "/api/sessions", "Jupyter: a session, with a kernel", "jupyter",
-      &jupyter_session_schema, NULL, 201, "the session", JSON_TYPE}, do_jupyter_session_new,
+      &jupyter_session_schema, NULL, 201, "the session", JSON_TYPE, .gives = &reply_schema,
+      .errors = ERRORS_OF_MAKING, .replays = true}, do_jupyter_session_new,
      .body_max = MB},
     {{"GET", "/api/sessions/{session_id}", "Jupyter: look at a session", "jupyter", NULL, NULL, 200,
-      "the session", JSON_TYPE}, do_jupyter_session},
+      "the session", JSON_TYPE, .gives = &reply_schema, .errors = "no_such_session"},
+     do_jupyter_session},
     {{"PATCH", "/api/sessions/{session_id}", "Jupyter: another path, name or kernel", "jupyter",
-      &jupyter_session_schema, NULL, 200, "the session", JSON_TYPE}, do_jupyter_session_change,
+      &jupyter_session_schema, NULL, 200, "the session", JSON_TYPE, .gives = &reply_schema,
+      .errors = ERRORS_OF_MAKING "no_such_session"}, do_jupyter_session_change,
      .body_max = MB},
     {{"DELETE", "/api/sessions/{session_id}", "Jupyter: end a session and its kernel", "jupyter",
-      NULL, NULL, 204, "nothing", NULL}, do_jupyter_session_delete},
+      NULL, NULL, 204, "nothing", NULL, .errors = "no_such_session"}, do_jupyter_session_delete},
 };
 /* clang-format on */
 const struct route_table jupyter_sessions_routes = ROUTE_TABLE(routes);

@@ -218,6 +218,16 @@ static void put_about(const struct call *c, bool up, struct jw *j) {
     jw_object_end(j);
 }
 
+static const struct field reply_fields[] = {
+    HAS("status", FIELD_STRING, WORDS("success", "error", "timeout", "memory_exceeded")),
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+    HAS("execution_time", FIELD_REAL, .help = "seconds"),
+    HAS("memory_used", FIELD_REAL, .help = "MB"),
+    HAS_OR_NULL("error", FIELD_STRING),
+};
+static const struct schema reply_schema = {SCHEMA("PyRunnerReply", reply_fields)};
+
 /* ---- routes ---- */
 
 static void do_redoc(struct call *c) {
@@ -228,7 +238,8 @@ static void do_redoc(struct call *c) {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/run", "PyRunner: run a program", "pyrunner", &pyrunner_schema, NULL, 200,
-      "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE}, do_pyrunner_run,
+      "status, stdout, stderr, execution_time, memory_used, error", JSON_TYPE,
+      .gives = &reply_schema, .errors = ERRORS_OF_PROGRAM, .replays = true}, do_pyrunner_run,
  .body_max = 64 * MB, .prepare = oneshot_prepare},
     {{.method = "GET", .path = "/redoc"}, do_redoc, .is_open = true, .is_free = true},
 };
@@ -237,6 +248,7 @@ static const struct route_table table = ROUTE_TABLE(routes);
 
 const struct dialect pyrunner_dialect = {
     .name = "pyrunner",
+    .help = "PyRunner's API",
     .tables = (const struct route_table *const[]){&table, NULL},
     .version = "1.0.0", /* what its clients have always seen */
     .up = "healthy",

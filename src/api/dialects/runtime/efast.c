@@ -432,13 +432,46 @@ static void do_runtime_efast(struct call *c) {
         runtime_use(c, download_all);
 }
 
+#define FIELDS_OF_PARAMS                                                                           \
+    HAS("index", FIELD_INT), HAS("docid", FIELD_STRING), HAS("rev", FIELD_STRING)
+#define YES_OR_NO HAS("success", FIELD_BOOL), FIELDS_OF_PARAMS, HAS("savename", FIELD_STRING)
+
+static const struct field info_fields[] = {
+    HAS("name", FIELD_STRING),
+    HAS("size", FIELD_INT),
+    HAS("rev", FIELD_STRING),
+};
+static const struct schema info_schema = {SCHEMA("EfastInfo", info_fields)};
+static const struct field good_fields[] = {
+    YES_OR_NO,
+    HAS("file_path", FIELD_STRING),
+    HAS("file_info", OBJECT(info_schema)),
+    HAS("downloaded_size", FIELD_INT),
+    HAS("total_size", FIELD_INT),
+};
+static const struct schema good_schema = {SCHEMA("EfastDone", good_fields)};
+static const struct field bad_fields[] = {
+    YES_OR_NO,
+    HAS("error", FIELD_STRING),
+    HAS("save_path", FIELD_STRING),
+};
+static const struct schema bad_schema = {SCHEMA("EfastFailed", bad_fields)};
+static const struct schema one_schema = {"EfastOne", ONE_OF(&good_schema, &bad_schema)};
+static const struct field all_fields[] = {
+    HAS("message", FIELD_STRING),        HAS("success_count", FIELD_INT),
+    HAS("failed_count", FIELD_INT),      HAS("total_count", FIELD_INT),
+    HAS("results", LIST_OF(one_schema)), HAS("save_path", FIELD_STRING),
+};
+RUNTIME_REPLY(all_reply, "EfastResult", all_fields);
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/workspace/se/download_from_efast/{session_id}", "Download files from e-fast to a "
       "session", "sandbox-runtime", &runtime_efast_schema, NULL, 200, "what became of each",
-      JSON_TYPE}, do_runtime_efast, .body_max = MB},
+      JSON_TYPE, .gives = &all_reply,
+      .errors = ERRORS_OF_SESSION_FILE "efast_off efast_not_allowed"}, do_runtime_efast, .body_max = MB},
 };
 /* clang-format on */
 const struct route_table runtime_efast_routes = ROUTE_TABLE(routes);

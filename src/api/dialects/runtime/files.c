@@ -188,7 +188,7 @@ static void free_upload(struct file_call *fc) {
 /* What it is called: by the query, or by the form. False when the client has its reply. */
 static bool name_it(struct upload *u, const char *form_name) {
     struct call *c = u->fc.call;
-    const char *asked = http_query(c->req, "filename");
+    const char *asked = call_query(c, "filename");
     const char *name = asked && *asked ? asked : form_name;
     free(u->asked);
     u->asked = xstrdup(name);
@@ -384,7 +384,7 @@ static bool read_bool(const char *text, bool *ret) {
 }
 
 static void list(struct call *c, struct live *l) {
-    const char *recursive = http_query(c->req, "recursive");
+    const char *recursive = call_query(c, "recursive");
     struct runtime_listing how = {.path = c->params[1], .reply = put_files};
     if (recursive && !read_bool(recursive, &how.recursive))
         runtime_bad_query(c, "recursive", "bool_parsing",
@@ -407,18 +407,44 @@ static void do_runtime_files_there(struct call *c) {
     http_reply(c->req, 307, NULL, "", 0);
 }
 
+static const struct field made_fields[] = {
+    HAS("filename", FIELD_STRING),
+    HAS("size", FIELD_INT),
+};
+RUNTIME_REPLY(made_reply, "RuntimeFile", made_fields);
+static const struct field item_fields[] = {
+    HAS("filename", FIELD_STRING),
+    HAS("size", FIELD_INT),
+    HAS("type", FIELD_STRING),
+};
+static const struct schema item_schema = {SCHEMA("RuntimeListedFile", item_fields)};
+static const struct field listed_fields[] = {HAS("files", LIST_OF(item_schema))};
+RUNTIME_REPLY(list_reply, "RuntimeFiles", listed_fields);
+
+/* As FastAPI, it takes no notice of others. */
+static const struct field upload_query_fields[] = {
+    {.name = "filename", .help = "instead of the form's"},
+};
+static const struct schema upload_query = {"", upload_query_fields, 1, true};
+static const struct field list_query_fields[] = {
+    {.name = "recursive", .type = FIELD_BOOL, .fallback = "true"},
+};
+static const struct schema list_query = {"", list_query_fields, 1, true};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
-    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session (filename)",
-      "sandbox-runtime", &upload_schema, "multipart/form-data", 200, "its name and size", JSON_TYPE},
-     do_runtime_upload},
+    {{"POST", "/workspace/se/upload/{session_id}", "Upload a file to a session",
+      "sandbox-runtime", &upload_schema, "multipart/form-data", 200, "its name and size", JSON_TYPE,
+      &upload_query, .gives = &made_reply,
+      .errors = ERRORS_OF_SESSION_FILE "bad_fields bad_form"}, do_runtime_upload},
     {{"POST", "/workspace/se/create/{session_id}", "Make a file of text in a session",
-      "sandbox-runtime", &runtime_create_schema, NULL, 200, "its name and size", JSON_TYPE},
-     do_runtime_create, .body_max = 64 * MB},
-    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session (recursive)",
-      "sandbox-runtime", NULL, NULL, 200, "the files", JSON_TYPE}, do_runtime_files},
+      "sandbox-runtime", &runtime_create_schema, NULL, 200, "its name and size", JSON_TYPE,
+      .gives = &made_reply, .errors = ERRORS_OF_SESSION_FILE}, do_runtime_create, .body_max = 64 * MB},
+    {{"GET", "/workspace/se/files/{session_id}/{path...}", "List files of a session",
+      "sandbox-runtime", NULL, NULL, 200, "the files", JSON_TYPE, &list_query,
+      .gives = &list_reply, .errors = ERRORS_OF_SESSION_FILE "bad_fields list_too_long"}, do_runtime_files},
     {{.method = "GET", .path = "/workspace/se/files/{session_id}"}, do_runtime_files_there},
 };
 /* clang-format on */

@@ -236,14 +236,30 @@ static void do_runtime_lambda(struct call *c) {
     }
 }
 
+static const struct field metrics_fields[] = {
+    HAS("duration_ms", FIELD_REAL),
+    HAS("memory_peak_mb", FIELD_REAL),
+    HAS("cpu_time_ms", FIELD_REAL),
+    HAS("timeout_seconds", FIELD_INT),
+};
+static const struct schema metrics_schema = {SCHEMA("RuntimeMetrics", metrics_fields)};
+static const struct field result_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+    HAS("result", FIELD_JSON, .help = "what the handler returned"),
+    HAS("metrics", OBJECT(metrics_schema)),
+};
+RUNTIME_REPLY(result_reply, "RuntimeHandled", result_fields);
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/workspace/se/v2/execute_code", "Call a handler in a fresh sandbox",
       "sandbox-runtime", &runtime_lambda_schema, NULL, 200, "its output and what it returned",
-      JSON_TYPE}, do_runtime_lambda, .body_max = 64 * MB,
-     .tell = runtime_tell_lambda},
+      JSON_TYPE, .gives = &result_reply, .errors = ERRORS_OF_PROGRAM "400:bad_value",
+      .replays = true}, do_runtime_lambda, .body_max = 64 * MB,
+     .tell = runtime_tell_lambda, .refusal = &runtime_lambda_error},
 };
 /* clang-format on */
 const struct route_table runtime_handler_routes = ROUTE_TABLE(routes);

@@ -2,6 +2,7 @@
  * (readfile). A piece of text ends between two characters; what is cut off comes with the next. */
 
 #include "api/dialects/runtime/runtime.h"
+#include "api/files/download.h"
 #include "api/files/paths.h"
 #include "api/files/sandbox_files.h"
 #include "base/base64.h"
@@ -255,7 +256,7 @@ static void readfile_on_open(struct file_call *fc, struct file_answer *a) {
 /* A number of the query as FastAPI reads it, and within bounds; false when it is replied. */
 static bool read_number(struct call *c, const char *name, uint64_t min, uint64_t max,
                         uint64_t *ret) {
-    const char *text = http_query(c->req, name);
+    const char *text = call_query(c, name);
     const struct num_rule rule = {name, min, max};
     struct err e;
     if (!text)
@@ -291,18 +292,32 @@ static void do_runtime_readfile(struct call *c) {
     runtime_use(c, readfile);
 }
 
+static const struct field piece_fields[] = {
+    HAS("content", FIELD_STRING, .help = "text, or base64"),
+    MAY_HAVE("is_binary", FIELD_BOOL, .help = "unless it begins behind the end"),
+    HAS("offset", FIELD_INT, .help = "where the next piece begins"),
+    HAS("size", FIELD_INT, .help = "of the file"),
+    HAS("is_eof", FIELD_BOOL),
+};
+RUNTIME_REPLY(piece_reply, "RuntimePiece", piece_fields);
+static const struct field query_fields[] = {
+    {.name = "offset", .type = FIELD_INT, .fallback = "0"},
+    {.name = "buffer_size", .type = FIELD_INT},
+};
+static const struct schema piece_query = {"", query_fields, 2, true};
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/workspace/se/download/{session_id}/{path...}", "Download a file of a session",
-      "sandbox-runtime", NULL, NULL, 200, "its bytes", "application/octet-stream"},
-     do_runtime_download},
+      "sandbox-runtime", NULL, NULL, 200, "its bytes", "*/*", .more = download_replies,
+      .errors = ERRORS_OF_SESSION_FILE ERRORS_OF_DOWNLOAD}, do_runtime_download},
     {{"GET", "/workspace/se/files/preview/{session_id}/{path...}", "Show a file of a session",
       "sandbox-runtime", NULL, NULL, 200, "its bytes, with the type of their kind",
-      "application/octet-stream"}, do_runtime_preview},
-    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file (offset, "
-      "buffer_size)", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE},
+      "*/*", .more = download_replies, .errors = ERRORS_OF_SESSION_FILE ERRORS_OF_DOWNLOAD}, do_runtime_preview},
+    {{"GET", "/workspace/se/readfile/{session_id}/{path...}", "Read a piece of a file", "sandbox-runtime", NULL, NULL, 200, "text, or base64", JSON_TYPE, &piece_query,
+      .gives = &piece_reply, .errors = ERRORS_OF_SESSION_FILE "bad_fields"},
      do_runtime_readfile},
 };
 /* clang-format on */

@@ -299,15 +299,31 @@ static void do_runtime_execute_code(struct call *c) {
         runtime_use(c, execute_code);
 }
 
+static const struct field run_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+    HAS("returncode", FIELD_INT),
+};
+RUNTIME_REPLY(run_reply, "RuntimeRun", run_fields);
+static const struct field script_fields[] = {
+    HAS("stdout", FIELD_STRING),
+    HAS("stderr", FIELD_STRING),
+    HAS("returncode", FIELD_INT),
+    MAY_HAVE("output_variables", MAP_OF(FIELD_JSON), .help = "with output_params"),
+};
+RUNTIME_REPLY(script_reply, "RuntimeScript", script_fields);
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/workspace/se/execute/{session_id}", "Run a command in a session", "sandbox-runtime",
-      &runtime_execute_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+      &runtime_execute_schema, NULL, 200, "its output and exit code", JSON_TYPE,
+      .gives = &run_reply, .errors = ERRORS_OF_SESSION ERRORS_OF_WAIT "413:bad_value"},
      do_runtime_execute, .body_max = MB},
     {{"POST", "/workspace/se/execute_code/{session_id}", "Run a script in a session",
-      "sandbox-runtime", &runtime_code_schema, NULL, 200, "its output and exit code", JSON_TYPE},
+      "sandbox-runtime", &runtime_code_schema, NULL, 200, "its output and exit code", JSON_TYPE,
+      .gives = &script_reply, .errors = ERRORS_OF_SESSION_FILE ERRORS_OF_WAIT "413:bad_value"},
      do_runtime_execute_code, .body_max = 64 * MB},
 };
 /* clang-format on */

@@ -1,15 +1,15 @@
-/* The dialect Sandbox Runtime: its replies and its sessions. Files are in files.c and
- * read.c, what runs in sessions in run.c, handlers in handler.c.
+/* The dialect Sandbox Runtime: its replies and its sessions. Its errors are in errors.c, files in
+ * files.c and read.c, what runs in sessions in run.c, handlers in handler.c.
  *
  * SECURITY: a session's id is a key in a table and nothing else; it is in no path and no command.
  */
 
 #include "api/dialects/runtime/runtime.h"
 
+#include "api/core/spec.h"
 #include "api/jobs/live_requests.h"
 #include "api/jobs/network_field.h"
 #include "base/num.h"
-#include "http/field_fault.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -95,87 +95,6 @@ void runtime_status_reply(struct call *c) {
     jw_key_str(&j, "status", "success");
     jw_object_end(&j);
     runtime_reply(c, &json);
-}
-
-void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...) {
-    struct problem p = {.status = status, .code = code, .remediation = "see /docs"};
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(p.text, sizeof p.text, fmt, args);
-    va_end(args);
-    call_problem(c, &p);
-}
-
-static void put_legacy_detail(struct jw *j, const struct problem *p, const char *message) {
-    jw_object(j);
-    jw_key_str(j, "type", p->status == 500 ? "UnexpectedError" : "SandboxError");
-    jw_key_str(j, "message", p->detail ? p->detail : message);
-    jw_key_str(j, "detail", p->remediation);
-    jw_object_end(j);
-}
-
-/* These are about the request and not about a session: every path says them alike. */
-static bool is_plain(int status) {
-    return status == 401 || status == 403 || status == 413 || status == 429 || status == 503;
-}
-
-static int runtime_tell(const struct call *c, const struct problem *p, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    const char *message = problem_message(p);
-    bool legacy = runtime_is_legacy(c) && !is_plain(p->status);
-    jw_object(&j);
-    jw_key(&j, "detail");
-    if (legacy)
-        put_legacy_detail(&j, p, message);
-    else
-        jw_str(&j, p->detail ? p->detail : message);
-    problem_put(p, &j);
-    jw_object_end(&j);
-    if (legacy)
-        return 500;
-    return strcmp(p->code, "bad_path") == 0 ? 400 : p->status;
-}
-
-static const struct {
-    const char *code, *error_code, *description;
-} lambda_words[] = {
-    {"bad_value", "Sandbox.InvalidParameter", "Invalid parameter"},
-    {"limit_too_high", "Sandbox.InvalidParameter", "Invalid parameter"},
-    {"profile_broken", "Sandbox.NotInitialized", "Sandbox executor not initialized"},
-    {"queue_full", "Sandbox.TooManyRequestsExection", "Too many requests"},
-    {"queue_timeout", "Sandbox.TooManyRequestsExection", "Too many requests"},
-    {"memory_budget", "Sandbox.TooManyRequestsExection", "Too many requests"},
-    {"internal", "Sandbox.InternalError", "Internal error"},
-};
-
-int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    const char *message = problem_message(p);
-    const char *code = "Sandbox.ExecException", *description = "Handler execution exception";
-    (void)c;
-    for (size_t i = 0; i < sizeof lambda_words / sizeof *lambda_words; i++) {
-        if (strcmp(lambda_words[i].code, p->code) == 0) {
-            code = lambda_words[i].error_code;
-            description = lambda_words[i].description;
-        }
-    }
-    jw_object(&j);
-    jw_key(&j, "detail");
-    jw_object(&j);
-    jw_key_str(&j, "error_code", code);
-    jw_key_str(&j, "description", description);
-    jw_key_str(&j, "error_detail", message);
-    jw_key_str(&j, "solution", p->remediation);
-    jw_object_end(&j);
-    problem_put(p, &j);
-    jw_object_end(&j);
-    return p->status;
-}
-
-void runtime_bad_query(struct call *c, const char *name, const char *type, const char *message) {
-    const char *value = http_query(c->req, name);
-    json_auto_t *input = json_string_nocheck(value ? value : "");
-    call_fault(c, "query", name, &(struct field_fault){type, message, input, NULL});
 }
 
 /* ---- sessions ---- */
@@ -447,24 +366,65 @@ static void do_runtime_cleanup(struct call *c) {
     one_less(u);
 }
 
+static const struct field status_fields[] = {HAS("status", FIELD_STRING, WORDS("success"))};
+RUNTIME_REPLY(status_reply, "RuntimeStatus", status_fields);
+static const struct field made_fields[] = {HAS("session_id", FIELD_STRING)};
+RUNTIME_REPLY(made_reply, "RuntimeSessionMade", made_fields);
+static const struct field item_fields[] = {
+    HAS("filename", FIELD_STRING),
+    HAS("size", FIELD_INT),
+    HAS("type", FIELD_STRING),
+    HAS("modified_at", FIELD_REAL),
+};
+static const struct schema item_schema = {SCHEMA("RuntimeStatusFile", item_fields)};
+static const struct field look_fields[] = {
+    HAS("id", FIELD_STRING),
+    HAS("exists", FIELD_BOOL),
+    HAS_OR_NULL("created_at", FIELD_REAL, .help = "unix time"),
+    HAS_OR_NULL("mount_point", FIELD_STRING),
+    HAS("is_mounted", FIELD_BOOL),
+    HAS("files", LIST_OF(item_schema)),
+};
+RUNTIME_REPLY(look_reply, "RuntimeSessionStatus", look_fields);
+static const struct field workspace_fields[] = {
+    HAS("mount_point", FIELD_STRING),
+    HAS("created_at", FIELD_REAL, .help = "unix time"),
+};
+static const struct schema workspace_schema = {SCHEMA("RuntimeWorkspace", workspace_fields)};
+static const struct field workspaces_fields[] = {
+    HAS("workspaces", FIELD_MAP, .of = &workspace_schema, .help = "by id"),
+};
+RUNTIME_REPLY(workspaces_reply, "RuntimeWorkspaces", workspaces_fields);
+static const struct field cleaned_fields[] = {
+    HAS("total", FIELD_INT),
+    HAS("success", FIELD_INT),
+    HAS("failed", FIELD_LIST),
+    HAS("skipped", FIELD_LIST),
+};
+RUNTIME_REPLY(cleaned_reply, "RuntimeCleaned", cleaned_fields);
+
 /* ---- routes ---- */
 
 /* clang-format off */
 static const struct route routes[] = {
     {{"GET", "/workspace/se/healthy", "Sandbox Runtime: whether it is there", "sandbox-runtime", NULL,
-      NULL, 200, "status", JSON_TYPE}, do_runtime_healthy, .is_open = true, .is_free = true},
+      NULL, 200, "status", JSON_TYPE, .gives = &status_reply, .errors = "400:bad_value"}, do_runtime_healthy, .is_open = true, .is_free = true},
     {{"POST", "/workspace/se/session/{session_id}", "Make a session", "sandbox-runtime",
-      &runtime_session_schema, NULL, 200, "its id", JSON_TYPE}, do_runtime_session_new,
+      &runtime_session_schema, NULL, 200, "its id", JSON_TYPE, .gives = &made_reply, .replays = true,
+      .errors = ERRORS_OF_SESSION "session_exists"}, do_runtime_session_new,
      .body_max = MB},
     {{"DELETE", "/workspace/se/session/{session_id}", "End a session", "sandbox-runtime", NULL, NULL,
-      200, "status; also when there was none", JSON_TYPE}, do_runtime_session_delete},
+      200, "status; also when there was none", JSON_TYPE, .gives = &status_reply,
+      .errors = ERRORS_OF_SESSION}, do_runtime_session_delete},
     {{"GET", "/workspace/se/status/{session_id}", "Look at a session", "sandbox-runtime", NULL, NULL,
-      200, "whether it exists, and its files", JSON_TYPE}, do_runtime_status},
+      200, "whether it exists, and its files", JSON_TYPE, .gives = &look_reply,
+      .errors = ERRORS_OF_SESSION_FILE "list_too_long"}, do_runtime_status},
     {{"GET", "/workspace/se/workspaces", "List sessions", "sandbox-runtime", NULL, NULL, 200,
-      "the sessions", JSON_TYPE}, do_runtime_workspaces},
+      "the sessions", JSON_TYPE, .gives = &workspaces_reply, .errors = "400:bad_value"}, do_runtime_workspaces},
     {{"POST", "/workspace/se/cleanup-all", "End all sessions", "sandbox-runtime",
-      &runtime_cleanup_schema, NULL, 200, "how many", JSON_TYPE}, do_runtime_cleanup, .body_max = MB},
-    {{.method = "GET", .path = "/api.json"}, route_do_openapi, .is_open = true, .is_free = true},
+      &runtime_cleanup_schema, NULL, 200, "how many", JSON_TYPE, .gives = &cleaned_reply,
+      .errors = "400:bad_value"}, do_runtime_cleanup, .body_max = MB},
+    {{.method = "GET", .path = "/api.json"}, spec_give_all, .is_open = true, .is_free = true},
 };
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
@@ -478,6 +438,9 @@ static void *runtime_start(struct api *a) {
  * directory of that name. */
 const struct dialect runtime_dialect = {
     .name = RUNTIME,
+    .help = "Sandbox Runtime's API",
+    .refusal = &runtime_error_schema,
+    .also_status = 500,
     .tables =
         (const struct route_table *const[]){&table, &runtime_read_routes, &runtime_files_routes,
                                             &runtime_run_routes, &runtime_handler_routes,

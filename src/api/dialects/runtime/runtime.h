@@ -19,7 +19,15 @@ struct runtime {
 extern const struct route_table runtime_files_routes, runtime_read_routes, runtime_run_routes;
 extern const struct route_table runtime_handler_routes, runtime_efast_routes;
 
-/* How the errors of handlers are said. */
+/* What a route refuses that names a session, which is made where it is not. */
+#define ERRORS_OF_SESSION                                                                          \
+    ERRORS_OF_START                                                                                \
+    "too_many_sandboxes sandbox_gone sandbox_paused 400:bad_value 400:limit_too_high "
+#define ERRORS_OF_SESSION_FILE ERRORS_OF_SESSION ERRORS_OF_PATH "400:bad_path not_a_file "
+
+/* How errors are said; those of handlers. What that is. */
+int runtime_tell(const struct call *c, const struct problem *p, struct buf *to);
+extern const struct schema runtime_error_schema, runtime_lambda_error;
 int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to);
 
 /* ---- replies ---- */
@@ -31,6 +39,14 @@ bool runtime_enter(struct call *c);
 /* 200 with the object: bare, or as the header X-Sandbox-Dialect or the configuration says. */
 void runtime_reply(struct call *c, struct buf *json);       /* takes what it has */
 void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
+/* Of a table of fields, what the reply is then: the object itself, or twice. */
+#define RUNTIME_REPLY(symbol, name_, array)                                                        \
+    static const struct schema symbol##_bare = {SCHEMA(name_, array)};                             \
+    static const struct field symbol##_both[] = {HAS("result", OBJECT(symbol##_bare)),             \
+                                                 HAS("full_result", OBJECT(symbol##_bare))};       \
+    static const struct schema symbol##_legacy = {SCHEMA(name_ "Legacy", symbol##_both)};          \
+    static const struct schema symbol = {.name = name_ "Reply",                                    \
+                                         ONE_OF(&symbol##_bare, &symbol##_legacy)}
 /* Whether the reply is to have the legacy form, in which the object stands twice. runtime_wrap
  * writes it in that form, or bare. */
 bool runtime_is_legacy(const struct call *c);
