@@ -14,6 +14,7 @@ import traceback
 from typing import Any, Dict, List, Optional, Tuple
 
 import cloche_zygote
+from cell import rehearsal
 from cell.bundles import bundle, event_text
 
 # What IPython's formatters ask an object for, and what they make of it.
@@ -207,8 +208,16 @@ def display(*values: Any, raw: bool = False, metadata: Any = None) -> None:
         _tell("display", (data, {**about, **(metadata or {})}))
 
 
+def _rehearse() -> None:
+    """No program's first value is the first of its kind: see rehearsal.py."""
+    for value in (1, [1], Exception()) * rehearsal.TIMES:
+        data, metadata = _forms(value)
+        event_text({"ev": "result", "data": bundle(data), "metadata": bundle(metadata)})
+
+
 def parts() -> Dict[str, Any]:
     """In the zygote: what C calls and looks at."""
+    _rehearse()
     pyplot: Any = sys.modules.get("matplotlib.pyplot")
     helpers: Any = sys.modules.get("matplotlib._pylab_helpers")
     figures = getattr(getattr(helpers, "Gcf", None), "figs", None)
