@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from family import init_of, kill, named
 from harness import Service, eventually
 from http_client import Stream, download, execute, get, post
 from live import LINES, SSE, Client, Events, error
@@ -340,8 +342,38 @@ def test_error_means_one_thing(service: Service) -> None:
     assert events[3].data["error"] == events[2].data
 
 
-def test_what_the_service_did_wrong_is_another(service: Service) -> None:
-    """A program that no sandbox was found for in time is none that failed."""
+NAMED = """
+import ctypes
+ctypes.CDLL(None).prctl(15, b"doomed")  # PR_SET_NAME: how the test finds it
+print("there", flush=True)
+while True: pass
+"""
+
+
+@pytest.mark.parametrize("talks", [False, True])
+def test_what_the_service_did_wrong_is_another(
+    start_service: Callable[..., Service], talks: bool
+) -> None:
+    """A program whose sandbox died under it is none that failed: `failed` is not `error`."""
+    service = start_service("--profiles", "base")
+    if talks:
+        with talk(service) as ws:
+            ws.say(code=NAMED, timeout_ms=60000)
+            until(ws, "stdout")
+            kill(init_of(service, named(service, "doomed")))
+            (failed,) = [message for message in until(ws, "failed") if message["type"] == "failed"]
+            assert failed["error"]["code"] == "sandbox_lost" and failed["execution_id"]
+            assert ws.goodbye() != 1000
+        return
+    with stream(service, NAMED, timeout_ms=60000) as found:
+        found.printed("there")
+        kill(init_of(service, named(service, "doomed")))
+        events = joined(list(found))
+    assert [event.type for event in events][-1:] == ["failed"]
+    assert events[-1].data["error"]["code"] == "sandbox_lost"
+
+
+def test_a_client_that_left_is_told_later(service: Service) -> None:
     with stream(service, "print('there', flush=True)\nwhile True: pass", LINES) as found:
         found.printed("there")
         name = found.id
