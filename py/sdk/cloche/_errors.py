@@ -157,19 +157,19 @@ def refusal_of(
 ) -> Any:  # APIError or BadReply
     """The exception for a reply that is no success."""
     request_id = headers.get("x-request-id", "")
+    retry_after = _seconds(headers.get("retry-after"))
     try:
-        found = refusal(
-            json.loads(content),
-            status=status,
-            request_id=request_id,
-            retry_after=_seconds(headers.get("retry-after")),
-        )
+        body = json.loads(content)
     except ValueError:
-        found = None
+        body = None
+    found = refusal(body, status=status, request_id=request_id, retry_after=retry_after)
     if found is not None:
         return found
     if request_id and not content:  # the reply to a HEAD
         return APIError("the server said no", status=status, request_id=request_id)
+    if request_id and isinstance(body, dict) and "detail" in body:  # of a dialect
+        detail = body["detail"]
+        return APIError(str(detail), status=status, detail=detail, request_id=request_id)
     return BadReply(
         f"the answer of {where} has status {status} and is none of cloche's; check the URL, and"
         " what stands between",
