@@ -14,9 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BLACKBOX = ROOT / "tests" / "blackbox"
 sys.path[:0] = [str(BLACKBOX), str(ROOT / "py" / "sdk")]
 
-from cloche import _default  # noqa: E402
 from driven import ASYNC, PLAIN, World  # noqa: E402
-from harness import LiveService, settled  # noqa: E402
+from harness import LiveService, warm  # noqa: E402
 from lossy import Lossy  # noqa: E402
 
 _spec = importlib.util.spec_from_file_location("blackbox_fixtures", BLACKBOX / "conftest.py")
@@ -32,15 +31,7 @@ start_service = _fixtures.start_service
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     options = ("--profiles", "base", "--max-file-mb", "4")
-    service = LiveService(tmp_path_factory.mktemp("sdk"), *options)
-    yield from settled(service, lambda _: hang_up())
-
-
-def hang_up() -> None:
-    """The connections of those who made no client are kept."""
-    for client in _default._clients.values():
-        client.close()
-    _default._clients.clear()
+    yield from warm(LiveService(tmp_path_factory.mktemp("sdk"), *options))
 
 
 @pytest.fixture

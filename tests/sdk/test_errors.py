@@ -161,7 +161,7 @@ def test_every_code_has_its_class() -> None:
     assert len(known) > 60 and set(known) <= set(CODES)
     for code, kind in CODES.items():
         error = refusal({"error": {"code": code, "message": "m", "retryable": True}})
-        assert type(error) is kind is getattr(errors, kind.__name__)
+        assert error is not None and type(error) is kind is getattr(errors, kind.__name__)
         assert error.code == code and error.retryable and kind.__doc__
     unknown = refusal({"error": {"code": "of_tomorrow", "message": "m"}})
     assert type(unknown) is errors.APIError and unknown.code == "of_tomorrow"

@@ -129,7 +129,7 @@ import IPython.display as display
 display.display = lambda data, metadata, raw: shown.append(data)
 Result({"stdout": "out", "stderr": "err", "status": "error",
         "results": [{"data": {"text/html": "<b>"}, "metadata": {}}],
-        "error": {"name": "E", "value": "v", "traceback": ["line 1", "line 2"]}})._ipython_display_()
+        "error": {"name": "E", "traceback": ["line 1", "line 2"]}})._ipython_display_()
 Result({"status": "timeout", "limit_hit": "time"})._ipython_display_()
 print(shown)
 """

@@ -121,7 +121,7 @@ def test_its_servers(live: LiveService) -> None:
         servers = ["http://127.0.0.1:9", live.url]
         async with SharedEnvSandbox("s", ServerSelectorType.STATIC, servers=servers) as box:
             assert (await box.get_status())["exists"] is False
-        params = {"service_name": "localhost", "port": live.port}
+        params: dict[str, Any] = {"service_name": "localhost", "port": live.port}
         assert f"http://127.0.0.1:{live.port}" in await K8sServiceDiscovery(**params).get_servers()
         async with SharedEnvSandbox("s", "k8s", params) as box:
             assert (await box.get_status())["exists"] is False
