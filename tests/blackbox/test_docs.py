@@ -85,9 +85,7 @@ def programs(page: Path) -> Iterator[Tuple[str, List[str]]]:
 
 
 EXAMPLES = [example for page in PAGES if page.exists() for example in sessions(page)]
-PROGRAMS = [
-    (str(page.relative_to(ROOT)), *program) for page in PAGES for program in programs(page)
-]
+PROGRAMS = [(str(page.relative_to(ROOT)), *program) for page in PAGES for program in programs(page)]
 
 
 def matches(expected: List[str], got: List[str]) -> bool:
