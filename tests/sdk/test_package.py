@@ -169,12 +169,14 @@ def test_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_fork_has_connections_of_its_own(live: LiveService) -> None:
     assert cloche.run("1").text == "1"
+    parents = cloche._default.default_client()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writing, str(cloche.run("2").text).encode())
+        is_own = cloche._default.default_client() is not parents
+        os.write(writing, f"{cloche.run('2').text} {is_own}".encode())
         os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0 and os.read(reading, 10) == b"2"
+    assert os.waitpid(child, 0)[1] == 0 and os.read(reading, 10) == b"2 True"
     assert cloche.run("3").text == "3"
     os.close(reading)
     os.close(writing)

@@ -85,6 +85,8 @@ update_display(HTML("<b>2</b>"), display_id="d")
         "print('gone')\nclear_output()\nprint('here')\nclear_output(wait=True)\nprint('last')"
     )
     assert cleared.stdout == "last\n"
+    kept = box.run("print('kept')\nclear_output(wait=True)")
+    assert kept.stdout == "kept\n"
 
 
 def test_a_stream_gives_what_a_whole_reply_has(box: Any, client: Any) -> None:
