@@ -133,17 +133,23 @@ def test_interrupts(sdk: World, client: Any, box: Any) -> None:
     assert box.run("x").text == "1"
 
 
-def test_a_callback_that_fails_ends_its_cell(box: Any) -> None:
+def test_a_callback_that_fails_ends_its_cell(box: Any, client: Any) -> None:
     class Enough(Exception):
         pass
 
-    def stop(line: str) -> None:
-        raise Enough(line)
+    started: list[str] = []
+
+    def stop(event: Any) -> None:
+        if event.type == "start":
+            started.append(event.data["id"])
+        if event.text:
+            raise Enough(event.text)
 
     box.run("x = 5")
     with pytest.raises(Enough, match="begun"):
-        box.run("print('begun', flush=True)\nwhile True: pass", on_stdout=stop)
+        box.run("print('begun', flush=True)\nwhile True: pass", timeout=10, on_event=stop)
     assert box.run("x", timeout=60).text == "5"
+    assert client.result(started[0]).status == "interrupted"  # and no timeout
 
 
 def test_a_disconnect_can_interrupt(box: Any) -> None:
