@@ -1,0 +1,72 @@
+"""The TypeScript client (js/sdk) in Node, against a real server: tests/sdk-js has the tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deaths import kill_server
+from harness import LiveService
+from raw_http import KeyedService
+from sdk_js import compiled, environment, install, needed, node, table
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needed()
+    return install(tmp_path_factory.mktemp("sdk-js"))
+
+
+def passes(package: Path, name: str, **env: str) -> None:
+    done = node(package, "--test", f"{name}.test.mjs", **env)
+    assert done.returncode == 0, done.stdout[-20000:]
+
+
+@pytest.mark.parametrize("name", ["sandbox", "files", "commands", "connection", "errors"])
+def test_in_node(package: Path, live_service: LiveService, name: str) -> None:
+    passes(package, name, CLOCHE_SERVER=live_service.url, TABLE=table())
+
+
+def test_keys(package: Path, keyed_service: KeyedService) -> None:
+    passes(package, "keys", CLOCHE_SERVER=keyed_service.url, CLOCHE_API_KEY=keyed_service.key)
+
+
+def test_types_are_those_of_what_happens(package: Path, live_service: LiveService) -> None:
+    """It is compiled as a user's program, with `await using`, and run."""
+    done = node(package, compiled(package, "types.ts"), CLOCHE_SERVER=live_service.url)
+    assert done.stdout == "6 hi\n", done.stdout
+
+
+@pytest.fixture
+def dying(package: Path, start_live: Callable[..., LiveService]) -> Iterator[tuple]:
+    """A program that prints `begun` while its cell runs, and its server."""
+    service = start_live()
+    program = subprocess.Popen(
+        ["node", "death.mjs"],
+        cwd=package,
+        env=environment(CLOCHE_SERVER=service.url),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield service, program
+    finally:
+        program.kill()
+        program.wait()
+
+
+def test_a_server_that_dies_is_followed_on(
+    dying: tuple[LiveService, subprocess.Popen[str]]
+) -> None:
+    service, program = dying
+    assert program.stdout is not None
+    assert program.stdout.readline() == "begun\n"
+    kill_server(service)
+    said, _ = program.communicate("go\n")
+    assert said == "ok 'after'\ndone 42\n" and program.returncode == 0, said
