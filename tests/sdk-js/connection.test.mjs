@@ -146,12 +146,9 @@ test("nobody is there", async () => {
         assert.ok(error instanceof NoServerError);
         assert.match(
             error.message,
-            /no server answers at http:.* \(ECONNREFUSED\): start one with `cloche serve`/,
+            /no server answers at http:.*refused.*: start one with `cloche serve`/i,
         );
         return true;
     });
-    await assert.rejects(
-        new Client({ baseUrl: "http://127.0.0.1:9" }).info(),
-        /does not connect to this port/,
-    );
+    await assert.rejects(new Client({ baseUrl: "http://127.0.0.1:9" }).info(), NoServerError);
 });

@@ -93,13 +93,14 @@ export async function errorOf(response: Response, url: string): Promise<ClocheEr
   );
 }
 
-function codeOf(error: unknown): string {
+/* What a runtime says of a failure: a code in Node and Bun, only words in Deno and browsers. */
+function saidOf(error: unknown): string {
   const cause = (error as { cause?: unknown } | undefined)?.cause ?? error;
-  const code = (cause as { code?: unknown }).code;
-  return typeof code === "string" ? code : "";
+  const { code, message } = cause as { code?: unknown; message?: unknown };
+  return typeof code === "string" ? code : String(message ?? cause);
 }
 
-/* Codes of Node's. Nothing was sent when the connection was not made. */
+/* Nothing was sent when the connection was not made. */
 const NOT_CONNECTED = [
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -107,28 +108,23 @@ const NOT_CONNECTED = [
   "EHOSTUNREACH",
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
-  "ConnectionRefused",
 ];
-const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/;
-
-/* Some are kept from browsers, and so from `fetch`. */
-function isBadPort(error: unknown): boolean {
-  return (error as { cause?: { message?: unknown } }).cause?.message === "bad port";
-}
+const NOT_CONNECTED_WORDS = /client error \(Connect\)|bad port|are blocked$/; // of Deno, Node, Deno
+const CERTIFICATE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)|certificate/;
 
 /* What `fetch` threw, in our words. */
 export function brokenOff(error: unknown, url: string, hasAnswered: boolean): ClocheError {
-  const code = codeOf(error);
   if (error instanceof ClocheError) return error;
-  if (CERTIFICATE.test(code)) return new BadCertificateError(url, code, error);
-  if (isBadPort(error)) return new NoServerError(url, "fetch does not connect to this port", error);
-  if (NOT_CONNECTED.includes(code)) return new NoServerError(url, code, error);
+  const said = saidOf(error);
+  if (CERTIFICATE.test(said)) return new BadCertificateError(url, said, error);
+  if (NOT_CONNECTED.includes(said) || NOT_CONNECTED_WORDS.test(said))
+    return new NoServerError(url, said, error);
   if (!isServerSide && !hasAnswered) {
     const why = "or it does not let this page in: its operator lists sites with --cors-origin";
     return new NoServerError(url, why, error);
   }
   return new ConnectionLostError(
-    `the connection to ${url} was lost before the reply had come (${code || String(error)})`,
+    `the connection to ${url} was lost before the reply had come (${said})`,
     "check what became of it before you ask again",
     { cause: error },
   );

@@ -48,7 +48,7 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
     const listen = (type: string, listener: (event: never) => void) =>
       socket.addEventListener(type, listener);
     listen("message", (event: { data: unknown }) => this.#take(event.data));
-    listen("error", () => undefined); // `close` follows
+    listen("error", () => this.#close("")); // Node 22 has no `close` when none was opened
     listen("open", () => this.#commandId && this.#begin(true));
     listen("close", (event: { reason?: string }) => this.#close(event.reason ?? ""));
     signal?.addEventListener("abort", () => {
