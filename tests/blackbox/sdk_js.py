@@ -42,9 +42,28 @@ def environment(**more: str) -> dict[str, str]:
     return {**clean, "WS_PACKAGE": str(NPM / "ws/wrapper.mjs"), **more}
 
 
-def node(directory: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def runtimes() -> list[str]:
+    """This machine's Node, and with script/test-sdk-js others."""
+    return ["node", *os.environ.get("CLOCHE_JS_RUNTIMES", "").split()]
+
+
+def words_to_test(runtime: str) -> list[str]:
+    """The words that run tests in that runtime."""
+    name = runtime.partition("@")[0]
+    place = ROOT / "build/runtimes" / runtime / "node_modules/.bin" / name
+    program = str(place) if "@" in runtime else shutil.which(name) or name
+    return [program, *{"deno": ["test", "-A", "--no-check"], "bun": ["test"]}.get(name, ["--test"])]
+
+
+def run_tests(
+    directory: Path, program: str, runtime: str, **env: str
+) -> subprocess.CompletedProcess[str]:
+    return execute(directory, [*words_to_test(runtime), f"./{program}.test.mjs"], **env)
+
+
+def execute(directory: Path, words: list[str], **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["node", *words],
+        words,
         cwd=directory,
         env=environment(**env),
         stdout=subprocess.PIPE,
@@ -52,6 +71,10 @@ def node(directory: Path, *words: str, **env: str) -> subprocess.CompletedProces
         text=True,
         timeout=DEADLINE_S,
     )
+
+
+def node(directory: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return execute(directory, ["node", *words], **env)
 
 
 def compiled(directory: Path, program: str) -> str:

@@ -1,4 +1,5 @@
-"""The TypeScript client (js/sdk) in Node, against a real server: tests/sdk-js has the tests."""
+"""The TypeScript client (js/sdk) against a real server: tests/sdk-js has the tests. They run in our
+Node; script/test-sdk-js runs them in others, too."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from deaths import kill_server
 from harness import LiveService
 from raw_http import KeyedService
-from sdk_js import compiled, environment, install, needed, node, table
+from sdk_js import compiled, environment, install, needed, node, run_tests, runtimes, table
 
 pytestmark = pytest.mark.once
 
@@ -22,18 +23,23 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return install(tmp_path_factory.mktemp("sdk-js"))
 
 
-def passes(package: Path, name: str, **env: str) -> None:
-    done = node(package, "--test", f"{name}.test.mjs", **env)
+def passes(package: Path, name: str, runtime: str = "node", **env: str) -> None:
+    done = run_tests(package, name, runtime, **env)
     assert done.returncode == 0, done.stdout[-20000:]
 
 
-@pytest.mark.parametrize("name", ["sandbox", "files", "commands", "connection", "errors"])
-def test_in_node(package: Path, live_service: LiveService, name: str) -> None:
-    passes(package, name, CLOCHE_SERVER=live_service.url, TABLE=table())
+@pytest.mark.parametrize("name", ["run", "sandbox", "files", "commands", "connection", "errors"])
+@pytest.mark.parametrize("runtime", runtimes())
+def test_client(package: Path, live_service: LiveService, name: str, runtime: str) -> None:
+    passes(package, name, runtime, CLOCHE_SERVER=live_service.url, TABLE=table())
 
 
 def test_keys(package: Path, keyed_service: KeyedService) -> None:
     passes(package, "keys", CLOCHE_SERVER=keyed_service.url, CLOCHE_API_KEY=keyed_service.key)
+
+
+def test_network(package: Path, start_live: Callable[..., LiveService]) -> None:
+    passes(package, "network", CLOCHE_SERVER=start_live("--network", "pypi.org").url)
 
 
 def test_types_are_those_of_what_happens(package: Path, live_service: LiveService) -> None:

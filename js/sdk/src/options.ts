@@ -77,7 +77,11 @@ export interface RunCellOptions extends CellOptions, Listeners {
 export interface RunOptions extends DisconnectOptions, Listeners {
   timeoutMs?: number | undefined;
   env?: Record<string, string> | undefined;
+  /** `sys.argv[1:]` */
+  args?: readonly string[] | undefined;
   stdin?: string | undefined;
+  /** Of figures. */
+  formats?: readonly wire.FigureFormat[] | undefined;
   silent?: boolean | undefined;
   profile?: string | undefined;
   policy?: "none" | "restricted" | undefined;
