@@ -14,6 +14,7 @@ import pytest
 from client import ROOT
 
 NPM = ROOT / "build/npm/node_modules"
+SDK = ROOT / "js/sdk"
 TESTS = ROOT / "tests/sdk-js"
 DEADLINE_S = 600  # only a hang takes that long
 

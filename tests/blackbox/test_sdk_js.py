@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from deaths import kill_server
-from harness import LiveService
+from harness import LiveService, Service
+from http_client import get
 from raw_http import KeyedService
-from sdk_js import compiled, environment, install, needed, node, run_tests, runtimes, table
+from sdk_js import SDK, compiled, environment, install, needed, node, run_tests, runtimes, table
 
 pytestmark = pytest.mark.once
 
@@ -46,6 +47,15 @@ def test_types_are_those_of_what_happens(package: Path, live_service: LiveServic
     """It is compiled as a user's program, with `await using`, and run."""
     done = node(package, compiled(package, "types.ts"), CLOCHE_SERVER=live_service.url)
     assert done.stdout == "6 hi\n", done.stdout
+
+
+def test_types_are_made_of_the_specification(service: Service) -> None:
+    needed()
+    if "Sandbox" not in get(service.port, "/openapi.json").json["components"]["schemas"]:
+        pytest.skip("this server's specification does not describe its replies")
+    made = node(SDK, "types.mjs", service.url).stdout
+    kept = (SDK / "src/openapi.ts").read_text()
+    assert made == kept, "node js/sdk/types.mjs URL prints what js/sdk/src/openapi.ts must be"
 
 
 @pytest.fixture

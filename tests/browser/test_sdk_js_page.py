@@ -83,7 +83,7 @@ def test_a_sandbox_from_a_page(browser: Browser, service: LiveService) -> None:
         const gone = new AbortController();
         const stopped = await box.run("print('on', flush=True)\\nwhile True: pass",
           { signal: gone.signal, onStdout: () => gone.abort() }).catch((error) => error.name);
-        const error = await client.executions.get("exe_none")
+        const error = await client.result("exe_none")
           .catch((e) => [e.code, typeof e.requestId]);
         await box.close();
         return [lines, result.text, text, end.exitCode, stopped, error];
@@ -106,7 +106,7 @@ def test_a_terminal_of_a_page_cannot_have_a_key(browser: Browser, service: LiveS
     body = """
         const keyed = new cloche.Client({ baseUrl: client.baseUrl, apiKey: "clk_x" });
         const box = await client.sandboxes.create({ profile: "base" });
-        const same = await keyed.sandboxes.get(box.id);
+        const same = await keyed.sandboxes.connect(box.id);
         const said = await same.commands.terminal().catch((error) => error.message);
         await box.close();
         return said;

@@ -75,6 +75,15 @@ test("a signal ends a command", async () => {
     assert.equal(end.signal, 9);
 });
 
+test("a reader that leaves ends a command, unless it is to go on", async () => {
+    const left = async (options) => {
+        for await (const event of box.commands.stream("echo on; sleep 0.3; echo off", options))
+            if (event.type === "start") return box.commands.get(event.id).wait();
+    };
+    assert.equal((await left({})).signal, 9);
+    assert.equal((await left({ onDisconnect: "continue" })).stdout, "on\noff\n");
+});
+
 test("in the background", async () => {
     const command = await box.commands.start("read a; echo got $a; cat");
     assert.equal((await command.info()).status, "running");
@@ -87,11 +96,11 @@ test("in the background", async () => {
     assert.equal(end.stdout, "got one\ntwo");
     await assert.rejects(command.write("more"), CommandOverError);
     const after = [];
-    for await (const event of command.events({ after: 1 })) after.push(event.type);
+    for await (const event of command.stream({ after: 1 })) after.push(event.type);
     assert.ok(!after.includes("start") && after.at(-1) === "end");
     const listed = await box.commands.list().toArray();
     assert.ok(listed.some((one) => one.id === command.id && one.exitCode === 0));
-    await command.remove();
+    await command.delete();
     await assert.rejects(command.info(), NoSuchCommandError);
 });
 
@@ -99,24 +108,14 @@ test("killed, softly and not", async () => {
     const soft = await box.commands.start(
         "trap 'echo bye; exit 7' TERM; echo on; while :; do sleep 0.01; done",
     );
-    for await (const event of soft.events()) if (event.type === "stdout") break;
-    await soft.kill("SIGTERM");
+    for await (const event of soft.stream()) if (event.type === "stdout") break;
+    await soft.signal("SIGTERM");
     const end = await soft.wait();
     assert.deepEqual([end.exitCode, end.stdout], [7, "on\nbye\n"]);
     const hard = await box.commands.start(["sleep", "1000"]);
     await hard.kill();
     assert.equal((await hard.wait()).signal, 9);
 });
-
-async function readUntil(terminal, wanted) {
-    const decoder = new TextDecoder();
-    let text = "";
-    for await (const shown of terminal) {
-        text += decoder.decode(shown, { stream: true });
-        if (wanted.test(text)) return text;
-    }
-    return text;
-}
 
 test("a terminal", async () => {
     const terminal = await box.commands.terminal({
@@ -125,7 +124,7 @@ test("a terminal", async () => {
         cols: 90,
     });
     assert.match(terminal.commandId, /^cmd_/);
-    assert.match(await readUntil(terminal, /30 90/), /30 90/);
+    assert.match(await terminal.readUntil("30 90"), /30 90/);
     terminal.resize(40, 100);
     terminal.write("über\n");
     const end = await terminal.wait();
@@ -138,20 +137,20 @@ test("a terminal that is left and taken up again", async () => {
         cmd: "echo ready; read a; echo got $a; read b",
         onDisconnect: "continue",
     });
-    await readUntil(terminal, /ready/);
+    await terminal.readUntil("ready");
     await terminal.close();
-    const again = await box.commands.get(terminal.commandId).terminal();
+    const again = await box.commands.attach(terminal.commandId);
     again.write("x\n");
-    assert.match(await readUntil(again, /got x/), /ready(.|\r|\n)*got x/);
+    assert.match(await again.readUntil("got x"), /ready(.|\r|\n)*got x/);
     again.write("\n");
     await again.wait();
-    await assert.rejects(box.commands.get(terminal.commandId).terminal(), NoTerminalError);
+    await assert.rejects(box.commands.attach(terminal.commandId), NoTerminalError);
 });
 
 test("a shell hangs up when its terminal is left", async () => {
     const terminal = await box.commands.terminal();
     terminal.write("echo $((6 * 7))\n");
-    await readUntil(terminal, /42/);
+    await terminal.readUntil("42");
     const { commandId } = terminal;
     await terminal.close();
     const end = await box.commands
@@ -168,7 +167,7 @@ test("a terminal that ends with its signal", async () => {
     const stop = new AbortController();
     const terminal = await box.commands.terminal({ signal: stop.signal });
     stop.abort(new Error("enough"));
-    await assert.rejects(readUntil(terminal, /never/), /enough/);
+    await assert.rejects(terminal.readUntil("never"), /enough/);
 });
 
 test("why there is no terminal", async () => {
@@ -178,7 +177,7 @@ test("why there is no terminal", async () => {
 });
 
 test("Node before 22 says what to do", { skip: globalThis.WebSocket !== undefined }, async () => {
-    const plain = await Sandbox.get(box.id);
+    const plain = await Sandbox.connect(box.id);
     await assert.rejects(plain.commands.terminal(), (error) => {
         assert.ok(error instanceof NoTerminalClientError);
         assert.match(error.message, /has no WebSocket.*version 22.*new Client\(\{ WebSocket \}\)/);

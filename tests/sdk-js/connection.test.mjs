@@ -11,11 +11,11 @@ before(async () => {
     client = new Client({ baseUrl: proxy.url });
     direct = new Client();
     const { id } = await direct.sandboxes.create({ profile: "base" });
-    box = await client.sandboxes.get(id);
+    box = await client.sandboxes.connect(id);
 });
 beforeEach(() => proxy.heal());
 after(async () => {
-    await (await direct.sandboxes.get(box.id)).close();
+    await (await direct.sandboxes.connect(box.id)).close();
     await proxy.close();
 });
 
@@ -50,10 +50,10 @@ test("a command likewise", async () => {
 
 test("a background command likewise", async () => {
     const command = await box.commands.start("read go; seq 0 39");
-    const events = command.events();
+    const events = command.stream();
     await events.next();
     proxy.cut();
-    await (await direct.sandboxes.get(box.id)).commands.get(command.id).write("\n");
+    await (await direct.sandboxes.connect(box.id)).commands.get(command.id).write("\n");
     let text = "";
     for await (const event of events) if (event.type === "stdout") text += event.text;
     assert.deepEqual(text.trim().split("\n"), ALL);
@@ -126,7 +126,7 @@ test("an upload that breaks off is sent again from what can be read twice", asyn
 test("a server that goes away", async () => {
     const own = await startProxy(process.env.CLOCHE_SERVER);
     const other = new Client({ baseUrl: own.url, reconnectMs: 300 });
-    const same = await other.sandboxes.get(box.id);
+    const same = await other.sandboxes.connect(box.id);
     const running = same.run("import time\nprint('on', flush=True)\ntime.sleep(1)", {
         onStdout: () => void own.close(),
     });

@@ -50,8 +50,8 @@ test("a refusal has the server's words and the request's id", async () => {
         client.sandboxes.create({ network: ["pypi.org"] }),
         cloche.NetworkNotAllowedError,
     );
-    await assert.rejects(client.executions.get("exe_none"), cloche.NoExecutionError);
-    await assert.rejects(client.sandboxes.get("sbx_none"), cloche.NoSuchSandboxError);
+    await assert.rejects(client.result("exe_none"), cloche.NoExecutionError);
+    await assert.rejects(client.sandboxes.connect("sbx_none"), cloche.NoSuchSandboxError);
 });
 
 test("a field that the server does not know is named", async () => {

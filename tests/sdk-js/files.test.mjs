@@ -112,9 +112,9 @@ test("directories", async () => {
     assert.equal(await box.files.exists("tree/y"), true);
     assert.equal(await box.files.exists("tree"), true);
     assert.equal(await box.files.exists("tree/x/1"), false);
-    await assert.rejects(box.files.remove("tree"), NotEmptyError);
+    await assert.rejects(box.files.delete("tree"), NotEmptyError);
     await assert.rejects(box.files.move("tree/y", "tree/x/2"), PathTakenError);
-    await box.files.remove("tree", { recursive: true });
+    await box.files.delete("tree", { recursive: true });
     await assert.rejects(box.files.read("tree/y"), NoSuchPathError);
 });
 
@@ -125,7 +125,7 @@ test("a listing has all of its pages", async () => {
     const names = (await box.files.list("many").toArray()).map((entry) => entry.name);
     assert.equal(names.length, 2100);
     assert.equal(new Set(names).size, 2100);
-    await box.files.remove("many", { recursive: true });
+    await box.files.delete("many", { recursive: true });
 });
 
 test("a directory as an archive", async () => {
@@ -143,7 +143,7 @@ test("a directory as an archive", async () => {
 test("paths that lead elsewhere are refused before they are sent", async () => {
     await assert.rejects(box.files.read("../../x"), BadArgumentError);
     await assert.rejects(box.files.write("a/../b", ""), BadArgumentError);
-    await assert.rejects(Sandbox.get(".."), BadArgumentError);
+    await assert.rejects(Sandbox.connect(".."), BadArgumentError);
     await assert.rejects(
         box.files.write("/etc/passwd", ""),
         (e) => e instanceof BadPathError || e instanceof BadArgumentError,
@@ -195,7 +195,7 @@ test("the store", async () => {
     assert.equal(back.byteLength, 4 << 20);
     const listed = (await files.list().toArray()).map((file) => file.fileId);
     assert.ok(listed.includes(one.fileId) && listed.includes(two.fileId));
-    await files.remove(one.fileId);
-    await files.remove(two.fileId);
+    await files.delete(one.fileId);
+    await files.delete(two.fileId);
     await assert.rejects(files.read(one.fileId), NoFileError);
 });

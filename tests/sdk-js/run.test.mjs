@@ -76,7 +76,7 @@ test("what is put together from events is what the server says it was", async ()
     ];
     for (const code of codes) {
         const ours = await run(code, { args: ["one"], formats: ["svg"], timeoutMs: 60_000 });
-        const { result: theirs } = await new Client().executions.get(ours.id);
+        const theirs = await new Client().result(ours.id);
         assert.deepEqual(ours, theirs, code);
     }
 });
@@ -93,10 +93,9 @@ test("a file that a program made", async () => {
 
 test("what ran is remembered", async () => {
     const result = await run("1 + 1");
-    const record = await new Client().executions.get(result.id);
-    assert.deepEqual([record.state, record.result.text], ["done", "2"]);
-    const types = [];
-    for await (const event of new Client().executions.follow(result.id)) types.push(event.type);
+    assert.equal((await new Client().result(result.id)).text, "2");
+  const types = [];
+    for await (const event of new Client().follow(result.id)) types.push(event.type);
     assert.equal(types.at(-1), "end");
 });
 

@@ -49,7 +49,7 @@ test("what is put together from events is what the server says it was", () =>
         ];
         for (const code of codes) {
             const ours = await box.run(code);
-            const { result: theirs } = await new Client().executions.get(ours.id);
+            const theirs = await new Client().result(ours.id);
             assert.deepEqual(ours, theirs, code);
         }
     }));
@@ -173,6 +173,24 @@ test("a signal ends the cell, not the sandbox", () =>
         await assert.rejects(box.run("1", { signal: AbortSignal.abort(why) }), why);
     }));
 
+test("a reader that leaves interrupts the cell, unless it is to go on", () =>
+    withBox({ profile: "base" }, async (box) => {
+        const code = "import time\nprint('on', flush=True)\ntime.sleep(0.3)\ndone = 1";
+        for await (const event of box.stream(code)) if (event.type === "stdout") break;
+        assert.equal((await box.run("'done' in globals()")).text, "False");
+        const fail = () => {
+            throw new Error("a listener's");
+        };
+        await assert.rejects(box.run(code, { onStdout: fail }), /a listener's/);
+        assert.equal((await box.run("'done' in globals()")).text, "False");
+        const other = await box.kernels.create();
+        await assert.rejects(other.run(code, { onStdout: fail }), /a listener's/);
+        assert.equal((await other.run("'done' in globals()")).text, "False");
+        for await (const event of box.stream(code, { onDisconnect: "continue" }))
+            if (event.type === "stdout") break;
+        assert.equal((await box.run("'done' in globals()")).text, "True");
+    }));
+
 test("kernels share files, not variables", () =>
     withBox({ profile: "base" }, async (box) => {
         const other = await box.kernels.create();
@@ -187,7 +205,7 @@ test("kernels share files, not variables", () =>
             all.map((kernel) => kernel.isDefault),
             [true, false],
         );
-        await other.remove();
+        await other.delete();
         assert.equal((await box.restart()).state, "idle");
         assert.equal((await box.run("'a' in globals()")).text, "False");
     }));
@@ -240,7 +258,9 @@ test("environment, metadata, limits and life", async () => {
     assert.equal((await box.pause()).state, "paused");
     await assert.rejects(box.run("1"), SandboxPausedError);
     assert.equal((await box.resume()).state, "running");
-    const same = await Sandbox.get(box.id);
+    assert.ok((await Sandbox.list().toArray()).some(({ id }) => id === box.id));
+    assert.equal((await Sandbox.connect("sdk-js life")).id, box.id);
+    const same = await Sandbox.connect(box.id);
     assert.equal((await same.run("1 + 1")).text, "2");
     await same.close();
     await box.close(); // gone is gone

@@ -21,14 +21,6 @@ import type * as wire from "./wire.js";
 export type ServerInfo = Camel<wire.Info>;
 export type Profile = Camel<wire.Profile>;
 
-export interface ExecutionRecord {
-  id: string;
-  state: "running" | "done";
-  /** Seconds since 1970. */
-  created: number;
-  result: Result | null;
-}
-
 /** One program of a batch. */
 export type BatchRequest = { code: string } & Omit<
   RunOptions,
@@ -48,14 +40,12 @@ export class Client {
   readonly sandboxes: Sandboxes;
   /** Files that outlive sandboxes. */
   readonly files: FileStore;
-  readonly executions: Executions;
   readonly #transport: Transport;
 
   constructor(options: ClientOptions = {}) {
     this.#transport = new Transport(options);
     this.sandboxes = new Sandboxes(this.#transport);
     this.files = new FileStore(this.#transport);
-    this.executions = new Executions(this.#transport);
   }
 
   /** That of CLOCHE_SERVER and CLOCHE_API_KEY, made once. */
@@ -71,7 +61,7 @@ export class Client {
   /** Runs a program in a fresh sandbox and yields what happens; the last event has the result. */
   async *stream(code: string, options: RunOptions = {}): AsyncGenerator<ExecutionEvent, void> {
     const files = await this.#inputs(options);
-    yield* startCode(this.#transport, "/v1/run", { ...options, code }, files);
+    yield* startCode(this.#transport, { ...options, code }, { path: "/v1/run", files });
   }
 
   /** Runs a program to its end. That it fails is a result: see `ok`, `error`, or `check()`. */
@@ -132,6 +122,24 @@ export class Client {
     if (seen.size < n) throw new BadReplyError("the connection is lost again and again in a batch");
   }
 
+  /** The result of what ran lately; null while it runs. */
+  async result(executionId: string, { signal }: CallOptions = {}): Promise<Result | null> {
+    const path = `/v1/executions/${segment(executionId)}`;
+    const call: Call = { method: "GET", path, signal, again: "always" };
+    const { result } = await this.#transport.json<wire.Execution>(call);
+    return result && new Result(result);
+  }
+
+  /** The events after number `after` of what runs, or ran lately, to its end. */
+  follow(
+    executionId: string,
+    options: CallOptions & { after?: number | undefined } = {},
+  ): AsyncGenerator<ExecutionEvent, void> {
+    const { signal, after = 0 } = options;
+    const source = { transport: this.#transport, id: executionId, after, signal };
+    return executionEvents({ ...source, events: executionPath });
+  }
+
   async info(options: CallOptions = {}): Promise<ServerInfo> {
     const call: Call = { method: "GET", path: "/v1/info", signal: options.signal, again: "always" };
     return toCamel(await this.#transport.json<wire.Info>(call));
@@ -154,35 +162,4 @@ type Line = ErrorReply & { index: number };
 function itemOf({ index, ...rest }: wire.Result & Line): BatchItem {
   const problem = "status" in rest ? undefined : refusalIn(rest as ErrorReply, 0);
   return { index, problem, result: problem ? undefined : new Result(rest) };
-}
-
-/** `client.executions`: what ran lately, or runs. */
-export class Executions {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
-  async get(id: string, { signal }: CallOptions = {}): Promise<ExecutionRecord> {
-    const path = `/v1/executions/${segment(id)}`;
-    const call: Call = { method: "GET", path, signal, again: "always" };
-    const { result, ...rest } = await this.#transport.json<wire.Execution>(call);
-    return { ...rest, result: result && new Result(result) };
-  }
-
-  /** Its events after number `after`, to the end. */
-  follow(
-    id: string,
-    options: CallOptions & { after?: number | undefined } = {},
-  ): AsyncGenerator<ExecutionEvent, void> {
-    const { signal, after = 0 } = options;
-    return executionEvents({
-      transport: this.#transport,
-      id,
-      after,
-      events: executionPath,
-      signal,
-    });
-  }
 }

@@ -4,6 +4,7 @@
  */
 
 import { ApiError, type Refusal } from "./errors.js";
+import type { ErrorBody } from "./wire.js";
 
 export class BadRequestError extends ApiError {}
 export class BadBodyError extends ApiError {}
@@ -86,8 +87,7 @@ export class ClientGoneError extends ApiError {}
 
 type ApiErrorClass = new (refusal: Refusal) => ApiError;
 
-/** By code. */
-export const errorClasses: Readonly<Record<string, ApiErrorClass>> = {
+const CLASSES = {
   bad_request: BadRequestError,
   bad_body: BadBodyError,
   bad_header: BadHeaderError,
@@ -166,7 +166,10 @@ export const errorClasses: Readonly<Record<string, ApiErrorClass>> = {
   sandbox_busy: SandboxBusyError,
   profile_broken: ProfileBrokenError,
   client_gone: ClientGoneError,
-};
+} satisfies Partial<Record<ErrorBody["code"], ApiErrorClass>>;
+
+/** By code. */
+export const errorClasses: Readonly<Record<string, ApiErrorClass>> = CLASSES;
 
 /* What a caller of this package does about it, where that differs from what HTTP wants. */
 const OWN_REMEDIES: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@
 
 import { toCamel, type Camel } from "./camel.js";
 import { BadReplyError, ExecutionFailedError } from "./errors.js";
-import { LineCutter } from "./execution.js";
+import { LineCutter, endedByLeaving } from "./execution.js";
 import { follow, type Source } from "./follow.js";
 import {
   bodyOf,
@@ -12,7 +12,6 @@ import {
   type LineListeners,
 } from "./options.js";
 import { pages, type Pages } from "./pages.js";
-import type { TextData } from "./result.js";
 import { Terminal, type TerminalOptions } from "./terminal.js";
 import { STREAMED, keyed, segment, type Call, type Transport } from "./transport.js";
 import type * as wire from "./wire.js";
@@ -83,7 +82,7 @@ async function* commandEvents(source: Source, box: string): AsyncGenerator<Comma
     if (event.event === "start") {
       yield { seq, type: "start", id: (event.data as { id: string }).id };
     } else if (event.event === "stdout" || event.event === "stderr") {
-      const text = (event.data as TextData).data;
+      const text = (event.data as wire.Text).data;
       printed[event.event] += text;
       yield { seq, type: event.event, text };
     } else if (event.event === "end") {
@@ -131,7 +130,7 @@ export class Command {
   }
 
   /** What it prints, from the event after number `after` on; reading ends with it. */
-  events(
+  stream(
     options: CallOptions & { after?: number | undefined } = {},
   ): AsyncGenerator<CommandEvent, void> {
     const source: Source = {
@@ -146,7 +145,7 @@ export class Command {
 
   /** Waits for its end. That it waits no longer (`signal`) leaves the command as it is. */
   wait(options: CallOptions & LineListeners = {}): Promise<CommandResult> {
-    return finishCommand(this.events(options), options);
+    return finishCommand(this.stream(options), options);
   }
 
   /** How it is, with its output so far. */
@@ -161,20 +160,19 @@ export class Command {
     return this.#transport.nothing(this.#call("POST", "/stdin", options, json));
   }
 
-  /** A signal to all of its process group; without a name, SIGKILL to all that came from it. */
-  kill(signalName: string | number = "SIGKILL", options: CallOptions = {}): Promise<void> {
-    return this.#transport.nothing(this.#call("POST", "/signal", options, { signal: signalName }));
+  /** To all of its process group: a name, such as "SIGTERM", or a number. */
+  signal(signal: string | number = "SIGINT", options: CallOptions = {}): Promise<void> {
+    return this.#transport.nothing(this.#call("POST", "/signal", options, { signal }));
+  }
+
+  /** Ends all that came from it. */
+  kill(options: CallOptions = {}): Promise<void> {
+    return this.signal("SIGKILL", options);
   }
 
   /** Kills and forgets it. */
-  remove(options: CallOptions = {}): Promise<void> {
+  delete(options: CallOptions = {}): Promise<void> {
     return this.#transport.nothing(this.#call("DELETE", "", options));
-  }
-
-  /** Sits down at its terminal, if it has one. */
-  terminal(options: TerminalOptions = {}): Promise<Terminal> {
-    const path = `${this.#box}/commands/${segment(this.id)}/pty`;
-    return Terminal.open(this.#transport, path, options, this.id);
   }
 }
 
@@ -192,7 +190,7 @@ export class Commands {
     return { method: "POST", path: `${this.#box}/commands`, json, signal, again };
   }
 
-  /** Runs a command to its end, as events. */
+  /** Runs a command to its end, as events. A reader that leaves before that ends it. */
   stream(line: CommandLine, options: RunCommandOptions = {}): AsyncGenerator<CommandEvent, void> {
     const { signal } = options;
     const on_disconnect = onDisconnect(options);
@@ -201,8 +199,11 @@ export class Commands {
       ...this.#begin(json, signal, on_disconnect === "continue" ? keyed() : "never"),
       headers: STREAMED,
     };
-    const events = (id: string) => `${this.#box}/commands/${segment(id)}/events`;
-    return commandEvents({ transport: this.#transport, begin, events, signal }, this.#box);
+    const path = (id: string) => `${this.#box}/commands/${segment(id)}/events`;
+    const source = { transport: this.#transport, begin, events: path, signal };
+    return endedByLeaving(commandEvents(source, this.#box), options, async (first) => {
+      if (first.type === "start") await this.get(first.id).kill();
+    });
   }
 
   /** Runs a command to its end. That it fails is a result: see `exitCode`, or `check()`. */
@@ -232,5 +233,11 @@ export class Commands {
   /** A terminal with a shell in it, or with this line. */
   terminal(options: TerminalOptions & { cmd?: string; cwd?: string } = {}): Promise<Terminal> {
     return Terminal.open(this.#transport, `${this.#box}/commands/pty`, options);
+  }
+
+  /** Sits down at the terminal of a command that runs. */
+  async attach(id: string, options: TerminalOptions = {}): Promise<Terminal> {
+    const path = `${this.#box}/commands/${segment(id)}/pty`;
+    return Terminal.open(this.#transport, path, options, id);
   }
 }

@@ -10,22 +10,15 @@ import {
   type Listeners,
   type Question,
 } from "./options.js";
-import {
-  Assembly,
-  Display,
-  Result,
-  type CodeError,
-  type DisplayData,
-  type TextData,
-} from "./result.js";
+import { Assembly, Display, Result, type CodeError } from "./result.js";
 import { STREAMED, keyed, segment, type Call, type Transport } from "./transport.js";
 import type * as wire from "./wire.js";
 
 export type ExecutionEvent = { seq: number } & (
-  | { type: "start"; id: string; kernelId: string | undefined }
+  | { type: "start"; id: string; kernelId: string | null }
   | { type: "stdout"; text: string }
   | { type: "stderr"; text: string }
-  | { type: "result"; result: Display; executionCount: number | undefined }
+  | { type: "result"; result: Display; executionCount: number }
   | { type: "display"; result: Display; displayId: string | null; update: boolean }
   | { type: "clear"; wait: boolean }
   | ({ type: "input" } & Question)
@@ -33,31 +26,36 @@ export type ExecutionEvent = { seq: number } & (
   | { type: "end"; result: Result }
 );
 
-type Shown = Omit<wire.OutputData, "is_main_result"> & DisplayData;
+function displayOf(shown: wire.Shown | wire.Displayed, isMain: boolean): Display {
+  return new Display({ data: shown.data, metadata: shown.metadata, is_main_result: isMain });
+}
 
 /* In our words; undefined: of a kind that came with a later server. */
-function eventOf({ seq, event, data }: wire.Event): ExecutionEvent | undefined {
-  const shown = () => new Display({ ...(data as Shown), is_main_result: event === "result" });
-  switch (event) {
+function eventOf({ seq, event: type, data }: wire.Event): ExecutionEvent | undefined {
+  switch (type) {
     case "start": {
-      const { id, kernel_id } = data as { id: string; kernel_id?: string };
-      return { seq, type: "start", id, kernelId: kernel_id };
+      const { id, kernel_id } = data as wire.Start;
+      return { seq, type, id, kernelId: kernel_id };
     }
     case "stdout":
     case "stderr":
-      return { seq, type: event, text: (data as TextData).data };
-    case "result":
-      return { seq, type: event, result: shown(), executionCount: (data as Shown).execution_count };
+      return { seq, type, text: (data as wire.Text).data };
+    case "result": {
+      const shown = data as wire.Shown;
+      const executionCount = shown.execution_count;
+      return { seq, type, result: displayOf(shown, true), executionCount };
+    }
     case "display": {
-      const { display_id, update } = data as Shown;
-      return { seq, type: event, result: shown(), displayId: display_id ?? null, update: !!update };
+      const shown = data as wire.Displayed;
+      const { display_id: displayId, update } = shown;
+      return { seq, type, result: displayOf(shown, false), displayId, update };
     }
     case "clear":
-      return { seq, type: event, wait: (data as { wait: boolean }).wait };
+      return { seq, type, wait: (data as wire.Clear).wait };
     case "input":
-      return { seq, type: event, ...(data as Question) };
+      return { seq, type, ...(data as wire.Question) };
     case "error":
-      return { seq, type: event, error: data as CodeError };
+      return { seq, type, error: data as CodeError };
   }
   return undefined;
 }
@@ -106,19 +104,45 @@ export async function* executionEvents(source: Source): AsyncGenerator<Execution
 
 export const executionPath = (id: string) => `/v1/executions/${segment(id)}/events`;
 
+/** What ends something that its reader left, unless it is to go on. */
+export async function* endedByLeaving<E extends { type: string }>(
+  events: AsyncIterable<E>,
+  options: DisconnectOptions,
+  end: (first: E) => Promise<void>,
+): AsyncGenerator<E, void> {
+  let running: E | undefined;
+  try {
+    for await (const event of events) {
+      running = event.type === "end" ? undefined : (running ?? event);
+      yield event;
+    }
+    running = undefined;
+  } catch (error) {
+    running = undefined; // it has ended, or nobody knows; with a signal the server ends it
+    throw error;
+  } finally {
+    const goesOn = onDisconnect(options) === "continue" && options.onDisconnect === undefined;
+    if (running && goesOn) await end(running).catch(() => undefined);
+  }
+}
+
+interface Start {
+  path: string;
+  files?: wire.InputFile[];
+}
+
 /** Starts code at a path of the API; `files` are those of the request. */
-export async function* startCode(
+export function startCode(
   transport: Transport,
-  path: string,
   options: DisconnectOptions & { code: string },
-  files?: wire.InputFile[],
+  { path, files = [] }: Start,
 ): AsyncGenerator<ExecutionEvent, void> {
   const { signal } = options;
   const on_disconnect = onDisconnect(options);
-  const json = { ...bodyOf(options), on_disconnect, ...(files?.length ? { files } : {}) };
+  const json = { ...bodyOf(options), on_disconnect, ...(files.length ? { files } : {}) };
   const again = on_disconnect === "continue" ? keyed() : "never";
   const begin: Call = { method: "POST", path, json, headers: STREAMED, signal, again };
-  yield* executionEvents({ transport, begin, events: executionPath, signal });
+  return executionEvents({ transport, begin, events: executionPath, signal });
 }
 
 /** Cuts what is printed into lines; what has no end yet waits for it, or for `rest()`. */

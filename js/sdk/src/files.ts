@@ -129,7 +129,7 @@ export class Files {
   }
 
   /** A file or an empty directory; with `recursive` any directory. */
-  async remove(
+  async delete(
     path: string,
     options: CallOptions & { recursive?: boolean | undefined } = {},
   ): Promise<void> {

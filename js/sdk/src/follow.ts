@@ -105,7 +105,7 @@ function lostFor(error: ClocheError, id: string | undefined): ClocheError {
       : `the connection was lost while ${id} ran, and the server did not come back`,
     isForgotten
       ? "it ended with the server that it ran on; run it again if that does no harm"
-      : "what runs in a live sandbox goes on: look at it with client.executions.get() later",
+      : "what runs in a live sandbox goes on: look at it with client.result() later",
     { cause: error, requestId: error.requestId, executionId: id },
   );
 }
@@ -113,6 +113,6 @@ function lostFor(error: ClocheError, id: string | undefined): ClocheError {
 function gaveUp(url: string, id: string | undefined): ConnectionLostError {
   const what = `the connection to ${url} is lost again and again`;
   if (id === undefined) return new ConnectionLostError(what, "see whether a proxy cuts it off");
-  const remediation = `look at ${id} with client.executions.get()`;
+  const remediation = `look at ${id} with client.result()`;
   return new ConnectionLostError(what, remediation, { executionId: id });
 }

@@ -1,14 +1,13 @@
 /* Interpreters in a live sandbox: what is done with one of them, and the list of all. */
 
 import { toCamel, type Camel } from "./camel.js";
-import { finish, startCode, type ExecutionEvent } from "./execution.js";
+import { endedByLeaving, finish, startCode, type ExecutionEvent } from "./execution.js";
 import {
   bodyOf,
   type Answer,
   type CallOptions,
   type CellOptions,
   type KernelLimits,
-  type Question,
   type RunCellOptions,
 } from "./options.js";
 import { pages, type Pages } from "./pages.js";
@@ -50,26 +49,30 @@ export class Interpreter {
     return this.call("POST", what, options, { json: { ...json, kernel_id: this.#kernelId } });
   }
 
-  /** Runs a cell and yields what happens; the last event has the result. */
+  #of(options: CellOptions): Interpreter {
+    const { kernelId } = options;
+    return kernelId === undefined ? this : new Interpreter(this.transport, this.box, kernelId);
+  }
+
+  /**
+   * Runs a cell and yields what happens; the last event has the result. A reader that leaves before
+   * that interrupts the cell.
+   */
   stream(code: string, options: CellOptions = {}): AsyncGenerator<ExecutionEvent, void> {
     const cell = { allowStdin: true, kernelId: this.#kernelId, ...options, code };
-    return startCode(this.transport, `${this.box}/execute`, cell);
+    const events = startCode(this.transport, cell, { path: `${this.box}/execute` });
+    return endedByLeaving(events, options, async () => {
+      await this.#of(options).interrupt();
+    });
   }
 
   /** Runs a cell to its end. That the code fails is a result: see `ok`, `error`, or `check()`. */
   run(code: string, options: RunCellOptions = {}): Promise<Result> {
     const { onInput } = options;
-    const asked = new Interpreter(this.transport, this.box, options.kernelId ?? this.#kernelId);
-    const ask = async (question: Question) => {
-      try {
-        await asked.answer(await onInput?.(question), options);
-      } catch (error) {
-        await asked.interrupt().catch(() => undefined); // nobody else would answer
-        throw error;
-      }
-    };
     const events = this.stream(code, { allowStdin: onInput !== undefined, ...options });
-    return finish(events, options, ask);
+    return finish(events, options, async (question) =>
+      this.#of(options).answer(await onInput?.(question), options),
+    );
   }
 
   /** Answers an `input()` that waits: with a line, or with null for the end of the file. */
@@ -129,7 +132,7 @@ export class Kernel extends Interpreter {
     return toCamel(await this.transport.json<wire.Kernel>(call));
   }
 
-  remove(options: CallOptions = {}): Promise<void> {
+  delete(options: CallOptions = {}): Promise<void> {
     return this.transport.nothing(this.call("DELETE", `/kernels/${segment(this.id)}`, options));
   }
 }

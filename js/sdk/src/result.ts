@@ -86,8 +86,8 @@ export class Result {
     Object.assign(this, toCamel(rest));
     this.stdout = stdout;
     this.stderr = stderr;
-    this.results = (results ?? []).map((output) => new Display(output));
-    this.text = text ?? null;
+    this.results = results.map((output) => new Display(output));
+    this.text = text;
     this.warnings = warnings ?? [];
   }
 
@@ -112,7 +112,6 @@ export class Result {
 
 interface Shown {
   output: wire.OutputData;
-  displayId: string | null;
 }
 
 /** Puts a result together from the events of its stream. */
@@ -120,36 +119,38 @@ export class Assembly {
   #stdout: string[] = [];
   #stderr: string[] = [];
   #shown: Shown[] = [];
+  #byId = new Map<string, Shown>();
   #clearsNext = false;
 
   #clear(): void {
     this.#stdout = [];
     this.#stderr = [];
     this.#shown = [];
+    this.#byId.clear();
     this.#clearsNext = false;
   }
 
-  #show(data: wire.OutputData & DisplayData, isMain: boolean): void {
-    const displayId = data.display_id ?? null;
+  #show(data: wire.Shown | wire.Displayed, isMain: boolean): void {
     const output = { data: data.data, metadata: data.metadata, is_main_result: isMain };
-    if (!data.update) {
-      this.#shown.push({ output, displayId });
-      return;
+    const id = "display_id" in data ? data.display_id : data.transient?.display_id;
+    const old = id ? this.#byId.get(id) : undefined;
+    if ("update" in data && data.update) {
+      if (old) old.output = { ...output, is_main_result: old.output.is_main_result };
+      return; // else it is for something of an earlier execution
     }
-    const old = this.#shown.find((shown) => displayId !== null && shown.displayId === displayId);
-    if (old) old.output = { ...output, is_main_result: old.output.is_main_result };
+    const shown = { output };
+    this.#shown.push(shown);
+    if (id && !old) this.#byId.set(id, shown);
   }
 
-  add(event: wire.Event): void {
-    const isNew = ["stdout", "stderr", "result", "display"].includes(event.event);
+  add({ event, data }: wire.Event): void {
+    const isNew = ["stdout", "stderr", "result", "display"].includes(event);
     if (isNew && this.#clearsNext) this.#clear();
-    if (event.event === "stdout") this.#stdout.push((event.data as TextData).data);
-    else if (event.event === "stderr") this.#stderr.push((event.data as TextData).data);
-    else if (event.event === "clear" && (event.data as { wait: boolean }).wait)
-      this.#clearsNext = true;
-    else if (event.event === "clear") this.#clear();
-    else if (isNew)
-      this.#show(event.data as wire.OutputData & DisplayData, event.event === "result");
+    if (event === "stdout") this.#stdout.push((data as wire.Text).data);
+    else if (event === "stderr") this.#stderr.push((data as wire.Text).data);
+    else if (event === "clear" && (data as wire.Clear).wait) this.#clearsNext = true;
+    else if (event === "clear") this.#clear();
+    else if (isNew) this.#show(data as wire.Shown | wire.Displayed, event === "result");
   }
 
   end(end: wire.ResultEnd): Result {
@@ -163,14 +164,4 @@ export class Assembly {
       text: typeof text === "string" ? text : null,
     });
   }
-}
-
-export interface TextData {
-  data: string;
-}
-export interface DisplayData {
-  display_id?: string | null;
-  update?: boolean;
-  transient?: { display_id?: string };
-  execution_count?: number;
 }

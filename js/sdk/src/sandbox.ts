@@ -42,7 +42,7 @@ type WithClient = { client?: Client | undefined };
  * `await using` closes it at the end of the block.
  */
 export class Sandbox extends Interpreter implements AsyncDisposable {
-  /** Names it on the server: `Sandbox.get(id)`. */
+  /** Names it on the server: `Sandbox.connect(id)`. */
   readonly id: string;
   readonly files: Files;
   readonly commands: Commands;
@@ -62,9 +62,15 @@ export class Sandbox extends Interpreter implements AsyncDisposable {
     return (client ?? Client.ofEnvironment()).sandboxes.create(options);
   }
 
-  /** One that is there already. */
-  static get(id: string, { client, ...options }: CallOptions & WithClient = {}): Promise<Sandbox> {
-    return (client ?? Client.ofEnvironment()).sandboxes.get(id, options);
+  /** One that is there already, by its id or its name. */
+  static connect(idOrName: string, options: CallOptions & WithClient = {}): Promise<Sandbox> {
+    const { client, ...rest } = options;
+    return (client ?? Client.ofEnvironment()).sandboxes.connect(idOrName, rest);
+  }
+
+  /** Those that are there, oldest first. */
+  static list({ client, ...options }: ListOptions & WithClient = {}): Pages<SandboxInfo> {
+    return (client ?? Client.ofEnvironment()).sandboxes.list(options);
   }
 
   async #info(call: Call): Promise<SandboxInfo> {
@@ -109,6 +115,11 @@ export class Sandbox extends Interpreter implements AsyncDisposable {
     }
   }
 
+  /** The same. */
+  delete(options: CallOptions = {}): Promise<void> {
+    return this.close(options);
+  }
+
   async [asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -136,9 +147,13 @@ export class Sandboxes {
     return filled(new Sandbox(this.#transport, id), large, options);
   }
 
-  /** One that is there already; `close()` ends it as one of your own. */
-  async get(id: string, options: CallOptions = {}): Promise<Sandbox> {
-    const box = new Sandbox(this.#transport, id);
+  /** One that is there already, by its id or its name; `close()` ends it as one of your own. */
+  async connect(idOrName: string, options: CallOptions = {}): Promise<Sandbox> {
+    if (!idOrName.startsWith("sbx_")) {
+      for await (const { id, name } of this.list(options))
+        if (name === idOrName) return new Sandbox(this.#transport, id);
+    }
+    const box = new Sandbox(this.#transport, idOrName);
     await box.info(options);
     return box;
   }

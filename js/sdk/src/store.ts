@@ -10,6 +10,7 @@ import { keyed, segment, type Call, type Transport } from "./transport.js";
 import type * as wire from "./wire.js";
 
 export type StoredFile = Camel<wire.StoredFile>;
+export type UploadedFile = Camel<wire.UploadedFile>;
 
 /* multipart/form-data with one file. Made by hand: it is the same bytes when it is sent again, and
  * goes out as it comes. */
@@ -38,7 +39,7 @@ export class FileStore {
     return { method, path: `/v1/files/${segment(id)}`, signal, again: "always" };
   }
 
-  async upload(filename: string, data: FileData, options: CallOptions = {}): Promise<StoredFile> {
+  async upload(filename: string, data: FileData, options: CallOptions = {}): Promise<UploadedFile> {
     const boundary = `cloche-${randomKey()}`;
     const call: Call = {
       method: "POST",
@@ -48,7 +49,7 @@ export class FileStore {
       signal: options.signal,
       again: keyed(),
     };
-    return toCamel(await this.#transport.json<wire.StoredFile>(call));
+    return toCamel(await this.#transport.json<wire.UploadedFile>(call));
   }
 
   async read(id: string, options: CallOptions = {}): Promise<Uint8Array> {
@@ -66,7 +67,7 @@ export class FileStore {
     return pages(this.#transport, listing, (file: wire.StoredFile) => toCamel(file));
   }
 
-  async remove(id: string, options: CallOptions = {}): Promise<void> {
+  async delete(id: string, options: CallOptions = {}): Promise<void> {
     return this.#transport.nothing(this.#call("DELETE", id, options));
   }
 }

@@ -115,14 +115,27 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
   /** What is shown, as it comes, until the command ends or `close()`. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
     for (;;) {
-      const shown = this.#shown;
-      this.#shown = [];
-      yield* shown;
-      if (this.#shown.length > 0) continue;
+      const shown = this.#shown.shift();
+      if (shown) {
+        yield shown;
+        continue;
+      }
       if (this.#end) return;
       if (this.#isOver) throw this.#failure;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
+  }
+
+  /** Reads on until this was shown: what was shown so far, with it. */
+  async readUntil(text: string): Promise<string> {
+    const decoder = new TextDecoder();
+    let shown = "";
+    while (!shown.includes(text)) {
+      const { done, value } = await this[Symbol.asyncIterator]().next();
+      if (done) break;
+      shown += decoder.decode(value, { stream: true });
+    }
+    return shown;
   }
 
   /** Types. */
