@@ -72,7 +72,7 @@ test("a signal ends a command", async () => {
         }
     }, /enough/);
     const end = await box.commands.get(id).wait();
-    assert.equal(end.signal, 9);
+    assert.deepEqual([end.signal, end.timedOut], [9, false]);
 });
 
 test("a reader that leaves ends a command, unless it is to go on", async () => {

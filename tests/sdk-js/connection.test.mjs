@@ -36,6 +36,25 @@ test("a cell goes on when the connection is lost, and nothing is missing or twic
     assert.deepEqual([result.text, result.status], ["'end'", "ok"]);
 });
 
+test("what the server has forgotten of a long output is in the result", async () => {
+    let id;
+    const code = "print('on', flush=True)\nfor i in range(300_000): print(f'{i:035}')\n'end'";
+    const result = await box.run(code, {
+        onEvent: (event) => {
+            if (event.type === "start") id = event.id;
+        },
+        onStdout: async (line) => {
+            if (line !== "on") return;
+            await proxy.down();
+            while (!(await direct.result(id)))
+                await new Promise((resolve) => setTimeout(resolve, 20));
+            await proxy.up();
+        },
+    });
+    assert.equal(result.stdout.length, 3 + 300_000 * 36);
+    assert.deepEqual([result.text, result.stdoutTruncated], ["'end'", false]);
+});
+
 test("a command likewise", async () => {
     const lines = [];
     const result = await box.commands.run("for i in $(seq 0 39); do echo $i; sleep 0.02; done", {

@@ -2,7 +2,12 @@
 // the codes that the server's API has.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import fs from "node:fs/promises";
 import http from "node:http";
+import https from "node:https";
+import os from "node:os";
+import path from "node:path";
 import { test } from "node:test";
 import * as cloche from "cloche";
 import { startProxy } from "./proxy.mjs";
@@ -190,6 +195,29 @@ test("options that cannot be meant", () => {
         () => new Client({ baseUrl: "127.0.0.1:8000" }),
         /no address that fetch can reach: use http/,
     );
+});
+
+test("a certificate that nobody trusts", async () => {
+    const directory = await fs.mkdtemp(path.join(os.tmpdir(), "cloche-"));
+    const [key, cert] = ["key", "cert"].map((name) => path.join(directory, name));
+    const words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=x"];
+    spawnSync("openssl", [...words, "-keyout", key, "-out", cert]);
+    const server = https.createServer({
+        key: await fs.readFile(key),
+        cert: await fs.readFile(cert),
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+        const client = new Client({ baseUrl: `https://127.0.0.1:${server.address().port}` });
+        await assert.rejects(client.info(), (error) => {
+            assert.ok(error instanceof cloche.BadCertificateError, String(error));
+            assert.match(error.message, /is not trusted \(.*: check the address, or name/);
+            return true;
+        });
+    } finally {
+        server.close();
+        await fs.rm(directory, { recursive: true });
+    }
 });
 
 test("a proxy on the way changes nothing", async () => {

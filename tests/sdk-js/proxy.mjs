@@ -29,7 +29,9 @@ export async function startProxy(url) {
             client.write(passed, () => proxy.lets <= 0 && end());
         });
     });
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const listen = (port) => new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+    await listen(0);
+    const { port } = server.address();
 
     // Ends every connection that there is; new ones are let through.
     proxy.cut = () => {
@@ -38,7 +40,10 @@ export async function startProxy(url) {
     // Lets so many bytes of replies through, over all connections, then ends them.
     proxy.cutAfter = (bytes) => (proxy.lets = bytes);
     proxy.heal = () => (proxy.lets = Infinity);
-    proxy.url = `http://127.0.0.1:${server.address().port}`;
+    // Nobody is there, and somebody is again.
+    proxy.down = () => proxy.close();
+    proxy.up = () => listen(port);
+    proxy.url = `http://127.0.0.1:${port}`;
     proxy.close = () => {
         proxy.cut();
         return new Promise((resolve) => server.close(resolve));

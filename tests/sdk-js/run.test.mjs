@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BadFieldsError, Client, UnknownProfileError, run } from "cloche";
+import { BadFieldsError, Client, ClientGoneError, UnknownProfileError, run } from "cloche";
 
 test("a program's last value", async () => {
     const result = await run("import pandas as pd; pd.Series([1, 2, 3]).sum()");
@@ -59,12 +59,19 @@ test("a stream", async () => {
 
 test("a signal ends the program", async () => {
     const stop = new AbortController();
+    let id;
     const running = run("print('on', flush=True)\nwhile True: pass", {
         timeoutMs: 60_000,
         signal: stop.signal,
+        onEvent: (event) => (id ??= event.id),
         onStdout: () => stop.abort(new Error("enough")),
     });
     await assert.rejects(running, /enough/);
+    const client = new Client();
+    const end = async () => {
+        for (;;) if (await client.result(id)) return; // null while it runs
+    };
+    await assert.rejects(end(), ClientGoneError);
 });
 
 test("what is put together from events is what the server says it was", async () => {
@@ -94,7 +101,7 @@ test("a file that a program made", async () => {
 test("what ran is remembered", async () => {
     const result = await run("1 + 1");
     assert.equal((await new Client().result(result.id)).text, "2");
-  const types = [];
+    const types = [];
     for await (const event of new Client().follow(result.id)) types.push(event.type);
     assert.equal(types.at(-1), "end");
 });

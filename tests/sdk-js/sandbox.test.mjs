@@ -163,13 +163,16 @@ test("a signal ends the cell, not the sandbox", () =>
     withBox({ profile: "base" }, async (box) => {
         const stop = new AbortController();
         const why = new Error("enough");
+        let id;
         const running = box.run("kept = 5\nprint('on', flush=True)\nwhile True: pass", {
             timeoutMs: 60_000,
             signal: stop.signal,
+            onEvent: (event) => (id ??= event.id),
             onStdout: () => stop.abort(why),
         });
         await assert.rejects(running, why);
-        assert.equal((await box.run("kept")).text, "5"); // it does not wait for the one before
+        assert.equal((await box.run("kept")).text, "5");
+        assert.equal((await new Client().result(id)).status, "interrupted"); // and no timeout
         await assert.rejects(box.run("1", { signal: AbortSignal.abort(why) }), why);
     }));
 

@@ -122,11 +122,13 @@ export class Client {
     if (seen.size < n) throw new BadReplyError("the connection is lost again and again in a batch");
   }
 
-  /** The result of what ran lately; null while it runs. */
+  /** The result of what ran lately; null while it runs. Throws why there is none. */
   async result(executionId: string, { signal }: CallOptions = {}): Promise<Result | null> {
     const path = `/v1/executions/${segment(executionId)}`;
     const call: Call = { method: "GET", path, signal, again: "always" };
     const { result } = await this.#transport.json<wire.Execution>(call);
+    const refusal = result && refusalIn(result as ErrorReply, 0);
+    if (refusal) throw refusal;
     return result && new Result(result);
   }
 
