@@ -90,7 +90,7 @@ test("directories", async () => {
         (await box.files.list("tree", options).toArray()).map((entry) => [
             entry.path,
             entry.type,
-            entry.size,
+            entry.sizeBytes,
         ]);
     assert.deepEqual(
         (await names()).map(([name, type]) => [name, type]),
@@ -136,7 +136,7 @@ test("a directory as an archive", async () => {
     const names = await new Response(Readable.toWeb(tar.stdout)).text();
     assert.match(names, /^in\/a$/m);
     const copied = await box.files.uploadArchive("copy", await box.files.downloadArchive("packed"));
-    assert.deepEqual(copied, { files: 1, bytes: 1 });
+    assert.deepEqual(copied, { files: 1, sizeBytes: 1 });
     assert.equal(await box.files.readText("copy/in/a"), "A");
 });
 

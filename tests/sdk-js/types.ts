@@ -15,7 +15,7 @@ async function main(): Promise<void> {
   const texts: string[] = [];
   for await (const event of box.stream("'x'")) texts.push(describe(event));
   const entries = await box.files.list().toArray();
-  const sizes: number[] = entries.map((entry) => entry.size);
+  const sizes: number[] = entries.map((entry) => entry.sizeBytes);
   void [usage, name, png, network, texts, sizes];
   console.log(result.text, result.stdout.trim());
 }

@@ -108,7 +108,7 @@ export class Client {
         const send = () =>
           turn === 0 ? this.#transport.send(call) : this.#transport.repeat(call, began);
         const { body } = await send();
-        for await (const line of lines(body ?? new ReadableStream())) {
+        for await (const line of lines(body ?? new Blob().stream())) {
           const item = line === "" ? undefined : itemOf(JSON.parse(line) as wire.Result & Line);
           if (!item || seen.has(item.index)) continue;
           seen.add(item.index);

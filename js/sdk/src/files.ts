@@ -10,6 +10,8 @@ import { segment, type Call, type Query, type Transport } from "./transport.js";
 import type * as wire from "./wire.js";
 
 export type Entry = Camel<wire.Entry>;
+export type FileMade = Camel<wire.FileMade>;
+export type Unpacked = Camel<wire.Unpacked>;
 
 export interface ReadOptions extends CallOptions {
   /** The first byte that is wanted. */
@@ -30,6 +32,11 @@ function encoded(path: string): string {
     throw new BadArgumentError(`${path} is no path of the workspace`, remediation);
   }
   return names.map(segment).join("/");
+}
+
+/* Servers once said `size`, and of an archive `bytes`. */
+function entryOf({ size, ...entry }: wire.Entry & { size?: number }): Entry {
+  return toCamel({ ...entry, size_bytes: entry.size_bytes ?? size });
 }
 
 function rangeOf({ start, end }: ReadOptions): Record<string, string> {
@@ -90,7 +97,7 @@ export class Files {
   async stream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const call = { ...this.#call("GET", path, options), headers: rangeOf(options) };
     const { body } = await this.#transport.send(call);
-    return guarded(body ?? new ReadableStream(), path);
+    return guarded(body ?? new Blob().stream(), path);
   }
 
   /** Makes or replaces a file; until all of it has come, what was there stays. */
@@ -98,9 +105,9 @@ export class Files {
     path: string,
     data: FileData,
     options: CallOptions & { mode?: string | undefined } = {},
-  ): Promise<{ path: string; sizeBytes: number }> {
+  ): Promise<FileMade> {
     const body = await bodyOf(data);
-    const made = await this.#transport.json<{ path: string; size_bytes: number }>({
+    const made = await this.#transport.json<wire.FileMade>({
       ...this.#call("PUT", path, options, { mode: options.mode }),
       headers: { "content-type": "application/octet-stream" },
       body,
@@ -114,7 +121,7 @@ export class Files {
     const { path: at } = this.#call("GET", path, options);
     const query = { limit: 1000, recursive: options.recursive };
     const listing = { path: at, member: "entries", query, signal: options.signal };
-    return pages(this.#transport, listing, (entry: wire.Entry) => toCamel(entry));
+    return pages(this.#transport, listing, entryOf);
   }
 
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
@@ -144,7 +151,7 @@ export class Files {
     again: Call["again"],
   ): Promise<Entry> {
     const call: Call = { ...this.#call("POST", path, options), json, again };
-    return toCamel(await this.#transport.json<wire.Entry>(call));
+    return entryOf(await this.#transport.json<wire.Entry>(call));
   }
 
   /** With the directories above it. */
@@ -173,17 +180,13 @@ export class Files {
       signal: options.signal,
       again: "always",
     });
-    return guarded(body ?? new ReadableStream(), `the archive of ${path || "the workspace"}`);
+    return guarded(body ?? new Blob().stream(), `the archive of ${path || "the workspace"}`);
   }
 
   /** Unpacks a tar.gz into a directory, over what is there. */
-  async uploadArchive(
-    path: string,
-    data: FileData,
-    options: CallOptions = {},
-  ): Promise<{ files: number; bytes: number }> {
+  async uploadArchive(path: string, data: FileData, options: CallOptions = {}): Promise<Unpacked> {
     const body = await bodyOf(data);
-    return this.#transport.json({
+    const made = await this.#transport.json<wire.Unpacked & { bytes?: number }>({
       method: "PUT",
       path: `${this.#box}/archive/${encoded(path)}`,
       headers: { "content-type": "application/gzip" },
@@ -191,5 +194,6 @@ export class Files {
       signal: options.signal,
       again: isStream(body) ? "never" : "always",
     });
+    return { files: made.files, sizeBytes: made.size_bytes ?? made.bytes };
   }
 }

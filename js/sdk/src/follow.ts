@@ -53,7 +53,7 @@ export async function* follow(source: Source): AsyncGenerator<Followed, void> {
         began: isResumed ? began : undefined,
       });
       id ??= response.headers.get("x-execution-id") ?? undefined;
-      for await (const line of lines(response.body ?? new ReadableStream())) {
+      for await (const line of lines(response.body ?? new Blob().stream())) {
         if (line === "") continue;
         const event = parsed(line, transport.baseUrl);
         if (event.event === "start") id ??= (event.data as { id?: string }).id;

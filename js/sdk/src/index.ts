@@ -18,7 +18,7 @@ export type * from "./commands.js";
 export * from "./errors.js";
 export type { ExecutionEvent } from "./execution.js";
 export { Files } from "./files.js";
-export type { Entry, ReadOptions } from "./files.js";
+export type { Entry, FileMade, ReadOptions, Unpacked } from "./files.js";
 export { Interpreter, Kernel, Kernels } from "./kernels.js";
 export type * from "./kernels.js";
 export type * from "./options.js";

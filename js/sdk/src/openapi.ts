@@ -279,14 +279,18 @@ export interface components {
             path_encoded?: string;
             /** @enum {string} */
             type: "file" | "directory" | "symlink" | "other";
-            /** @description bytes */
-            size: number;
+            size_bytes: number;
             /** @description octal, as 0644 */
             mode: string;
             /** @description unix time */
             modified: number;
             /** @description of a symbolic link */
             target?: string;
+        };
+        /** FileMade */
+        FileMade: {
+            path: string;
+            size_bytes: number;
         };
         /** FilesInfo */
         FilesInfo: {
@@ -652,6 +656,11 @@ export interface components {
         /** Transient */
         Transient: {
             display_id: string;
+        };
+        /** Unpacked */
+        Unpacked: {
+            files: number;
+            size_bytes: number;
         };
         /** Usage */
         Usage: {

@@ -58,7 +58,7 @@ export class FileStore {
 
   async stream(id: string, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const { body } = await this.#transport.send(this.#call("GET", id, options));
-    return guarded(body ?? new ReadableStream(), `the file ${id}`);
+    return guarded(body ?? new Blob().stream(), `the file ${id}`);
   }
 
   /** Newest first. */
