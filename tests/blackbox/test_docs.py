@@ -4,8 +4,8 @@ A console block is a session: "$ " begins a command, "> " goes on with it, the r
 prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of
 the pages talks to a real one, which has live sandboxes where the block needs them; "console
 with-keys" to one that wants the key in the file `secret`, "console with-network" to one that grants
-a network, as do Python blocks that ask for one. The Python blocks of a page are one program; what
-it prints stands in its comments that begin with "prints"."""
+a network, as do Python blocks that ask for one. The Python blocks of a page are one program, and so
+are its TypeScript blocks; what it prints stands in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ import pytest
 
 from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli, settled
 from jupyter import Jupyter
+from sdk_js import compiled, install, needed, node
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "py" / "sdk"
-PAGES = [ROOT / "README.md", SDK / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    SDK / "README.md",
+    ROOT / "js" / "sdk" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 SERVER = "http://127.0.0.1:8000"
 RESTORE = "[ ! -e .session ] || . ./.session"
 KEPT = "SANDBOX\\|COMMAND\\|KERNEL"
@@ -71,21 +77,24 @@ def sessions(page: Path) -> Iterator[Example]:
         yield Example(f"{page.name}:{number}", block.group(1) or "", commands)
 
 
-def programs(page: Path) -> Iterator[Tuple[str, List[str]]]:
-    """The page with everything but its Python blocks made empty, and what it is to print."""
+def programs(page: Path, language: str = "python") -> Iterator[Tuple[str, List[str]]]:
+    """The page with all but its blocks of the language made empty, and what it is to print."""
     lines: List[str] = []
     inside = False
     for line in page.read_text().splitlines():
         is_fence = line.startswith("```")
         lines.append(line if inside and not is_fence else "")
-        inside = line == "```python" if is_fence else inside
-    expected = re.findall(r"# prints (.*)", "\n".join(lines))
+        inside = line == f"```{language}" if is_fence else inside
+    expected = re.findall(r"(?:#|//) prints (.*)", "\n".join(lines))
     if expected:
         yield "\n".join(lines), expected
 
 
 EXAMPLES = [example for page in PAGES if page.exists() for example in sessions(page)]
 PROGRAMS = [(str(page.relative_to(ROOT)), *program) for page in PAGES for program in programs(page)]
+TS_PROGRAMS = [
+    (str(page.relative_to(ROOT)), *program) for page in PAGES for program in programs(page, "ts")
+]
 
 
 def matches(expected: List[str], got: List[str]) -> bool:
@@ -172,8 +181,25 @@ def test_python_examples_print_what_they_say(
     wipe(service)
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needed()
+    return install(tmp_path_factory.mktemp("sdk-js"))
+
+
+@pytest.mark.parametrize(
+    "source, expected", [p[1:] for p in TS_PROGRAMS], ids=[name for name, _, _ in TS_PROGRAMS]
+)
+def test_typescript_examples_print_what_they_say(
+    source: str, expected: List[str], package: Path, live_service: LiveService
+) -> None:
+    (package / "example.ts").write_text(source)
+    done = node(package, compiled(package, "example.ts"), CLOCHE_SERVER=live_service.url)
+    assert matches(expected, done.stdout.splitlines()), done.stdout
+
+
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) >= 20 and len(PROGRAMS) >= 1
+    assert len(EXAMPLES) >= 20 and len(PROGRAMS) >= 1 and len(TS_PROGRAMS) >= 2
     assert shutil.which("bash") and shutil.which("curl") and os.access(PYTHON, os.X_OK)
 
 

@@ -22,6 +22,7 @@ _spec.loader.exec_module(_fixtures)
 
 service_session = _fixtures.service_session
 start_service = _fixtures.start_service
+start_live = _fixtures.start_live
 keyed_service = getattr(_fixtures, "keyed_service", None)
 
 
