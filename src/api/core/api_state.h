@@ -13,6 +13,7 @@
 
 struct quota;
 struct alias;
+struct door;
 struct records;
 struct replays;
 
@@ -30,6 +31,7 @@ struct api {
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
+    struct door *doors;      /* owned: ports that mean one live sandbox each */
     unsigned alone;          /* pieces of work that go on without their clients */
     struct audit audit;
     uint64_t started_ns;

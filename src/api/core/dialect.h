@@ -19,6 +19,7 @@ struct dialect {
     tell_fn *tell; /* how errors are said; NULL: as the native API does */
     /* Adds its words to the refusal of a body, an object that has `detail` and `error`. */
     void (*tell_body)(int status, struct buf *reply);
+    bool at_doors;      /* its paths are there at the ports of single sandboxes too (doors.h) */
     const char *secret; /* the query parameter in which the key may be, beside the headers */
 
     /* GET / tells `version` and GET /health says `up` or `down` where this is the first dialect of

@@ -64,6 +64,7 @@ static void put_live(struct jw *j, const struct config *cfg) {
     jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
     jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
     jw_key_uint(j, "per_tenant", cfg->live_per_tenant);
+    jw_key_uint(j, "listeners", cfg->live_listeners);
     jw_object_end(j);
 }
 
@@ -338,7 +339,7 @@ static const struct route routes[] = {
     {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
       JSON_TYPE}, do_profiles},
     {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
-      JSON_TYPE}, do_health, .is_open = true, .is_free = true},
+      JSON_TYPE}, do_health, .is_open = true, .is_free = true, .at_doors = true},
     {{"GET", "/metrics", "Counters for Prometheus", "service", NULL, NULL, 200, "text",
       "text/plain"}, do_metrics, .is_free = true},
     {{"GET", "/openapi.json", "This specification", "service", NULL, NULL, 200, "OpenAPI 3.1",

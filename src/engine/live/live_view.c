@@ -49,6 +49,14 @@ static double unix_time(uint64_t at_ns) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9 + left;
 }
 
+bool live_listens(const struct live *l) {
+    return l->req.listens;
+}
+
+uint16_t live_port(const struct live *l) {
+    return l->port;
+}
+
 double live_created(const struct live *l) {
     return l->created;
 }
@@ -115,6 +123,10 @@ void live_json(struct live *l, struct buf *to) {
     put_kernels(&j, l);
     put_usage(&j, l);
     live_put_network(&j, l);
+    if (l->port)
+        jw_key_uint(&j, "port", l->port);
+    else
+        jw_key_null(&j, "port");
     jw_key_uint(&j, "executions", l->executions);
     jw_object_end(&j);
 }

@@ -22,6 +22,7 @@ struct live_request {
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
     unsigned most_of_tenant; /* 0: no bound but the operator's */
+    bool listens;            /* it gets a port of its own, from those who serve it */
     bool own_bounds;         /* its times, and its cells', were held against other maxima */
 };
 void live_request_done(struct live_request *q);

@@ -42,6 +42,7 @@ const struct dialect jupyter_dialect = {
     .unknown = &unknown,
     .tell = jupyter_tell,
     .tell_body = jupyter_tell_body,
+    .at_doors = true,
     .secret = "token",
     .start = jupyter_start,
     .adopt = jupyter_adopt,
