@@ -94,14 +94,18 @@ static const struct kind {
     {"disk_full", 413, "send less, or give the sandbox more disk (limits.disk_mb)"},
     {"bad_path", 422, "use a relative path without \"..\" that is not taken"},
 
+    /* directories of the host */
+    {"bind_not_allowed", 403,
+     "ask for one that the operator allows, or for mode ro (setting bind_allow)"},
+    {"bad_bind", 422, "name a directory that is there, without symbolic links on the way"},
+
     /* live sandboxes */
     {"no_such_sandbox", 404, "GET /v1/sandboxes lists those there"},
     {"sandbox_gone", 410, "make a new one"},
     {"sandbox_paused", 409, "resume it first"},
     {"name_taken", 409, "choose another, or delete that one"},
     {"cannot_pause", 501, "see cloche doctor"},
-    {"cannot_listen", 501,
-     "leave listen out; the operator sets live_listeners and dialects"},
+    {"cannot_listen", 501, "leave listen out; the operator sets live_listeners and dialects"},
     {"cannot_limit", 501, "leave limits out; see cloche doctor"},
     {"no_such_kernel", 404, "GET the sandbox's /kernels"},
     {"kernel_gone", 410, "use another kernel"},

@@ -3,6 +3,7 @@
 #include "api/native/native.h"
 
 #include "api/core/doors.h"
+#include "api/jobs/binds_field.h"
 #include "api/jobs/cell_job.h"
 #include "api/jobs/live_requests.h"
 #include "api/jobs/network_change.h"
@@ -43,8 +44,9 @@ static const struct field sandbox_fields[] = {
      .type = FIELD_BOOL,
      .fallback = "false",
      .help = "a port of its own, for clients of ipybox and Jupyter"},
+    FIELD_OF_BINDS("directories of the host, of those that the operator allows"),
 };
-static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 10, false};
+static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 11, false};
 
 static const struct field change_fields[] = {
     FIELD_OF_LIMITS("those that change"),
@@ -119,7 +121,7 @@ static int sandboxes_read_request(struct call *c, struct live_request *q, struct
     q->listens = field_bool(body, "listen", false);
     if (!q->metadata)
         q->metadata = xstrdup("{}");
-    if (q->listens && doors_room(c->api, c->who.tenant, p) < 0)
+    if ((q->listens && doors_room(c->api, c->who.tenant, p) < 0) || binds_read(c, q, p) < 0)
         return -1;
     if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0 ||
         network_read(&c->who, body, &q->network, p) < 0)

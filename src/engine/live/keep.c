@@ -159,6 +159,7 @@ static void renew_live(struct live *l) {
     jw_key_str(&j, "alias", l->req.alias);
     jw_key_str(&j, "payer", l->req.payer);
     jw_key_str(&j, "env", l->req.env);
+    jw_key_str(&j, "binds", l->req.binds_json);
     if (l->req.network)
         put_network(&j, l->req.network);
     jw_object_end(&j);
@@ -394,6 +395,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->req.alias = text_of(lasting, "alias");
     l->req.payer = text_of(lasting, "payer");
     l->req.env = text_of(lasting, "env");
+    l->req.binds_json = text_of(lasting, "binds");
     l->profile = text_of(lasting, "profile");
     take_id(l->id, o);
     if (!l->req.tenant || !l->req.metadata || !l->profile || !l->id[0])

@@ -103,6 +103,7 @@ static void live_put_network(struct jw *j, const struct live *l) {
 
 void live_json(struct live *l, struct buf *to) {
     struct jw j = JW_INIT(to);
+    const char *binds = l->req.binds_json ? l->req.binds_json : "[]";
     bool idles = l->idle_since_ns && l->req.idle_s;
     jw_object(&j);
     jw_key_str(&j, "id", l->id);
@@ -123,6 +124,8 @@ void live_json(struct live *l, struct buf *to) {
     put_kernels(&j, l);
     put_usage(&j, l);
     live_put_network(&j, l);
+    jw_key(&j, "binds");
+    jw_raw(&j, binds, strlen(binds));
     if (l->port)
         jw_key_uint(&j, "port", l->port);
     else
