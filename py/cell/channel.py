@@ -8,101 +8,23 @@ A child that user code forks has the same socket and must not speak: the channel
 from __future__ import annotations
 
 import json.decoder
-import json.encoder
 import json.scanner
 import sys
 import threading
-from binascii import b2a_base64
 from collections import deque
 from os import _exit, getpid
 from threading import get_ident
-from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, List, Optional, Tuple
 
 from IPython.core.error import StdinNotImplementedError
 
-MAX_DATA = 16 << 20  # bytes of one event
-MAX_NOTE = 64 << 10  # characters that are left of a text when all of it is too much
-MAX_DEPTH = 50  # of nested values: the reader of the server takes 64
-MAX_VALUES = 200_000  # in lists and dicts of one bundle: the reader takes 500,000 in all
-MAX_INT = 1 << 63
+from cell.bundles import Message, event_text, plain, text_of
+
 MAX_LATE, MAX_LATE_BYTES = 200, 4 << 20  # of events between cells
 
 NO_STDIN = "raw_input was called, but this frontend does not support input requests."
 
-Message = Dict[str, Any]
-
-
-def _refuse(value: Any) -> Any:
-    raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-_quote: Any = getattr(json.encoder, "encode_basestring")
-_encode: Any = getattr(json.encoder, "c_make_encoder")(
-    None, _refuse, _quote, None, ":", ",", False, False, False
-)
 _scan: Any = getattr(json.scanner, "c_make_scanner")(json.decoder.JSONDecoder())
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, bool):
-        return bool(value)
-    if isinstance(value, int):
-        return int(value) if -MAX_INT <= value < MAX_INT else str(value)
-    return float(value) if value - value == 0 else None  # there is no NaN in JSON
-
-
-def plain(value: Any, depth: int = 0, room: Optional[List[int]] = None) -> Any:
-    """The value as something that every reader of JSON takes; TypeError where that cannot be."""
-    if isinstance(value, str):
-        text = str.__str__(value)
-        return text.replace("\0", "\\x00") if "\0" in text else text
-    if value is None:
-        return None
-    if isinstance(value, (int, float)):
-        return _number(value)
-    if isinstance(value, (bytes, bytearray)):
-        return b2a_base64(value, newline=False).decode("ascii")
-    if depth == MAX_DEPTH:
-        raise TypeError("nested too deeply")
-    if isinstance(value, (dict, list, tuple)):
-        room = room or [MAX_VALUES]
-        room[0] -= len(value) + 1
-        if room[0] <= 0:
-            raise TypeError("too many values")
-    if isinstance(value, dict):
-        return {plain(str(key)): plain(item, depth + 1, room) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item, depth + 1, room) for item in value]
-    return _refuse(value)
-
-
-def bundle(data: Dict[Any, Any]) -> Message:
-    """Values by mime type, without those that are not JSON; what is binary is base64."""
-    kept: Message = {}
-    room = [MAX_VALUES]
-    for mime, value in data.items():
-        try:
-            name, value = str(mime), plain(value, 0, room)
-        except Exception:
-            continue
-        if isinstance(value, str) and name.startswith("image/") and name != "image/svg+xml":
-            value = value.rstrip("\n")
-        kept[name] = value
-    return kept
-
-
-def _text_of(message: Message) -> bytes:
-    return "".join(_encode(message, 0)).encode("utf-8", "replace")  # lone surrogates: "?"
-
-
-def _reduced(message: Message, size: int) -> Message:
-    """The same with a note instead of what is too much."""
-    data = message.get("data") or {}
-    text = data.get("text/plain")
-    note = f"[{', '.join(data)}: {size} bytes, of which {MAX_DATA} can be shown; write to a file]"
-    if isinstance(text, str):
-        note = f"{text[:MAX_NOTE]}\n{note}"
-    return {**message, "data": {"text/plain": note}, "metadata": {}, "cut": True}
 
 
 class Channel:
@@ -161,10 +83,7 @@ class Channel:
 
     def say(self, message: Message) -> None:
         """Raises where a message cannot be encoded; nothing was sent then."""
-        text = _text_of(message)
-        if len(text) > MAX_DATA:
-            text = _text_of(_reduced(message, len(text)))
-        self._out(text)
+        self._out(event_text(message))
 
     def _out(self, text: bytes) -> None:
         try:
@@ -199,7 +118,7 @@ class Channel:
                 self._keep({"ev": kind, **members})
 
     def _keep(self, message: Message) -> None:
-        size = len(_text_of(message))
+        size = len(text_of(message))
         fits = len(self._late) < MAX_LATE and self._late_bytes + size <= MAX_LATE_BYTES
         if fits:
             self._late.append(message)

@@ -15,7 +15,8 @@ from typing import Any, Callable, Dict, List, Optional
 
 from traitlets.utils.importstring import import_item
 
-from cell.channel import Message, bundle, channel, plain
+from cell.bundles import Message, bundle, plain
+from cell.channel import channel
 
 OLD_NAME = "ipykernel.comm"
 

@@ -31,7 +31,8 @@ from IPython.utils.tokenutil import token_at_cursor
 from cell import comms, environment, notebook, pictures
 from cell import shell as shells
 from cell import stdin, variables
-from cell.channel import Message, bundle, channel, plain
+from cell.bundles import Message, bundle, plain
+from cell.channel import channel
 from cell.tasks import tasks
 
 DEPTH = 1000  # of calls: what IPython needs to show an error, and Python's default

@@ -8,7 +8,8 @@ from typing import Any, Dict, List, Tuple
 
 from IPython.core.error import TryNext
 
-from cell.channel import Message, bundle, channel, plain
+from cell.bundles import Message, bundle, plain
+from cell.channel import channel
 
 SESSION = 1  # a kernel has one
 MAX_ENTRIES = 10_000

@@ -26,7 +26,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import blas, environment, figures, handler, hooks, rehearsal
+from cell import blas, environment, figures, handler, hooks, rehearsal, shown
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -133,6 +133,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "rehearse": rehearsal.rehearse,
         "compile": builtins.compile,
         "split": _split,
+        "split_value": _split_value,
         "print_last": _print_last,
         "restrict": policy.restrict,
         "keep_figures": figures.keep,
@@ -151,6 +152,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "objects": gc.get_objects,
         "collector": gc,
         **handler.PARTS,
+        **shown.parts(),
     }
     gc.freeze()
     cell["main"] = _main_module()  # not frozen: the collector looks after what a program makes
@@ -214,6 +216,26 @@ def _split(code: bytes) -> Tuple[Any, ...]:
     last = ast.Interactive([tree.body.pop()])
     head = compile(tree, PATH, "exec", dont_inherit=True)
     return head, compile(last, PATH, "single", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
+
+
+def _has_semicolon(code: bytes, node: ast.stmt) -> bool:
+    """Whether one follows it, on its last line."""
+    line: Any = getattr(node, "end_lineno", None)  # from 3.8 on
+    rest = code.splitlines()[line - 1][getattr(node, "end_col_offset") :] if line else b""
+    return rest.lstrip().startswith(b";")
+
+
+def _split_value(code: bytes) -> Tuple[Any, ...]:
+    """The same with the expression for somebody who wants its value. Nobody does when a semicolon
+    follows, as in a cell."""
+    tree = ast.parse(code, PATH)
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or b";" in code and _has_semicolon(code, last):
+        return (compile(tree, PATH, "exec", dont_inherit=True),)
+    value = ast.Expression(last.value)
+    tree.body.pop()
+    head = compile(tree, PATH, "exec", dont_inherit=True)
+    return head, compile(value, PATH, "eval", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
 
 
 def _print_last(code: bytes) -> Any:

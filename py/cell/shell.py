@@ -33,7 +33,8 @@ from traitlets import Type
 from traitlets.config import Config
 
 from cell import notebook
-from cell.channel import bundle, channel
+from cell.bundles import bundle
+from cell.channel import channel
 
 INLINE = "module://matplotlib_inline.backend_inline"
 MAX_LINES, MAX_TEXT, MAX_VALUE = 200, 40_000, 8000

@@ -29,7 +29,8 @@ from os import _exit
 from time import sleep
 from typing import Any, Callable, Optional
 
-from cell.channel import Message, channel
+from cell.bundles import Message
+from cell.channel import channel
 
 # The loop's descriptors are beside the channel's, out of the way of user code.
 CHANNEL_FD = 1000  # KERNEL_CTL_FD in src/zygote/kernel.h

@@ -34,7 +34,16 @@ enum run_flag {
     RUN_LAST_PRINT = 64, /* print() the value of a last expression, unless it is None */
     RUN_FIGURES = 256,   /* plt.show() saves what it shows: cell/figures.py */
     RUN_HANDLER = 128,   /* call its handler(): code, event and context with NUL between, JSON */
+    RUN_SHOWN = 512,     /* it has a display(), its figures are shown: cell/shown.py; by K_SAY */
+    RUN_VALUE = 1024,    /* with that: so is the value of a last expression */
+    RUN_PNG = 2048,      /* with that, the formats of figures: of FORMATS there, in that order */
+    RUN_RETINA = 4096,
+    RUN_JPEG = 8192,
+    RUN_SVG = 16384,
+    RUN_PDF = 32768,
 };
+#define RUN_FORMATS    (RUN_PNG | RUN_RETINA | RUN_JPEG | RUN_SVG | RUN_PDF)
+#define RUN_SHOW_SINCE 5 /* the WIRE_VERSION of a zygote that knows of RUN_SHOWN */
 
 struct run_msg {
     uint32_t flags;

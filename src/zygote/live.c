@@ -12,6 +12,7 @@
 #include "zygote/kernel.h"
 #include "zygote/program.h"
 #include "zygote/program_cell.h"
+#include "zygote/say.h"
 #include "zygote/stdout.h"
 
 #include <errno.h>
@@ -24,9 +25,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOP_PAIR  1001                          /* PAIR_FDS of py/cell/tasks.py */
-#define LOOP_FD    1003                          /* WAITER_FD */
-#define INLINE_MAX (WIRE_MAX - sizeof(uint32_t)) /* bytes that fit into one packet */
+#define LOOP_PAIR 1001 /* PAIR_FDS of py/cell/tasks.py */
+#define LOOP_FD   1003 /* WAITER_FD */
 
 /* Owned: for ever. */
 static PyObject *main_function, *rehearse_function;
@@ -79,34 +79,6 @@ PyObject *live_open_loop(PyObject *self, PyObject *none) {
     return Py_None;
 }
 
-/* Until the socket can be used, or the event loop has something to do where that is waited for,
- * too; -1 with an exception of a signal handler. SIGINT is let in while we sleep only: one that
- * comes between the look for signals and the sleep would not end it. */
-static int wait_for(short events, bool or_loop) {
-    struct pollfd p[] = {{.fd = KERNEL_CTL_FD, .events = events},
-                         {.fd = LOOP_FD, .events = POLLIN}};
-    sigset_t interrupt, before;
-    sigemptyset(&interrupt);
-    sigaddset(&interrupt, SIGINT);
-    for (;;) {
-        pthread_sigmask(SIG_BLOCK, &interrupt, &before);
-        int n = PyErr_CheckSignals();
-        if (n == 0) {
-            Py_BEGIN_ALLOW_THREADS;
-            n = ppoll(p, or_loop ? 2 : 1, NULL, &before);
-            Py_END_ALLOW_THREADS;
-        } else {
-            n = -2;
-        }
-        int why = errno;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (n == -2)
-            return -1;
-        if (n >= 0 || why != EINTR)
-            return 0; /* what is wrong with the socket shows when it is used */
-    }
-}
-
 /* The bytes of a descriptor. */
 static PyObject *read_file(int fd) {
     struct stat st;
@@ -149,7 +121,7 @@ static PyObject *receive(PyObject *self, PyObject *wait) {
         return PyErr_NoMemory();
     enum wire_got got;
     do {
-        if (wait != Py_False && wait_for(POLLIN, or_loop) < 0)
+        if (wait != Py_False && say_wait(POLLIN, or_loop ? LOOP_FD : -1) < 0)
             return NULL;
         got = wire_recv(KERNEL_CTL_FD, in, &e);
     } while (got == WIRE_NONE && wait == Py_True);
@@ -162,48 +134,9 @@ static PyObject *receive(PyObject *self, PyObject *wait) {
     return r;
 }
 
-/* A message that is ready to go, all of it or nothing. */
-static PyObject *deliver(const struct wire_out *o) {
-    struct err e;
-    enum wire_sent sent;
-    do {
-        if (wait_for(POLLOUT, false) < 0)
-            return NULL;
-        Py_BEGIN_ALLOW_THREADS;
-        sent = wire_send(KERNEL_CTL_FD, o, &e);
-        Py_END_ALLOW_THREADS;
-    } while (sent == WIRE_AGAIN);
-    if (sent == WIRE_SENT)
-        Py_RETURN_NONE;
-    PyErr_SetString(PyExc_OSError, e.text);
-    return NULL;
-}
-
-static PyObject *send_bytes(PyObject *self, PyObject *bytes) {
-    (void)self;
-    struct err e;
-    char *data;
-    Py_ssize_t len;
-    if (PyBytes_AsStringAndSize(bytes, &data, &len) < 0)
-        return NULL;
-    if ((size_t)len > LIVE_MAX)
-        return PyErr_Format(PyExc_ValueError, "%zd bytes are more than can be said at once", len);
-    AUTO_FD fd = -1;
-    bool fits = (size_t)len <= INLINE_MAX;
-    /* A cell may have used up its descriptors or its memory: that is no end of the kernel, as a
-     * broken socket is (OSError, see channel.py). */
-    if (!fits && memfd_open("say", data, (size_t)len, &fd, &e) < 0)
-        return PyErr_Format(PyExc_RuntimeError, "%zd bytes cannot be shown: %s", len, e.text);
-    AUTO_FREE struct wire_out *o = malloc(sizeof *o);
-    if (!o)
-        return PyErr_NoMemory();
-    k_say_put(o, &(struct k_say){.json = {data, fits ? (size_t)len : 0}, .file = fd});
-    return deliver(o);
-}
-
 static PyMethodDef ends[] = {
     {"receive", receive, METH_O, "The next request; None when there are no more."},
-    {"send", send_bytes, METH_O, "Tells the server."},
+    {"send", say_bytes, METH_O, "Tells the server."},
 };
 
 static _Noreturn void refuse(const char *why) {

@@ -19,6 +19,7 @@
 #include "zygote/memory.h"
 #include "zygote/program.h"
 #include "zygote/program_cell.h"
+#include "zygote/program_shown.h"
 #include "zygote/secrets.h"
 
 #include <dlfcn.h>
@@ -433,6 +434,7 @@ static PyMethodDef methods[] = {
     {"before", py_before_fork, METH_NOARGS, "For os.register_at_fork."},
     {"after_in_parent", py_after_in_parent, METH_NOARGS, "For os.register_at_fork."},
     {"after_in_child", py_after_in_child, METH_NOARGS, "For os.register_at_fork."},
+    {"show", program_show, METH_O, "Tell the server what a program shows."},
     {"open_loop", live_open_loop, METH_NOARGS, "Open what an event loop needs of the system."},
     {"broken", py_broken, METH_VARARGS, "Say why this profile cannot be loaded."},
     {NULL, NULL, 0, NULL},

@@ -17,6 +17,7 @@
 #include "zygote/program_cell.h"
 #include "zygote/program_end.h"
 #include "zygote/program_handler.h"
+#include "zygote/program_shown.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -106,9 +107,19 @@ static PyObject *drive(PyObject *steps) {
     return item;
 }
 
+/* Executes a part of the program, whose value may be for show; the exception that ended it, or
+ * None. */
+static PyObject *execute_part(PyObject *part, bool shows) {
+    PyObject *space = PyModule_GetDict(program_cell.main);
+    PyObject *value = PyEval_EvalCode(part, space, space);
+    PyObject *exc = value && shows ? program_shown_value(value) : program_caught();
+    Py_XDECREF(value);
+    return exc;
+}
+
 /* Executes the program; the exception that ended it, or None. */
 static PyObject *execute(PyObject *code, uint32_t flags) {
-    PyObject *parts = program_compile(code, flags), *space = PyModule_GetDict(program_cell.main);
+    PyObject *parts = program_compile(code, flags);
     if (!parts)
         return program_caught();
     Py_ssize_t n = PyTuple_Check(parts) ? PyTuple_Size(parts) : 1;
@@ -116,13 +127,17 @@ static PyObject *execute(PyObject *code, uint32_t flags) {
     Py_INCREF(exc);
     for (Py_ssize_t i = 0; i < n && exc == Py_None; i++) {
         PyObject *part = PyTuple_Check(parts) ? PyTuple_GetItem(parts, i) : parts;
-        PyObject *r = PyEval_EvalCode(part, space, space);
-        Py_XDECREF(r);
         Py_DECREF(exc);
-        exc = program_caught();
+        exc = execute_part(part, flags & RUN_VALUE && i == 1);
     }
     Py_DECREF(parts);
-    return exc;
+    PyObject *late = program_shown_end(flags);
+    if (exc != Py_None) {
+        Py_DECREF(late);
+        return exc;
+    }
+    Py_DECREF(exc);
+    return late;
 }
 
 static const char *text_of(PyObject *outcome, Py_ssize_t at) {
@@ -154,6 +169,7 @@ static void run_program(const struct run_msg *r, struct done_msg *ret) {
     bool handles = r->flags & RUN_HANDLER;
     struct program_handler h = {0};
     program_use_cpus(r->limits.cpus_percent);
+    program_shown_begin(r->flags);
     if (!code || (handles && program_handler_cut(&code, &h) < 0) || place(code) < 0 ||
         set_arguments(r) < 0) {
         PyErr_Print();

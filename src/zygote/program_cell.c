@@ -22,6 +22,14 @@ int program_prepare(PyObject *from) {
         {"print_last", &program_cell.print_last},
         {"restrict", &program_cell.restrict_},
         {"keep_figures", &program_cell.keep_figures},
+        {"display", &program_cell.display},
+        {"show_value", &program_cell.show_value},
+        {"show_figures", &program_cell.show_figures},
+        {"end_figures", &program_cell.end_figures},
+        {"choose_formats", &program_cell.choose_formats},
+        {"pyplot", &program_cell.pyplot},
+        {"figures", &program_cell.figures},
+        {"split_value", &program_cell.split_value},
         {"arguments", &program_cell.arguments},
         {"use_threads", &program_cell.use_threads},
         {"uncaught", &program_cell.uncaught},
@@ -115,6 +123,8 @@ PyObject *program_compile(PyObject *code, uint32_t flags) {
         ;
     else if (flags & RUN_LAST_PRINT)
         parts = PyObject_CallFunctionObjArgs(program_cell.print_last, code, NULL);
+    else if (flags & RUN_VALUE)
+        parts = PyObject_CallFunctionObjArgs(program_cell.split_value, code, NULL);
     else if (flags & RUN_LAST_LINE)
         parts = PyObject_CallFunctionObjArgs(program_cell.split, code, NULL);
     else

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_value.h"
-#include "engine/kernel/said.h"
+#include "engine/said/said.h"
 
 #include <stdint.h>
 #include <stdlib.h>

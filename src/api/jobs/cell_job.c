@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const formats[] = {"png", "retina", "jpeg", "svg", "pdf", NULL};
-
 /* The limits of an execution, from the list LIMITS. */
 #define AS_NUM(lo, hi)           .flags = FIELD_MIN | FIELD_MAX, .min = lo, .max = INT32_MAX
 #define AS_LONG(lo, hi)          .flags = FIELD_MIN, .min = lo
@@ -48,11 +46,7 @@ static const struct field cell_fields[] = {
      .fallback = "false",
      .help = "no result, no history, no count"},
     {.name = "store_history", .type = FIELD_BOOL, .fallback = "true"},
-    {.name = "formats",
-     .type = FIELD_LIST,
-     .words = formats,
-     .fallback = "[\"png\"]",
-     .help = "of figures"},
+    FIELD_OF_FORMATS,
     LIMITS(CELL_LIMIT) /* cpu_seconds, … */
     FIELD_OF_ON_DISCONNECT("what happens when the client goes away"),
 };

@@ -6,13 +6,13 @@
 #include "api/core/body.h"
 #include "api/core/quota.h"
 #include "api/jobs/account.h"
-#include "api/jobs/network_field.h"
+#include "api/jobs/oneshot_request.h"
 #include "api/jobs/records.h"
 #include "api/jobs/request_fields.h"
 #include "base/fd.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/utf8_stream.h"
+#include "engine/said/told.h"
 #include "engine/store/store_copy.h"
 #include "loop/copy.h"
 
@@ -21,50 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_FILES   8              /* small ones that are copied at once: init may answer quickly */
-#define INLINE_CODE BODY_LONG_TEXT /* bytes; more goes into a memfd: a message has WIRE_MAX */
-#define MAX_STRINGS 30000u         /* bytes of args and env together, for the same reason */
-
-/* ---- what a request may say ---- */
-
-static const char *const policies[] = {"none", "restricted", NULL};
-
-static const struct field execute_fields[] = {
-    {.name = "code", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .help = "a Python program"},
-    FIELD_OF_STDIN("what the program reads; null: nothing"),
-    {.name = "timeout_ms",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN,
-     .min = 1,
-     .fallback = "2000",
-     .help = "wall clock; an operator's own default is in /v1/info"},
-    {.name = "last_line_interactive",
-     .type = FIELD_BOOL,
-     .fallback = "true",
-     .help = "print the value of a last expression, as a Python prompt does"},
-    FIELD_OF_FILES("files for the program"),
-    FIELD_OF_PROFILE("what is preloaded; auto chooses by the imports"),
-    FIELD_OF_ENV("environment variables"),
-    {.name = "args",
-     .type = FIELD_LIST,
-     .flags = FIELD_MAX,
-     .max = RUN_MAX_ARGS,
-     .help = "sys.argv[1:]"},
-    FIELD_OF_LIMITS("up to the maxima"),
-    FIELD_OF_NETWORK("what it may reach"),
-    {.name = "policy",
-     .type = FIELD_STRING,
-     .words = policies,
-     .fallback = "\"none\"",
-     .help = "restricted: only harmless modules and calls; for order, the sandbox is for safety"},
-    {.name = "figures",
-     .type = FIELD_BOOL,
-     .fallback = "false",
-     .help = "plt.show() saves what it shows as files, figure-1.png and so on"},
-    FIELD_OF_ON_DISCONNECT("what happens when the client goes away"),
-};
-const struct schema execute_schema = {"ExecuteRequest", execute_fields, 13, true};
-
+#define FEW_FILES 8 /* small ones that are copied at once: init may answer quickly */
 /* ---- an execution ---- */
 
 struct kept_file {
@@ -164,6 +121,22 @@ uint64_t oneshot_last(const struct oneshot *x) {
     return record_last(x->record);
 }
 
+struct record *oneshot_record(struct oneshot *x) {
+    return x->record;
+}
+
+static void oneshot_on_hold(void *arg, bool hold) {
+    oneshot_hold(arg, hold);
+}
+
+static void oneshot_on_leave(void *arg) {
+    oneshot_leave(arg);
+}
+
+struct events_source oneshot_source(struct oneshot *x) {
+    return (struct events_source){.arg = x, .hold = oneshot_on_hold, .leave = oneshot_on_leave};
+}
+
 /* ---- from the engine ---- */
 
 static void emit(struct oneshot *x, int stream, const struct buf *text) {
@@ -188,13 +161,14 @@ static void oneshot_on_output(void *arg, int stream, const void *data, size_t le
 static void oneshot_on_start(void *arg, struct run *r) {
     struct oneshot *x = arg;
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "id", run_id(r));
-    jw_object_end(&j);
+    told_start(run_id(r), NULL, false, &json);
     uint64_t number = record_event(record_of(x), "start", json.data, json.len);
     if (x->o.on_start && !x->left)
         x->o.on_start(x->o.arg, number, run_id(r));
+}
+
+static void oneshot_on_event(void *arg, const char *type, const struct buf *json) {
+    record_event(record_of(arg), type, json->data, json->len);
 }
 
 static void oneshot_on_stdin(void *arg, size_t taken) {
@@ -254,22 +228,34 @@ static void account(const struct oneshot *x, const char *why) {
     account_execution(&x->who, run_id(x->run), &x->code, &t, why);
 }
 
+/* In the words of live cells `error` is the program's. */
+static const char *failed(const struct oneshot *x) {
+    return x->o.shows ? "failed" : "error";
+}
+
+/* The end is told without what was told before it. */
+static void record_result_of(struct oneshot *x) {
+    AUTO_BUF error = BUF_INIT;
+    AUTO_ROPE result = ROPE_INIT;
+    AUTO_ROPE end = ROPE_INIT;
+    if (x->o.shows && run_error(x->run, &error))
+        record_event(record_of(x), "error", error.data, error.len);
+    make_result(x, true, &end);
+    rope_read(&end, SIZE_MAX / 2, &x->end);
+    record_event(record_of(x), "end", x->end.data, x->end.len);
+    make_result(x, false, &result);
+    record_end_with(record_of(x), &result);
+}
+
 static void end_record(struct oneshot *x, const struct err *why) {
     AUTO_BUF json = BUF_INIT;
-    if (why) {
-        struct problem p = problem_of(why);
-        problem_json(&p, &json);
-        record_event(record_of(x), "error", json.data, json.len);
-    } else {
-        AUTO_ROPE result = ROPE_INIT;
-        AUTO_ROPE end = ROPE_INIT;
-        make_result(x, true, &end);
-        rope_read(&end, SIZE_MAX / 2, &x->end);
-        record_event(record_of(x), "end", x->end.data, x->end.len);
-        make_result(x, false, &result);
-        record_end_with(record_of(x), &result);
+    if (!why) {
+        record_result_of(x);
         return;
     }
+    struct problem p = problem_of(why);
+    problem_json(&p, &json);
+    record_event(record_of(x), failed(x), json.data, json.len);
     record_end(record_of(x), json.data);
 }
 
@@ -289,7 +275,7 @@ static void oneshot_on_done(void *arg, struct run *r, const struct err *why) {
             x->why = *why;
         return;
     }
-    if (!x->left)
+    if (!x->left && x->o.on_done)
         x->o.on_done(x->o.arg, x, why);
     oneshot_free(x);
 }
@@ -307,93 +293,12 @@ void oneshot_leave(struct oneshot *x) {
                                "continue\",\"retryable\":true}}";
     account(x, "interrupted");
     run_cancel(x->run);
-    record_event(record_of(x), "error", json, sizeof json - 1);
+    record_event(record_of(x), failed(x), json, sizeof json - 1);
     record_end(record_of(x), json);
     oneshot_free(x);
 }
 
 /* ---- from the request ---- */
-
-static size_t strings_size(const json_t *args, json_t *env) {
-    const json_t *v;
-    json_t *value;
-    const char *key;
-    size_t i, total = 0;
-    json_array_foreach(args, i, v) total += json_string_length(v);
-    json_object_foreach(env, key, value) total += strlen(key) + 1 + json_string_length(value);
-    return total;
-}
-
-static int add_strings(struct run_request *q, const json_t *body, struct problem *p) {
-    const json_t *args = json_object_get(body, "args"), *v;
-    json_t *env = json_object_get(body, "env"), *value;
-    const char *key;
-    size_t i;
-    if (strings_size(args, env) > MAX_STRINGS)
-        return problem_set(p, "bad_value", "args and env have more than 30000 bytes together");
-    q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
-    json_array_foreach(args, i, v) {
-        q->args[q->nargs++] = xstrdup(json_string_value(v));
-    }
-    q->env = xcalloc(json_object_size(env) + 1, sizeof *q->env);
-    json_object_foreach(env, key, value) {
-        struct buf b = BUF_INIT;
-        if (*key == '\0' || strchr(key, '='))
-            return problem_set(p, "bad_value", "a name in env is empty or holds a '='");
-        buf_addf(&b, "%s=%s", key, json_string_value(value));
-        q->env[q->nenv++] = buf_take(&b);
-    }
-    return 0;
-}
-
-static int add_code(const struct oneshot_options *o, struct run_request *q, struct problem *p) {
-    const json_t *code = json_object_get(o->body, "code");
-    const char *text = json_string_value(code);
-    size_t len = json_string_length(code);
-    struct err e;
-    if (len > RUN_MAX_CODE)
-        return problem_set(p, "code_too_long", "the program has more than 16 MiB");
-    if (len > INLINE_CODE) {
-        if (body_memfd(o->large, code, &q->code_fd, &e) == 0)
-            return 0;
-        *p = problem_of(&e);
-        return -1;
-    }
-    q->code_len = len;
-    q->code = xmalloc(len + 1);
-    memcpy(q->code, text, len);
-    return 0;
-}
-
-static int oneshot_read_network(const struct caller *who, const struct oneshot_options *o,
-                                struct network_terms **ret, struct problem *p) {
-    return o->all_network ? network_all(who, ret, p) : network_read(who, o->body, ret, p);
-}
-
-static int oneshot_read_request(const struct caller *who, const struct oneshot_options *o,
-                                struct run_request *q, struct problem *p) {
-    const json_t *body = o->body, *in = json_object_get(body, "stdin");
-    uint32_t longest = o->own_bounds ? UINT32_MAX : who->api->config->maxima.timeout_ms;
-    const struct inputs_source files = {.who = who, .request = body, .large = o->large};
-    *q = (struct run_request){.flags = (o->no_files ? 0 : RUN_FILES) | o->flags,
-                              .code_fd = -1,
-                              .tenant = xstrdup(who->tenant),
-                              .own_bounds = o->own_bounds};
-    if (o->on_stdin || (json_is_string(in) && json_string_length(in)))
-        q->flags |= RUN_STDIN;
-    if (limits_read(body, longest, &q->limits, p) < 0 ||
-        oneshot_read_network(who, o, &q->network, p) < 0 ||
-        inputs_read(&files, &q->inputs, &q->ninputs, p) < 0)
-        return -1;
-    if (field_bool(body, "last_line_interactive", true))
-        q->flags |= RUN_LAST_LINE;
-    if (field_bool(body, "figures", false))
-        q->flags |= RUN_FIGURES;
-    if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
-        q->flags |= RUN_RESTRICTED;
-    q->profile = xstrdup(field_str(body, "profile", "auto"));
-    return add_strings(q, body, p) < 0 ? -1 : add_code(o, q, p);
-}
 
 static struct oneshot *oneshot_new(const struct caller *who, const struct oneshot_options *o) {
     struct oneshot *x = xcalloc(1, sizeof *x);
@@ -404,8 +309,10 @@ static struct oneshot *oneshot_new(const struct caller *who, const struct onesho
     x->o.large = NULL;
     x->end = (struct buf)BUF_INIT;
     x->warnings = (struct buf)BUF_INIT;
-    fields_unknown(&execute_schema, o->body, &x->warnings);
-    x->goes_on = strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
+    if (!o->shows)
+        fields_unknown(&execute_schema, o->body, &x->warnings);
+    x->goes_on =
+        o->goes_on || strcmp(field_str(o->body, "on_disconnect", "interrupt"), "continue") == 0;
     body_audit(o->large, json_object_get(o->body, "code"), keeps_code, &x->code);
     return x;
 }
@@ -422,6 +329,7 @@ int oneshot_start(const struct caller *who, const struct oneshot_options *o, str
     const struct run_callbacks run_cb = {.arg = x,
                                          .on_start = oneshot_on_start,
                                          .on_output = oneshot_on_output,
+                                         .on_event = oneshot_on_event,
                                          .on_stdin = oneshot_on_stdin,
                                          .on_file = oneshot_on_file,
                                          .on_done = oneshot_on_done};

@@ -3,16 +3,21 @@
  * out, its record, its line in the audit log. One-shot, stream and batch are thin users of this. */
 
 #include "api/core/call.h"
+#include "api/jobs/events.h"
 #include "engine/oneshot/result.h"
 #include "engine/oneshot/run.h"
 
 struct oneshot;
+struct record;
 
-extern const struct schema execute_schema;
+extern const struct schema execute_schema, run_schema;
+extern const struct schema run_message_schema; /* run_schema over a WebSocket */
 
 /* What to run, and who is told. */
 struct oneshot_options {
-    const json_t *body;       /* as of execute_schema */
+    const json_t *body; /* as of execute_schema */
+    bool shows;   /* the body is as of run_schema: its events and its result are those of a cell */
+    bool goes_on; /* without its client, whatever the body says */
     const struct body *large; /* what the body is a part of, if that was large; or NULL */
     void *arg;
     uint32_t flags;   /* of enum run_flag, besides those that the body asks for */
@@ -26,7 +31,7 @@ struct oneshot_options {
     /* The program has taken of its stdin, or has closed it. When this is not NULL, stdin stays
      * open after what the body holds, for oneshot_stdin. */
     void (*on_stdin)(void *arg);
-    /* Once; `why` is NULL when there is a result. The oneshot is gone after it. */
+    /* Or NULL. Once; `why` is NULL when there is a result. The oneshot is gone after it. */
     void (*on_done)(void *arg, struct oneshot *x, const struct err *why);
 };
 
@@ -46,6 +51,9 @@ const struct buf *oneshot_end(const struct oneshot *x);
 void oneshot_stdin(struct oneshot *x, const void *data, size_t len);
 size_t oneshot_stdin_backlog(const struct oneshot *x);
 void oneshot_signal(struct oneshot *x, int sig);
+/* Its record, for those who follow that: its events are all there, and its end. */
+struct record *oneshot_record(struct oneshot *x);
+struct events_source oneshot_source(struct oneshot *x);
 uint64_t oneshot_last(const struct oneshot *x); /* the number of the last event */
 /* The consumer is slow; it is gone. After oneshot_leave no callback comes; the program is ended
  * unless the request asked to go on. */

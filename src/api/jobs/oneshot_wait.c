@@ -10,6 +10,13 @@ struct oneshot_wait {
     struct oneshot_way way;
 };
 
+static int put_result(const struct oneshot_way *way, const struct oneshot *x, struct rope *to) {
+    if (way->put)
+        return way->put(way, x, to);
+    oneshot_result(x, to);
+    return 200;
+}
+
 static void oneshot_wait_on_done(void *arg, struct oneshot *x, const struct err *why) {
     struct oneshot_wait *w = arg;
     struct outlet *out = &w->wait.out;
@@ -20,7 +27,7 @@ static void oneshot_wait_on_done(void *arg, struct oneshot *x, const struct err 
             log_error("request failed id=%s error=%s", out->who.request, log_text(why->text));
         outlet_problem(out, &p);
     } else {
-        int status = w->way.put(&w->way, x, &json);
+        int status = put_result(&w->way, x, &json);
         outlet_rope(out, status, &json, oneshot_id(x));
     }
     job_wait_over(&w->wait);
@@ -43,6 +50,7 @@ void oneshot_wait(struct call *c, const json_t *body, const struct oneshot_way *
                                       .own_bounds = way->own_bounds,
                                       .no_files = way->no_files,
                                       .all_network = way->all_network,
+                                      .shows = way->shows,
                                       .on_done = oneshot_wait_on_done};
     w->way = *way;
     if (oneshot_start(&c->who, &o, &x, &p) < 0) {

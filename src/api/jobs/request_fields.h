@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 extern const char *const on_disconnect_words[]; /* interrupt, continue */
+extern const char *const figure_formats[];      /* in the order of RUN_PNG and its followers */
 
 #define FIELD_OF_PROFILE(text)                                                                     \
     { .name = "profile", .type = FIELD_STRING, .fallback = "\"auto\"", .help = (text) }
@@ -31,6 +32,11 @@ extern const char *const on_disconnect_words[]; /* interrupt, continue */
     {                                                                                              \
         .name = (member), .type = FIELD_INT, .flags = FIELD_MIN | FIELD_MAX, .min = 1,             \
         .max = INT32_MAX, .help = (text)                                                           \
+    }
+#define FIELD_OF_FORMATS                                                                           \
+    {                                                                                              \
+        .name = "formats", .type = FIELD_LIST, .words = figure_formats, .fallback = "[\"png\"]",   \
+        .help = "of figures"                                                                       \
     }
 #define FIELD_OF_KERNEL_ID                                                                         \
     {                                                                                              \

@@ -1,8 +1,8 @@
-/* POST /v1/execute/batch: many programs in one request, each result as soon as it is there. A
- * bounded number of them is under way at a time; a client that does not read holds up its own
- * batch. An item that finds the queue full is tried again when another of its batch has ended, or
- * soon: otherwise all that are left would be refused within a moment. When none of them has got in
- * for as long as a program may wait in the queue, they are refused. */
+/* POST /v1/execute/batch and /v1/run/batch: many programs in one request, each result as soon as it
+ * is there. A bounded number of them is under way at a time; a client that does not read holds up
+ * its own batch. An item that finds the queue full is tried again when another of its batch has
+ * ended, or soon: otherwise all that are left would be refused within a moment. When none of them
+ * has got in for as long as a program may wait in the queue, they are refused. */
 
 #include "api/core/body.h"
 #include "api/jobs/oneshot.h"
@@ -22,28 +22,33 @@
 #define SIGN      "\n"
 
 /* Items are checked one by one when their turn comes: a bad one does not spoil the rest. */
-static const struct schema any_schema = {"ExecuteRequest", .open = true, .unchecked = true};
-static const struct field batch_fields[] = {
-    {.name = "items",
-     .type = FIELD_LIST,
-     .of = &any_schema,
-     .flags = FIELD_REQUIRED | FIELD_MAX,
-     .max = MAX_ITEMS,
-     .help = "execute requests"},
-    {.name = "concurrency",
-     .type = FIELD_INT,
-     .flags = FIELD_MIN | FIELD_MAX,
-     .min = 1,
-     .max = MAX_BUSY,
-     .help = "how many run at a time; as many as the machine has room for"},
-};
+#define FIELDS_OF_BATCH(schema, text)                                                              \
+    {.name = "items",                                                                              \
+     .type = FIELD_LIST,                                                                           \
+     .of = (schema),                                                                               \
+     .flags = FIELD_REQUIRED | FIELD_MAX,                                                          \
+     .max = MAX_ITEMS,                                                                             \
+     .help = (text)},                                                                              \
+        {.name = "concurrency",                                                                    \
+         .type = FIELD_INT,                                                                        \
+         .flags = FIELD_MIN | FIELD_MAX,                                                           \
+         .min = 1,                                                                                 \
+         .max = MAX_BUSY,                                                                          \
+         .help = "how many run at a time; as many as the machine has room for"},
+
+static const struct schema any_execute = {"ExecuteRequest", .open = true, .unchecked = true};
+static const struct schema any_run = {"RunRequest", .open = true, .unchecked = true};
+static const struct field batch_fields[] = {FIELDS_OF_BATCH(&any_execute, "execute requests")};
+static const struct field run_batch_fields[] = {FIELDS_OF_BATCH(&any_run, "run requests")};
 static const struct schema batch_schema = {"BatchRequest", batch_fields, 2, false};
+static const struct schema run_batch_schema = {"RunBatchRequest", run_batch_fields, 2, false};
 
 struct batch {
     struct outlet out;
     json_t *body;       /* owned: a reference, since a batch may outlive its call */
     struct body *large; /* owned, likewise; or NULL */
     const json_t *items;
+    bool shows; /* they are run requests */
     size_t next, n, busy, most;
     size_t later[MAX_BUSY], nlater; /* found the queue full; with `busy` at most `most` */
     bool crowded;                   /* one just did */
@@ -167,7 +172,7 @@ static void batch_start(struct batch *b, size_t index) {
     jw_object(&j);
     jw_key(&j, "detail");
     jw_array(&j);
-    unsigned n = fields_check(&execute_schema, body, &j);
+    unsigned n = fields_check(b->shows ? &run_schema : &execute_schema, body, &j);
     jw_array_end(&j);
     jw_object_end(&j);
     if (n) {
@@ -178,7 +183,7 @@ static void batch_start(struct batch *b, size_t index) {
     struct item *i = xcalloc(1, sizeof *i);
     struct problem p = {0};
     const struct oneshot_options o = {
-        .body = body, .large = b->large, .arg = i, .on_done = batch_on_done};
+        .body = body, .shows = b->shows, .large = b->large, .arg = i, .on_done = batch_on_done};
     *i = (struct item){.batch = b, .index = index};
     if (oneshot_start(&b->out.who, &o, &i->job, &p) < 0) {
         batch_refuse(b, index, &p);
@@ -232,7 +237,7 @@ static void batch_on_gone(struct http_req *r) {
     }
 }
 
-static void do_batch(struct call *c) {
+static void batch_begin(struct call *c, bool shows) {
     struct batch *b = xcalloc(1, sizeof *b);
     unsigned most = (c->api->config->max_sandboxes + 1) / 2;
     if (!outlet_open(c, &b->out)) {
@@ -242,6 +247,7 @@ static void do_batch(struct call *c) {
     b->body = json_incref(c->body);
     b->large = body_ref(c->large);
     b->items = json_object_get(b->body, "items");
+    b->shows = shows;
     b->n = json_array_size(b->items);
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
     b->alive = (struct timer){.fn = batch_on_alive, .arg = b};
@@ -253,6 +259,14 @@ static void do_batch(struct call *c) {
     outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
     loop_timer_in_ms(loop_of(b), &b->alive, ALIVE_MS);
     batch_go_on(b);
+}
+
+static void do_batch(struct call *c) {
+    batch_begin(c, false);
+}
+
+static void do_run_batch(struct call *c) {
+    batch_begin(c, true);
 }
 
 static void batch_prepare(struct body *b, const json_t *request) {
@@ -268,6 +282,9 @@ static const struct route routes[] = {
     {{"POST", "/v1/execute/batch", "Run many programs", "execute", &batch_schema, NULL, 200,
       "one result a line, in order of completion, each with its index", "application/x-ndjson"},
      do_batch, .body_max = 64 * MB, .prepare = batch_prepare},
+    {{"POST", "/v1/run/batch", "Run many programs", "execute", &run_batch_schema, NULL, 200,
+      "one result a line, in order of completion, each with its index", "application/x-ndjson"},
+     do_run_batch, .body_max = 64 * MB, .prepare = batch_prepare},
 };
 /* clang-format on */
 const struct route_table batch_routes = ROUTE_TABLE(routes);

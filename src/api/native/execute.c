@@ -17,15 +17,8 @@ struct stream {
     bool lines; /* NDJSON, not SSE */
 };
 
-static int execute_put_result(const struct oneshot_way *way, const struct oneshot *x,
-                              struct rope *to) {
-    (void)way;
-    oneshot_result(x, to);
-    return 200;
-}
-
 static void do_execute(struct call *c) {
-    oneshot_wait(c, c->body, &(struct oneshot_way){.put = execute_put_result});
+    oneshot_wait(c, c->body, &(struct oneshot_way){0});
 }
 
 /* ---- the stream ---- */

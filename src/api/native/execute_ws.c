@@ -1,6 +1,7 @@
-/* GET /v1/execute/stream as a WebSocket: a program whose stdin stays open. The client's first
- * message is what POST /v1/execute/stream takes; then both talk: events as JSON to the client, what
- * its user types to the program. The result is the last message.
+/* GET /v1/execute/stream and GET /v1/run as WebSockets: a program whose stdin stays open. The
+ * client's first message is what the POST takes; then both talk: events as JSON to the client, what
+ * its user types to the program. The result is the last message. Of a /v1/run the events are those
+ * of its record, in the words of live cells.
  *
  * Neither side can make us keep much: while the client does not read, the program's output is left
  * in its pipe (oneshot_hold), and while the program does not read, the client's messages are left
@@ -10,6 +11,8 @@
 
 #include "api/core/inbox.h"
 #include "api/jobs/oneshot.h"
+#include "api/jobs/records.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "http/fields_read.h"
@@ -28,6 +31,9 @@ struct talk {
     struct oneshot *job; /* borrowed while it runs */
     struct timer late;   /* until the first message has come */
     bool begun;          /* or refused: what comes now is no request */
+    bool shows;          /* it is a /v1/run: */
+    struct follower f;   /* of its record */
+    char id[ID_MAX];     /* of the execution; "" before there is one */
     struct inbox in;
 };
 
@@ -41,6 +47,8 @@ static void talk_tell(struct talk *t, const char *type, uint64_t number, const s
     jw_key_str(&j, "type", type);
     if (number)
         jw_key_uint(&j, "seq", number);
+    if (*t->id)
+        jw_key_str(&j, "execution_id", t->id);
     jw_members(&j, json->data, json->len);
     jw_object_end(&j);
     ws_send_text(t->ws, text.data, text.len);
@@ -56,7 +64,7 @@ static void talk_fail(struct talk *t, const struct problem *p, uint64_t number) 
     AUTO_BUF json = BUF_INIT;
     call_refused(t->call->api, p);
     problem_json(p, &json);
-    talk_tell(t, "error", number, &json);
+    talk_tell(t, t->shows ? "failed" : "error", number, &json);
     ws_close(t->ws, code_for(p->status), p->code);
 }
 
@@ -89,17 +97,46 @@ static void talk_on_drain(void *arg) {
         oneshot_hold(t->job, false);
 }
 
+static void talk_on_event(struct follower *f, uint64_t number, const char *type, const char *json,
+                          size_t len) {
+    struct talk *t = f->arg;
+    if (!type)
+        return; /* talk_on_done is next */
+    talk_tell(t, type, number, &(struct buf){.data = (char *)json, .len = len});
+    if (t->job && ws_backlog(t->ws) > HTTP_HIGH_WATER)
+        oneshot_hold(t->job, true);
+}
+
+static void talk_follow(struct talk *t) {
+    static const struct buf nothing = {.data = (char *)"{}", .len = 2};
+    snprintf(t->id, sizeof t->id, "%s", oneshot_id(t->job));
+    talk_tell(t, "accepted", 0, &nothing);
+    t->f = (struct follower){.is_first = true, .fn = talk_on_event, .arg = t};
+    record_follow(oneshot_record(t->job), &t->f);
+}
+
+/* Of a /v1/run the record has told all. */
+static void talk_failed(struct talk *t, const struct oneshot *x, const struct err *why) {
+    struct problem p = problem_of(why);
+    if (p.status == 500)
+        log_error("request failed id=%s error=%s", t->call->who.request, log_text(why->text));
+    if (!t->shows) {
+        talk_fail(t, &p, oneshot_last(x));
+        return;
+    }
+    call_refused(t->call->api, &p);
+    ws_close(t->ws, code_for(p.status), p.code);
+}
+
 static void talk_on_done(void *arg, struct oneshot *x, const struct err *why) {
     struct talk *t = arg;
     t->job = NULL;
     if (why) {
-        struct problem p = problem_of(why);
-        if (p.status == 500)
-            log_error("request failed id=%s error=%s", t->call->who.request, log_text(why->text));
-        talk_fail(t, &p, oneshot_last(x));
+        talk_failed(t, x, why);
         return;
     }
-    talk_tell(t, "result", oneshot_last(x), oneshot_end(x));
+    if (!t->shows)
+        talk_tell(t, "result", oneshot_last(x), oneshot_end(x));
     ws_close(t->ws, WS_NORMAL, "");
 }
 
@@ -129,12 +166,16 @@ static const char *const signal_names[] = {"SIGINT",  "SIGTERM", "SIGKILL", "SIG
                                            "SIGUSR1", "SIGUSR2", "SIGQUIT", NULL};
 static const char *const types[] = {"stdin", "stdin_end", "interrupt", "signal", NULL};
 
+/* The last two, as a live sandbox has them, are for /v1/run. */
 static const struct field message_fields[] = {
     {.name = "type", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .words = types},
     {.name = "data", .type = FIELD_STRING, .help = "of stdin: what the program reads next"},
     {.name = "signal", .type = FIELD_STRING, .words = signal_names, .fallback = "\"SIGINT\""},
+    {.name = "value", .type = FIELD_STRING, .help = "of stdin: the next line"},
+    {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "of stdin: there is no more"},
 };
 static const struct schema message_schema = {"StreamMessage", message_fields, 3, false};
+static const struct schema run_talk_schema = {"RunStreamMessage", message_fields, 5, false};
 
 static void send_signal(struct talk *t, const char *name) {
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
@@ -145,18 +186,28 @@ static void send_signal(struct talk *t, const char *name) {
     }
 }
 
+static void talk_take_stdin(struct talk *t, const json_t *m) {
+    static const struct problem nothing = {.status = 422,
+                                           .code = "bad_fields",
+                                           .message = "a message of type stdin has no data",
+                                           .remediation = "put the text for the program into data"};
+    const json_t *data = json_object_get(m, "data"), *line = json_object_get(m, "value");
+    if (data) {
+        talk_give(t, json_string_value(data), json_string_length(data));
+    } else if (line) {
+        talk_give(t, json_string_value(line), json_string_length(line));
+        talk_give(t, "\n", 1);
+    } else if (field_bool(m, "eof", false)) {
+        oneshot_stdin(t->job, NULL, 0);
+    } else {
+        talk_fail(t, &nothing, 0);
+    }
+}
+
 static void talk_take_message(struct talk *t, const json_t *m) {
     const char *type = field_str(m, "type", "");
-    const json_t *data = json_object_get(m, "data");
-    if (strcmp(type, "stdin") == 0 && !data)
-        talk_fail(t,
-                  &(struct problem){.status = 422,
-                                    .code = "bad_fields",
-                                    .message = "a message of type stdin has no data",
-                                    .remediation = "put the text for the program into data"},
-                  0);
-    else if (strcmp(type, "stdin") == 0)
-        talk_give(t, json_string_value(data), json_string_length(data));
+    if (strcmp(type, "stdin") == 0)
+        talk_take_stdin(t, m);
     else if (strcmp(type, "stdin_end") == 0)
         oneshot_stdin(t->job, NULL, 0);
     else
@@ -173,16 +224,20 @@ static void talk_begin(struct talk *t, const json_t *body) {
     struct problem p = {0};
     const struct oneshot_options o = {.body = body,
                                       .arg = t,
-                                      .on_start = talk_on_start,
-                                      .on_output = talk_on_output,
+                                      .shows = t->shows,
+                                      .on_start = t->shows ? NULL : talk_on_start,
+                                      .on_output = t->shows ? NULL : talk_on_output,
                                       .on_stdin = talk_on_stdin,
                                       .on_done = talk_on_done};
     t->begun = true;
     loop_timer_stop(loop_of(t), &t->late);
-    if (oneshot_start(&t->call->who, &o, &t->job, &p) < 0)
+    if (oneshot_start(&t->call->who, &o, &t->job, &p) < 0) {
         talk_fail(t, &p, 0);
-    else
-        talk_give(t, "", 0);
+        return;
+    }
+    if (t->shows)
+        talk_follow(t);
+    talk_give(t, "", 0);
 }
 
 struct heard {
@@ -208,6 +263,14 @@ static void *talk_read_request(const void *data, size_t len, bool binary) {
     return talk_read_as(&execute_schema, data, len, binary);
 }
 
+static void *talk_read_run(const void *data, size_t len, bool binary) {
+    return talk_read_as(&run_message_schema, data, len, binary);
+}
+
+static void *talk_read_run_message(const void *data, size_t len, bool binary) {
+    return talk_read_as(&run_talk_schema, data, len, binary);
+}
+
 static void *talk_read_message(const void *data, size_t len, bool binary) {
     return talk_read_as(&message_schema, data, len, binary);
 }
@@ -229,7 +292,7 @@ static void talk_take_heard(void *arg, void *message) {
         ws_close(t->ws, WS_UNSUPPORTED, "the first message is the request, as JSON text");
     } else if (!h->data && !h->json) {
         t->begun = true;
-        talk_tell(t, "error", 0, &h->reply);
+        talk_tell(t, t->shows ? "failed" : "error", 0, &h->reply);
         ws_close(t->ws, WS_POLICY, "bad_fields");
     } else if (!h->data && !t->begun) {
         talk_begin(t, h->json);
@@ -241,7 +304,8 @@ static void talk_take_heard(void *arg, void *message) {
 static void talk_on_text(void *arg, const char *text, size_t len) {
     struct talk *t = arg;
     inbox_add(&t->in, text, len, false);
-    t->in.read = talk_read_message; /* the first one is the request */
+    t->in.read =
+        t->shows ? talk_read_run_message : talk_read_message; /* the first is the request */
 }
 
 static void talk_on_binary(void *arg, const void *data, size_t len) {
@@ -255,6 +319,7 @@ static void talk_on_closed(void *arg) {
     loop_timer_stop(loop_of(t), &t->late);
     inbox_done(&t->in);
     t->job = NULL;
+    record_unfollow(&t->f);
     if (x)
         oneshot_leave(x);
 }
@@ -270,7 +335,7 @@ static void free_talk(void *state) {
     free(t);
 }
 
-static void do_execute_ws(struct call *c) {
+static void talk_open(struct call *c, bool shows) {
     if (!call_is_websocket(c, "POST for a stream of events"))
         return;
     struct talk *t = xcalloc(1, sizeof *t);
@@ -281,6 +346,7 @@ static void do_execute_ws(struct call *c) {
                                  .on_drain = talk_on_drain,
                                  .on_closed = talk_on_closed};
     t->call = c;
+    t->shows = shows;
     t->late = (struct timer){.fn = talk_on_late, .arg = t};
     c->state = t;
     c->state_done = free_talk;
@@ -289,11 +355,19 @@ static void do_execute_ws(struct call *c) {
                            .owner = crew_owner(c->who.tenant),
                            .ws = t->ws,
                            .arg = t,
-                           .read = talk_read_request,
+                           .read = shows ? talk_read_run : talk_read_request,
                            .take = talk_take_heard,
                            .drop = talk_drop_heard};
     if (t->ws)
         loop_timer_in_ms(loop_of(t), &t->late, (uint64_t)c->api->config->http.header_s * 1000);
+}
+
+static void do_execute_ws(struct call *c) {
+    talk_open(c, false);
+}
+
+static void do_run_ws(struct call *c) {
+    talk_open(c, true);
 }
 
 /* ---- routes ---- */
@@ -303,6 +377,9 @@ static const struct route routes[] = {
     {{"GET", "/v1/execute/stream", "Run a program and talk to it, over a WebSocket: the first message "
       "is the body of the POST, then events as JSON; stdin, stdin_end, interrupt, signal to the "
       "program", "execute", NULL, NULL, 101, "a WebSocket", NULL}, do_execute_ws},
+    {{"GET", "/v1/run", "Run a program and talk to it, over a WebSocket: the first message is the "
+      "body of the POST, then the events of a live cell as JSON; stdin, stdin_end, interrupt, signal "
+      "to the program", "execute", NULL, NULL, 101, "a WebSocket", NULL}, do_run_ws},
 };
 /* clang-format on */
 const struct route_table execute_ws_routes = ROUTE_TABLE(routes);

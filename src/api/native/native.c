@@ -9,6 +9,7 @@
 const struct route_table *const native_tables[] = {
     &execute_routes,
     &execute_ws_routes,
+    &run_routes,
     &batch_routes,
     &executions_routes,
     &sandboxes_routes,

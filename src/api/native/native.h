@@ -4,7 +4,8 @@
 
 #include "api/core/route.h"
 
-extern const struct route_table execute_routes, execute_ws_routes, batch_routes, executions_routes;
+extern const struct route_table execute_routes, execute_ws_routes, run_routes, batch_routes;
+extern const struct route_table executions_routes;
 extern const struct route_table sandboxes_routes, network_routes, kernels_routes;
 extern const struct route_table sandbox_ws_routes;
 extern const struct route_table command_pty_routes, commands_routes;

@@ -20,6 +20,7 @@
 #include "engine/process/live_hold.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
+#include "engine/said/told.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -58,7 +59,7 @@ void cell_request_done(struct cell_request *q) {
 static void cell_free(struct deferred *d) {
     struct cell *c = d->arg;
     cell_request_done(&c->req);
-    cell_free_outputs(c);
+    shown_done(&c->shown);
     kept_count(c->account, c->text_bytes, 0);
     buf_done(&c->text[0]);
     buf_done(&c->text[1]);
@@ -190,7 +191,7 @@ static int settle_limits(struct cell_request *q, const struct live *l, struct er
 static struct cell *cell_alloc(struct kernel *k, struct cell_request *q) {
     struct cell *c = xcalloc(1, sizeof *c);
     c->kernel = k;
-    c->account = &k->live->guest.kept;
+    c->account = c->shown.account = &k->live->guest.kept;
     c->req = *q;
     *q = (struct cell_request){0};
     outcome_init(&c->outcome);
@@ -215,13 +216,7 @@ struct cell *cell_resume(struct kernel *k, struct cell_request *q) {
 
 static void emit_start(struct cell *c, const char *kernel_id, bool resumed) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "id", c->id);
-    jw_key_str(&j, "kernel_id", kernel_id);
-    if (resumed)
-        jw_key_bool(&j, "resumed", true);
-    jw_object_end(&j);
+    told_start(c->id, kernel_id, resumed, &json);
     cell_emit(c, "start", &json);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/core/outcome.h"
 #include "engine/kernel/kernels.h"
 #include "engine/process/network_attempts.h"
+#include "engine/said/shown.h"
 #include "loop/loop.h"
 #include "wire/messages.h"
 
@@ -20,13 +21,6 @@ enum cell_state {
     CELL_STATES_
 };
 enum cell_stop { STOP_NONE, STOP_CLIENT, STOP_TIMEOUT, STOP_CPU, STOP_KERNEL };
-
-struct cell_output {
-    struct buf shown;           /* {"data":…,"metadata":…, still open */
-    size_t plain_at, plain_len; /* see said.h */
-    char *display_id;           /* owned, or NULL */
-    bool is_main;
-};
 
 struct cell {
     struct cell *next; /* in the queue */
@@ -53,11 +47,7 @@ struct cell {
     uint64_t text_bytes;  /* of those, as they count in the account */
     bool full;            /* there was more than output_bytes of them */
     struct utf8_stream utf8[2];
-    struct cell_output *outputs;
-    uint64_t *display_hashes; /* of their display_ids, one each */
-    unsigned noutputs;
-    size_t outputs_bytes;
-    bool outputs_cut;
+    struct shown shown;
     char *error; /* owned: JSON; or NULL */
     uint64_t execution_count;
     struct outcome outcome;

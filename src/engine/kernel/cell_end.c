@@ -3,7 +3,6 @@
 #include "engine/kernel/cell_end.h"
 
 #include "base/clock.h"
-#include "base/json.h"
 #include "engine/core/files.h"
 #include "engine/kernel/cell.h"
 #include "engine/kernel/cell_shown.h"
@@ -11,6 +10,7 @@
 #include "engine/process/group.h"
 #include "engine/process/live_hold.h"
 #include "engine/process/live_state.h"
+#include "engine/said/told.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void take_usage(struct cell *c) {
     if (all > l->memory_peak)
         l->memory_peak = all;
     outcome_met_in(&c->outcome, &u, l->sandbox);
-    if (c->full || c->outputs_cut)
+    if (c->full || c->shown.cut)
         outcome_met(&c->outcome, LIMIT_OUTPUT);
     network_attempts_end(&c->network, l, &c->outcome.denied);
 }
@@ -170,14 +170,7 @@ void cell_killed(struct cell *c, int status, const char *why) {
     explain(c, why, reason, sizeof reason);
     snprintf(text, sizeof text, "the kernel died: %s; its variables are lost", reason);
     struct buf json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "name", "KernelDied");
-    jw_key_str(&j, "value", text);
-    jw_key(&j, "traceback");
-    jw_array(&j);
-    jw_array_end(&j);
-    jw_object_end(&j);
+    told_error("KernelDied", text, NULL, 0, &json);
     cell_set_error(c, &json);
     cell_finish(c);
 }

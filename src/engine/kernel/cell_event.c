@@ -9,8 +9,8 @@
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_control.h"
 #include "engine/kernel/kernel_talk.h"
-#include "engine/kernel/said.h"
 #include "engine/process/live_state.h"
+#include "engine/said/said.h"
 
 #include <jansson.h>
 #include <signal.h>

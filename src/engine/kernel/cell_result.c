@@ -12,55 +12,14 @@
 
 #include <string.h>
 
-#define SMALL 4096u /* bytes of an output that is not worth a piece */
-
 struct receipt cell_receipt(const struct cell *c) {
     return outcome_receipt(&c->outcome, c->profile);
-}
-
-/* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
-static void put_part(struct jw *j, struct rope *to, struct blob *of, size_t from, size_t len) {
-    bool small = len <= SMALL;
-    jw_raw(j, of->bytes.data + from, small ? len : 0);
-    if (small)
-        return;
-    rope_add(to, j->to);
-    rope_add_part(to, of, from, len);
-}
-
-/* And the last expression's value, as text. */
-static void put_results(struct jw *j, struct cell *c, struct rope *to) {
-    struct blob *last = NULL;
-    size_t at = 0, len = 0;
-    jw_key(j, "results");
-    jw_array(j);
-    for (unsigned i = 0; i < c->noutputs; i++) {
-        struct cell_output *o = &c->outputs[i];
-        struct blob *shown = blob_take(&o->shown);
-        put_part(j, to, shown, 0, shown->bytes.len);
-        jw_key_bool(j, "is_main_result", o->is_main);
-        jw_object_end(j);
-        if (o->is_main) {
-            blob_unref(last);
-            last = blob_ref(shown);
-            at = o->plain_at;
-            len = o->plain_len;
-        }
-        blob_unref(shown);
-    }
-    jw_array_end(j);
-    jw_key(j, "text");
-    if (len)
-        put_part(j, to, last, at, len);
-    else
-        jw_null(j);
-    blob_unref(last);
 }
 
 static void put_beginning(struct jw *j, const struct cell *c) {
     static const struct file_ids none = {0};
     outcome_put_beginning(j, &c->outcome, c->id, &none);
-    jw_key_bool(j, "results_truncated", c->outputs_cut || c->resumed);
+    jw_key_bool(j, "results_truncated", c->shown.cut || c->resumed);
     jw_key_uint(j, "execution_count", c->execution_count);
 }
 
@@ -72,7 +31,7 @@ static void put_warnings(struct jw *j, const struct cell *c) {
     m.cut[0] = m.cut[0] && !c->resumed;
     m.cut[1] = m.cut[1] && !c->resumed;
     m.lost = c->resumed;
-    m.results_cut = c->outputs_cut;
+    m.results_cut = c->shown.cut;
     m.of.timeout_ms = c->req.limits.timeout_ms;
     m.of.cpu_seconds = c->req.limits.cpu_seconds;
     m.of.output_bytes = c->req.limits.output_bytes;
@@ -111,7 +70,7 @@ void cell_result(struct cell *c, struct rope *to) {
         blob_unref(b);
     }
     put_beginning(&j, c);
-    put_results(&j, c, to);
+    shown_put(&c->shown, &j, to);
     put_end(&j, c);
     jw_object_end(&j);
     rope_add(to, &json);

@@ -6,9 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CELL_SHOWN_MAX  (32u << 20) /* bytes of a cell's results and displays */
-#define CELL_SHOWN_MOST 10000       /* of them */
-
 struct cell;
 struct said;
 
@@ -24,4 +21,3 @@ void cell_flush_tails(struct cell *c);
 void cell_show(struct cell *c, struct said *s, bool is_main);
 /* clear_output(): what was printed and shown is forgotten. */
 void cell_clear_shown(struct cell *c);
-void cell_free_outputs(struct cell *c);

@@ -8,8 +8,8 @@
 #include "engine/core/budget.h"
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_talk.h"
-#include "engine/kernel/said.h"
 #include "engine/process/live_state.h"
+#include "engine/said/said.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,16 +9,15 @@
 #include "base/json.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "engine/core/memfd_read.h"
 #include "engine/core/memory_watch.h"
 #include "engine/kernel/cell.h"
 #include "engine/kernel/cell_event.h"
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_query.h"
 #include "engine/kernel/lent.h"
-#include "engine/kernel/said.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
+#include "engine/said/said_long.h"
 #include "loop/crew.h"
 
 #include <jansson.h>
@@ -26,8 +25,7 @@
 #include <string.h>
 
 #define INLINE_MAX (WIRE_MAX - 64)
-#define MAX_UNREAD 64   /* answers for a kernel that does not read */
-#define SHORT_MAX  4096 /* bytes of a message that is read in the loop: 0.2 ms at the worst */
+#define MAX_UNREAD 64 /* answers for a kernel that does not read */
 
 /* ---- to it ---- */
 
@@ -177,14 +175,9 @@ bool kernel_may_answer(struct kernel *k) {
 
 static const char no_kernel_says[] = "it said something to cloche that no kernel says";
 
-/* The kernel waits for this, so that its next output comes after what it has said. */
 static void let_go_on(struct kernel *k, json_int_t number) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_object(&j);
-    jw_key_str(&j, "op", "go");
-    jw_key_int(&j, "go", number);
-    jw_object_end(&j);
+    said_go(number, &json);
     if (kernel_may_answer(k))
         kernel_do(k, &json);
 }
@@ -204,16 +197,10 @@ static void heard(struct kernel *k, struct said *s) {
 
 /* A message that is being read beside the loop. */
 struct hearing {
-    struct hearing *next; /* of the same sandbox */
-    struct work work;
-    struct crew *crew;     /* borrowed */
+    struct said_long what; /* the first member */
+    struct hearing *next;  /* of the same sandbox */
     struct live *live;     /* borrowed: pays; NULL when the sandbox has ended */
     struct kernel *kernel; /* borrowed; NULL when nobody listens any more */
-    int fd;                /* owned: the message; or -1 */
-    struct buf text;       /* the message, when it is in no file */
-    bool is_bad;
-    uint64_t cpu_ns; /* spent on reading */
-    struct said said;
 };
 
 /* Takes `s`. */
@@ -224,35 +211,16 @@ static void hear(struct kernel *k, struct said *s) {
     said_done(s);
 }
 
-static int read_long(struct hearing *h) {
-    struct err e;
-    if (h->fd >= 0 && memfd_read(h->fd, SAID_MAX, &h->text) < 0)
-        return -1;
-    int status = said_read(h->text.data, h->text.len, &h->said, &e);
-    buf_done(&h->text);
-    h->text = (struct buf)BUF_INIT;
-    return status;
-}
-
-static bool hearing_slice(struct work *w) {
-    struct hearing *h = w->arg;
-    uint64_t began = thread_cpu_ns();
-    h->is_bad = read_long(h) < 0;
-    h->cpu_ns = thread_cpu_ns() - began;
-    return false;
-}
-
 static void hear_read(struct kernel *k, struct hearing *h) {
-    if (h->fd >= 0)
-        chan_leave(k->process.ctl, &h->fd, 1);
-    if (h->is_bad)
+    said_long_leave(&h->what, k->process.ctl);
+    if (h->what.is_bad)
         kernel_give_up(k, no_kernel_says);
     else
-        hear(k, &h->said);
+        hear(k, &h->what.said);
 }
 
-static void hearing_done(struct work *w) {
-    struct hearing *h = w->arg;
+static void hearing_done(struct said_long *what) {
+    struct hearing *h = (struct hearing *)what;
     struct kernel *k = h->kernel;
     uint64_t began = thread_cpu_ns();
     if (h->live)
@@ -260,14 +228,11 @@ static void hearing_done(struct work *w) {
     if (k)
         hear_read(k, h);
     if (h->live) { /* the message may have ended it; its memory stays for this turn */
-        pace_heard(h->live, k ? &k->process : NULL, h->cpu_ns + thread_cpu_ns() - began);
+        pace_heard(h->live, k ? &k->process : NULL, what->cpu_ns + thread_cpu_ns() - began);
         pace_go_on(h->live);
         processes_end_exited(h->live);
     }
-    if (h->fd >= 0) /* SECURITY: we may hold the last reference to a large file */
-        crew_close(h->crew, &h->fd);
-    said_done(&h->said);
-    buf_done(&h->text);
+    said_long_end(what);
     free(h);
 }
 
@@ -296,46 +261,31 @@ void kernel_unhear_all(struct live *l) {
 
 /* We hear the last words of a process that has ended, but wait for none: a forked child may hold
  * its socket and go on. */
-static void hear_long(struct kernel *k, int fd, const uint8_t *data, size_t len) {
+static void hear_long(struct kernel *k, struct wire_in *in, const struct k_say *m) {
     struct live *l = k->live;
-    if (k->process.has_exited) {
-        chan_leave(k->process.ctl, &fd, fd >= 0);
+    if (k->process.has_exited)
         return;
-    }
     struct hearing *h = xcalloc(1, sizeof *h);
-    *h = (struct hearing){.next = l->hearings,
-                          .crew = l->engine->crew,
+    *h = (struct hearing){.what = {.crew = l->engine->crew, .done = hearing_done},
+                          .next = l->hearings,
                           .live = l,
-                          .kernel = k,
-                          .fd = fd,
-                          .text = BUF_INIT,
-                          .said = {.text = BUF_INIT}};
-    if (fd < 0)
-        buf_add(&h->text, data, len);
-    h->work =
-        (struct work){.slice = hearing_slice,
-                      .done = hearing_done,
-                      .arg = h,
-                      .owner = crew_owner(l->req.tenant),
-                      .is_long = fd >= 0}; /* SECURITY: even a small file may hold many values */
+                          .kernel = k};
     l->hearings = h;
     pace_hold(l);
-    crew_add(l->engine->crew, &h->work);
+    said_long_begin(&h->what, crew_owner(l->req.tenant), in, m);
 }
 
 void kernel_on_frame(void *owner, struct wire_in *in) {
     struct kernel *k = owner;
     struct said s;
-    struct err e;
     struct k_say m;
     if (k->state == KERNEL_ENDING)
         return;
     uint64_t began = thread_cpu_ns();
-    int r = k_say_get(in, &m, &e);
-    bool is_file = r == 0 && m.json.len == 0 && m.file >= 0;
-    if (is_file || (r == 0 && m.json.len > SHORT_MAX))
-        hear_long(k, is_file ? wire_keep(in, m.file) : -1, m.json.data, m.json.len);
-    else if (r < 0 || said_read(m.json.data, m.json.len, &s, &e) < 0)
+    enum said_how how = said_get(in, &m, &s);
+    if (how == SAID_LONG)
+        hear_long(k, in, &m);
+    else if (how == SAID_BAD)
         kernel_give_up(k, no_kernel_says);
     else
         hear(k, &s);

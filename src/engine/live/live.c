@@ -14,7 +14,6 @@
 #include "engine/core/memory_watch.h"
 #include "engine/core/state.h"
 #include "engine/kernel/cell.h"
-#include "engine/kernel/cell_shown.h"
 #include "engine/kernel/kernel.h"
 #include "engine/kernel/kernel_talk.h"
 #include "engine/live/command.h"
@@ -27,6 +26,7 @@
 #include "engine/live/lives.h"
 #include "engine/process/pace.h"
 #include "engine/process/process.h"
+#include "engine/said/shown.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -310,7 +310,7 @@ static void live_bound_kept(struct live *l) {
     l->guest.kept = (struct kept){.engine = l->engine,
                                   .bytes = l->guest.kept.bytes,
                                   .shown = l->guest.kept.shown,
-                                  .most = 2 * (most > own ? most : own) + CELL_SHOWN_MAX,
+                                  .most = 2 * (most > own ? most : own) + SHOWN_BYTES_MAX,
                                   .make_room = live_make_room,
                                   .arg = l};
 }

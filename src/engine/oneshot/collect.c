@@ -69,7 +69,7 @@ static void find_limit(struct run *r, const struct cgroup_usage *u) {
         outcome_met(o, LIMIT_CPU);
     outcome_met(o, r->met);
     outcome_met_in(o, u, r->sandbox);
-    if (is_cut(r))
+    if (is_cut(r) || r->shown.cut)
         outcome_met(o, LIMIT_OUTPUT);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/core/sandbox.h"
 #include "engine/core/stage.h"
 #include "engine/oneshot/run.h"
+#include "engine/said/shown.h"
 #include "wire/run.h"
 
 enum run_state {
@@ -47,8 +48,17 @@ struct run {
     struct timer timer; /* queue deadline, then wall clock */
     struct cpu_limit cpu_limit;
     struct output out[2];
-    uint64_t heard_ns; /* our time for reading them, */
-    struct rest rest;  /* and the rest from it */
+    uint8_t waits;               /* that its clock was put off since it is being heard */
+    bool is_held;                /* whoever follows it is behind */
+    uint64_t heard_ns;           /* our time for reading them, and what the kernel says, */
+    struct rest rest;            /* and the rest from it */
+    struct shown shown;          /* RUN_SHOWN */
+    struct run_hearing *hearing; /* borrowed: a long message that is being read; or NULL */
+    bool owes_answer;            /* we, to the kernel: it waits for that */
+    bool has_exited; /* the kernel, with `status`; what it said before is heard first, */
+    int status;
+    unsigned last_words;       /* in so many pieces, */
+    struct loop_sharer ending; /* in turns with others */
     struct feed stdin_feed;
     struct stage stage;
     struct file_ask ask;    /* which files it changed, and then for each of them */
@@ -70,6 +80,13 @@ struct run {
 };
 
 void run_move(struct run *r, enum run_state to);
+/* What was printed and noted until now; whoever hears of it may call the run off. */
+void run_catch_up(struct run *r);
+/* The program is over; its descriptors tell what is left to know. */
+void run_ended(struct run *r, enum run_end end);
+void run_kill(struct run *r, enum run_end end);
+/* So much of our time it took to read what it printed or said. */
+void run_pay(struct run *r, uint64_t cpu_ns);
 void run_finish(struct run *r);
 /* It ends without a result. */
 void run_fail(struct run *r, const struct err *why);

@@ -5,7 +5,9 @@
 
 #include "base/json.h"
 #include "engine/core/warnings.h"
+#include "engine/oneshot/heard.h"
 #include "engine/oneshot/internal.h"
+#include "engine/said/told.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@ int run_exit_status(const struct run *r) {
 static struct limits_met limits_met(const struct run *r) {
     struct limits_met m = outcome_limits_met(&r->outcome, &r->req.limits);
     m.ended = timed_out(r) || r->outcome.status == OUTCOME_MEMORY || r->end == END_CPU;
+    m.results_cut = r->shown.cut;
     m.files_cut = m.files_cut && r->req.flags & RUN_FILES;
     return m;
 }
@@ -51,30 +54,30 @@ struct blob *run_text(const struct run *r, int stream) {
     return r->out[stream == 1 ? 0 : 1].whole;
 }
 
-/* As the Code Interpreter API cuts: the first cap - 32 bytes and a mark. */
-static void end_text(struct output *o) {
-    if (!o->whole && output_truncated(o)) {
+/* As the Code Interpreter API cuts: the first cap - 32 bytes and a mark. A cell's has no mark, nor
+ * has that of one that is told as a cell is. */
+static void end_text(struct output *o, bool mark) {
+    if (mark && !o->whole && output_truncated(o)) {
         o->kept.len = o->kept.len > 32 ? o->kept.len - 32 : 0;
         buf_adds(&o->kept, TRUNCATED);
     }
     output_whole(o);
 }
 
+bool run_error(const struct run *r, struct buf *to) {
+    if (!r->error_name || r->outcome.exit_code == 0)
+        return false;
+    told_error(r->error_name, r->error_value, r->traceback, r->ntraceback, to);
+    return true;
+}
+
 static void put_error(struct jw *j, const struct run *r) {
-    if (!r->error_name || r->outcome.exit_code == 0) {
-        jw_key_null(j, "error");
-        return;
-    }
+    AUTO_BUF error = BUF_INIT;
     jw_key(j, "error");
-    jw_object(j);
-    jw_key_str(j, "name", r->error_name);
-    jw_key_str(j, "value", r->error_value);
-    jw_key(j, "traceback");
-    jw_array(j);
-    for (unsigned i = 0; i < r->ntraceback; i++)
-        jw_str(j, r->traceback[i]);
-    jw_array_end(j);
-    jw_object_end(j);
+    if (run_error(r, &error))
+        jw_raw(j, error.data, error.len);
+    else
+        jw_null(j);
 }
 
 const struct buf *run_returned(const struct run *r) {
@@ -90,19 +93,19 @@ struct receipt run_receipt(const struct run *r) {
 
 static void put_output(struct jw *j, struct run *r, bool told, struct rope *to) {
     for (int i = 0; i < 2; i++) {
-        end_text(&r->out[i]);
+        end_text(&r->out[i], !run_shows(r));
         if (told)
             rope_key_text(to, j, i == 0 ? "stdout" : "stderr", r->out[i].whole);
     }
 }
 
-/* What cells have, and programs do not. */
-static void put_no_cell(struct jw *j) {
+/* What cells have, and programs only when they show something. */
+static void put_shown(struct jw *j, struct run *r, bool told, struct rope *to) {
+    if (run_shows(r))
+        jw_key_bool(j, "results_truncated", r->shown.cut);
     jw_key_int(j, "execution_count", 1);
-    jw_key(j, "results");
-    jw_array(j);
-    jw_array_end(j);
-    jw_key_null(j, "text");
+    if (told)
+        shown_put(&r->shown, j, to);
 }
 
 void run_result(struct run *r, const struct result_options *o, struct rope *to) {
@@ -114,7 +117,7 @@ void run_result(struct run *r, const struct result_options *o, struct rope *to) 
     put_output(&j, r, !o->no_output, to);
     outcome_put_beginning(&j, &r->outcome, r->id,
                           &(struct file_ids){.of = o->file_id, .arg = o->arg});
-    put_no_cell(&j);
+    put_shown(&j, r, !(run_shows(r) && o->no_output), to);
     put_error(&j, r);
     jw_key_null(&j, "kernel_id");
     jw_key_bool(&j, "kernel_restarted", false);

@@ -10,6 +10,8 @@ struct run;
 
 /* What to tell a shell. */
 int run_exit_status(const struct run *r);
+/* The exception that ended it, as JSON; false: none did. */
+bool run_error(const struct run *r, struct buf *to);
 /* What its handler returned (RUN_HANDLER), as it says: JSON only if it is honest. */
 const struct buf *run_returned(const struct run *r);
 /* Why it did not come to its end by itself; or "". */
@@ -17,7 +19,7 @@ void run_why(const struct run *r, char *out, size_t cap);
 /* All that there is to say to people: a line each. */
 void run_notes(const struct run *r, struct buf *to);
 struct result_options {
-    bool no_output;                                      /* stdout and stderr are left out */
+    bool no_output; /* stdout and stderr are left out, and what it has shown (RUN_SHOWN) */
     const char *(*file_id)(void *arg, const char *path); /* of a stored file; or NULL */
     void *arg;
     const struct buf *warnings; /* lines, besides those on limits; or NULL */

@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "engine/core/engine.h"
-#include "engine/core/memfd_read.h"
 #include "engine/core/state.h"
 #include "engine/oneshot/collect.h"
+#include "engine/oneshot/heard.h"
 #include "engine/oneshot/internal.h"
 #include "engine/oneshot/request.h"
 #include "loop/crew.h"
@@ -27,7 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS 2000 /* for I_KILL to be answered */
+#define GRACE_MS  2000 /* for I_KILL to be answered */
+#define MAX_WAITS 2    /* times that its clock is put off, */
+#define WAIT_MS   500  /* for so long */
 
 static const uint8_t run_moves[RUN_STATES_] = {
     [RUN_QUEUED] = 1 << RUN_STAGING | 1 << RUN_DONE,
@@ -52,6 +54,7 @@ static void run_free(struct deferred *d) {
     run_request_done(&r->req);
     output_free(&r->out[0]);
     output_free(&r->out[1]);
+    shown_done(&r->shown);
     feed_done(&r->stdin_feed);
     outcome_done(&r->outcome);
     free(r->error_name);
@@ -73,6 +76,7 @@ static void run_close(struct run *r, const struct err *why) {
     output_end(&r->out[0]);
     output_end(&r->out[1]);
     rest_end(&r->rest);
+    run_unhear(r);
     stage_done(&r->stage);
     run_collect_done(r);
     run_settle(r);
@@ -123,37 +127,37 @@ static void run_on_data(struct output *o, const void *data, size_t len) {
         r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
 }
 
-static void run_rest(struct run *r, bool rest) {
-    outputs_hold(r->out, HOLD_REST, rest);
+static void run_on_rested(struct rest *rest) {
+    struct run *r = rest->arg;
+    outputs_hold(r->out, HOLD_REST, false);
+    run_go_on(r);
 }
 
-static void run_on_rested(struct rest *rest) {
-    run_rest(rest->arg, false);
+void run_pay(struct run *r, uint64_t cpu_ns) {
+    r->heard_ns += cpu_ns;
+    if (r->state == RUN_ACTIVE && rest_after(&r->rest, cpu_ns))
+        outputs_hold(r->out, HOLD_REST, true);
 }
 
 static void run_on_cost(struct output *o, uint64_t cpu_ns) {
-    struct run *r = o->arg;
-    r->heard_ns += cpu_ns;
-    if (r->state == RUN_ACTIVE && rest_after(&r->rest, cpu_ns))
-        run_rest(r, true);
+    run_pay(o->arg, cpu_ns);
 }
 
-static void run_catch_up(struct run *r) {
+void run_catch_up(struct run *r) {
     output_drain(&r->out[0]);
     output_drain(&r->out[1]);
     if (r->sandbox) /* whoever hears what was printed may call it off */
         chan_pump(&r->sandbox->req);
 }
 
-/* The program is over; its descriptors tell what is left to know. */
-static void run_ended(struct run *r, enum run_end end) {
+void run_ended(struct run *r, enum run_end end) {
     r->end = end;
     r->outcome.ended_ns = now_ns();
     loop_timer_stop(r->engine->loop, &r->timer);
     cpu_limit_stop(&r->cpu_limit);
 }
 
-static void run_kill(struct run *r, enum run_end end) {
+void run_kill(struct run *r, enum run_end end) {
     struct wire_out o;
     run_ended(r, end);
     if (end == END_MEMORY || end == END_CPU || end == END_SIGNAL) {
@@ -169,6 +173,15 @@ static void run_kill(struct run *r, enum run_end end) {
     }
 }
 
+/* What it shows is being read, and it waits for that. */
+static bool is_put_off(struct run *r) {
+    if (!run_is_heard(r) || r->waits == MAX_WAITS)
+        return false;
+    r->waits++;
+    loop_timer_in_ms(r->engine->loop, &r->timer, WAIT_MS);
+    return true;
+}
+
 static void run_on_timer(struct timer *t) {
     struct run *r = t->arg;
     struct err e;
@@ -179,7 +192,8 @@ static void run_on_timer(struct timer *t) {
         run_close(r, &e);
         return;
     case RUN_ACTIVE:
-        run_kill(r, END_TIMEOUT);
+        if (!is_put_off(r))
+            run_kill(r, END_TIMEOUT);
         return;
     case RUN_KILLING: /* init does not answer: end all of it and say what is known */
         run_catch_up(r);
@@ -251,6 +265,7 @@ static void run_start(struct run *r) {
         run_pump_stdin(r);
     else
         fd_close(&s->fds[SANDBOX_STDIN]);
+    run_hear_from(r);
     cgroup_fds_begin(s->cgroup);
     r->outcome.started_ns = now_ns();
     send_run(r);
@@ -291,71 +306,6 @@ static void run_on_assign(void *owner, struct sandbox *s) {
         run_start(r);
 }
 
-static void take_returned(struct run *r, const struct done_msg *d) {
-    int fd = d->result_fd;
-    bool wanted = (r->req.flags & RUN_HANDLER) && d->how == DONE_RETURNED;
-    if (wanted && fd < 0)
-        buf_add(&r->returned, d->result, d->result_len);
-    else if (wanted && memfd_read(fd, DONE_MAX_RESULT, &r->returned) < 0)
-        buf_clear(&r->returned);
-    chan_leave(&r->sandbox->ctl, &fd, 1);
-}
-
-/* K_DONE from a hostile process: bounded and checked by done_get, believed only about itself. */
-static void run_on_frame(void *owner, struct wire_in *in) {
-    struct run *r = owner;
-    struct done_msg d;
-    struct err e;
-    if (r->state != RUN_ACTIVE)
-        return;
-    run_catch_up(r);
-    if (r->state != RUN_ACTIVE)
-        return;
-    if (in->type == WIRE_K_BROKEN) {
-        struct k_broken m;
-        k_broken_get(in, &m, &e);
-        err_set(&e, EIO, "the kernel could not start: %.300s", m.why);
-        run_fail(r, &e);
-        return;
-    }
-    if (in->type != WIRE_K_DONE || done_get(in, &d, &e) < 0) {
-        run_kill(r, END_EXIT); /* a forged frame: nothing it says counts */
-        r->outcome.signal = SIGKILL;
-        return;
-    }
-    take_returned(r, &d);
-    r->how = d.how;
-    r->outcome.exit_code = (int)d.exit_code;
-    r->said_cpu_us = d.cpu_us;
-    if (*d.name) {
-        r->error_name = xstrdup(d.name);
-        r->error_value = xstrdup(d.value);
-        r->traceback = xcalloc(d.nlines, sizeof *r->traceback);
-        for (; r->ntraceback < d.nlines; r->ntraceback++)
-            r->traceback[r->ntraceback] = xstrdup(d.lines[r->ntraceback]);
-    }
-    if (d.how == DONE_REFUSED)
-        denials_add(&r->outcome.denied, "program", d.value, "policy restricted");
-    run_ended(r, END_DONE);
-    run_collect(r);
-}
-
-/* The kernel process ended and K_DONE, if it sent one, is already here. */
-static void run_on_exited(void *owner, uint32_t number, int status) {
-    struct run *r = owner;
-    (void)number;
-    if (r->state == RUN_ACTIVE)
-        chan_pump(&r->sandbox->ctl);
-    if (r->state != RUN_ACTIVE)
-        return;
-    run_catch_up(r);
-    if (r->state != RUN_ACTIVE)
-        return;
-    outcome_exited(&r->outcome, status);
-    run_ended(r, END_EXIT);
-    run_collect(r);
-}
-
 static struct denials *run_denied(void *owner, uint32_t process) {
     struct run *r = owner;
     (void)process;
@@ -364,7 +314,7 @@ static struct denials *run_denied(void *owner, uint32_t process) {
 
 static void run_on_limit(void *owner, enum limit_kind kind) {
     struct run *r = owner;
-    if (r->state != RUN_ACTIVE)
+    if (!run_goes_on(r))
         return;
     if (kind == LIMIT_MEMORY || kind == LIMIT_CPU)
         run_kill(r, kind == LIMIT_MEMORY ? END_MEMORY : END_CPU);
@@ -449,9 +399,9 @@ size_t run_stdin_backlog(const struct run *r) {
 
 void run_signal(struct run *r, int sig) {
     struct err e;
-    if (r->state == RUN_ACTIVE && sig == SIGKILL) {
+    if (run_goes_on(r) && sig == SIGKILL) {
         run_kill(r, END_SIGNAL);
-    } else if (r->state == RUN_ACTIVE) {
+    } else if (run_goes_on(r)) {
         struct wire_out o;
         i_signal_put(&o, &(struct i_signal){.number = 0, /* the first kernel */
                                             .signal = (uint32_t)sig,
@@ -467,7 +417,13 @@ void run_signal(struct run *r, int sig) {
 void run_hold(struct run *r, bool hold) {
     if (r->state != RUN_ACTIVE)
         return;
+    r->is_held = hold;
     outputs_hold(r->out, HOLD_READER, hold);
+    run_go_on(r);
+}
+
+static uint64_t run_kept_most(const struct run_request *q) {
+    return 2 * (uint64_t)q->limits.output_bytes + (q->flags & RUN_SHOWN ? SHOWN_BYTES_MAX : 0);
 }
 
 int run_new(struct engine *g, struct run_request *q, const struct run_callbacks *cb,
@@ -500,7 +456,8 @@ int run_new(struct engine *g, struct run_request *q, const struct run_callbacks 
                               .id = r->id,
                               .tenant = run_tenant(&r->req),
                               .files_bytes = r->req.files_bytes,
-                              .kept = {.engine = g, .most = 2 * r->req.limits.output_bytes}};
+                              .kept = {.engine = g, .most = run_kept_most(&r->req)}};
+    r->shown.account = &r->guest.kept;
     r->rest = (struct rest){
         .engine = g, .tenant = run_tenant(&r->req), .on_rested = run_on_rested, .arg = r};
     loop_timer(g->loop, &r->timer, r->outcome.born_ns + ms_to_ns(g->config.queue_ms));

@@ -10,10 +10,9 @@
 #include "engine/live/command.h"
 #include "engine/live/lives.h"
 #include "engine/process/live_state.h"
-#include "loop/crew.h"
+#include "rig_beside.h"
 
 #include <jansson.h>
-#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -163,89 +162,6 @@ static void on_heir_command(void *arg, struct live *l, struct command *c, uint64
                         .arg = n, .on_event = on_cell_event, .on_done = on_command_done});
 }
 
-/* ---- beside the loop ---- */
-
-static sem_t gate, arrived;
-static unsigned nbusy;
-
-static bool wait_at_gate(struct work *w) {
-    (void)w;
-    sem_post(&arrived);
-    while (sem_wait(&gate) < 0)
-        continue;
-    return false;
-}
-
-static bool do_nothing(struct work *w) {
-    (void)w;
-    return false;
-}
-
-static void forget_work(struct work *w) {
-    (void)w;
-}
-
-static void stop_loop(struct work *w) {
-    (void)w;
-    loop_stop(rig.loop);
-}
-
-/* Something that is done after all that is as long. */
-static void do_work(bool is_long) {
-    struct work w = {
-        .slice = do_nothing, .done = stop_loop, .owner = crew_owner("a"), .is_long = is_long};
-    struct err e;
-    crew_add(rig.engine->crew, &w);
-    assert_int_equal(loop_run(rig.loop, &e), 0);
-}
-
-static void do_short(struct rig *r) {
-    rig_say(r, "short");
-    do_work(false);
-}
-
-static void be_busy(struct rig *r, unsigned n) {
-    static struct work works[2];
-    struct err e;
-    assert_int_equal(crew_new(r->loop, 2, &r->engine->crew, &e), 0);
-    sem_init(&gate, 0, 0);
-    sem_init(&arrived, 0, 0);
-    for (nbusy = 0; nbusy < n; nbusy++) {
-        works[nbusy] =
-            (struct work){.slice = wait_at_gate, .done = forget_work, .is_long = nbusy == 0};
-        crew_add(r->engine->crew, &works[nbusy]);
-    }
-    for (unsigned i = 0; i < n; i++) { /* or somebody else's first work would overtake the second */
-        while (sem_wait(&arrived) < 0)
-            continue;
-    }
-}
-
-static void open_gate(void) {
-    for (; nbusy; nbusy--)
-        sem_post(&gate);
-}
-
-/* What was done there may have given it more to do. */
-static void be_idle(struct rig *r) {
-    rig_say(r, "idle");
-    open_gate();
-    do {
-        do_work(true);
-        rig_settle(r);
-    } while (live && live->hearings);
-}
-
-static void end_crew(struct rig *r) {
-    if (!r->engine->crew)
-        return;
-    open_gate();
-    crew_free(r->engine->crew);
-    r->engine->crew = NULL;
-    sem_destroy(&gate);
-    sem_destroy(&arrived);
-}
-
 /* ---- words ---- */
 
 static void ask_live(struct rig *r) {
@@ -303,20 +219,6 @@ static void ask_cells(int n) {
 }
 
 /* `text` about the cell at hand; in a file, or with spaces that make it long. */
-static void say(struct rig *r, const char *text, bool in_file) {
-    AUTO_BUF json = BUF_INIT;
-    AUTO_FD fd = -1;
-    struct wire_out o;
-    struct err e;
-    const char *cell = strstr(text, "CELL");
-    buf_addf(&json, "%.*s%s%s%*s", (int)(cell ? cell - text : (ptrdiff_t)strlen(text)), text,
-             cell ? rig_process(r)->cell : "", cell ? cell + 4 : "", in_file ? 0 : 5000, "");
-    if (in_file)
-        assert_int_equal(memfd_open("say", json.data, json.len, &fd, &e), 0);
-    k_say_put(&o, &(struct k_say){.json = {json.data, in_file ? 0 : json.len}, .file = fd});
-    assert_int_equal(wire_send(rig_process(r)->peer[0], &o, &e), WIRE_SENT);
-}
-
 static void ask_command(const char *name) {
     struct named *n = name_of(name);
     struct command_request q = {.argv = xcalloc(2, sizeof *q.argv),
@@ -427,18 +329,8 @@ static bool on_kernel_word(struct rig *r, const char *word, const char *value) {
     return true;
 }
 
-static bool on_talk_word(struct rig *r, const char *word, const char *value) {
-    if (strcmp(word, "say-file") == 0 || strcmp(word, "say-long") == 0)
-        say(r, value, word[4] == 'f');
-    else if (strcmp(word, "busy") == 0)
-        be_busy(r, (unsigned)atoi(value));
-    else if (strcmp(word, "idle") == 0)
-        be_idle(r);
-    else if (strcmp(word, "short") == 0)
-        do_short(r);
-    else
-        return false;
-    return true;
+static bool goes_on(void) {
+    return live && live->hearings;
 }
 
 static bool on_word(struct rig *r, const char *word, const char *value) {
@@ -459,7 +351,7 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
         pass(r, value);
     else
         return on_live_word(r, word) || on_kernel_word(r, word, value) ||
-               on_talk_word(r, word, value);
+               rig_beside_word(r, word, value, goes_on);
     return true;
 }
 
@@ -474,7 +366,7 @@ void live_rig_play(const struct rig_case *cases, size_t n) {
         rig.profile = 1;
         rig.word = on_word;
         rig_play(&rig, &cases[i]);
-        end_crew(&rig);
+        rig_beside_end(&rig);
         rig_done(&rig);
     }
 }

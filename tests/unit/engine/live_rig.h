@@ -15,15 +15,11 @@
  *   time=WHAT              time passes until a timer is due: life, cell, look (at the processor
  *                          time of the cell), retry (of the kernel), command, rest (of the
  *                          sandbox, from being heard)
- *   say-file={JSON}        the kernel says that, in a file
- *   say-long={JSON}        and that, in a message of more than 4 KiB
- *   busy=N                 of the two threads beside the loop so many are at work, one for long
- *   short  idle            something short is done there; all that there was is done
  *
- * What is said of it: ready or fail:KIND, ended:WHY, kernel:ready or kernel:fail:KIND, died, back,
- * dead and forgotten of kernels; NAME:EVENT, NAME:done:STATUS/LIMIT and NAME:fail:KIND of
- * executions and commands; again:NAME when the next server has one; rest, short and idle as they
- * begin. */
+ * And those of rig_beside.h. What is said of it: ready or fail:KIND, ended:WHY, kernel:ready or
+ * kernel:fail:KIND, died, back, dead and forgotten of kernels; NAME:EVENT, NAME:done:STATUS/LIMIT
+ * and NAME:fail:KIND of executions and commands; again:NAME when the next server has one; rest,
+ * short and idle as they begin. */
 
 #include "rig.h"
 

@@ -3,6 +3,7 @@
 #include "engine/oneshot/internal.h"
 #include "engine/oneshot/result.h"
 #include "rig.h"
+#include "rig_beside.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -21,11 +22,11 @@
 
 #include <cmocka.h>
 
-/* run=FLAGS asks for a program: s with a stdin, f for its files, d with another disk. done=N: it
- * says that it ended, and how (done=int: interrupted). timer and look let its clock and that of its
- * processor time be due, rested lets it be read again; answer+timer: both at once. What is said:
- * start, out:TEXT, taken:N of its stdin, file:PATH, done:STATUS with the limit that it met,
- * fail:KIND. */
+/* run=FLAGS asks for a program: s with a stdin, f for its files, d with another disk, v with what
+ * it shows, which is told as result or display. done=N: it says that it ended, and how (done=int:
+ * interrupted). timer and look let its clock and that of its processor time be due, rested lets it
+ * be read again; answer+timer: both at once. What is said: start, out:TEXT, taken:N of its stdin,
+ * file:PATH, done:STATUS with the limit that it met, fail:KIND. */
 #define READY  "profile run made up "
 #define BEGUN  "W_MAKE start K_RUN"
 #define FILES  "profile run=f made up touch "
@@ -131,6 +132,58 @@ static const struct rig_case cases[] = {
      "W_MAKE I_WATCH start K_RUN I_USAGE I_KILL I_USAGE done:memory_exceeded/memory W_END"},
 };
 
+/* ---- what it shows ---- */
+
+#define SHOWS     "profile run=v made up "
+#define DISPLAY   "{\"ev\":\"display\",\"data\":{\"text/plain\":\"x\"}} "
+#define RESULT    "{\"ev\":\"result\",\"data\":{\"text/plain\":\"y\"}} "
+#define SAY_BOTH  "say=" DISPLAY "say=" RESULT
+#define SAY_LARGE "busy=1 say-file=" RESULT
+
+static const struct rig_case shown[] = {
+    {"what it shows is told and answered", SHOWS SAY_BOTH "done=0",
+     BEGUN " display go result go done:ok+2 W_END"},
+    {"what it printed before comes before it", SHOWS "out=a say=" DISPLAY "out=b done=0",
+     BEGUN " out:a display go out:b done:ok+1 W_END"},
+    {"what is in a file is read beside the loop", SHOWS SAY_LARGE "idle done=0",
+     BEGUN " idle result go done:ok+1 W_END"},
+    {"so is what is long", SHOWS "busy=1 say-long=" DISPLAY "idle done=0",
+     BEGUN " idle display go done:ok+1 W_END"},
+    {"its end waits for that", SHOWS SAY_LARGE "done=0 idle", BEGUN " idle result done:ok+1 W_END"},
+    {"so does its death", SHOWS SAY_LARGE "killed=11 idle",
+     BEGUN " idle result done:killed+1 W_END"},
+    {"what it said before it died counts, too", SHOWS SAY_LARGE "done=3 killed=9 idle",
+     BEGUN " idle result done:error+1 W_END"},
+    {"what it shows is its, whatever else it says", SHOWS "say={\"ev\":\"x\"} say={} done=0",
+     BEGUN " go go done:ok W_END"},
+
+    {"one that does not wait for its answer is ended",
+     SHOWS "hold say=" DISPLAY "say=" DISPLAY "reply",
+     BEGUN " display " ENDING " done:killed+1 W_END"},
+    {"or while it is being read", SHOWS SAY_LARGE "say=" DISPLAY "reply idle",
+     BEGUN " " ENDING " done:killed W_END idle"},
+    {"one that says what no kernel says is ended", SHOWS "say=x reply",
+     BEGUN " " ENDING " done:killed W_END"},
+    {"also beside the loop", SHOWS "busy=1 say-file=x idle reply",
+     BEGUN " idle " ENDING " done:killed W_END"},
+    {"whoever shows nothing says nothing", READY "say=" DISPLAY "reply",
+     BEGUN " " ENDING " done:killed W_END"},
+
+    {"a slow reader holds it up", SHOWS "hold say=" DISPLAY "unhold done=0",
+     BEGUN " display go done:ok+1 W_END"},
+    {"it rests from what it says", SHOWS "cost=300 say=" DISPLAY "rested done=0",
+     BEGUN " display rested go done:ok+1 W_END"},
+    {"to hear it is processor time that it has", SHOWS "cost=5000 say=" DISPLAY "look reply",
+     BEGUN " display " ENDING " done:killed/cpu+1 W_END"},
+    {"its time is not up while it is being read, twice", SHOWS SAY_LARGE "timer timer idle done=0",
+     BEGUN " idle result go done:ok+1 W_END"},
+    {"but no more", SHOWS SAY_LARGE "timer timer timer reply idle",
+     BEGUN " " ENDING " done:timeout/time W_END idle"},
+    {"who left hears nothing of that", SHOWS SAY_LARGE "cancel idle", BEGUN " W_END idle"},
+    {"nor of one whose sandbox died", SHOWS SAY_LARGE "gone idle",
+     BEGUN " fail:sandbox_lost W_END idle"},
+};
+
 static struct rig rig;
 static struct run *run;
 
@@ -145,6 +198,11 @@ static void on_output(void *arg, int stream, const void *data, size_t len) {
         rig_say(arg, "%s:#%zu", name, len);
     else
         rig_say(arg, "%s:%.*s", name, (int)len, (const char *)data);
+}
+
+static void on_event(void *arg, const char *type, const struct buf *json) {
+    assert_int_equal(json->data[json->len - 1], '}');
+    rig_say(arg, "%s", type);
 }
 
 static void on_stdin(void *arg, size_t taken) {
@@ -162,6 +220,9 @@ static bool on_file(void *arg, const char *path, uint64_t size, int *fd) {
 static void on_done(void *arg, struct run *r, const struct err *why) {
     static const char *const limits[] = {"",      "/memory", "/time",   "/cpu",
                                          "/pids", "/disk",   "/output", "/network"};
+    char more[16] = "";
+    if (r->shown.n)
+        snprintf(more, sizeof more, "+%u", r->shown.n);
     if (why) {
         rig_say(arg, "fail:%s", *why->kind ? why->kind : "-");
     } else {
@@ -169,8 +230,8 @@ static void on_done(void *arg, struct run *r, const struct err *why) {
         const struct result_options none = {0};
         run_result(r, &none, &result);
         assert_true(result.bytes > 0);
-        rig_say(arg, "done:%s%s%s", run_receipt(r).status, limits[r->outcome.limit],
-                r->outcome.denied.n == 1 ? "-denied" : "");
+        rig_say(arg, "done:%s%s%s%s", run_receipt(r).status, limits[r->outcome.limit],
+                r->outcome.denied.n == 1 ? "-denied" : "", more);
     }
     run = NULL;
 }
@@ -179,6 +240,7 @@ static void ask(struct rig *r, const char *flags) {
     const struct run_callbacks cb = {.arg = r,
                                      .on_start = on_start,
                                      .on_output = on_output,
+                                     .on_event = on_event,
                                      .on_stdin = on_stdin,
                                      .on_file = on_file,
                                      .on_done = on_done};
@@ -188,7 +250,10 @@ static void ask(struct rig *r, const char *flags) {
                             .code = (uint8_t *)xstrdup("pass"),
                             .code_len = 4};
     struct err e;
-    q.flags = strchr(flags, 's') ? RUN_STDIN : strchr(flags, 'f') ? RUN_FILES : 0;
+    q.flags = strchr(flags, 's')   ? RUN_STDIN
+              : strchr(flags, 'f') ? RUN_FILES
+              : strchr(flags, 'v') ? RUN_SHOWN | RUN_VALUE | RUN_PNG
+                                   : 0;
     q.limits.disk_mb = strchr(flags, 'd') ? 32 : 0;
     q.limits.open_files = strchr(flags, 'o') ? 32 : 0;
     assert_int_equal(run_new(r->engine, &q, &cb, &run, &e), 0);
@@ -233,6 +298,10 @@ static void rest(struct rig *r) {
     rig_fire(r, &run->rest.timer);
 }
 
+static bool goes_on(void) {
+    return false;
+}
+
 static bool on_own_word(struct rig *r, const char *word, const char *value) {
     if (strcmp(word, "done") == 0) {
         done(r, value);
@@ -252,8 +321,10 @@ static bool on_own_word(struct rig *r, const char *word, const char *value) {
     } else if (strcmp(word, "answer+timer") == 0) {
         reply(r, false);
         run->timer.fn(&run->timer); /* as the loop does, before it looks what else is there */
+    } else if (strcmp(word, "hold") == 0 || strcmp(word, "unhold") == 0) {
+        run_hold(run, word[0] == 'h');
     } else {
-        return false;
+        return rig_beside_word(r, word, value, goes_on);
     }
     return true;
 }
@@ -284,20 +355,31 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
     return true;
 }
 
+static void play(const struct rig_case *script) {
+    const struct config c = rig_config();
+    rig_init(&rig, &c);
+    rig.word = on_word;
+    rig_play(&rig, script);
+    rig_beside_end(&rig);
+    rig_done(&rig);
+}
+
 static void a_program_ends_as_the_script_says(void **state) {
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct config c = rig_config();
-        rig_init(&rig, &c);
-        rig.word = on_word;
-        rig_play(&rig, &cases[i]);
-        rig_done(&rig);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        play(&cases[i]);
+}
+
+static void a_program_shows_what_the_script_says(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        play(&shown[i]);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_ends_as_the_script_says),
+        cmocka_unit_test(a_program_shows_what_the_script_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 struct json_t;
 
-#define SAID_MAX       (20u << 20)  /* bytes; see MAX_DATA in py/cell/channel.py */
+#define SAID_MAX       (20u << 20)  /* bytes; see MAX_DATA in py/cell/bundles.py */
 #define SAID_MIMES_MAX 200          /* types of one display */
 #define SAID_ERROR_MAX (256u << 10) /* bytes of an exception's text, and of its traceback */
 

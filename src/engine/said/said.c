@@ -1,6 +1,6 @@
 /* See said.h. */
 
-#include "engine/kernel/said.h"
+#include "engine/said/said.h"
 
 #include "base/json.h"
 

@@ -1,0 +1,218 @@
+"""What a program shows (RUN_SHOWN): the value of its last expression, what it gives to display(),
+and matplotlib's figures, in the forms that live cells have them in, without IPython.
+
+C calls these functions, or the program does. Code of the objects runs below them: what it raises is
+told on stderr, and only what would end a program, an interrupt or sys.exit(), ends this one.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import traceback
+from typing import Any, Dict, List, Optional, Tuple
+
+import cloche_zygote
+from cell.bundles import bundle, event_text
+
+# What IPython's formatters ask an object for, and what they make of it.
+METHODS = (
+    ("_repr_html_", "text/html"),
+    ("_repr_markdown_", "text/markdown"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_png_", "image/png"),
+    ("_repr_pdf_", "application/pdf"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_latex_", "text/latex"),
+    ("_repr_json_", "application/json"),
+    ("_repr_javascript_", "application/javascript"),
+)
+CANARY = "_ipython_canary_method_should_not_exist_"  # only what answers to every name has it
+PLAIN = {bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset}
+FORMATS = ("png", "retina", "jpeg", "svg", "pdf")  # RUN_PNG and its followers
+PICTURES = {"jpeg": "image/jpeg", "svg": "image/svg+xml", "pdf": "application/pdf"}
+
+Forms = Tuple[Dict[str, Any], Dict[str, Any]]  # data and metadata, by MIME type
+
+_send = cloche_zygote.show
+_lock = threading.RLock()  # one thread speaks, until it was heard
+_formats: List[str] = ["png"]  # of figures
+
+
+def choose_formats(bits: int) -> None:
+    _formats[:] = [name for place, name in enumerate(FORMATS) if bits >> place & 1]
+
+
+def _below(exc: BaseException) -> Any:
+    """The traceback of an exception without our own part of it."""
+    tb = exc.__traceback__
+    while tb is not None and tb.tb_frame.f_code.co_filename == __file__:
+        tb = tb.tb_next
+    return tb
+
+
+def _complain(exc: Exception) -> None:
+    """An object's own code has failed: that is no end of the program."""
+    try:
+        traceback.print_exception(type(exc), exc, _below(exc))
+    except Exception:
+        pass
+
+
+def _tell(kind: str, forms: Forms) -> None:
+    """Nothing where no form can be told."""
+    data, metadata = bundle(forms[0]), bundle(forms[1])
+    if not data:
+        return
+    text = event_text({"ev": kind, "data": data, "metadata": metadata})
+    for name in ("stdout", "stderr"):  # what was printed comes first
+        try:
+            getattr(sys, name).flush()
+        except Exception:
+            pass
+    with _lock:
+        _send(text)
+
+
+# ---- forms ----
+
+
+def _ask(value: Any, name: str, **how: Any) -> Any:
+    """What that method of it gives; None where it has none, or fails."""
+    try:
+        method = getattr(value, name, None)
+        return method(**how) if callable(method) else None
+    except NotImplementedError:
+        return None
+    except Exception as exc:
+        _complain(exc)
+        return None
+
+
+def _add(forms: Forms, mime: str, found: Any) -> None:
+    """What a method gave: data, or data and its metadata."""
+    if isinstance(found, tuple) and len(found) == 2:
+        found, about = found
+        if about:
+            forms[1][mime] = about
+    if found is not None:
+        forms[0].setdefault(mime, found)
+
+
+def _is_figure(value: Any) -> bool:
+    module = sys.modules.get("matplotlib.figure")
+    kind = getattr(module, "Figure", None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def _add_forms(forms: Forms, value: Any) -> None:
+    found = _ask(value, "_repr_mimebundle_", include=None, exclude=None)
+    if isinstance(found, tuple) and len(found) == 2:
+        found, about = found
+        forms[1].update(about or {})
+    forms[0].update(found or {})
+    for name, mime in METHODS:
+        if mime not in forms[0]:
+            _add(forms, mime, _ask(value, name))
+
+
+def _forms(value: Any) -> Forms:
+    forms: Forms = ({}, {})
+    try:
+        if _is_figure(value):
+            for name in _formats if value.axes or value.lines else ():
+                _draw(forms, value, name)
+        elif type(value) not in PLAIN and not isinstance(value, type):
+            if not hasattr(value, CANARY):
+                _add_forms(forms, value)
+        if "text/plain" not in forms[0]:
+            forms[0]["text/plain"] = repr(value)
+    except Exception as exc:
+        _complain(exc)
+    return forms
+
+
+# ---- figures ----
+
+
+def _draw(forms: Forms, figure: Any, name: str) -> None:
+    """As IPython's inline figures are drawn."""
+    to = io.BytesIO()
+    retina = name == "retina"
+    figure.savefig(
+        to,
+        format="png" if retina else name,
+        dpi=figure.dpi * (2 if retina else 1),
+        facecolor=figure.get_facecolor(),
+        edgecolor=figure.get_edgecolor(),
+        bbox_inches="tight",
+    )
+    data = to.getvalue()
+    about = None
+    if retina:  # the size is in a PNG's header
+        width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
+        about = {"width": width // 2, "height": height // 2}
+    shown = data.decode("utf-8") if name == "svg" else data
+    _add(forms, PICTURES.get(name, "image/png"), (shown, about))
+
+
+def show_figures(*args: Any, **kwargs: Any) -> None:
+    """plt.show(): all figures that are open."""
+    pyplot: Any = sys.modules["matplotlib.pyplot"]
+    try:
+        for number in pyplot.get_fignums():
+            _tell("display", _forms(pyplot.figure(number)))
+    finally:
+        pyplot.close("all")
+
+
+# ---- what is called ----
+
+
+def _guarded(function: Any, *args: Any) -> Optional[BaseException]:
+    """What ends the program, if anything does."""
+    try:
+        function(*args)
+    except Exception as exc:
+        _complain(exc)
+    except BaseException as exc:
+        return exc.with_traceback(_below(exc))
+    return None
+
+
+def _show_value(value: Any) -> None:
+    _tell("result", _forms(value))
+
+
+def show_value(value: Any) -> Optional[BaseException]:
+    """Of a last expression, and not None."""
+    return _guarded(_show_value, value)
+
+
+def end_figures() -> Optional[BaseException]:
+    """Those that the program left open."""
+    return _guarded(show_figures)
+
+
+def display(*values: Any, raw: bool = False, metadata: Any = None) -> None:
+    """Shows these values, in all their forms; with raw=True each is a dict of data by MIME type."""
+    for value in values:
+        data, about = (dict(value), {}) if raw else _forms(value)
+        _tell("display", (data, {**about, **(metadata or {})}))
+
+
+def parts() -> Dict[str, Any]:
+    """In the zygote: what C calls and looks at."""
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    helpers: Any = sys.modules.get("matplotlib._pylab_helpers")
+    figures = getattr(getattr(helpers, "Gcf", None), "figs", None)
+    return {
+        "display": display,
+        "show_value": show_value,
+        "show_figures": show_figures,
+        "end_figures": end_figures,
+        "choose_formats": choose_formats,
+        "pyplot": pyplot,
+        "figures": figures if pyplot and isinstance(figures, dict) else None,
+    }

@@ -1,0 +1,176 @@
+"""A client of one server."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type
+
+from cloche._async.events import AsyncEvents
+from cloche._async.stored import AsyncStored
+from cloche._async.transport import AsyncTransport
+from cloche._calls import Call, Network, batch_call, run_call
+from cloche._errors import BadReply
+from cloche._events import Event, Handlers, Lines, Output
+from cloche._settings import Server
+from cloche._uploads import Source
+from cloche.results import BatchItem, Display, Profile, Result
+
+
+class AsyncClient:
+    """A server: CLOCHE_SERVER and CLOCHE_API_KEY, unless given. `retry_seconds` bounds for how long
+    a request is sent again that the server has no room for, or whose connection broke."""
+
+    def __init__(
+        self,
+        base_url: Optional[str] = None,
+        api_key: Optional[str] = None,
+        *,
+        retry_seconds: float = 30.0,
+    ) -> None:
+        self.transport = AsyncTransport(Server(base_url, api_key), retry_seconds)
+        self.files = AsyncStored(self.transport)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.transport.server.shown}>"
+
+    # ---- programs
+
+    async def run(
+        self,
+        code: str,
+        *,
+        timeout: Optional[float] = None,
+        stdin: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        files: Optional[Mapping[str, Source]] = None,
+        profile: Optional[str] = None,
+        policy: Optional[str] = None,
+        limits: Optional[Mapping[str, float]] = None,
+        network: Network = None,
+        silent: Optional[bool] = None,
+        on_stdout: Output = None,
+        on_stderr: Output = None,
+        on_result: Optional[Callable[[Display], Any]] = None,
+        on_event: Optional[Callable[[Event], Any]] = None,
+        idempotency_key: Optional[str] = None,
+        **more: Any,
+    ) -> Result:
+        """Runs a program in a fresh sandbox. `on_stdout` and `on_stderr` get each line as it is
+        printed, `on_result` what is shown, `on_event` all events. `more` are fields that a newer
+        server knows."""
+        call = run_call(
+            code,
+            timeout=timeout,
+            stdin=stdin,
+            env=env,
+            files=files,
+            profile=profile,
+            policy=policy,
+            limits=limits,
+            network=network,
+            silent=silent,
+            idempotency_key=idempotency_key,
+            **more,
+        )
+        handlers = Handlers(on_stdout, on_stderr, on_result, on_event)
+        if handlers:
+            async with self._followed(call) as events:
+                return await events.handle(handlers)
+        try:
+            return Result(await self.transport.json(call))
+        finally:
+            if call.stored:
+                await self.transport.unstore(call)
+
+    def stream(
+        self,
+        code: str,
+        *,
+        timeout: Optional[float] = None,
+        stdin: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        files: Optional[Mapping[str, Source]] = None,
+        profile: Optional[str] = None,
+        policy: Optional[str] = None,
+        limits: Optional[Mapping[str, float]] = None,
+        network: Network = None,
+        silent: Optional[bool] = None,
+        idempotency_key: Optional[str] = None,
+        **more: Any,
+    ) -> AsyncEvents[Result]:
+        """The same, with its events as they come."""
+        return self._followed(
+            run_call(
+                code,
+                timeout=timeout,
+                stdin=stdin,
+                env=env,
+                files=files,
+                profile=profile,
+                policy=policy,
+                limits=limits,
+                network=network,
+                silent=silent,
+                idempotency_key=idempotency_key,
+                **more,
+            )
+        )
+
+    def _followed(self, call: Call) -> AsyncEvents[Result]:
+        call.streams = True
+        return AsyncEvents(self.transport, call, "/v1/executions/{id}/events", Result)
+
+    async def batch(
+        self, items: Iterable[Mapping[str, Any]], concurrency: Optional[int] = None
+    ) -> AsyncIterator[BatchItem]:
+        """Runs many programs, each given as the arguments of `run()`, and gives what comes of each
+        as soon as it is there, with its index."""
+        call = batch_call(list(items), concurrency)
+        response = await self.transport.send(call)
+        lines = Lines()
+        try:
+            async for piece in response.aiter_bytes():
+                for line in lines.feed(piece):
+                    yield BatchItem(line)
+        except ValueError:
+            raise BadReply(
+                "a batch has a line that is no JSON; check what stands between"
+            ) from None
+        finally:
+            await response.aclose()
+
+    async def result(self, execution_id: str) -> Optional[Result]:
+        """Of an execution that ended within the last minutes; None while it runs."""
+        found = await self.transport.json(Call("GET", f"/v1/executions/{execution_id}"))
+        return Result(found["result"]) if found.get("result") else None
+
+    def follow(self, execution_id: str, after: int = 0) -> AsyncEvents[Result]:
+        """The events of an execution behind number `after`, to its end."""
+        place = "/v1/executions/{id}/events"
+        call = Call("GET", place.format(id=execution_id), query={"after": after}, streams=True)
+        return AsyncEvents(self.transport, call, place, Result)
+
+    # ---- the server
+
+    async def info(self) -> Dict[str, Any]:
+        """What the server is, grants and bounds: see docs/http.md."""
+        info: Dict[str, Any] = await self.transport.json(Call("GET", "/v1/info"))
+        return info
+
+    async def profiles(self) -> List[Profile]:
+        found = await self.transport.json(Call("GET", "/v1/profiles"))
+        return [Profile(profile) for profile in found["profiles"]]
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()

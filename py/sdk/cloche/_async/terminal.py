@@ -1,0 +1,104 @@
+"""A terminal in a live sandbox, over a WebSocket."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import Any, Mapping, Optional, Type, Union
+
+from cloche._async.transport import AsyncTransport
+from cloche._calls import Call
+from cloche._errors import BadReply, refusal
+from cloche._sockets import AsyncSocket
+from cloche.results import CommandResult
+
+
+class AsyncTerminal:
+    """What one types into (`write`) and what it shows (`read`). `result` is there at its end."""
+
+    def __init__(self, socket: AsyncSocket, command_id: str) -> None:
+        self.command_id = command_id
+        self.result: Optional[CommandResult] = None
+        self._socket = socket
+
+    @classmethod
+    async def open(
+        cls, transport: AsyncTransport, sandbox: str, query: Mapping[str, Any], command_id: str = ""
+    ) -> AsyncTerminal:
+        # A WebSocket that is refused does not say why, but the sandbox or the command does.
+        place = f"{sandbox}/commands/{command_id}" if command_id else sandbox
+        await transport.send(Call("GET", place))
+        path = f"{place}/pty" if command_id else f"{sandbox}/commands/pty"
+        target = Call("GET", path, query=query).target
+        terminal = cls(await AsyncSocket.open(transport.server, target), command_id)
+        try:
+            while not terminal.command_id:  # of a new one
+                await terminal._take()
+        except BaseException:
+            await terminal.aclose()
+            raise
+        return terminal
+
+    async def read(self) -> bytes:
+        """What is shown next, as it comes; nothing at the end."""
+        while self.result is None:
+            shown = await self._take()
+            if shown:
+                return shown
+        return b""
+
+    async def read_until(self, text: Union[str, bytes]) -> bytes:
+        """All that is shown until this is, or until the end."""
+        wanted = text.encode() if isinstance(text, str) else text
+        seen = b""
+        while wanted not in seen:
+            shown = await self.read()
+            if not shown:
+                break
+            seen += shown
+        return seen
+
+    async def write(self, data: Union[str, bytes]) -> None:
+        """Types."""
+        await self._socket.send(data.encode() if isinstance(data, str) else data)
+
+    async def resize(self, rows: int, cols: int) -> None:
+        await self._socket.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
+
+    async def aclose(self) -> None:
+        await self._socket.aclose()
+
+    async def _take(self) -> bytes:
+        message = await self._socket.receive()
+        if isinstance(message, bytes):
+            return message
+        if message is None:
+            raise BadReply("the terminal's connection ended before its command did")
+        told = json.loads(message)
+        if told.get("type") == "failed":
+            raise refusal(told) or BadReply("the terminal failed without saying why")
+        if told.get("type") == "start":
+            self.command_id = str(told.get("id", ""))
+        elif told.get("type") == "end":
+            self.result = CommandResult(told)
+        return b""
+
+    def __aiter__(self) -> AsyncTerminal:
+        return self
+
+    async def __anext__(self) -> bytes:
+        shown = await self.read()
+        if not shown:
+            raise StopAsyncIteration
+        return shown
+
+    async def __aenter__(self) -> AsyncTerminal:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.aclose()
