@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -12,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from client import ROOT
 from harness import LiveService, settled
 from http_client import get
 from keyed_live import KeyedLive
 
-sys.path.insert(0, str(ROOT / "py" / "sdk"))
-for name in ("httpx", "websockets", "PIL"):
+for name in ("websockets", "PIL"):
     pytest.importorskip(name)
 ipybox = pytest.importorskip("cloche.compat.ipybox")
 
@@ -26,15 +23,15 @@ Use = Callable[[Any, Any, Any], Coroutine[Any, Any, Any]]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("shared")
     top.chmod(0o777)
     return top
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Iterator[LiveService]:
-    service = LiveService(tmp_path_factory.mktemp("compat"), "--bind-allow", f"{shared}:rw")
+def service(tmp_path_factory: pytest.TempPathFactory, given: Path) -> Iterator[LiveService]:
+    service = LiveService(tmp_path_factory.mktemp("compat"), "--bind-allow", f"{given}:rw")
     yield from settled(service)
 
 
@@ -231,24 +228,24 @@ def test_sources_of_modules() -> None:
 # ---------------------------------------------------------------------------- containers
 
 
-def test_environment_and_binds(shared: Path) -> None:
-    (shared / "in.txt").write_text("from the host")
+def test_environment_and_binds(given: Path) -> None:
+    (given / "in.txt").write_text("from the host")
 
     async def what(_: Any, code: Any, __: Any) -> None:
         assert (await code.execute("import os; print(os.environ['TEST_VAR'])")).text == "value"
         assert (await code.execute("print(open('work/in.txt').read())")).text == "from the host"
         await code.execute("open('/app/work/out.txt', 'w').write('from inside')")
-        assert (shared / "out.txt").read_text() == "from inside"
+        assert (given / "out.txt").read_text() == "from inside"
 
-    use(what, env={"TEST_VAR": "value"}, binds={str(shared): "work"})
+    use(what, env={"TEST_VAR": "value"}, binds={str(given): "work"})
 
 
-def test_a_directory_that_is_not_there_is_made(shared: Path) -> None:
+def test_a_directory_that_is_not_there_is_made(given: Path) -> None:
     async def what(_: Any, code: Any, __: Any) -> None:
         assert (await code.execute("import os; print(os.listdir('new'))")).text == "[]"
 
-    use(what, binds={str(shared / "made" / "new"): "new"})
-    assert (shared / "made" / "new").is_dir()
+    use(what, binds={str(given / "made" / "new"): "new"})
+    assert (given / "made" / "new").is_dir()
 
 
 def test_what_the_operator_does_not_allow_is_refused(tmp_path: Path) -> None:
