@@ -22,6 +22,9 @@ class Listening(Box):
         self.door: int = self.made["port"]
         assert isinstance(self.door, int) and self.door != client.port, self.made
 
+    def __enter__(self) -> Listening:
+        return self
+
     def at(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
         """At its own port, with the key of its client."""
         return ask(self.door, method, path, body, self.client.headers | headers)

@@ -206,7 +206,16 @@ def test_nothing_is_allowed_unless_the_operator_says_so(start_live: Any, host: H
 def test_what_cannot_be_allowed_is_refused_at_the_start(
     tmp_path: Path, text: str, words: list[str]
 ) -> None:
-    options = ["--http", "on", "--live", "on", "--port", "0", "--state-dir", tmp_path / "state"]
+    options = [
+        "--http",
+        "on",
+        "--live",
+        "on",
+        "--port",
+        "0",
+        "--state-dir",
+        str(tmp_path / "state"),
+    ]
     done = run_cli("serve", "--socket", tmp_path / "s", *options, "--bind-allow", text)
     failed(done, *words)
 

@@ -235,11 +235,11 @@ def test_all_can_be_deleted_at_once(service: LiveService, client: Client) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert len(listed(service)) == 1 == len(listed(service, "--metadata", "of=b c"))
     for words, why in [
-        ([], b"the sandbox's ID is missing"),
-        (["--all", "x"], b"exclude each other"),
-        (["x", "--metadata", "of=a"], b"--metadata is for --all"),
+        ("", b"the sandbox's ID is missing"),
+        ("--all x", b"exclude each other"),
+        ("x --metadata of=a", b"--metadata is for --all"),
     ]:
-        done = sandbox(service, "delete", *words)
+        done = sandbox(service, "delete", *words.split())
         assert done.returncode == 125 and why in done.stderr, done
     assert sandbox(service, "delete", "--all").returncode == 0
     assert listed(service) == []

@@ -11,9 +11,10 @@ MESSAGE_MAX = 64 << 20
 
 
 async def open_websocket(url: str, headers: Dict[str, str], heartbeat_s: float) -> Any:
-    known = inspect.signature(websockets.connect.__init__).parameters
+    connect: Any = getattr(websockets, "connect")  # of the classes that it may be
+    known = inspect.signature(connect.__init__).parameters
     options: Dict[str, Any] = {"max_size": MESSAGE_MAX, "ping_interval": heartbeat_s}
     options["additional_headers" if "additional_headers" in known else "extra_headers"] = headers
     if "proxy" in known:
         options["proxy"] = None
-    return await websockets.connect(url, **options)
+    return await connect(url, **options)
