@@ -23,7 +23,8 @@ from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli, s
 from jupyter import Jupyter
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SDK = ROOT / "py" / "sdk"
+PAGES = [ROOT / "README.md", SDK / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVER = "http://127.0.0.1:8000"
 RESTORE = "[ ! -e .session ] || . ./.session"
 KEPT = "SANDBOX\\|COMMAND\\|KERNEL"
@@ -31,7 +32,7 @@ SAVE = f'for name in $(compgen -v | grep -x "{KEPT}"); do declare -p $name; done
 
 
 def wants_live(text: str) -> bool:
-    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel")
+    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel", "Sandbox.create")
     return any(word in text for word in (*words, "cloche sandbox", "cloche shell"))
 
 
@@ -84,7 +85,9 @@ def programs(page: Path) -> Iterator[Tuple[str, List[str]]]:
 
 
 EXAMPLES = [example for page in PAGES if page.exists() for example in sessions(page)]
-PROGRAMS = [(page.name, *program) for page in PAGES for program in programs(page)]
+PROGRAMS = [
+    (str(page.relative_to(ROOT)), *program) for page in PAGES for program in programs(page)
+]
 
 
 def matches(expected: List[str], got: List[str]) -> bool:
@@ -161,6 +164,7 @@ def test_python_examples_print_what_they_say(
     done = subprocess.run(
         [PYTHON, "-c", source.replace(SERVER, service.url)],
         cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SDK), "CLOCHE_SERVER": service.url},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

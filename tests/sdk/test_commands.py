@@ -37,9 +37,10 @@ def test_its_events(box: Any) -> None:
 def test_in_the_background(box: Any) -> None:
     command = box.commands.start("trap 'echo caught; exit 5' INT; read a; echo got $a; cat")
     command.write("one\ntwo\n")
-    for event in command.stream():
-        if "two" in event.text:
-            break
+    with command.stream() as events:
+        for event in events:
+            if "two" in event.text:
+                break
     assert command.info().status == "running"
     assert [c.id for c in box.commands.list()] == [command.id]
     command.write("", eof=True)
@@ -56,9 +57,10 @@ def test_in_the_background(box: Any) -> None:
 
 def test_signals(box: Any) -> None:
     command = box.commands.start("trap 'exit 5' INT; echo ready; while :; do sleep 0.05; done")
-    for event in command.stream():
-        if event.text:
-            break
+    with command.stream() as events:
+        for event in events:
+            if event.text:
+                break
     command.signal("SIGINT")
     assert command.wait().exit_code == 5
     other = box.commands.start("sleep 600")
