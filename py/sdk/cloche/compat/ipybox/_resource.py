@@ -66,19 +66,22 @@ class ResourceClient:
 
     async def get_module_sources(self, module_names: List[str]) -> Dict[str, str]:
         """The source of each module, by its name; "" where there is none."""
-        return await self._ask("GET", "/modules", params={"q": module_names})
+        found: Dict[str, str] = await self._ask("GET", "/modules", params={"q": module_names})
+        return found
 
     async def generate_mcp_sources(
         self, relpath: str, server_name: str, server_params: Dict[str, Any]
     ) -> List[str]:
         """Writes a Python function for each tool of an MCP server; their names."""
         path = f"/mcp/{quote(relpath)}/{quote(server_name)}"
-        return await self._ask("PUT", path, json=server_params)
+        names: List[str] = await self._ask("PUT", path, json=server_params)
+        return names
 
     async def get_mcp_sources(self, relpath: str, server_name: str) -> Dict[str, str]:
         """The sources of those functions, by the tools' names."""
         path = f"/mcp/{quote(relpath)}"
-        return await self._ask("GET", path, params={"server_name": server_name})
+        found: Dict[str, str] = await self._ask("GET", path, params={"server_name": server_name})
+        return found
 
     async def _ask(self, method: str, path: str, **more: Any) -> Any:
         return (await check(await self._http.request(method, path, **more))).json()
