@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from deaths import kill_server
-from harness import LiveService, failed, run_cli, settled
+from family import write_config
+from harness import LiveService, eventually, failed, run_cli, settled
 from live import Box, Client, error
 
 SECRET = "nobody asked for this"
@@ -190,6 +192,27 @@ def test_their_number_is_bounded(client: Client, host: Host) -> None:
 def test_nothing_is_allowed_unless_the_operator_says_so(start_live: Any, host: Host) -> None:
     client = Client(start_live().port)
     error(ask_for(client, bind(host.read, "data")), 403, "bind_not_allowed", "bind_allow")
+
+
+def test_a_reload_changes_what_may_be_asked_for(
+    start_live: Any, host: Host, tmp_path: Path
+) -> None:
+    config = write_config(tmp_path, {"data": None}, bind_allow=str(host.read))
+    service = start_live("--config", config)
+    client = Client(service.port)
+    with client.box(binds=[bind(host.read, "data")]) as box:
+        write_config(tmp_path, {"data": None}, bind_allow=str(host.other))
+        service.process.send_signal(signal.SIGHUP)
+
+        def status() -> int:
+            reply = ask_for(client, bind(host.other, "data"))
+            if reply.status == 201:
+                client.ask("DELETE", f"/v1/sandboxes/{reply.json['id']}")
+            return int(reply.status)
+
+        assert eventually(lambda: status() == 201), service.text()
+        error(ask_for(client, bind(host.read, "data")), 403, "bind_not_allowed")
+        assert tried(box, "open('data/in.txt').read()") == "shown"
 
 
 @pytest.mark.parametrize(
