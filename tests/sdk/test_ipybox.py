@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cloche import errors
 from harness import LiveService, settled
 from http_client import get
 from keyed_live import KeyedLive
@@ -252,9 +253,9 @@ def test_what_the_operator_does_not_allow_is_refused(tmp_path: Path) -> None:
     async def nothing(*_: Any) -> None:
         pass
 
-    with pytest.raises(RuntimeError, match="does not allow"):
+    with pytest.raises(errors.BindNotAllowed, match="does not allow"):
         use(nothing, binds={str(tmp_path): "work"})
-    with pytest.raises(RuntimeError, match="no profile"):
+    with pytest.raises(errors.UnknownProfile, match="no profile"):
         use(nothing, tag="gradion-ai/none")
 
 
@@ -279,7 +280,7 @@ def test_containers_are_apart(service: LiveService) -> None:
             async with ipybox.ExecutionClient(port=two.executor_port) as code:
                 assert (await code.execute("import os; print(os.listdir())")).text == "[]"
             found = get(service.port, "/v1/sandboxes?metadata.by=ipybox").json["sandboxes"]
-            assert {box["id"] for box in found} == {one.sandbox_id, two.sandbox_id}
+            assert {box["id"] for box in found} == {one.sandbox.id, two.sandbox.id}
 
     asyncio.run(run())
 

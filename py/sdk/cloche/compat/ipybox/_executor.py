@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Dict, List, Optional, Type, Union
 
 from cloche.compat.ipybox._errors import ConnectionError, ExecutionError, check
-from cloche.compat.ipybox._http import http_client, key_headers
+from cloche.compat.ipybox._http import http_client, server_at
 from cloche.compat.ipybox._websocket import open_websocket
 
 Message = Dict[str, Any]
@@ -117,8 +117,8 @@ class ExecutionClient:
         self.port = port
         self.host = host
         self._heartbeat_s = heartbeat_interval
-        self._headers = key_headers(api_key)
-        self._http = http_client(self.base_http_url, self._headers)
+        self._server = server_at(host, port, api_key)
+        self._http = http_client(self._server)
         self._id: Optional[str] = None
         self._socket: Any = None
         self._reader: Optional[asyncio.Task[None]] = None
@@ -170,7 +170,9 @@ class ExecutionClient:
                 why = error
         else:
             raise ConnectionError("Failed to create kernel") from why
-        self._socket = await open_websocket(self.kernel_ws_url, self._headers, self._heartbeat_s)
+        self._socket = await open_websocket(
+            self.kernel_ws_url, self._server.headers, self._heartbeat_s
+        )
         self._reader = asyncio.ensure_future(self._hear())
         await self.execute(SETUP)
 

@@ -1,27 +1,23 @@
-"""How these clients connect: to ports of this machine, with the server's key."""
+"""How these clients connect: to a sandbox's own port, with the server's key."""
 
 from __future__ import annotations
 
-import os
-from typing import Any, Dict, Optional
+from typing import Optional
 
 import httpx
 
-CONNECT_S = 15.0
+from cloche._settings import CONNECT_S, Server
 
 
-def key_headers(api_key: Optional[str]) -> Dict[str, str]:
-    """An empty key is none."""
-    key = os.environ.get("CLOCHE_API_KEY", "") if api_key is None else api_key
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def http_client(base_url: str, headers: Dict[str, str], **more: Any) -> httpx.AsyncClient:
-    """What the server does may take as long as it likes. No proxy stands in between."""
+def http_client(server: Server) -> httpx.AsyncClient:
+    """What the server does may take as long as it likes."""
     return httpx.AsyncClient(
-        base_url=base_url,
-        headers=headers,
+        base_url=server.base,
+        headers=server.headers,
         timeout=httpx.Timeout(None, connect=CONNECT_S),
-        trust_env=False,
-        **more,
+        **server.options(),
     )
+
+
+def server_at(host: str, port: int, api_key: Optional[str]) -> Server:
+    return Server(f"http://{host}:{port}", api_key)

@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Dict, List, Optional, Type
 from urllib.parse import quote
 
 from cloche.compat.ipybox._errors import ConnectionError, check
-from cloche.compat.ipybox._http import http_client, key_headers
+from cloche.compat.ipybox._http import http_client, server_at
 
 PIECE = 1 << 20
 
@@ -32,7 +32,7 @@ class ResourceClient:
         self.host = host
         self._retries = connect_retries
         self._retry_s = connect_retry_interval
-        self._http = http_client(f"http://{host}:{port}", key_headers(api_key))
+        self._http = http_client(server_at(host, port, api_key))
 
     async def __aenter__(self) -> ResourceClient:
         await self.connect()
