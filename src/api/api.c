@@ -3,6 +3,7 @@
 #include "api/api.h"
 
 #include "api/core/call.h"
+#include "api/core/doors.h"
 #include "api/core/quota.h"
 #include "api/dialects.h"
 #include "api/jobs/cell_job.h"
@@ -126,7 +127,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
 
 int api_listen(struct api *a, int *fd, struct err *e) {
     dialects_adopt(a); /* what was kept is here by now */
-    return http_listen(a->http, fd, e);
+    doors_adopt(a);
+    return http_listen(a->http, fd, NULL, e);
 }
 
 static void api_on_drain(struct timer *t) {

@@ -56,10 +56,10 @@ static const struct field config_fields[] = {
 #define PROFILE_FIELD(kind, member)                                                                \
     { kind, offsetof(struct config_profile, member), CONFIG_NURSERY }
 static const struct field profile_fields[] = {
-    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),  PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),  PROFILE_FIELD(K_LIST, mounts),
-    PROFILE_FIELD(K_U32, pool),     PROFILE_FIELD(K_U32, zygotes), PROFILE_FIELD(K_U32, removed),
-    PROFILE_FIELD(K_U32, live),     PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python), PROFILE_FIELD(K_LIST, sites),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds), PROFILE_FIELD(K_LIST, mounts),
+    PROFILE_FIELD(K_LIST, allowed), PROFILE_FIELD(K_U32, pool),   PROFILE_FIELD(K_U32, zygotes),
+    PROFILE_FIELD(K_U32, removed),  PROFILE_FIELD(K_U32, live),   PROFILE_FIELD(K_U64, stamp),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -30,6 +30,7 @@ struct config_profile {
     struct config_list preload; /* modules imported in the zygote */
     struct config_list binds;   /* extra read-only paths */
     struct config_list mounts;  /* host directories in the workspace: see wire/mounts.h */
+    struct config_list allowed; /* those that a request may ask for */
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
     uint32_t removed;           /* 1: gone from the configuration since the start */

@@ -314,6 +314,30 @@ static int read_mounts(const char *text, struct config_list *ret, struct err *e)
     return 0;
 }
 
+static int check_allowed(const char *text, struct allow_words *ret, struct err *e) {
+    struct stat st;
+    if (allow_words_parse(text, ret, e) < 0)
+        return err_wrap(e, "bind_allow");
+    if (stat(ret->host, &st) < 0 || !S_ISDIR(st.st_mode))
+        return err_user(e, "bad_value", "bind_allow: %s is no directory; make it first", ret->host);
+    return 0;
+}
+
+static int read_allowed(const char *text, struct config_list *ret, struct err *e) {
+    for (const char *at = text; *at;) {
+        struct allow_words ignored;
+        size_t n = strcspn(at, ",");
+        AUTO_FREE char *one = xstrndup(at, n);
+        at += n + (at[n] == ',');
+        if (ret->n == MOUNTS_MAX)
+            return err_user(e, "bad_value", "bind_allow has more than %d directories", MOUNTS_MAX);
+        if (check_allowed(one, &ignored, e) < 0)
+            return -1;
+        list_add(ret, one);
+    }
+    return 0;
+}
+
 /* Behind each profile's own zygote another one, with IPython: see CONFIG_LIVE. */
 static int add_twins(const struct options *o, struct config *c, struct err *e) {
     unsigned n = c->nprofiles;
@@ -332,7 +356,8 @@ static int add_twins(const struct options *o, struct config *c, struct err *e) {
         list_copy(&twin->sites, &p->sites);
         list_copy(&twin->preload, &p->preload);
         list_copy(&twin->binds, &p->binds);
-        if (read_mounts(options_text(o, "live_bind"), &twin->mounts, e) < 0)
+        if (read_mounts(options_text(o, "live_bind"), &twin->mounts, e) < 0 ||
+            read_allowed(options_text(o, "bind_allow"), &twin->allowed, e) < 0)
             return -1;
     }
     return 0;

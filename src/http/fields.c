@@ -119,7 +119,8 @@ static bool is_too_long(struct check *c, const struct field *f, const json_t *v,
     size_t most = text ? FIELDS_TEXT_MAX : FIELDS_JSON_MAX;
     if (own && f->flags & FIELD_MAX)
         most = (size_t)f->max;
-    if (f->flags & FIELD_LONG || f->of || (text ? json_string_length(v) : size_of(v, most)) <= most)
+    if (f->flags & FIELD_LONG || (f->of && f->type != FIELD_ANY) ||
+        (text ? json_string_length(v) : size_of(v, most)) <= most)
         return false;
     too_long(c, v, at, most);
     return true;

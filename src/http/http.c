@@ -329,24 +329,9 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e) {
     return 0;
 }
 
-int http_listen(struct http *h, int *fd, struct err *e) {
-    if (h->nlisteners == sizeof h->listeners / sizeof *h->listeners)
-        return err_set(e, E2BIG, "too many listening sockets");
-    struct listener *l = &h->listeners[h->nlisteners];
-    *l = (struct listener){.http = h, .acceptor = {.fn = http_accept, .arg = l}, .fd = *fd};
-    if (acceptor_start(&l->acceptor, h->o.loop, *fd, e) < 0)
-        return -1;
-    fd_take(fd);
-    h->nlisteners++;
-    return 0;
-}
-
 void http_drain(struct http *h) {
     h->draining = true;
-    for (unsigned i = 0; i < h->nlisteners; i++) {
-        acceptor_stop(&h->listeners[i].acceptor);
-        fd_close(&h->listeners[i].fd);
-    }
+    http_accept_no_more(h);
     ws_drain(h);
 }
 
@@ -384,6 +369,9 @@ bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
 
 bool http_is_unix(const struct http_req *r) {
     return r->conn->is_unix;
+}
+const char *http_door(const struct http_req *r) {
+    return r->conn->door;
 }
 uint64_t http_born_ns(const struct http_req *r) {
     return r->born_ns;

@@ -39,7 +39,6 @@ struct http_options {
     size_t reply_max;   /* bytes of one stream or WebSocket that wait for its reader; 0: no bound */
     size_t replies_max; /* bytes that wait for all readers together; 0: no bound */
 };
-#define HTTP_LISTENERS  16
 #define HTTP_SMALL_BODY (64u << 10)
 #define HTTP_SMALL      (64u << 10) /* a reply up to this is made at once */
 #define HTTP_SLICE      (32u << 10) /* bytes of a larger one that are made at a time */
@@ -48,8 +47,11 @@ struct http_options {
 #define HTTP_LOW_WATER  (64u << 10)
 
 int http_new(const struct http_options *o, struct http **ret, struct err *e);
-/* Takes a listening socket, TCP or unix. */
-int http_listen(struct http *h, int *fd, struct err *e);
+/* Takes a listening socket, TCP or unix. With a name (or NULL) it is a door: all that comes in by
+ * it bears that name. */
+int http_listen(struct http *h, int *fd, const char *door, struct err *e);
+/* Nothing more comes in by that door. What did bears its name on, and never another's. */
+void http_close_door(struct http *h, const char *door);
 /* No new connections; idle ones are closed, the others after their reply. */
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
@@ -71,6 +73,7 @@ bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
                    const char **ret_value);
 const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
 bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
+const char *http_door(const struct http_req *r);      /* it came in by; or NULL */
 uint64_t http_born_ns(const struct http_req *r);
 /* How many bytes the bodies and messages of one account hold, and may hold. Lives as long as any of
  * them counts. */

@@ -1,5 +1,9 @@
 /* How connections come in, and which of them go when there are too many.
  *
+ * The library takes a connection in its own turn, and then tells its descriptor only: what came in
+ * by a door waits in a list of newcomers until then. SECURITY: a door leads to one sandbox, so a
+ * connection must have its own door's name or be closed, whatever became of the door meanwhile.
+ *
  * SECURITY: whoever reaches the port can open connections, without a key and almost for nothing. So
  * a connection has its place for good only while a request is under way of which the handlers know
  * who asks (http_settle). All others wait in a list: those that never sent a byte, that sent half a
@@ -9,16 +13,35 @@
 
 #include "http/http_accept.h"
 
+#include "base/fd.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "http/http_check.h"
 #include "http/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define ACCEPT_BATCH 64
+
+struct listener {
+    struct listener *next;
+    struct http *http;
+    struct acceptor acceptor;
+    int fd;     /* owned */
+    char *door; /* owned: its name, or NULL */
+    struct deferred free_later;
+};
+
+struct newcomer {
+    struct newcomer *next;
+    int fd; /* the library's */
+    char *door;
+};
 
 void http_wait(struct http *h, struct http_waiter *w) {
     if (w->listed)
@@ -88,7 +111,33 @@ static void turn_away(int fd) {
     close(fd);
 }
 
-void http_accept(struct acceptor *a) {
+/* ---- by which door ---- */
+
+char *http_door_of(struct http *h, int fd) {
+    for (struct newcomer **at = &h->newcomers; *at; at = &(*at)->next) {
+        if ((*at)->fd != fd)
+            continue;
+        struct newcomer *n = LIST_POP(at, next);
+        char *door = n->door;
+        free(n);
+        return door;
+    }
+    return NULL;
+}
+
+/* One that the library closed before it said a word of it may have left its number. */
+static void remember_door(struct listener *l, int fd) {
+    free(http_door_of(l->http, fd));
+    if (!l->door)
+        return;
+    struct newcomer *n = xcalloc(1, sizeof *n);
+    *n = (struct newcomer){.fd = fd, .door = xstrdup(l->door)};
+    LIST_PUSH(&l->http->newcomers, n, next);
+}
+
+/* ---- coming in ---- */
+
+static void on_visitors(struct acceptor *a) {
     struct listener *l = a->arg;
     struct http *h = l->http;
     for (int i = 0; i < ACCEPT_BATCH; i++) {
@@ -103,8 +152,52 @@ void http_accept(struct acceptor *a) {
         }
         if (len < sizeof(struct sockaddr)) /* a unix client has no name */
             len = sizeof(struct sockaddr);
+        remember_door(l, fd);
         if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES)
             log_warn("connection refused errno=%d", errno);
     }
     http_soon(h);
+}
+
+/* ---- where ---- */
+
+static void free_listener(struct deferred *d) {
+    struct listener *l = d->arg;
+    free(l->door);
+    free(l);
+}
+
+int http_listen(struct http *h, int *fd, const char *door, struct err *e) {
+    struct listener *l = xcalloc(1, sizeof *l);
+    *l = (struct listener){.http = h,
+                           .acceptor = {.fn = on_visitors, .arg = l},
+                           .free_later = {.fn = free_listener, .arg = l}};
+    if (acceptor_start(&l->acceptor, h->o.loop, *fd, e) < 0) {
+        free(l);
+        return -1;
+    }
+    l->fd = fd_take(fd);
+    l->door = door ? xstrdup(door) : NULL;
+    LIST_PUSH(&h->listeners, l, next);
+    return 0;
+}
+
+static void stop_listening(struct listener **at) {
+    struct listener *l = LIST_POP(at, next);
+    acceptor_stop(&l->acceptor);
+    fd_close(&l->fd);
+    loop_defer(l->http->o.loop, &l->free_later);
+}
+
+void http_close_door(struct http *h, const char *door) {
+    struct listener **at = &h->listeners;
+    while (*at && (!(*at)->door || strcmp((*at)->door, door) != 0))
+        at = &(*at)->next;
+    if (*at)
+        stop_listening(at);
+}
+
+void http_accept_no_more(struct http *h) {
+    while (h->listeners)
+        stop_listening(&h->listeners);
 }

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 
-struct acceptor;
 struct http;
 
 /* Connections that may be on their way out, beside the most that may be open. */
@@ -17,7 +16,10 @@ struct http_waiter {
     void *arg;
 };
 
-void http_accept(struct acceptor *a);
+/* All sockets are closed. */
+void http_accept_no_more(struct http *h);
+/* The door by which this connection came in, for its owner to free; or NULL. Asked once. */
+char *http_door_of(struct http *h, int fd);
 /* Lists it as the newest; one that is listed already keeps its place. */
 void http_wait(struct http *h, struct http_waiter *w);
 /* It is not to be evicted any more. */

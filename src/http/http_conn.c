@@ -159,7 +159,9 @@ static void on_late(struct timer *t) {
 }
 
 static void free_conn(struct deferred *d) {
-    free(d->arg);
+    struct http_conn *c = d->arg;
+    free(c->door);
+    free(c);
 }
 
 /* The library notices in its next turn, and says so. */
@@ -202,6 +204,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     const union MHD_ConnectionInfo *from =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     *c = (struct http_conn){.http = h, .mhd = mhd, .fd = info->connect_fd};
+    c->door = http_door_of(h, c->fd);
     c->is_unix = from && from->client_addr && from->client_addr->sa_family == AF_UNIX;
     c->timer = (struct timer){.fn = on_late, .arg = c};
     c->probe = (struct timer){.fn = on_probe, .arg = c};

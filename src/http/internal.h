@@ -17,16 +17,12 @@ struct ws;
 
 struct http {
     struct http_options o;
-    struct MHD_Daemon *daemon; /* owned */
-    struct watch watch;        /* of its epoll descriptor */
-    struct timer timer;        /* of its own timeouts */
-    struct deferred run;       /* somebody was woken up */
-    struct listener {
-        struct http *http;
-        struct acceptor acceptor;
-        int fd; /* owned */
-    } listeners[HTTP_LISTENERS];
-    unsigned nlisteners;
+    struct MHD_Daemon *daemon;  /* owned */
+    struct watch watch;         /* of its epoll descriptor */
+    struct timer timer;         /* of its own timeouts */
+    struct deferred run;        /* somebody was woken up */
+    struct listener *listeners; /* owned */
+    struct newcomer *newcomers; /* owned: came in by a door; the library has yet to look at them */
     unsigned nconns;
     struct http_waiter *oldest, *newest; /* by since when they wait */
     unsigned leaving;                    /* connections that were evicted and are not closed yet */
@@ -54,6 +50,7 @@ struct http_conn {
     struct http *http;
     struct MHD_Connection *mhd; /* borrowed */
     int fd;                     /* borrowed */
+    char *door;                 /* owned: it came in by; or NULL */
     bool is_unix;
     bool half;                 /* the client sends no more */
     bool lingers;              /* it was answered before its body was read */

@@ -66,9 +66,11 @@ static int set_up(struct init *b, struct wire_out *o, struct err *e) {
                                   .disk_files = DISK_FILES,
                                   .terminals = b->plan.config->terminals,
                                   .mounts = b->plan.mounts,
-                                  .nmounts = b->plan.nmounts};
+                                  .nmounts = b->plan.nmounts,
+                                  .nallowed = b->plan.nallowed};
     pages_open(&b->pages);
-    if (root_private(&places, e) < 0)
+    if (binds_open(&b->binds, b->plan.allowed, b->plan.nallowed, e) < 0 ||
+        root_private(&places, e) < 0)
         return -1;
     struct ends s;
     int req[2], workspace = -1;
@@ -277,6 +279,7 @@ _Noreturn void init_main(const struct init_plan *plan, int hand) {
     for (unsigned i = 0; i < plan->nprocs; i++)
         procs[i] = fcntl(plan->procs[i], F_DUPFD_CLOEXEC, 140);
     b.plan.procs = procs;
+    binds_keep(&b.binds, 200);
     close_range(3, 99, 0);
     b.req = keep[0], b.hand = keep[1], b.signals = keep[2], b.workspace = keep[3];
     int size = 1 << 20; /* room for notes and replies; best effort */

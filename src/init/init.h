@@ -15,6 +15,8 @@ struct init_plan {
     uint8_t *used;                   /* shared with the nursery: 1 when the network may be in use */
     const struct root_mount *mounts; /* host directories in the workspace */
     unsigned nmounts;
+    const struct root_mount *allowed; /* those that the server may ask for */
+    unsigned nallowed;
     const int *procs; /* cgroup.procs files of the sandbox's control groups; they stay open */
     unsigned nprocs;
 };

@@ -1,6 +1,7 @@
 #pragma once
 /* What the parts of init share: see init.c. */
 
+#include "init/binds.h"
 #include "init/epolls.h"
 #include "init/init.h"
 #include "init/locks.h"
@@ -25,6 +26,7 @@ struct init {
     struct epolls epolls;
     struct locks locks;
     struct network network;
+    struct binds binds;
     uint64_t window_ms, work_ms; /* when the window began, and our processor time then */
     bool told_of_use;            /* the server knows that the network may be in use */
     unsigned told_tasks;

@@ -128,6 +128,21 @@ static void question_echo(struct question *q) {
         i_reply_echo_put(q->o, &(struct i_reply_echo){.value = m.value});
 }
 
+static void question_bind(struct question *q) {
+    struct init *b = q->init;
+    const struct place at = {.workspace = b->workspace, .uid = b->plan.uid};
+    struct i_bind m;
+    struct err e;
+    if (i_bind_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "bind");
+        return;
+    }
+    int r = binds_mount(&b->binds, &m, &at, &e);
+    if (r == 0)
+        *b->plan.used = 1; /* through it a socket can get into another sandbox */
+    question_done(q, r < 0 ? e.code : 0, m.path);
+}
+
 static void question_network(struct question *q) {
     struct i_network m;
     struct err e;
@@ -175,6 +190,7 @@ static const struct {
     {WIRE_I_USAGE, ONESHOT | LIVE, question_usage},
     {WIRE_I_NETWORK, ONESHOT | LIVE, question_network},
     {WIRE_I_TRAFFIC, ONESHOT | LIVE, question_traffic},
+    {WIRE_I_BIND, LIVE, question_bind},
     {WIRE_I_LEFT, FRESH | ONESHOT | LIVE, NULL},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)

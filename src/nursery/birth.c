@@ -130,6 +130,8 @@ static int build_root(const struct config *c, const struct config_profile *p, st
                              .python = p->python,
                              .mounts = mounts.items,
                              .nmounts = mounts.n,
+                             .allowed = mounts.allowed,
+                             .nallowed = mounts.nallowed,
                              .memory_mb = config_born(c, p)->memory_mb};
     return root_build(&plan, e);
 }

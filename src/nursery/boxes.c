@@ -129,6 +129,8 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
                              .used = b->used,
                              .mounts = n->mounts.items,
                              .nmounts = n->mounts.n,
+                             .allowed = n->mounts.allowed,
+                             .nallowed = n->mounts.nallowed,
                              .procs = b->kernels->procs,
                              .nprocs = b->kernels->nprocs};
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |

@@ -10,5 +10,12 @@ int mounts_read(const struct config_profile *p, struct mounts *ret, struct err *
         ret->items[ret->n] =
             (struct root_mount){.host = w->host, .path = w->path, .writable = w->writable};
     }
+    for (ret->nallowed = 0; ret->nallowed < p->allowed.n && ret->nallowed < MOUNTS_MAX;
+         ret->nallowed++) {
+        struct allow_words *w = &ret->allowed_words[ret->nallowed];
+        if (allow_words_parse(p->allowed.items[ret->nallowed], w, e) < 0)
+            return -1;
+        ret->allowed[ret->nallowed] = (struct root_mount){.host = w->host, .writable = w->writable};
+    }
     return 0;
 }

@@ -15,8 +15,11 @@ static uint64_t attributes(unsigned flags) {
            (flags & MOUNT_NOEXEC ? MOUNT_ATTR_NOEXEC : 0u);
 }
 
-int mount_clone(const char *path, unsigned flags, int *ret_fd, struct err *e) {
-    AUTO_FD fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+/* An empty path is the directory itself. */
+static int clone_at(int dir, const char *path, unsigned flags, int *ret_fd, struct err *e) {
+    AUTO_FD fd =
+        open_tree(dir, path,
+                  OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | (*path ? 0 : AT_EMPTY_PATH));
     if (fd < 0)
         return err_sys(e, "open_tree %s", path);
     struct mount_attr attr = {.attr_set = attributes(flags), .propagation = MS_PRIVATE};
@@ -26,9 +29,23 @@ int mount_clone(const char *path, unsigned flags, int *ret_fd, struct err *e) {
     return 0;
 }
 
+int mount_clone(const char *path, unsigned flags, int *ret_fd, struct err *e) {
+    return clone_at(AT_FDCWD, path, flags, ret_fd, e);
+}
+
+int mount_clone_fd(int dir, unsigned flags, int *ret_fd, struct err *e) {
+    return clone_at(dir, "", flags, ret_fd, e);
+}
+
 int mount_attach(int mount_fd, int dirfd, const char *path, struct err *e) {
     if (move_mount(mount_fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return err_sys(e, "move_mount to %s", path);
+    return 0;
+}
+
+int mount_attach_fd(int mount_fd, int dir, struct err *e) {
+    if (move_mount(mount_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        return err_sys(e, "move_mount");
     return 0;
 }
 

@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 #define ASIDE     ROOT_PYLIB "/mounts" /* covered in a sandbox */
-#define OTHER     "/app"               /* what ipybox's users call the workspace */
+#define ALLOWED   ASIDE "/allowed-%u"
+#define OTHER     "/app" /* what ipybox's users call the workspace */
 #define WORKSPACE "/workspace"
 #define STAGE     "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
 #define MAX_IN    96
@@ -99,18 +100,34 @@ static int check_place(const char *path, struct err *e) {
     return 0;
 }
 
+static int want_aside(struct builder *b, const struct root_mount *m, const char *aside,
+                      struct err *e) {
+    if (want_at(b, m->host, aside, MOUNT_NODEV | (m->writable ? 0 : MOUNT_RO), e) < 0)
+        return -1;
+    return b->binds[b->nbinds - 1].dir ? 0 : err_set(e, ENOTDIR, "%s is no directory", m->host);
+}
+
 /* For the workspaces, which are not there yet. */
 static int want_mounts(struct builder *b, const struct root_plan *p, struct err *e) {
+    char aside[64];
     for (unsigned i = 0; i < p->nmounts; i++) {
-        const struct root_mount *m = &p->mounts[i];
-        char aside[64];
         snprintf(aside, sizeof aside, ASIDE "/%u", i);
-        if (want_at(b, m->host, aside, MOUNT_NODEV | (m->writable ? 0 : MOUNT_RO), e) < 0)
+        if (want_aside(b, &p->mounts[i], aside, e) < 0)
             return err_wrap(e, "live_bind");
-        if (!b->binds[b->nbinds - 1].dir)
-            return err_set(e, ENOTDIR, "live_bind: %s is no directory", m->host);
+    }
+    for (unsigned i = 0; i < p->nallowed; i++) {
+        snprintf(aside, sizeof aside, ALLOWED, i);
+        if (want_aside(b, &p->allowed[i], aside, e) < 0)
+            return err_wrap(e, "bind_allow");
     }
     return 0;
+}
+
+int root_allowed(unsigned i, int *ret_fd, struct err *e) {
+    char aside[64];
+    snprintf(aside, sizeof aside, ALLOWED, i);
+    *ret_fd = open(aside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd < 0 ? err_sys(e, "open %s", aside) : 0;
 }
 
 /* /etc/python3.11 and its like hold Debian's sitecustomize. */
@@ -404,7 +421,7 @@ static int mount_hosts(const struct root_private *p, struct err *e) {
         if (mount(aside, path, NULL, MS_BIND | MS_REC, NULL) < 0)
             return err_sys(e, "mount %s", path);
     }
-    if (p->nmounts && mount("/root", ASIDE, NULL, MS_BIND, NULL) < 0)
+    if (p->nmounts + p->nallowed && mount("/root", ASIDE, NULL, MS_BIND, NULL) < 0)
         return err_sys(e, "cover " ASIDE);
     return 0;
 }

@@ -11,10 +11,10 @@
 #define ROOT_BIN                                                                                   \
     ROOT_PYLIB "/bin" /* python and python3, where the interpreter's own place lacks them */
 
-/* A directory of the host in the workspace of every sandbox. */
+/* A directory of the host, in the workspace of every sandbox or of those that ask for it. */
 struct root_mount {
     const char *host;
-    const char *path; /* relative to the workspace, without "." and ".." */
+    const char *path; /* relative to the workspace, without "." and ".."; NULL: see root_allowed */
     bool writable;
 };
 
@@ -26,6 +26,8 @@ struct root_plan {
     const char *python;              /* the interpreter that ROOT_BIN has under its usual names */
     const struct root_mount *mounts; /* kept aside, for root_private */
     unsigned nmounts;
+    const struct root_mount *allowed; /* kept aside likewise, for root_allowed */
+    unsigned nallowed;
     uint32_t memory_mb; /* what /proc/meminfo says to a sandbox that has the usual limit */
 };
 
@@ -39,8 +41,11 @@ struct root_private {
     uint32_t disk_files;             /* inodes of all */
     uint32_t terminals;              /* that programs may open themselves */
     const struct root_mount *mounts; /* those of the root_plan */
-    unsigned nmounts;
+    unsigned nmounts, nallowed;
 };
+/* Before root_private, after which it cannot be found any more: the descriptor of that one of the
+ * plan's `allowed`. */
+int root_allowed(unsigned i, int *ret_fd, struct err *e);
 /* In a sandbox's own mount, pid and network namespaces: /workspace, /tmp, /dev/shm, /dev/pts,
  * /proc. */
 int root_private(const struct root_private *p, struct err *e);

@@ -22,8 +22,7 @@
 #include <unistd.h>
 
 #define FIRST_HTTP_FD 6
-_Static_assert(HTTP_LISTENERS >= HTTP_MAX_LISTENERS, "every socket that is handed over is served");
-#define CREW 2 /* threads: one may wait for a disk */
+#define CREW          2 /* threads: one may wait for a disk */
 
 struct server {
     struct engine engine;

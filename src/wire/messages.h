@@ -86,6 +86,7 @@
                             message comes, for by then the server has closed its own; no reply */   \
     X(I_NETWORK, 129, 3) /* from now on connects to outside are asked for on this channel */        \
     X(I_TRAFFIC, 130, 3) /* what went through the network, by rule */                               \
+    X(I_BIND, 131, 5)    /* a directory of the host, in the workspace from now on */                \
     /* I→S */                                                                                     \
     X(I_REPLY, 140, 2) /* what it carries depends on the question: i_reply_… below, or nothing */ \
     X(I_ERROR, 141, 2)                                                                              \
@@ -356,7 +357,8 @@ enum {
     P(u_hello, U_HELLO, false)                                                                     \
     P(u_end, U_END, false)                                                                         \
     P(g_lost, G_LOST, false)                                                                       \
-    P(w_stranded, W_STRANDED, false)
+    P(w_stranded, W_STRANDED, false)                                                               \
+    P(i_bind, I_BIND, false)
 
 /* The fields of each: F(since, kind, name, most), in the order in which they travel. New ones come
  * at the end, with the WIRE_VERSION that brought them.
@@ -489,6 +491,12 @@ enum {
 
 /* The gate's channel of this sandbox; none: the gate is gone, asks wait for another. */
 #define i_network_fields(F) F(3, fd_or, gate, 0)
+#define i_bind_fields(F)                                                                           \
+    F(5, str, allowed,                                                                             \
+      WIRE_PATH) /* one of the operator's (bind_allow), and what is meant in it */                 \
+    F(5, str, below, WIRE_PATH)                                                                    \
+    F(5, str, path, WIRE_PATH) /* in the workspace */                                              \
+    F(5, u32, writable, 1)
 
 #define i_reply_fd_fields(F)    F(0, fd, fd, 0)       /* I_OPEN, I_TEMP, I_TTY */
 #define i_reply_entry_fields(F) F(0, bytes, entry, 0) /* I_STAT: a record of wire/entry.h */

@@ -30,6 +30,10 @@ static bool is_relative(const char *path) {
     }
 }
 
+bool mount_path_is_good(const char *path) {
+    return strlen(path) <= MOUNT_PATH_MAX && is_relative(path);
+}
+
 int mount_words_parse(const char *text, struct mount_words *ret, struct err *e) {
     const char *path = strchr(text, ':');
     if (!path)
@@ -57,6 +61,28 @@ int mount_words_parse(const char *text, struct mount_words *ret, struct err *e) 
 static bool is_in(const char *path, const char *dir) {
     size_t n = strlen(dir);
     return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+int allow_words_parse(const char *text, struct allow_words *ret, struct err *e) {
+    size_t n = strcspn(text, ":");
+    const char *how = text + n;
+    if (*how && strcmp(how, ":rw") != 0 && strcmp(how, ":ro") != 0)
+        return err_user(e, "bad_value", "\"%.200s\" ends neither with :rw nor with :ro", text);
+    if (text[0] != '/' || copy(ret->host, sizeof ret->host, text, n) < 0 ||
+        !is_relative(ret->host + 1))
+        return err_user(e, "bad_value",
+                        "\"%.200s\" is not an absolute path of at most %d bytes, without \"..\" "
+                        "and slashes at its end",
+                        text, MOUNT_HOST_MAX);
+    ret->writable = strcmp(how, ":rw") == 0;
+    return 0;
+}
+
+const char *allow_words_below(const struct allow_words *a, const char *path) {
+    if (path[0] != '/' || !is_relative(path + 1) || !is_in(path, a->host))
+        return NULL;
+    const char *rest = path + strlen(a->host);
+    return *rest == '/' ? rest + 1 : rest;
 }
 
 bool mount_words_clash(const struct mount_words *a, const struct mount_words *b) {

@@ -1,6 +1,6 @@
 #pragma once
-/* The operator's words for a host directory that live sandboxes see in their workspace:
- * HOST:PATH, or HOST:PATH:rw. */
+/* The operator's words for host directories: HOST:PATH or HOST:PATH:rw for one that every live
+ * sandbox sees in its workspace, DIR or DIR:rw for one that a request may ask for. */
 
 #include "base/err.h"
 
@@ -16,6 +16,18 @@ struct mount_words {
     bool writable;
 };
 
+struct allow_words {
+    char host[MOUNT_HOST_MAX + 1]; /* absolute, without "." and "..", not the root */
+    bool writable;
+};
+
+int allow_words_parse(const char *text, struct allow_words *ret, struct err *e);
+/* What of an absolute path lies below that directory, "" for itself; NULL when it is not there, or
+ * has parts that are empty, "." or "..". */
+const char *allow_words_below(const struct allow_words *a, const char *path);
+
+/* Whether it is a path below the workspace of at most MOUNT_PATH_MAX bytes. */
+bool mount_path_is_good(const char *path);
 int mount_words_parse(const char *text, struct mount_words *ret, struct err *e);
 /* Whether one of the two paths is, or is in, the other. */
 bool mount_words_clash(const struct mount_words *a, const struct mount_words *b);

@@ -158,7 +158,7 @@ static struct world *begin(void) {
     must(bind(fd, (const struct sockaddr *)&any, sizeof any.sun_family) == 0); /* a free name */
     w.name_len = sizeof w.name;
     must(getsockname(fd, (struct sockaddr *)&w.name, &w.name_len) == 0 && listen(fd, 8) == 0);
-    must(http_listen(w.http, &fd, &e) == 0);
+    must(http_listen(w.http, &fd, NULL, &e) == 0);
     w.got = (struct buf)BUF_INIT;
     w.watch = (struct watch){.fd = -1, .fn = on_reply, .arg = &w};
     return &w;

@@ -228,3 +228,14 @@ def test_an_interrupt_from_another_thread(live: Any) -> None:
     with cloche.Sandbox.create(profile="base") as box:
         threading.Thread(target=lambda: eventually(box.interrupt)).start()
         assert box.run("while True: pass").status == "interrupted"
+
+
+def test_a_port_and_directories_of_its_own(sdk: World, client: Any) -> None:
+    box = sdk.Sandbox.create(profile="base", client=client, listen=True)
+    try:
+        assert box.info().port > 0 and box.info().binds == []
+    finally:
+        box.delete()
+    binds = [{"host": "/srv", "path": "data"}]
+    with pytest.raises(errors.BindNotAllowed, match="/srv"):
+        sdk.Sandbox.create(profile="base", client=client, binds=binds)

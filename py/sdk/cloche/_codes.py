@@ -27,6 +27,13 @@ class BadBase64(APIError):
     code = "bad_base64"
 
 
+class BadBind(APIError):
+    """422: a directory of the host that cannot be had: it is not there, or a symbolic link is on
+    the way."""
+
+    code = "bad_bind"
+
+
 class BadBody(APIError):
     """400: the body is not UTF-8."""
 
@@ -118,6 +125,13 @@ class BadValue(APIError):
     code = "bad_value"
 
 
+class BindNotAllowed(APIError):
+    """403: a directory of the host that the operator does not allow (`--bind-allow`), or not to
+    be written to."""
+
+    code = "bind_not_allowed"
+
+
 class BodiesFull(APIError):
     """503: more than `--bodies-mb` (your tenant: its half), `--max-connections` allow; see
     `Retry-After`."""
@@ -136,6 +150,13 @@ class CannotLimit(APIError):
     """501: limits of a kernel's own, and pausing, where there are no control groups."""
 
     code = "cannot_limit"
+
+
+class CannotListen(APIError):
+    """501: no sandbox gets a port of its own here (`--live-listeners 0`), or nothing that would
+    be there is spoken (`--dialects`)."""
+
+    code = "cannot_listen"
 
 
 class CannotPause(APIError):
@@ -339,6 +360,12 @@ class NoKey(APIError):
     code = "no_key"
 
 
+class NoPort(APIError):
+    """503: no port could be opened for the sandbox; the server's log says why."""
+
+    code = "no_port"
+
+
 class NoRoute(APIError):
     """404: nothing is at this path."""
 
@@ -537,6 +564,13 @@ class TooManyExecutions(APIError):
     code = "too_many_executions"
 
 
+class TooManyListeners(APIError):
+    """429: as many sandboxes as may have a port of their own (`--live-listeners`; with keys of
+    several tenants, its half)."""
+
+    code = "too_many_listeners"
+
+
 class TooManyRequests(APIError):
     """429: a limit of your key, or half of `--max-connections` for your tenant; see `Retry-
     After`."""
@@ -567,6 +601,7 @@ CODES: Dict[str, Type[APIError]] = {
     "audit_unavailable": AuditUnavailable,
     "bad_archive": BadArchive,
     "bad_base64": BadBase64,
+    "bad_bind": BadBind,
     "bad_body": BadBody,
     "bad_fields": BadFields,
     "bad_form": BadForm,
@@ -582,9 +617,11 @@ CODES: Dict[str, Type[APIError]] = {
     "bad_range": BadRange,
     "bad_request": BadRequest,
     "bad_value": BadValue,
+    "bind_not_allowed": BindNotAllowed,
     "bodies_full": BodiesFull,
     "body_too_large": BodyTooLarge,
     "cannot_limit": CannotLimit,
+    "cannot_listen": CannotListen,
     "cannot_pause": CannotPause,
     "client_gone": ClientGone,
     "code_too_long": CodeTooLong,
@@ -617,6 +654,7 @@ CODES: Dict[str, Type[APIError]] = {
     "no_execution": NoExecution,
     "no_file": NoFile,
     "no_key": NoKey,
+    "no_port": NoPort,
     "no_route": NoRoute,
     "no_sandbox": NoSandbox,
     "no_such_command": NoSuchCommand,
@@ -649,6 +687,7 @@ CODES: Dict[str, Type[APIError]] = {
     "too_many_commands": TooManyCommands,
     "too_many_connections": TooManyConnections,
     "too_many_executions": TooManyExecutions,
+    "too_many_listeners": TooManyListeners,
     "too_many_requests": TooManyRequests,
     "too_many_sandboxes": TooManySandboxes,
     "too_much_cpu": TooMuchCpu,
@@ -658,6 +697,7 @@ __all__ = [
     "AuditUnavailable",
     "BadArchive",
     "BadBase64",
+    "BadBind",
     "BadBody",
     "BadFields",
     "BadForm",
@@ -673,9 +713,11 @@ __all__ = [
     "BadRange",
     "BadRequest",
     "BadValue",
+    "BindNotAllowed",
     "BodiesFull",
     "BodyTooLarge",
     "CannotLimit",
+    "CannotListen",
     "CannotPause",
     "ClientGone",
     "CodeTooLong",
@@ -708,6 +750,7 @@ __all__ = [
     "NoExecution",
     "NoFile",
     "NoKey",
+    "NoPort",
     "NoRoute",
     "NoSandbox",
     "NoSuchCommand",
@@ -740,6 +783,7 @@ __all__ = [
     "TooManyCommands",
     "TooManyConnections",
     "TooManyExecutions",
+    "TooManyListeners",
     "TooManyRequests",
     "TooManySandboxes",
     "TooMuchCpu",

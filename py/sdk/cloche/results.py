@@ -272,6 +272,8 @@ class SandboxInfo(Record):
     limits: Field[Dict[str, Any]] = Field({})
     usage: Field[Dict[str, Any]] = Field({})
     network: Field[Any] = Field("none")
+    binds: Field[List[Dict[str, str]]] = Field([])
+    port = Field(NO_INT)  #: of its own, on the server's loopback
     executions = Field(0)
 
 

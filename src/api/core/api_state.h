@@ -14,6 +14,7 @@
 
 struct quota;
 struct alias;
+struct door;
 struct records;
 struct replays;
 
@@ -31,6 +32,7 @@ struct api {
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
+    struct door *doors;      /* owned: ports that mean one live sandbox each */
     struct shares alone;     /* pieces of work that go on without their clients */
     struct audit audit;
     uint64_t started_ns;

@@ -1,10 +1,11 @@
 /* From a request to its handler: which route, who asks, may they, what does the body say. The order
- * is fixed: host and origin, the route, the key, its limits, the body. */
+ * is fixed: host and origin, the route, the key, its limits, whose the port is, the body. */
 
 #include "api/core/call.h"
 
 #include "api/core/access.h"
 #include "api/core/body.h"
+#include "api/core/doors.h"
 #include "api/core/quota.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -243,6 +244,8 @@ void call_begin(void *arg, struct http_req *r) {
         call_problem(c, &p);
         return;
     }
+    if (call_at_door(c) && !c->route->is_open && !call_door_live(c))
+        return;
     if (!check_query(c))
         return;
     if (c->route->body_max)

@@ -22,6 +22,7 @@ struct dialect {
     int also_status;              /* that any of them may have instead of its own; or 0 */
     /* Adds its words to the refusal of a body, an object that has `detail` and `error`. */
     void (*tell_body)(int status, struct buf *reply);
+    bool at_doors;      /* its paths are there at the ports of single sandboxes too (doors.h) */
     const char *secret; /* the query parameter in which the key may be, beside the headers */
 
     /* GET / tells `version` and GET /health says `up` or `down` where this is the first dialect of

@@ -62,11 +62,13 @@ static const struct kind {
     {"too_many_commands", 429, "wait for one to end, or kill it", true, 1},
     {"too_many_sandboxes", 429, "delete one that is not needed", true, 5},
     {"too_many_connections", 503, "try again later, or use fewer connections", true, 1},
+    {"too_many_listeners", 429, "delete a sandbox that has a port", true, 5},
     {"bodies_full", 503, "try again later, or send less at a time", true, 1},
     {"queue_full", 503, LATER, true, 1},
     {"queue_timeout", 503, LATER, true, 1},
     {"memory_budget", 503, LATER, true, 1},
     {"no_descriptors", 503, "try again later, or send fewer files at a time", true, 1},
+    {"no_port", 503, "try again later; the server's log says more", true, 2},
     {"no_sandbox", 503, "try again later; the server's log says more", true, 2},
     {"sandbox_busy", 503, LATER, true, 1},
     {"sandbox_lost", 503, "run it again", true, 1},
@@ -104,12 +106,18 @@ static const struct kind {
     {"path_busy", 409, LATER, true},
     {"no_access", 403, "the host lets sandboxes only read it, or keeps it from them"},
 
+    /* directories of the host */
+    {"bind_not_allowed", 403,
+     "ask for one that the operator allows, or for mode ro (setting bind_allow)"},
+    {"bad_bind", 422, "name a directory that is there, without symbolic links on the way"},
+
     /* live sandboxes */
     {"no_such_sandbox", 404, "GET /v1/sandboxes lists those there"},
     {"sandbox_gone", 410, "make a new one"},
     {"sandbox_paused", 409, "resume it first"},
     {"name_taken", 409, "choose another, or delete that one"},
     {"cannot_pause", 501, "see cloche doctor"},
+    {"cannot_listen", 501, "leave listen out; the operator sets live_listeners and dialects"},
     {"cannot_limit", 501, "leave limits out; see cloche doctor"},
     {"no_such_kernel", 404, "GET the sandbox's /kernels"},
     {"kernel_gone", 410, "use another kernel"},

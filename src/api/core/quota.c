@@ -95,6 +95,10 @@ static unsigned half_of(unsigned n) {
     return n > 1 ? n / 2 : 1;
 }
 
+unsigned quota_share(const struct api *a, const char *tenant, unsigned all) {
+    return has_others(&a->keys, tenant) ? half_of(all) : all;
+}
+
 int quota_settle(struct quota *g, struct call *c, struct problem *ret) {
     struct api *a = c->api;
     if (!a->has_keys)

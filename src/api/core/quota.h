@@ -8,6 +8,8 @@ struct quota *quota_new(void);
 /* It is known who asks: takes one of the tenant's connections, unless it has its share of them. */
 int quota_settle(struct quota *g, struct call *c, struct problem *ret);
 void quota_unsettle(struct call *c); /* the request is over; its work may go on */
+/* How many of `all` places one tenant may take: half where others have keys too. */
+unsigned quota_share(const struct api *a, const char *tenant, unsigned all);
 /* How many bytes the bodies of its tenant may have together. */
 size_t quota_bodies(const struct call *c);
 /* Takes one of the key's places for requests at once; *ret_counted stays when there are no such

@@ -4,6 +4,7 @@
 
 #include "api/core/call.h"
 #include "api/core/dialect.h"
+#include "api/core/doors.h"
 #include "base/fd.h"
 
 #include <stdlib.h>
@@ -67,12 +68,19 @@ static bool method_is(const struct call *c, const struct route *r) {
            (strcmp(m, "HEAD") == 0 && strcmp(r->doc.method, "GET") == 0);
 }
 
+/* SECURITY: what is not about one sandbox is not there at a sandbox's own port. */
+static bool is_here(const struct call *c, const struct route_entry *e) {
+    return !call_at_door(c) || e->route->at_doors || (e->dialect && e->dialect->at_doors);
+}
+
 /* ---- no route ---- */
 
 /* A dialect refuses in its own words even paths that no route has. */
 static void find_shape(struct call *c) {
     for (unsigned i = 0; i < c->api->nspeakers; i++) {
         const struct speaker *s = &c->api->speakers[i];
+        if (call_at_door(c) && !s->dialect->at_doors)
+            continue;
         if (s->rank && s->dialect->unknown && matches(c, s->dialect->unknown->doc.path)) {
             c->route = s->dialect->unknown;
             c->dialect = s->dialect;
@@ -109,7 +117,8 @@ static bool redirected(struct call *c) {
         return false;
     AUTO_FREE char *shorter = xstrndup(http_path(c->req), len - 1);
     for (size_t i = 0; i < all->n; i++) {
-        if (strcmp(all->items[i].route->doc.path, shorter) == 0 && shorter[1] != '/') {
+        if (is_here(c, &all->items[i]) && strcmp(all->items[i].route->doc.path, shorter) == 0 &&
+            shorter[1] != '/') {
             redirect(c, shorter);
             return true;
         }
@@ -122,7 +131,7 @@ bool route_find(struct call *c) {
     AUTO_BUF allow = BUF_INIT;
     for (size_t i = 0; i < all->n; i++) {
         const struct route *r = all->items[i].route;
-        if (!matches(c, r->doc.path))
+        if (!is_here(c, &all->items[i]) || !matches(c, r->doc.path))
             continue;
         if (method_is(c, r)) {
             c->route = r;

@@ -26,10 +26,11 @@ typedef int tell_fn(const struct call *c, const struct problem *p, struct buf *t
 struct route {
     struct api_doc doc; /* one without a summary is not in /openapi.json */
     void (*fn)(struct call *c);
-    size_t body_max;              /* 0: the route takes no body, or takes it by itself */
-    bool is_open;                 /* needs no key */
-    bool is_free;                 /* does not count against a key's limits */
-    tell_fn *tell;                /* NULL: as its dialect says errors */
+    size_t body_max; /* 0: the route takes no body, or takes it by itself */
+    bool is_open;    /* needs no key */
+    bool is_free;    /* does not count against a key's limits */
+    bool at_doors;   /* is there at the ports of single sandboxes too, as those of some dialects */
+    tell_fn *tell;   /* NULL: as its dialect says errors */
     const struct schema *refusal; /* what it writes then; NULL: what its dialect writes */
     /* Of a large body, beside the loop: makes of its long texts what the handler needs (body.h).
      * Or NULL. */

@@ -2,6 +2,7 @@
 
 #include "api/jobs/shared_sandbox.h"
 
+#include "api/core/doors.h"
 #include "api/jobs/network_field.h"
 #include "engine/core/admit.h"
 
@@ -52,5 +53,11 @@ static int shared_fill(struct call *c, struct live_request *q, struct problem *p
 }
 
 void shared_use(struct call *c, const char *profile, alias_fn *then) {
+    if (call_at_door(c)) {
+        struct live *l = call_door_live(c);
+        if (l)
+            then(c, l);
+        return;
+    }
     alias_use(c, KEPT_AS, profile ? profile : DEFAULT, shared_fill, then);
 }

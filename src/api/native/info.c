@@ -73,6 +73,7 @@ static void put_live(struct jw *j, const struct config *cfg) {
     jw_key_uint(j, "max_ttl_seconds", cfg->live_ttl_max_s);
     jw_key_uint(j, "idle_seconds", cfg->live_idle_s);
     jw_key_uint(j, "per_tenant", cfg->live_per_tenant);
+    jw_key_uint(j, "listeners", cfg->live_listeners);
     jw_object_end(j);
 }
 
@@ -99,6 +100,7 @@ static const struct field live_fields[] = {
     HAS("max_ttl_seconds", FIELD_INT),
     HAS("idle_seconds", FIELD_INT),
     HAS("per_tenant", FIELD_INT),
+    HAS("listeners", FIELD_INT),
 };
 static const struct schema live_info = {SCHEMA("LiveInfo", live_fields)};
 static const struct field files_fields[] = {
@@ -408,7 +410,8 @@ static const struct route routes[] = {
     {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
       JSON_TYPE, .gives = &profiles_schema}, do_profiles},
     {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
-      JSON_TYPE, .gives = &health_schema}, do_health, .is_open = true, .is_free = true},
+      JSON_TYPE, .gives = &health_schema}, do_health, .is_open = true, .is_free = true,
+     .at_doors = true},
     {{"GET", "/metrics", "Counters for Prometheus", "service", NULL, NULL, 200, "text",
       "text/plain"}, do_metrics, .is_free = true},
     {{"GET", "/openapi.json", "This specification", "service", NULL, NULL, 200, "OpenAPI 3.1",

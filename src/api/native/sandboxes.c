@@ -3,6 +3,8 @@
 #include "api/core/pages.h"
 #include "api/native/native.h"
 
+#include "api/core/doors.h"
+#include "api/jobs/binds_field.h"
 #include "api/jobs/cell_job.h"
 #include "api/jobs/live_requests.h"
 #include "api/jobs/network_change.h"
@@ -39,8 +41,13 @@ static const struct field sandbox_fields[] = {
      .max = MAX_METADATA,
      .help = "strings to find it by"},
     {.name = "name", .type = FIELD_STRING, .flags = FIELD_NULLABLE, .fallback = "null"},
+    {.name = "listen",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help = "a port of its own, for clients of ipybox and Jupyter"},
+    FIELD_OF_BINDS("directories of the host, of those that the operator allows"),
 };
-static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 9, false};
+static const struct schema sandbox_schema = {"SandboxRequest", sandbox_fields, 11, false};
 
 static const struct field change_fields[] = {
     FIELD_OF_LIMITS("those that change"),
@@ -60,6 +67,12 @@ static const struct schema sandbox_change_schema = {"SandboxChange", change_fiel
 
 static void sandboxes_reply_made(struct outlet *o, struct live *l) {
     AUTO_BUF json = BUF_INIT;
+    struct problem p;
+    if (live_listens(l) && doors_open(o->who.api, l, &p) < 0) {
+        outlet_problem(o, &p);
+        live_end(l, "there was no port for it", NULL, NULL);
+        return;
+    }
     live_json(l, &json);
     outlet_json(o, 201, &json, NULL);
 }
@@ -106,8 +119,11 @@ static int sandboxes_read_request(struct call *c, struct live_request *q, struct
     q->env = field_dump(body, "env");
     q->ttl_s = (uint32_t)field_int(body, "ttl_seconds", 0);
     q->idle_s = (uint32_t)field_int(body, "idle_seconds", 0);
+    q->listens = field_bool(body, "listen", false);
     if (!q->metadata)
         q->metadata = xstrdup("{}");
+    if ((q->listens && doors_room(c->api, c->who.tenant, p) < 0) || binds_read(c, q, p) < 0)
+        return -1;
     if (check_words(c, NULL, p) < 0 || limits_read(body, UINT32_MAX, &q->limits, p) < 0 ||
         network_read(&c->who, body, &q->network, p) < 0)
         return -1;
@@ -351,7 +367,9 @@ static const struct field list_fields[] = {
 };
 static const struct schema list_schema = {SCHEMA("SandboxList", list_fields)};
 
-#define ERRORS_OF_NEW ERRORS_OF_START "too_many_sandboxes name_taken cannot_limit"
+#define ERRORS_OF_NEW                                                                              \
+    ERRORS_OF_START "too_many_sandboxes name_taken cannot_limit too_many_listeners "               \
+                    "cannot_listen no_port bind_not_allowed bad_bind"
 #define ERRORS_OF_CHANGE                                                                           \
     ERRORS_OF_SANDBOX ERRORS_OF_NETWORK "name_taken limit_too_high cannot_limit disk_full"
 

@@ -38,6 +38,7 @@ void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n) {
 static void stage_on_limited(void *arg, struct wire_in *in);
 static void stage_on_open(void *arg, struct file_answer *a);
 static void stage_on_network(void *arg, const struct err *why);
+static void stage_on_bound(void *arg, struct wire_in *in);
 
 static int too_busy(struct err *e) {
     return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
@@ -56,6 +57,22 @@ static int ask_input(struct stage *t, struct err *e) {
     t->ask.fn = stage_on_open;
     t->ask.arg = t;
     return files_ask(t->sandbox, &q, &t->ask) ? 0 : too_busy(e);
+}
+
+/* All at once: init takes them in this order. */
+static int ask_binds(struct stage *t, struct err *e) {
+    struct wire_out o;
+    for (unsigned i = 0; i < t->nbinds; i++) {
+        const struct host_bind *b = &t->binds[i];
+        i_bind_put(&o, &(struct i_bind){.allowed = b->allowed,
+                                        .below = b->below,
+                                        .path = b->path,
+                                        .writable = b->writable});
+        if (!sandbox_ask_for(t->sandbox, &o, stage_on_bound, t))
+            return too_busy(e);
+        t->waiting++;
+    }
+    return 0;
 }
 
 /* The files come last, one after the other. */
@@ -82,7 +99,7 @@ int stage_begin(struct stage *t, struct err *e) {
     if (t->network && network_set(t->sandbox, t->network, stage_on_network, t, e) < 0)
         return -1;
     t->waiting += t->network != NULL;
-    if (t->ninputs && ask_input(t, e) < 0)
+    if (ask_binds(t, e) < 0 || (t->ninputs && ask_input(t, e) < 0))
         return -1;
     return t->waiting > 0 || t->ninputs > 0;
 }
@@ -190,6 +207,28 @@ static void stage_on_limited(void *arg, struct wire_in *in) {
         return; /* the sandbox ends, and its guest knows */
     t->waiting--;
     stage_go_on(t, take_limited(in, &e), &e);
+}
+
+/* What is wrong with the host's side is told in few words: it is not the asker's machine. */
+static int take_bound(const struct stage *t, struct wire_in *in, struct err *e) {
+    struct i_error no;
+    if (in->type == WIRE_I_REPLY)
+        return 0;
+    i_error_get(in, &no, e);
+    const struct host_bind *b = &t->binds[t->bound];
+    return err_user(e, "bad_bind", "binds: %.100s%s%.100s at %.100s: %s", b->allowed,
+                    *b->below ? "/" : "", b->below, b->path, strerror((int)no.errnum));
+}
+
+static void stage_on_bound(void *arg, struct wire_in *in) {
+    struct stage *t = arg;
+    struct err e;
+    if (!in)
+        return;
+    t->waiting--;
+    int r = take_bound(t, in, &e);
+    t->bound++;
+    stage_go_on(t, r, &e);
 }
 
 static void stage_on_network(void *arg, const struct err *why) {

@@ -22,10 +22,18 @@ struct input_file {
     uint64_t size;
 };
 
+/* A directory of the host in the workspace. */
+struct host_bind {
+    char *allowed, *below, *path; /* owned; see I_BIND */
+    bool writable;
+};
+
 struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */
     const struct limits *limits;
     const struct network_terms *network; /* or NULL */
+    const struct host_bind *binds;
+    unsigned nbinds, bound; /* so many are there */
     struct input_file *inputs;
     unsigned ninputs, at;
     unsigned waiting;    /* other answers that are still to come */

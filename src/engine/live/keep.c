@@ -115,6 +115,7 @@ static void put_live(struct jw *j, const struct live *l) {
     jw_key_real(j, "created", l->created);
     jw_key_uint(j, "expires_ns", l->expires_ns);
     jw_key_bool(j, "paused", l->paused);
+    jw_key_uint(j, "port", l->port);
     jw_key_uint(j, "last_number", l->last_number);
     jw_key_uint(j, "executions", l->executions);
     jw_key_uint(j, "cpu_base_us", l->sandbox->cgroup->cpu_base_us);
@@ -158,6 +159,7 @@ static void renew_live(struct live *l) {
     jw_key_str(&j, "alias", l->req.alias);
     jw_key_str(&j, "payer", l->req.payer);
     jw_key_str(&j, "env", l->req.env);
+    jw_key_str(&j, "binds", l->req.binds_json);
     if (l->req.network)
         put_network(&j, l->req.network);
     jw_object_end(&j);
@@ -393,6 +395,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->req.alias = text_of(lasting, "alias");
     l->req.payer = text_of(lasting, "payer");
     l->req.env = text_of(lasting, "env");
+    l->req.binds_json = text_of(lasting, "binds");
     l->profile = text_of(lasting, "profile");
     take_id(l->id, o);
     if (!l->req.tenant || !l->req.metadata || !l->profile || !l->id[0])
@@ -403,6 +406,7 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->created = json_real_value(json_object_get(o, "created"));
     l->expires_ns = number_of(o, "expires_ns");
     l->paused = truth_of(o, "paused");
+    l->port = (uint16_t)number_of(o, "port");
     l->last_number = (uint32_t)number_of(o, "last_number") + AHEAD;
     l->executions = number_of(o, "executions");
     l->sandbox->cgroup->cpu_base_us = number_of(o, "cpu_base_us");

@@ -213,6 +213,8 @@ static void live_on_assign(void *owner, struct sandbox *s) {
     l->stage = (struct stage){.sandbox = s,
                               .limits = &l->req.limits,
                               .network = l->req.network,
+                              .binds = l->req.binds,
+                              .nbinds = l->req.nbinds,
                               .inputs = l->req.inputs,
                               .ninputs = l->req.ninputs,
                               .done = live_on_staged,

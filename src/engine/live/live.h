@@ -15,6 +15,7 @@
 #include "engine/core/outcome.h"
 #include "engine/kernel/kernels.h"
 #include "engine/live/command_view.h"
+#include "engine/live/live_binds.h"
 #include "engine/live/live_change.h"
 #include "engine/live/live_network.h"
 #include "engine/live/live_view.h"

@@ -95,6 +95,11 @@ void live_served(struct live *l, uint64_t cpu_ns) {
     pace_served(l, cpu_ns);
 }
 
+void live_set_port(struct live *l, uint16_t port) {
+    l->port = port;
+    live_changed(l);
+}
+
 int live_change(struct live *l, const struct live_change *c, struct err *e) {
     struct live_request q = {.ttl_s = c->ttl_s, .idle_s = c->idle_s};
     if (live_settle_time(l->engine, &q, e) < 0 || (c->limits && change_limits(l, c->limits, e) < 0))

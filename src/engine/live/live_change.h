@@ -16,4 +16,6 @@ struct live_change {
     const struct limits *limits; /* fields that are 0 stay; or NULL */
     uint32_t ttl_s, idle_s;      /* 0: as it is; else it counts from now */
 };
+/* Whoever serves it listens there for it; 0: not any more. */
+void live_set_port(struct live *l, uint16_t port);
 int live_change(struct live *l, const struct live_change *c, struct err *e);

@@ -51,6 +51,14 @@ static double unix_time(uint64_t at_ns) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9 + left;
 }
 
+bool live_listens(const struct live *l) {
+    return l->req.listens;
+}
+
+uint16_t live_port(const struct live *l) {
+    return l->port;
+}
+
 double live_created(const struct live *l) {
     return l->created;
 }
@@ -102,6 +110,13 @@ static const struct field usage_fields[] = {
 };
 static const struct schema usage_schema = {SCHEMA("SandboxUsage", usage_fields)};
 
+static const struct field bind_fields[] = {
+    HAS("host", FIELD_STRING),
+    HAS("path", FIELD_STRING),
+    MAY_HAVE("mode", FIELD_STRING, WORDS("ro", "rw")),
+};
+static const struct schema bind_schema = {SCHEMA("Bind", bind_fields)};
+
 static const struct field live_fields[] = {
     HAS("id", FIELD_STRING),
     HAS_OR_NULL("name", FIELD_STRING),
@@ -117,12 +132,15 @@ static const struct field live_fields[] = {
     HAS("kernels", LIST_OF(kernel_view_schema)),
     HAS("usage", OBJECT(usage_schema)),
     HAS("network", OBJECT(net_policy_schema)),
+    HAS("binds", LIST_OF(bind_schema)),
+    HAS_OR_NULL("port", FIELD_INT, .help = "its own, when it was asked for"),
     HAS("executions", FIELD_INT),
 };
 const struct schema live_schema = {SCHEMA("Sandbox", live_fields)};
 
 void live_json(struct live *l, struct buf *to) {
     struct jw j = JW_INIT(to);
+    const char *binds = l->req.binds_json ? l->req.binds_json : "[]";
     bool idles = l->idle_since_ns && l->req.idle_s;
     jw_object(&j);
     jw_key_str(&j, "id", l->id);
@@ -143,6 +161,12 @@ void live_json(struct live *l, struct buf *to) {
     put_kernels(&j, l);
     put_usage(&j, l);
     live_put_network(&j, l);
+    jw_key(&j, "binds");
+    jw_raw(&j, binds, strlen(binds));
+    if (l->port)
+        jw_key_uint(&j, "port", l->port);
+    else
+        jw_key_null(&j, "port");
     jw_key_uint(&j, "executions", l->executions);
     jw_object_end(&j);
 }

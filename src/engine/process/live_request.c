@@ -21,5 +21,12 @@ void live_request_done(struct live_request *q) {
         fd_close(&q->inputs[i].fd);
     }
     free(q->inputs);
+    for (unsigned i = 0; i < q->nbinds; i++) {
+        free(q->binds[i].allowed);
+        free(q->binds[i].below);
+        free(q->binds[i].path);
+    }
+    free(q->binds);
+    free(q->binds_json);
     *q = (struct live_request){0};
 }

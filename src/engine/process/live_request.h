@@ -18,10 +18,14 @@ struct live_request {
     char *env;                     /* owned: a JSON object of strings, for every kernel; or NULL */
     struct limits limits;          /* 0: the default of live sandboxes */
     struct network_terms *network; /* owned: what it may reach; NULL: nothing, from the first */
-    struct input_file *inputs;     /* owned: put into the workspace before it is ready */
+    struct host_bind *binds;       /* owned: directories of the host in its workspace */
+    unsigned nbinds;
+    char *binds_json;          /* owned: the same as it was asked for; or NULL */
+    struct input_file *inputs; /* owned: put into the workspace before it is ready */
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
     unsigned most_of_tenant; /* 0: no bound but the operator's */
+    bool listens;            /* it gets a port of its own, from those who serve it */
     bool own_bounds;         /* its times, and its cells', were held against other maxima */
 };
 void live_request_done(struct live_request *q);

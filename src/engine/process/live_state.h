@@ -48,6 +48,7 @@ struct live {
     uint64_t expires_ns, idle_since_ns; /* 0: never; in use */
     unsigned held;
     bool paused;
+    uint16_t port;      /* of its own; 0: none */
     struct timer timer; /* while it waits: for a sandbox; then: its end */
     live_ready_fn *ready;
     void *ready_arg;

@@ -3,6 +3,7 @@
 #include "remote/sandbox/life.h"
 
 #include "base/fd.h"
+#include "base/url.h"
 #include "cli/report.h"
 #include "remote/sandbox/manage.h"
 #include "remote/sandbox/sandbox_cmd.h"
@@ -12,8 +13,32 @@
 #include <jansson.h>
 #include <string.h>
 
+/* Of all that were there, some may have ended meanwhile. */
+static int delete_all(struct sandbox_cmd *b, struct err *e) {
+    json_auto_t *ids = NULL;
+    const json_t *id;
+    size_t i;
+    if (sandbox_find_all(b, &ids, e) < 0)
+        return -1;
+    json_array_foreach(ids, i, id) {
+        AUTO_BUF path = BUF_INIT;
+        AUTO_REPLY reply = REMOTE_REPLY_INIT;
+        buf_adds(&path, "/v1/sandboxes/");
+        url_encode(&path, json_is_string(id) ? json_string_value(id) : "", "");
+        const struct remote_call c = {.method = "DELETE", .path = path.data, .upload = -1};
+        if (remote_do(b->r, &c, &reply, e) < 0)
+            return -1;
+        bool is_gone = reply.status / 100 == 2 || reply.status == 404 || reply.status == 410;
+        if (reply.signal || !is_gone)
+            return sandbox_cmd_refused(b, &reply, e);
+    }
+    return 0;
+}
+
 int sandbox_delete(struct sandbox_cmd *b, struct err *e) {
     AUTO_BUF path = BUF_INIT;
+    if (b->o.all)
+        return delete_all(b, e);
     for (unsigned i = 0; i < b->o.words.n; i++) {
         AUTO_REPLY reply = REMOTE_REPLY_INIT;
         buf_clear(&path);

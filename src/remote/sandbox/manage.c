@@ -106,6 +106,32 @@ int sandbox_find(struct sandbox_cmd *b, struct buf *ret_path, struct err *e) {
     return sandbox_find_word(b, b->o.words.items[0], ret_path, e);
 }
 
+static void add_metadata_query(const struct sandbox_options *o, struct buf *to) {
+    for (unsigned i = 0; i < o->metadata.n; i++) {
+        const char *pair = o->metadata.items[i], *equals = strchr(pair, '=');
+        AUTO_FREE char *key = xstrndup(pair, (size_t)(equals - pair));
+        buf_adds(to, "&metadata.");
+        url_encode(to, key ? key : "", "");
+        buf_addc(to, '=');
+        url_encode(to, equals + 1, "");
+    }
+}
+
+static bool add_id(void *arg, json_t *sandbox) {
+    json_array_append(arg, json_object_get(sandbox, "id"));
+    return true;
+}
+
+int sandbox_find_all(struct sandbox_cmd *b, json_t **ret, struct err *e) {
+    AUTO_BUF query = BUF_INIT;
+    json_auto_t *ids = json_array();
+    add_metadata_query(&b->o, &query);
+    if (visit(b, query.data, add_id, ids, e) < 0)
+        return -1;
+    *ret = json_incref(ids);
+    return 0;
+}
+
 /* ---- create ---- */
 
 static int add_file(const char *spec, json_t *list, size_t *total, struct err *e) {
@@ -161,6 +187,8 @@ static int add_members(const struct sandbox_options *o, json_t *body, struct err
     if (o->network &&
         value_set_text(body, "network", "--network", o->network, strlen(o->network), e) < 0)
         return -1;
+    if (o->listen)
+        json_object_set_new(body, "listen", json_true());
     if (o->ttl_s)
         json_object_set_new(body, "ttl_seconds", json_integer(o->ttl_s));
     if (o->idle_s)
@@ -266,14 +294,7 @@ int sandbox_list(struct sandbox_cmd *b, struct err *e) {
                                        "created", "ends", "metadata"};
     struct listing l = {.table = {.columns = 7}, .all = b->o.json ? json_array() : NULL};
     AUTO_BUF query = BUF_INIT;
-    for (unsigned i = 0; i < b->o.metadata.n; i++) {
-        const char *pair = b->o.metadata.items[i], *equals = strchr(pair, '=');
-        AUTO_FREE char *key = xstrndup(pair, (size_t)(equals - pair));
-        buf_adds(&query, "&metadata.");
-        url_encode(&query, key ? key : "", "");
-        buf_addc(&query, '=');
-        url_encode(&query, equals + 1, "");
-    }
+    add_metadata_query(&b->o, &query);
     table_add(&l.table, head);
     int rc = visit(b, query.data, add_row, &l, e);
     if (rc == 0)
@@ -342,6 +363,14 @@ static void add_kernels(struct table *t, const json_t *sandbox) {
     }
 }
 
+static void add_port(struct table *t, const json_t *port) {
+    char text[24];
+    if (!json_is_integer(port))
+        return;
+    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(port));
+    add_fact(t, "port", text);
+}
+
 static void print_facts(const json_t *s) {
     static const char *const texts[] = {"id", "name", "state", "profile"};
     struct table t = {.columns = 2};
@@ -354,6 +383,7 @@ static void print_facts(const json_t *s) {
     const json_t *policy = json_object_get(s, "network");
     AUTO_FREE char *network = json_is_object(policy) ? json_dumps(policy, JSON_COMPACT) : NULL;
     add_fact(&t, "network", network ? network : value_text(s, "network"));
+    add_port(&t, json_object_get(s, "port"));
     sandbox_add_moment(&created, json_object_get(s, "created"));
     sandbox_add_moment(&expires, json_object_get(s, "expires"));
     sandbox_add_moment(&idle, json_object_get(s, "idle_expires"));

@@ -11,6 +11,8 @@ int sandbox_show(struct sandbox_cmd *b, struct err *e);
  * which more can be added. */
 int sandbox_find(struct sandbox_cmd *b, struct buf *ret_path, struct err *e);
 int sandbox_find_word(struct sandbox_cmd *b, const char *word, struct buf *ret_path, struct err *e);
+/* Those that have all of the options' metadata: their ids, as a new array. */
+int sandbox_find_all(struct sandbox_cmd *b, struct json_t **ret, struct err *e);
 /* A sandbox as the options want it; *ret is the answer, owned. */
 int sandbox_make(struct sandbox_cmd *b, struct json_t **ret, struct err *e);
 

@@ -55,10 +55,12 @@ static const struct flag {
     {"--name", 0, KIND_TEXT, MAKES, AT(name)},
     {"--ttl", 0, KIND_NUMBER, MAKES | BIT(SANDBOX_EXTEND), AT(ttl_s), 1, UINT32_MAX},
     {"--idle", 0, KIND_NUMBER, MAKES | BIT(SANDBOX_EXTEND), AT(idle_s), 1, UINT32_MAX},
-    {"--metadata", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_LIST), AT(metadata)},
+    {"--metadata", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_LIST) | BIT(SANDBOX_DELETE), AT(metadata)},
+    {"--all", 0, KIND_FLAG, BIT(SANDBOX_DELETE), AT(all)},
     {"--file", 0, KIND_LIST, MAKES, AT(files)},
     {"--env", 0, KIND_PAIRS, MAKES | BIT(SANDBOX_EXEC), AT(env)},
     {"--network", 0, KIND_TEXT, MAKES, AT(network)},
+    {"--listen", 0, KIND_FLAG, BIT(SANDBOX_CREATE), AT(listen)},
     {"--allow", 0, KIND_LIST, BIT(SANDBOX_NETWORK), AT(allow)},
     {"--none", 0, KIND_FLAG, BIT(SANDBOX_NETWORK), AT(none)},
     {"--open", 0, KIND_FLAG, BIT(SANDBOX_NETWORK), AT(open)},
@@ -102,6 +104,8 @@ static const struct verb {
          "  --env NAME=VALUE        set a variable; may be repeated\n"
          "  --network RULES         what it may reach: none, open, or names, addresses and @sets\n"
          "                          with commas\n"
+         "  --listen                a port of its own, for clients of ipybox and Jupyter: see "
+         "show\n"
          "  --json                  print the whole answer",
          "Limits of the sandbox:", "Limits of each cell:"},
     [SANDBOX_LIST] =
@@ -113,10 +117,12 @@ static const struct verb {
                       "cloche sandbox show ID [--json]\n"
                       "\n"
                       "Says all about a sandbox: its kernels, limits, usage, and when it ends."},
-    [SANDBOX_DELETE] = {"delete", 1, WORDS_MAX, "the sandbox's ID", "end some",
+    [SANDBOX_DELETE] = {"delete", 0, WORDS_MAX, NULL, "end some",
                         "cloche sandbox delete ID…\n"
+                        "cloche sandbox delete --all [--metadata KEY=VALUE]…\n"
                         "\n"
-                        "Ends sandboxes and all that runs in them. They are gone when it returns."},
+                        "Ends sandboxes and all that runs in them. They are gone when it returns.\n"
+                        "--all means all of yours; with --metadata those that have all of it."},
     [SANDBOX_EXEC] =
         {"exec", 1, 2, "the sandbox's ID", "run code or a command in one",
          "cloche sandbox exec ID [OPTIONS] CODE | -c CODE | FILE | -\n"
@@ -390,6 +396,16 @@ static int check_network(const struct sandbox_options *o, struct err *e) {
     return 0;
 }
 
+static int check_delete(const struct sandbox_options *o, struct err *e) {
+    if (!o->words.n && !o->all)
+        return err_user(e, "bad_option", "sandbox delete: the sandbox's ID is missing");
+    if (o->words.n && o->all)
+        return err_user(e, "bad_option", "sandbox delete: an ID and --all exclude each other");
+    if (o->metadata.n && !o->all)
+        return err_user(e, "bad_option", "sandbox delete: --metadata is for --all");
+    return 0;
+}
+
 static int check_words(const struct sandbox_options *o, struct err *e) {
     const struct verb *v = &verbs[o->verb];
     char words[32], quoted[80];
@@ -406,6 +422,7 @@ static int check_words(const struct sandbox_options *o, struct err *e) {
     if (o->verb == SANDBOX_LOGS && o->follow && o->json)
         return err_user(e, "bad_option", "sandbox logs: -f and --json exclude each other");
     return o->verb == SANDBOX_EXEC     ? check_exec(o, e)
+           : o->verb == SANDBOX_DELETE ? check_delete(o, e)
            : o->verb == SANDBOX_PROMPT ? check_prompt(o, e)
                                        : check_network(o, e);
 }

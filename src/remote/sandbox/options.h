@@ -35,7 +35,8 @@ struct sandbox_words {
 
 struct sandbox_options {
     enum sandbox_verb verb; /* SANDBOX_VERBS_: only help was asked for */
-    bool help, json, keep, follow, details, recursive, background, uses_stdin, none, open;
+    bool help, json, keep, follow, details, recursive, background, uses_stdin, none, open, listen,
+        all;
     const char *network, *server, *key_file, *profile, *name, *kernel, *code, *shell, *cwd, *images,
         *image_dir; /* each borrowed, or NULL */
     uint32_t ttl_s, idle_s;

@@ -20,17 +20,31 @@ def test_a_directory_of_the_users_is_bound_into_live_sandboxes(
     caller: Caller,
 ) -> None:
     home = home_of(caller)
-    places = {"shown": home / "shown", "out": home / "out"}
+    places = {"shown": home / "shown", "out": home / "out", "asked": home / "asked"}
     for directory in places.values():
         directory.mkdir()
         os.chown(directory, home.stat().st_uid, home.stat().st_gid)
     places["out"].chmod(0o777)
+    places["asked"].chmod(0o777)
     (places["shown"] / "in.txt").write_text("shown")
     binds = f"{places['shown']}:shown,{places['out']}:out:rw"
     (home / "live").mkdir()
     os.chown(home / "live", home.stat().st_uid, home.stat().st_gid)
-    service = LiveService(home / "live", "--profiles", "base", "--live-bind", binds, caller=caller)
+    options = ("--profiles", "base", "--live-bind", binds, "--bind-allow", f"{places['asked']}:rw")
+    service = LiveService(home / "live", *options, caller=caller)
+    asked = [{"host": str(places["asked"]), "path": "asked", "mode": "rw"}]
     try:
+        with box_of(service, binds=asked, listen=True) as box:
+            box.run("open('asked/made.txt', 'w').write('it asked')")
+            assert (places["asked"] / "made.txt").read_text() == "it asked"
+            code = (
+                "import os\nfor n in range(300):\n    try: print(os.listdir(f'/proc/1/fd/{n}'))\n"
+            )
+            assert box.run(code + "    except OSError: pass") == ""
+        asked[0]["mode"] = "ro"
+        with box_of(service, binds=asked) as box:
+            code = "try: open('asked/new', 'w')\nexcept OSError as e: print(e.errno)"
+            assert box.run(code) in ("30\n", "13\n")
         with box_of(service) as box:
             assert box.run("print(open('shown/in.txt').read())") == "shown\n"
             code = "try: open('shown/new', 'w')\nexcept OSError as e: print(e.errno)"

@@ -15,6 +15,12 @@ static const struct rig_case cases[] = {
     {"who does not want it any more gets none", "profile live cancel made up", "W_MAKE W_END"},
     {"its profile breaks", "profile live broken", "W_MAKE fail:profile_broken"},
     {"it dies before it is ready", "profile live made gone", "W_MAKE W_END"},
+    {"it is ready when the host's directories are there", "profile live-binds made up reply reply",
+     "W_MAKE I_BIND I_BIND ready W_SHUT W_KEEP K_LIVE"},
+    {"one of them cannot be had", "profile live-binds made up reply error",
+     "W_MAKE I_BIND I_BIND fail:bad_bind W_END"},
+    {"it dies before they are there", "profile live-binds made up gone",
+     "W_MAKE I_BIND I_BIND fail:sandbox_gone W_END"},
 
     {"idle for too long, it ends", LIVE "time=life find",
      LIVE_BEGUN " forgotten ended:idle W_END sandbox_gone"},

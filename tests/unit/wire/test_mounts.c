@@ -82,12 +82,60 @@ static void one_in_another_is_a_clash(void **state) {
     }
 }
 
+static void what_is_allowed_is_a_plain_path(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *host; /* NULL: refused */
+        bool writable;
+    } cases[] = {
+        {"/srv", "/srv", false},  {"/srv/data:rw", "/srv/data", true},
+        {"/a:ro", "/a", false},   {"/a:rwx", NULL, false},
+        {"/", NULL, false},       {"", NULL, false},
+        {"srv", NULL, false},     {"/srv/", NULL, false},
+        {"/srv//a", NULL, false}, {"/srv/../a", NULL, false},
+        {"/.", NULL, false},      {"/a:rw:ro", NULL, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct allow_words w;
+        struct err e;
+        assert_int_equal(allow_words_parse(cases[i].text, &w, &e), cases[i].host ? 0 : -1);
+        if (!cases[i].host)
+            continue;
+        assert_string_equal(w.host, cases[i].host);
+        assert_int_equal(w.writable, cases[i].writable);
+    }
+}
+
+static void only_what_is_below_is_allowed(void **state) {
+    (void)state;
+    static const struct {
+        const char *path, *below;
+    } cases[] = {
+        {"/srv/data", ""},        {"/srv/data/a", "a"},    {"/srv/data/a/b", "a/b"},
+        {"/srv/data/..b", "..b"}, {"/srv/database", NULL}, {"/srv", NULL},
+        {"/srv/data/", NULL},     {"/srv/data//a", NULL},  {"/srv/data/../x", NULL},
+        {"/srv/./data", NULL},    {"srv/data", NULL},      {"", NULL},
+        {"/srv/data/a/..", NULL}, {"/srv//data/a", NULL},
+    };
+    struct allow_words w;
+    struct err e;
+    assert_int_equal(allow_words_parse("/srv/data", &w, &e), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *below = allow_words_below(&w, cases[i].path);
+        assert_int_equal(below != NULL, cases[i].below != NULL);
+        if (below)
+            assert_string_equal(below, cases[i].below);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_words_are_taken_apart),
         cmocka_unit_test(bad_words_are_refused_with_the_words),
         cmocka_unit_test(lengths_are_bounded),
         cmocka_unit_test(one_in_another_is_a_clash),
+        cmocka_unit_test(what_is_allowed_is_a_plain_path),
+        cmocka_unit_test(only_what_is_below_is_allowed),
     };
     return cmocka_run_group_tests_name("wire/mounts", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Type
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Type
 
 from cloche._async.cells import AsyncCells
 from cloche._async.commands import AsyncCommands
@@ -51,11 +51,15 @@ class AsyncSandbox(AsyncCells):
         idle: Optional[float] = None,
         metadata: Optional[Mapping[str, str]] = None,
         name: Optional[str] = None,
+        listen: bool = False,
+        binds: Optional[Sequence[Mapping[str, str]]] = None,
         idempotency_key: Optional[str] = None,
         client: Optional[AsyncClient] = None,
     ) -> AsyncSandbox:
         """Makes one. `files` are put into its workspace: text, bytes, open files, or pathlib.Paths
-        of this machine, by the path that they get. `ttl` and `idle` are seconds."""
+        of this machine, by the path that they get. `ttl` and `idle` are seconds. With `listen` it
+        has a port of its own, which is in its info(). `binds` are directories of the server's
+        machine: `{"host": ..., "path": ..., "mode": "ro"}`."""
         transport = (client or async_default_client()).transport
         inputs = inputs_of(files)
         body = without_none(
@@ -68,6 +72,8 @@ class AsyncSandbox(AsyncCells):
             idle_seconds=None if idle is None else round(idle),
             metadata=metadata,
             name=name,
+            listen=listen or None,
+            binds=binds,
         )
         key = new_key() if idempotency_key is None else idempotency_key
         made = await transport.json(Call("POST", "/v1/sandboxes", body, key=key))

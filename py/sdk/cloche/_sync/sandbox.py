@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Type
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Type
 
 from cloche._sync.cells import Cells
 from cloche._sync.commands import Commands
@@ -52,11 +52,15 @@ class Sandbox(Cells):
         idle: Optional[float] = None,
         metadata: Optional[Mapping[str, str]] = None,
         name: Optional[str] = None,
+        listen: bool = False,
+        binds: Optional[Sequence[Mapping[str, str]]] = None,
         idempotency_key: Optional[str] = None,
         client: Optional[Client] = None,
     ) -> Sandbox:
         """Makes one. `files` are put into its workspace: text, bytes, open files, or pathlib.Paths
-        of this machine, by the path that they get. `ttl` and `idle` are seconds."""
+        of this machine, by the path that they get. `ttl` and `idle` are seconds. With `listen` it
+        has a port of its own, which is in its info(). `binds` are directories of the server's
+        machine: `{"host": ..., "path": ..., "mode": "ro"}`."""
         transport = (client or default_client()).transport
         inputs = inputs_of(files)
         body = without_none(
@@ -69,6 +73,8 @@ class Sandbox(Cells):
             idle_seconds=None if idle is None else round(idle),
             metadata=metadata,
             name=name,
+            listen=listen or None,
+            binds=binds,
         )
         key = new_key() if idempotency_key is None else idempotency_key
         made = transport.json(Call("POST", "/v1/sandboxes", body, key=key))

@@ -1,8 +1,10 @@
 /* ipybox's resource server: the files, directories and modules of the tenant's default sandbox,
  * which is the one that the tenant's notebooks share. It is made at the first use; a header names
- * another one. Paths are relative to the workspace, which is also /app inside. /mcp is not served.
+ * another one, and at a sandbox's own port it is that one. Paths are relative to the workspace,
+ * which is also /app inside. /mcp is not served.
  */
 
+#include "api/core/doors.h"
 #include "api/files/archive.h"
 #include "api/files/download.h"
 #include "api/files/paths.h"
@@ -37,7 +39,9 @@ static void use(struct call *c, alias_fn *then) {
         return;
     }
     struct live *l = live_find(c->api->o.engine, c->who.tenant, other, &e);
-    if (l)
+    if (l && !call_means(c, l))
+        call_refuse(c, "no_such_sandbox", "this is the port of another sandbox");
+    else if (l)
         then(c, l);
     else
         call_fail(c, &e);
@@ -392,4 +396,5 @@ const struct dialect ipybox_dialect = {
     .help = "ipybox's resource server: files and modules of a tenant's default sandbox",
     .tables = (const struct route_table *const[]){&table, NULL},
     .tell = ipybox_tell,
+    .at_doors = true,
 };

@@ -52,6 +52,7 @@ const struct dialect jupyter_dialect = {
     .tell = jupyter_tell,
     .refusal = &jupyter_error_schema,
     .tell_body = jupyter_tell_body,
+    .at_doors = true,
     .secret = "token",
     .start = jupyter_start,
     .adopt = jupyter_adopt,

@@ -6,6 +6,7 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
+#include "api/core/doors.h"
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/text.h"
@@ -93,16 +94,17 @@ void jupyter_adopt(struct api *a) {
     }
 }
 
-struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid) {
-    struct engine *g = a->o.engine;
+struct jupyter_hub *jupyter_find(const struct call *c, const char *uuid) {
+    struct engine *g = c->api->o.engine;
     char own[JUPYTER_UUID];
-    for (struct live *l = live_next(g, tenant, NULL); l; l = live_next(g, tenant, l)) {
+    for (struct live *l = live_next(g, c->who.tenant, NULL); l;
+         l = live_next(g, c->who.tenant, l)) {
         for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
-            if (!kernel_label(k))
+            if (!kernel_label(k) || !call_means(c, l))
                 continue;
             jupyter_uuid(kernel_id(k), own);
             if (strcmp(own, uuid) == 0)
-                return jupyter_hub(a, k);
+                return jupyter_hub(c->api, k);
         }
     }
     return NULL;

@@ -5,6 +5,7 @@
 
 #include "api/dialects/jupyter/jupyter.h"
 
+#include "api/core/doors.h"
 #include "api/jobs/inputs.h"
 #include "api/jobs/live_requests.h"
 #include "api/jobs/shared_sandbox.h"
@@ -40,12 +41,15 @@ struct spec {
     bool isolated;
 };
 
-/* The i-th; false after the last. The default one, each profile by its name; each isolated. */
+/* The i-th; false after the last. The default one, each profile by its name; each isolated. At a
+ * sandbox's own port there is that sandbox only. */
 static bool spec_at(const struct call *c, unsigned i, struct spec *ret) {
     struct engine *g = c->api->o.engine;
     const char *base = DEFAULT_SPEC;
     unsigned left = i / 2;
     *ret = (struct spec){.profile = "auto", .isolated = i % 2};
+    if (i > 0 && call_at_door(c))
+        return false;
     for (unsigned k = 0; left > 0; k++) {
         if (k == g->config.nprofiles)
             return false;
@@ -338,7 +342,7 @@ static void do_jupyter_kernel_new(struct call *c) {
 /* ---- used ---- */
 
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid) {
-    struct jupyter_hub *h = jupyter_find(c->api, c->who.tenant, uuid);
+    struct jupyter_hub *h = jupyter_find(c, uuid);
     struct problem p = {.status = 404,
                         .code = "no_such_kernel",
                         .remediation = "GET /api/kernels lists those there"};
@@ -354,7 +358,7 @@ void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), 
     for (struct live *l = live_next(g, c->who.tenant, NULL); l;
          l = live_next(g, c->who.tenant, l)) {
         for (struct kernel *k = kernel_next(l, NULL); k; k = kernel_next(l, k)) {
-            if (kernel_label(k))
+            if (kernel_label(k) && call_means(c, l))
                 fn(arg, jupyter_hub(c->api, k));
         }
     }

@@ -114,9 +114,9 @@ void jupyter_date(char *to, size_t cap, double when);
 void jupyter_uuid(const char *kernel_id, char to[JUPYTER_UUID]);
 /* All that an earlier server kept: from now on they are culled. */
 void jupyter_adopt(struct api *a);
-/* The hub of one of Jupyter's kernels; of the tenant's by its uuid, or NULL. */
+/* The hub of one of Jupyter's kernels; by its uuid of those that the call may mean, or NULL. */
 struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k);
-struct jupyter_hub *jupyter_find(struct api *a, const char *tenant, const char *uuid);
+struct jupyter_hub *jupyter_find(const struct call *c, const char *uuid);
 /* NULL when it is gone. */
 struct kernel *jupyter_kernel(struct jupyter_hub *h);
 /* What a client said, or the kernel answered, took us so long: the sandbox pays. */
@@ -208,7 +208,7 @@ extern const struct schema jupyter_model_schema;
 void jupyter_model(struct jupyter_hub *h, struct jw *j);
 /* The tenant's by its uuid; NULL: the client has its reply. */
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);
-/* All of the tenant's. */
+/* All of the tenant's; at a sandbox's own port, of that one. */
 void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg);
 /* Replies with the list of what `put` writes of each; its arg is a struct jw. */
 void jupyter_reply_each(struct call *c, void (*put)(void *arg, struct jupyter_hub *h));
