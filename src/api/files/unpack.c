@@ -1,5 +1,5 @@
-/* See unpack.h. libarchive pulls its bytes, so the body is kept in a file without a name among the
- * server's state until all of it is here. Then it is read twice, beside the loop (file_work.h) and
+/* See unpack.h. An archive is read twice, so the body is kept in a file without a name among the
+ * server's state until all of it is here. Then it is read beside the loop (file_work.h) and
  * in slices: first to see that nothing of it is refused and that it fits, so that a bad archive
  * changes nothing; then each entry is made by the sandbox's init, files as uploads are, a block
  * after each slice. */
