@@ -130,6 +130,6 @@ def test_archives_for_those_who_leave_take_no_long_turn(box: Box) -> None:
             for _ in range(200):
                 connection = stack.enter_context(Connection(box.port))
                 connection.send("GET", box.path + "/archive")
-                assert connection.head().status in (200, 503)  # its init is asked much
+                assert connection.head().status in (200, 429, 503)  # these are many
     assert box.run("1")["status"] == "ok"
     assert turns.longest() <= FEW_S

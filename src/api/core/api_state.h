@@ -6,6 +6,7 @@
 #include "api/core/metrics.h"
 #include "api/core/options.h"
 #include "api/core/route.h"
+#include "api/core/shares.h"
 #include "engine/core/engine.h"
 #include "engine/store/store.h"
 #include "http/http.h"
@@ -30,6 +31,7 @@ struct api {
     struct records *records; /* recent executions */
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
+    struct shares archives;  /* under way, with the bytes of those that come */
     unsigned alone;          /* pieces of work that go on without their clients */
     struct audit audit;
     uint64_t started_ns;
