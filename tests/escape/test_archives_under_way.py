@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness import eventually
+from harness import eventually, settled
 from http_client import BOUNDARY, FORM, Connection, Reply, ask
 from keyed_live import KeyedLive
 from live import Box
@@ -24,13 +24,8 @@ GOOD = tar_of({"f": b"x"})
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedLive]:
-    service = KeyedLive(tmp_path_factory.mktemp("archives"), "--files-mb", str(FILES_MB))
-    try:
-        yield service
-        service.check_health()
-        service.stop()
-    finally:
-        service.kill()
+    more = ("--files-mb", str(FILES_MB))
+    yield from settled(KeyedLive(tmp_path_factory.mktemp("archives"), *more))
 
 
 def key(service: KeyedLive, number: int) -> dict[str, str]:
