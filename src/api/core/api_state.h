@@ -32,6 +32,7 @@ struct api {
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct shares alone;     /* pieces of work that go on without their clients */
+    struct shares archives;  /* under way, with the bytes of those that come */
     struct audit audit;
     uint64_t started_ns;
     /* draining */
