@@ -1,7 +1,6 @@
-/* See inflow.h. SECURITY: libarchive asks for as many bytes as it likes within one call, as chains
- * of headers that say how long they are, and its own gunzip keeps the name in a gzip's head,
- * however long, and unpacks a gzip in a gzip in a gzip. Each is a thousand times what was sent. So
- * it gets its bytes from here: out of one gzip, whose names zlib skips, and in bounded pieces. */
+/* See inflow.h. SECURITY: a chain of headers may be as long as somebody likes, the name in the head
+ * of a gzip too, and a gzip may be in a gzip in a gzip. Each is a thousand times what was sent. So
+ * an archive comes out of one gzip, whose names zlib skips, and in bounded pieces. */
 
 #include "pack/inflow.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-/* tar.gz, out and in, through libarchive (and zlib). Knows nothing of sandboxes and HTTP, and does
- * little at a time: its callers stop in between. What is packed or unpacked belongs to one thread
- * at a time. */
+/* tar.gz, out through libarchive, and in by what is here (and zlib). Knows nothing of sandboxes and
+ * HTTP, and does little at a time: its callers stop in between. What is packed or unpacked belongs
+ * to one thread at a time. */
 
 #include "base/err.h"
 

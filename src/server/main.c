@@ -84,14 +84,13 @@ static int start_http(struct server *s, struct err *e) {
                                         .crew = s->engine.crew};
     const struct api_options o = {.loop = s->loop,
                                   .engine = &s->engine,
-                                  .state_dir = FIRST_HTTP_FD + HTTP_FD_STATE,
                                   .keys_dir = FIRST_HTTP_FD + HTTP_FD_KEYS,
                                   .audit_dir = FIRST_HTTP_FD + HTTP_FD_AUDIT};
     for (unsigned i = 0; i < config_http_fds(&s->engine.config); i++) {
         if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)
             return -1;
     }
-    lives_init(&s->engine, o.state_dir);
+    lives_init(&s->engine, FIRST_HTTP_FD + HTTP_FD_STATE);
     struct api_options with_store = o;
     if (store_open(FIRST_HTTP_FD + HTTP_FD_FILES, &files, s->loop, &s->store, e) < 0)
         return err_wrap(e, "stored files");

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from harness import LiveService, eventually
-from jupyter import Channels, Jupyter, Message, printed, refused
+from jupyter import Channels, Jupyter, Message, is_state, printed, refused
 from jupyter_kernel import BOTH
 from raw_http import Closed
 from raw_ws import BINARY, TEXT, frame, head
+
+MB = 1 << 20
 
 
 @pytest.fixture
@@ -67,6 +69,41 @@ def test_who_comes_back_gets_what_was_missed(jupyter: Jupyter) -> None:
         ]  # fmt: skip
         assert all(m["parent_header"]["msg_id"] == second for m in heard)
         assert second != asked
+
+
+SHOWS = """
+import time
+from IPython.display import display
+time.sleep(0.5)
+for i in range(14): display({"text/plain": "x" * 700_000}, raw=True)
+"""
+
+
+def charged_bytes(jupyter: Jupyter) -> float:
+    assert (
+        jupyter.ask("POST", "/v1/execute", {"code": "1"}).status == 200
+    )  # for it, all is measured
+    text = jupyter.ask("GET", "/metrics").body.decode()
+    return float(text.split("\ncloche_memory_charged_bytes ")[1].split()[0])
+
+
+def test_what_kernels_keep_together_is_bounded_and_charged(jupyter: Jupyter) -> None:
+    """Five of them keep 8 MB each for those who are away; they have 16 MB together."""
+    idents = [jupyter.kernel("base") for _ in range(5)]
+    for ident in idents:
+        with jupyter.open(ident, session="mine") as kernel:
+            kernel.start(SHOWS)
+            kernel.until(is_state("busy"))
+        assert eventually(lambda: jupyter.get(f"/api/kernels/{ident}")["execution_state"] == "idle")
+    shown, charged = [], charged_bytes(jupyter)
+    for ident in idents:
+        with jupyter.open(ident, session="mine") as kernel:
+            asked = kernel.send("kernel_info_request", {})
+            kernel.until(lambda m: m["parent_header"].get("msg_id") == asked)
+            shown.append(sum(m["msg_type"] == "display_data" for m in kernel.strays))
+    assert 20 <= sum(shown) <= 16 * MB // 700_000, shown
+    assert max(shown) <= 8 * MB // 700_000, shown
+    assert eventually(lambda: charged - charged_bytes(jupyter) > 12 * MB, 20)
 
 
 def test_a_slow_client_holds_its_own_cell_only(jupyter: Jupyter) -> None:

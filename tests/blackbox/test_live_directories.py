@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,15 +194,33 @@ def test_an_archive_comes_back_as_it_went(box: Box) -> None:
 
 
 def test_archives_of_other_makes_are_read(box: Box) -> None:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.GNU_FORMAT) as tar:
-        member = tarfile.TarInfo("./" + "d" * 150 + "/ü" * 3)
-        member.size = 1
-        tar.addfile(member, io.BytesIO(b"x"))
-    assert box.unpack("gnu", out.getvalue()).json == {"files": 1, "size_bytes": 1}
-    assert box.read("gnu/" + "d" * 150 + "/ü" * 3) == b"x"
+    for kind in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w:gz", format=kind) as tar:
+            member = tarfile.TarInfo("./" + "d" * 150 + "/ü" * 3)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(b"x"))
+        assert box.unpack(f"of{kind}", out.getvalue()).json == {"files": 1, "size_bytes": 1}
+        assert box.read(f"of{kind}/" + "d" * 150 + "/ü" * 3) == b"x"
     assert box.unpack("plain", tar_of({"f": b"y"}, "w:")).json["files"] == 1
     assert box.unpack("none", tar_of({})).json == {"files": 0, "size_bytes": 0}
+
+
+@pytest.mark.parametrize("kind", ["v7", "oldgnu", "gnu", "ustar", "posix"])
+def test_archives_of_gnu_tar_are_read(box: Box, tmp_path: Path, kind: str) -> None:
+    name = "d" * 40 + "/ü" * 10 if kind == "v7" else "d" * 90 + "/ü" * 40
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_bytes(b"x" * 1000)
+    (tmp_path / "link").symlink_to("t" * 90)
+    if kind not in ("v7", "ustar"):
+        (tmp_path / ("l" * 150)).symlink_to("t" * 150)
+    command = ["tar", f"--format={kind}", "--label=it" if "gnu" in kind else "-v", "-cz", "."]
+    packed = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert box.unpack("", packed).status == 200
+    assert box.read(name) == b"x" * 1000
+    targets = {entry["name"]: entry.get("target") for entry in box.get().json["entries"]}
+    assert targets["link"] == "t" * 90
+    assert targets.get("l" * 150) in (None, "t" * 150)
 
 
 def odd(name: str, kind: bytes, link: str = "") -> bytes:
@@ -220,6 +240,7 @@ REFUSED = {
     "inner hard link": odd("hard", tarfile.LNKTYPE, "before"),
     "device": odd("null", tarfile.CHRTYPE),
     "fifo": odd("pipe", tarfile.FIFOTYPE),
+    "holes": odd("holes", tarfile.GNUTYPE_SPARSE),
     "no archive": b"hello" * 1000,
     "nothing": b"",
     "cut": tar_of({"f": bytes(range(256)) * 4096})[:-2000],

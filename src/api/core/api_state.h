@@ -34,6 +34,7 @@ struct api {
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct door *doors;      /* owned: ports that mean one live sandbox each */
     struct shares alone;     /* pieces of work that go on without their clients */
+    struct shares archives;  /* under way, with the bytes of those that come */
     struct audit audit;
     uint64_t started_ns;
     /* draining */

@@ -9,7 +9,6 @@ struct api_options {
     struct loop *loop;
     struct engine *engine;
     struct store *store;
-    int state_dir;
     int audit_dir; /* where the audit log is */
     int keys_dir;  /* where the file of keys is */
 };

@@ -60,6 +60,7 @@ static const struct kind {
     {"too_much_cpu", 429, "wait, or ask the operator for more", true, 1},
     {"too_many_executions", 429, "wait for one to end, or open another connection", true},
     {"too_many_commands", 429, "wait for one to end, or kill it", true, 1},
+    {"too_many_archives", 429, "wait for one to end", true, 1},
     {"too_many_sandboxes", 429, "delete one that is not needed", true, 5},
     {"too_many_connections", 503, "try again later, or use fewer connections", true, 1},
     {"too_many_listeners", 429, "delete a sandbox that has a port", true, 5},

@@ -186,7 +186,9 @@ static void packing_empty(struct file_work *w) {
 /* ---- in the loop ---- */
 
 static void free_outgoing(struct file_call *fc) {
-    file_work_leave(&((struct outgoing *)fc)->packing->work);
+    const struct outgoing *g = (const struct outgoing *)fc;
+    if (g->packing)
+        file_work_leave(&g->packing->work);
 }
 
 static void next_slice(struct outgoing *g) {
@@ -310,6 +312,8 @@ void files_archive(struct call *c, const char *id, const char *path, const struc
                                       &(struct file_work){.slice = packing_slice,
                                                           .then = archive_on_slice,
                                                           .empty = packing_empty});
+    if (!p)
+        return;
     p->top = xstrdup(g->fc.path);
     p->only_files = f->only_files;
     p->page = (struct file_page)FILE_PAGE_INIT;

@@ -1,6 +1,6 @@
-/* See unpack.h. libarchive pulls its bytes, so the body is kept in a file without a name among the
- * server's state until all of it is here. Then it is read twice, beside the loop (file_work.h) and
- * in slices: first to see that nothing of it is refused and that it fits, so that a bad archive
+/* See unpack.h. An archive is read twice, so the body is kept in a file without a name
+ * beside stored files until all of it is here. Then it is read beside the loop (file_work.h) and in
+ * slices: first to see that nothing of it is refused and that it fits, so that a bad archive
  * changes nothing; then each entry is made by the sandbox's init, files as uploads are, a block
  * after each slice. */
 
@@ -8,10 +8,10 @@
 
 #include "api/files/file_work.h"
 #include "base/fd.h"
+#include "engine/store/spool.h"
 #include "pack/unpacker.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,6 @@ struct unpacking {
 struct incoming {
     struct file_call fc;
     files_made_fn *done;
-    uint64_t spooled;
     struct unpacking *unpacking; /* owned, unless a slice is at work */
     char path[ENTRY_PATH_MAX + 1];
     int fd; /* owned: the file at hand, without its name; or -1 */
@@ -123,6 +122,8 @@ static void unpacking_empty(struct file_work *w) {
 
 static void free_incoming(struct file_call *fc) {
     struct incoming *g = (struct incoming *)fc;
+    if (!g->unpacking)
+        return;
     crew_close(g->unpacking->work.crew, &g->fd);
     file_work_leave(&g->unpacking->work);
 }
@@ -270,33 +271,33 @@ static void unpack_on_slice(struct file_call *fc) {
 
 /* ---- the upload ---- */
 
+/* The disk of the server is full, or what all tenants together may have of it is taken. */
+static void cannot_keep(struct incoming *g, const struct err *e) {
+    struct problem p = problem_of(e);
+    if (strcmp(e->kind, "disk_full") == 0 || e->code == ENOSPC || e->code == EDQUOT)
+        p = (struct problem){.status = 507,
+                             .code = "disk_full",
+                             .message = "the server has no room to keep the archive",
+                             .remediation = "send it later; the operator makes room (--files-mb)",
+                             .retryable = true};
+    call_problem(g->fc.call, &p);
+}
+
 static void upload_piece(struct http_req *r, const char *data, size_t len) {
     const struct call *c = http_user(r);
     struct incoming *g = c->state;
+    struct unpacking *u = g->unpacking;
     struct err e;
-    g->spooled += len;
-    if (g->spooled > g->unpacking->most)
-        too_much(g);
-    else if (fd_write_all(g->unpacking->spool, data, len, &e) < 0)
-        file_call_fail(&g->fc, e.code, "the server has no room to keep the archive");
+    if (file_work_spooled(&u->work) + len > u->most)
+        file_call_disk_full(&g->fc, "the archives that are on their way to this sandbox hold more "
+                                    "than its disk has left");
+    else if (file_work_spool(&u->work, len, &e) < 0 || fd_write_all(u->spool, data, len, &e) < 0)
+        cannot_keep(g, &e);
 }
 
 static void upload_whole(struct http_req *r) {
     const struct call *c = http_user(r);
     read_next(c->state, READ_CHECK);
-}
-
-/* Where the file system knows no files without names, it has one for a moment. */
-static int open_spool(int dir) {
-    int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
-    char name[ID_MAX];
-    id_make("spool_", name, sizeof name);
-    fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        unlinkat(dir, name, 0);
-    return fd;
 }
 
 void files_unpack(struct call *c, const char *id, const char *path, files_made_fn *done) {
@@ -305,9 +306,12 @@ void files_unpack(struct call *c, const char *id, const char *path, files_made_f
     if (!g)
         return;
     struct unpacking *u = file_work_new(&g->fc, sizeof *u,
-                                        &(struct file_work){.slice = unpacking_slice,
+                                        &(struct file_work){.work.is_long = true,
+                                                            .slice = unpacking_slice,
                                                             .then = unpack_on_slice,
                                                             .empty = unpacking_empty});
+    if (!u)
+        return;
     g->unpacking = u;
     g->done = done;
     g->fd = u->spool = -1;
@@ -322,9 +326,9 @@ void files_unpack(struct call *c, const char *id, const char *path, files_made_f
         too_much(g);
         return;
     }
-    u->spool = open_spool(c->api->o.state_dir);
-    if (u->spool < 0)
-        file_call_fail(&g->fc, errno, "the server cannot keep the archive");
+    struct err e;
+    if (store_spool_open(c->api->o.store, &u->spool, &e) < 0)
+        cannot_keep(g, &e);
     else
         http_proceed(c->req);
 }

@@ -123,6 +123,26 @@ int disk_create(const struct disk *d, const char *id, enum disk_part part, int *
     return 0;
 }
 
+/* Where the file system knows no files without names, it has one for a moment: that of an upload,
+ * which the next start removes. */
+int disk_create_nameless(const struct disk *d, int *ret_fd, struct err *e) {
+    char id[STORE_ID_LEN + 1];
+    int fd = openat(d->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+        disk_make_id(id);
+        struct path path = path_of(id, DISK_NEW_DATA);
+        fd = openat(d->dir, path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0)
+            unlinkat(d->dir, path.text, 0);
+    }
+    if (fd < 0) {
+        err_sys(e, "create a file");
+        return disk_error(e);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
 int disk_rename(const struct disk *d, const char *id, enum disk_part from, enum disk_part to,
                 struct err *e) {
     struct path a = path_of(id, from), b = path_of(id, to);

@@ -34,6 +34,8 @@ int disk_open(const struct disk *d, const char *id, enum disk_part part, struct 
               int *ret_fd, struct err *e);
 int disk_create(const struct disk *d, const char *id, enum disk_part part, int *ret_fd,
                 struct err *e);
+/* To be read and written, and gone when it is closed. */
+int disk_create_nameless(const struct disk *d, int *ret_fd, struct err *e);
 int disk_rename(const struct disk *d, const char *id, enum disk_part from, enum disk_part to,
                 struct err *e);
 /* 0 also when it was not there. */

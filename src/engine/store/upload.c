@@ -36,7 +36,7 @@ static bool has_room(const struct store *s, uint64_t len) {
     return !most || (used <= most && len <= most - used);
 }
 
-static int make_room(struct store *s, uint64_t len, struct err *e) {
+int store_make_room(struct store *s, uint64_t len, struct err *e) {
     while (!has_room(s, len)) {
         if (!expire_sweep(s)) /* what is too old need not wait for the timer */
             return err_user(e, "disk_full", "the store would hold more than %" PRIu64 " bytes",
@@ -55,7 +55,7 @@ int store_begin(struct store *s, const char *tenant, struct store_upload **ret, 
     if (s->index.nfiles >= STORE_FILES_MAX)
         return err_user(e, "disk_full", "the store holds %u files, the most it takes",
                         s->index.nfiles);
-    if (make_room(s, STORE_FILE_COST, e) < 0)
+    if (store_make_room(s, STORE_FILE_COST, e) < 0)
         return -1;
     disk_make_id(id);
     if (disk_create(&s->disk, id, DISK_NEW_DATA, &fd, e) < 0) {
@@ -77,7 +77,7 @@ static int reserve(struct store_upload *u, uint64_t len, struct err *e) {
     if (len > INT64_MAX - u->size || (most && len > most - u->size))
         return err_user(e, "file_too_large", "the file has more than %" PRIu64 " bytes",
                         most ? most : INT64_MAX);
-    if (make_room(s, len, e) < 0)
+    if (store_make_room(s, len, e) < 0)
         return -1;
     u->size += len;
     return 0;

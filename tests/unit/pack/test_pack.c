@@ -1,5 +1,7 @@
 /* pack: tar.gz out and in, and archives that lie. */
 
+#include "tar_bytes.h"
+
 #include "base/buf.h"
 #include "base/fd.h"
 #include "pack/packer.h"
@@ -94,25 +96,6 @@ static void one_that_is_given_up_writes_no_end(void **state) {
     assert_int_equal(b.len, before);
 }
 
-/* A tar header by hand: one entry, no content. */
-static void add_header(struct buf *b, const char *name, char type, const char *link) {
-    char h[512] = {0};
-    unsigned sum = 0;
-    snprintf(h, 100, "%s", name);
-    snprintf(h + 100, 8, "0000644");
-    snprintf(h + 124, 12, "00000000000");
-    snprintf(h + 136, 12, "00000000000");
-    memset(h + 148, ' ', 8); /* in place of the checksum */
-    h[156] = type;
-    snprintf(h + 157, 100, "%s", link);
-    snprintf(h + 257, 6, "ustar");
-    h[263] = h[264] = '0';
-    for (int i = 0; i < 512; i++)
-        sum += (unsigned char)h[i];
-    snprintf(h + 148, 8, "%06o", sum);
-    buf_add(b, h, sizeof h);
-}
-
 static void entries_that_could_do_harm_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -132,9 +115,8 @@ static void entries_that_could_do_harm_are_refused(void **state) {
         AUTO_FD fd = -1;
         struct pack_entry out;
         struct err e = {0};
-        char zero[1024] = {0};
-        add_header(&b, cases[i].name, cases[i].type, cases[i].link);
-        buf_add(&b, zero, sizeof zero);
+        tar_add(&b, cases[i].name, cases[i].type, cases[i].link, "", 0);
+        tar_end(&b);
         struct unpacker *u = open_bytes(&b, &fd);
         assert_non_null(u);
         assert_int_equal(unpacker_next(u, &out, &e), -1);
@@ -151,11 +133,10 @@ static void good_entries_of_the_same_make_are_taken(void **state) {
     AUTO_FD fd = -1;
     struct pack_entry out;
     struct err e = {0};
-    char zero[1024] = {0};
-    add_header(&b, "./", '5', "");
-    add_header(&b, "./a//b/./c", '0', "");
-    add_header(&b, "...", '2', "/etc/passwd");
-    buf_add(&b, zero, sizeof zero);
+    tar_add(&b, "./", '5', "", "", 0);
+    tar_add(&b, "./a//b/./c", '0', "", "", 0);
+    tar_add(&b, "...", '2', "/etc/passwd", "", 0);
+    tar_end(&b);
     struct unpacker *u = open_bytes(&b, &fd);
     static const char *const paths[] = {"", "a/b/c", "..."};
     for (int i = 0; i < 3; i++) {

@@ -2,7 +2,10 @@
  *
  * A message is either for all (iopub) or for the one who asked; that is the same connection, or one
  * with the same session after it was cut. When nobody is connected any more, messages are kept for
- * the session that left last, up to a bound: the oldest go first. */
+ * the session that left last, up to a bound: the oldest go first.
+ *
+ * SECURITY: what is kept is the server's memory, for as long as nobody comes back. It counts in the
+ * account of the sandbox, and a tenant's kernels share a bound. */
 
 #include "api/dialects/jupyter/jupyter.h"
 
@@ -10,6 +13,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/text.h"
+#include "engine/core/sandbox.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +21,8 @@
 #include <string.h>
 #include <time.h>
 
-#define KEPT_MAX (8u << 20) /* bytes for a client that is away */
+#define KEPT_MAX  (8u << 20)  /* bytes for a client that is away */
+#define KEPT_MOST (16u << 20) /* for all of a tenant's together */
 
 /* ---- names ---- */
 
@@ -71,6 +76,7 @@ static struct jupyter_hub *hub_make(struct api *a, struct kernel *k) {
     kernel_watch(k, &h->watcher);
     h->next = j->hubs;
     j->hubs = h;
+    shares_add(&j->away, &h->away, h->tenant, 0);
     on_cull(&h->cull);
     return h;
 }
@@ -154,12 +160,54 @@ static struct jupyter_out *take_oldest(struct jupyter_hub *h) {
     return m;
 }
 
+/* NULL: it is gone, or about to go. */
+static struct kept *account_of(const struct jupyter_hub *h) {
+    struct err e;
+    const struct live *l = live_find(h->api->o.engine, h->tenant, h->sandbox, &e);
+    return l ? &live_sandbox(l)->guest->kept : NULL;
+}
+
+/* After it began to keep more or less. */
+static void count_kept(struct jupyter_hub *h) {
+    struct jupyter *j = dialect_state(h->api, &jupyter_dialect);
+    struct kept *account = account_of(h);
+    if (account)
+        kept_count(account, h->away.bytes, h->kept_bytes);
+    shares_resize(&j->away, &h->away, h->kept_bytes);
+}
+
+static void forget_oldest(struct jupyter_hub *h) {
+    jupyter_out_free(take_oldest(h));
+    count_kept(h);
+}
+
+/* Of that tenant. */
+static struct jupyter_hub *keeps_most(const struct share *s) {
+    struct share_item *most = s->oldest;
+    for (struct share_item *it = most; it; it = it->newer) {
+        if (it->bytes > most->bytes)
+            most = it;
+    }
+    return (struct jupyter_hub *)most;
+}
+
 void jupyter_keep(struct jupyter_hub *h, struct jupyter_out *m) {
+    struct kept *account = account_of(h);
+    size_t size = jupyter_out_size(m);
+    while (account && h->kept && kept_room(account, h->kept_bytes, size) < size)
+        forget_oldest(h);
+    if (!account || kept_room(account, h->kept_bytes, size) < size) {
+        jupyter_out_free(m);
+        return;
+    }
     *h->kept_end = m;
     h->kept_end = &m->next;
-    h->kept_bytes += jupyter_out_size(m);
+    h->kept_bytes += size;
+    count_kept(h);
     while (h->kept_bytes > KEPT_MAX)
-        jupyter_out_free(take_oldest(h));
+        forget_oldest(h);
+    while (h->away.share->bytes > KEPT_MOST)
+        forget_oldest(keeps_most(h->away.share));
 }
 
 void jupyter_publish(struct jupyter_hub *h, struct jupyter_out *m) {
@@ -226,6 +274,7 @@ static void hub_hold(struct jupyter_hub *h, bool on) {
 static void forget_kept(struct jupyter_hub *h) {
     while (h->kept)
         jupyter_out_free(take_oldest(h));
+    count_kept(h);
     h->keeps = false;
 }
 
@@ -315,6 +364,7 @@ static void free_hub(struct jupyter_hub *h) {
     jupyter_run_done(h);
     jupyter_post_done(h);
     forget_kept(h);
+    shares_remove(&j->away, &h->away);
     free(h);
 }
 
@@ -329,7 +379,7 @@ static void hub_on_later(struct deferred *d) {
 static void hub_on_gone(struct jupyter_hub *h) {
     hub_hold(h, false);
     h->gone = true;
-    h->keeps = false;
+    forget_kept(h); /* while its sandbox can be told */
     jupyter_post_end(h);
 }
 

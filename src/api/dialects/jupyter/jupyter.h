@@ -5,6 +5,7 @@
 
 #include "api/core/call.h"
 #include "api/core/inbox.h"
+#include "api/core/shares.h"
 #include "api/dialects/jupyter/frame.h"
 #include "api/jobs/records.h"
 #include "engine/live/live.h"
@@ -30,6 +31,7 @@ extern const struct route_table jupyter_routes, jupyter_about_routes, jupyter_ch
 struct jupyter {
     struct jupyter_hub *hubs;  /* owned: of kernels that somebody asked for */
     struct loop_share posting; /* of messages to their clients */
+    struct shares away;        /* hubs, by what they keep for clients that are away */
 };
 
 struct jupyter_client {
@@ -76,6 +78,7 @@ struct jupyter_request {
 };
 
 struct jupyter_hub {
+    struct share_item away; /* among the tenant's */
     struct jupyter_hub *next;
     struct api *api;
     char tenant[65], sandbox[ID_MAX], kernel[ID_MAX], uuid[JUPYTER_UUID];
