@@ -143,6 +143,7 @@ void http_reply_rope(struct http_req *r, int status, const char *type, struct ro
 struct http_source {
     bool (*more)(struct http_source *s, struct buf *to);
     void (*free)(struct http_source *s); /* once, also when there is no reply */
+    size_t holds; /* bytes that it is made of, if only it has them: they count as a reply's do */
 };
 void http_reply_from(struct http_req *r, int status, const char *type, struct http_source *s);
 /* The same, and the connection is closed after it. */

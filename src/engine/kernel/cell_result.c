@@ -18,6 +18,14 @@ struct receipt cell_receipt(const struct cell *c) {
     return outcome_receipt(&c->outcome, c->profile);
 }
 
+const struct outcome *cell_outcome(const struct cell *c) {
+    return &c->outcome;
+}
+
+uint64_t cell_execution_count(const struct cell *c) {
+    return c->execution_count;
+}
+
 /* A value, of which this part of `of` is the JSON; behind what `j` has written so far. */
 static void put_part(struct jw *j, struct rope *to, struct blob *of, size_t from, size_t len) {
     bool small = len <= SMALL;
