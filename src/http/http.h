@@ -111,6 +111,9 @@ struct http_count {
 };
 struct http_count http_move_count(struct http_req *r);
 void http_uncount(struct http_count *c);
+/* What was made of it takes more; false when there is no room for that. Or less. */
+bool http_count_more(struct http_count *c, size_t bytes);
+void http_count_less(struct http_count *c, size_t bytes);
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 

@@ -32,6 +32,7 @@ struct api {
     struct replays *replays; /* replies by Idempotency-Key */
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct shares alone;     /* pieces of work that go on without their clients */
+    enum { BODIES_KEPT, BODIES_WERE_MANY, BODIES_BEING_TRIMMED } bodies_trim; /* see body.c */
     struct audit audit;
     uint64_t started_ns;
     /* draining */
