@@ -87,25 +87,35 @@ static size_t utf8_span(const unsigned char *p, size_t len, bool *ret_good) {
     return n;
 }
 
+#define UNIT 6u  /* bytes of \uXXXX */
+#define RUN  64u /* of them, for which there is room at a time */
+
 /* Not by printf: a text of millions of these would hold up everybody for seconds. */
-static void add_unit(struct buf *b, unsigned unit) {
+static void write_unit(char *to, unsigned unit) {
     static const char digits[] = "0123456789abcdef";
-    const char text[] = {'\\',
-                         'u',
-                         digits[unit >> 12 & 15],
-                         digits[unit >> 8 & 15],
-                         digits[unit >> 4 & 15],
-                         digits[unit & 15]};
-    buf_add(b, text, sizeof text);
+    to[0] = '\\';
+    to[1] = 'u';
+    to[2] = digits[unit >> 12 & 15];
+    to[3] = digits[unit >> 8 & 15];
+    to[4] = digits[unit >> 4 & 15];
+    to[5] = digits[unit & 15];
 }
 
-static void escape_ascii(struct buf *b, unsigned char c) {
+static void add_unit(struct buf *b, unsigned unit) {
+    write_unit(buf_reserve(b, UNIT), unit);
+    buf_commit(b, UNIT);
+}
+
+static size_t write_ascii(char *to, unsigned char c) {
     static const char letters[0x80] = {['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
                                        ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't'};
-    if (letters[c])
-        buf_add(b, (const char[]){'\\', letters[c]}, 2);
-    else
-        add_unit(b, c);
+    if (!letters[c]) {
+        write_unit(to, c);
+        return UNIT;
+    }
+    to[0] = '\\';
+    to[1] = letters[c];
+    return 2;
 }
 
 /* The character at p (n bytes) is well-formed; may it stand in a JSON string as it is? */
@@ -117,10 +127,27 @@ static bool is_plain_byte(const unsigned char *p, size_t n) {
     return n != 3 || p[0] != 0xe2 || p[1] != 0x80 || (p[2] != 0xa8 && p[2] != 0xa9);
 }
 
+/* How many bytes of ASCII that may not stand as they are come together, one at least: hostile texts
+ * have nothing else. */
+static size_t escape_ascii(struct buf *b, const unsigned char *p, size_t len) {
+    size_t n = 0, some = 0;
+    char *to = NULL;
+    for (; n < len && p[n] < 0x80 && !is_plain_byte(p + n, 1); n++) {
+        if (n % RUN == 0) {
+            if (n > 0)
+                buf_commit(b, some);
+            to = buf_reserve(b, (len - n < RUN ? len - n : RUN) * UNIT);
+            some = 0;
+        }
+        some += write_ascii(to + some, p[n]);
+    }
+    buf_commit(b, some);
+    return n;
+}
+
+/* One that is not ASCII. */
 static void escape_one(struct buf *b, const unsigned char *p, size_t n) {
-    if (n == 1)
-        escape_ascii(b, p[0]);
-    else if (n == 2)
+    if (n == 2)
         add_unit(b, p[1]);
     else
         add_unit(b, 0x2000u | (p[2] - 0x80u));
@@ -159,10 +186,12 @@ void json_escape(struct buf *b, const char *text, size_t len) {
             break;
         if (s[at] >= 0x80)
             n = utf8_span(s + at, len - at, &good);
-        if (good && is_plain_byte(s + at, n))
+        if (s[at] >= 0x80 && good && is_plain_byte(s + at, n))
             continue;
         buf_add(b, s + from, at - from);
-        if (good)
+        if (s[at] < 0x80)
+            n = escape_ascii(b, s + at, len - at);
+        else if (good)
             escape_one(b, s + at, n);
         else
             buf_adds(b, "\xef\xbf\xbd");

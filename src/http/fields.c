@@ -366,6 +366,32 @@ void fields_unknown(const struct schema *s, const json_t *body, struct buf *to) 
     }
 }
 
+static void drop_in(const struct field *f, json_t *v) {
+    if (f->type == FIELD_OBJECT)
+        fields_drop_unknown(f->of, v);
+    for (size_t i = 0; f->type == FIELD_LIST && f->of && i < json_array_size(v); i++)
+        fields_drop_unknown(f->of, json_array_get(v, i));
+}
+
+void fields_drop_unknown(const struct schema *s, json_t *body) {
+    const char *key;
+    json_t *value;
+    void *next;
+    unsigned n = 0;
+    if (!s || s->unchecked || !json_is_object(body))
+        return;
+    json_object_foreach_safe(body, next, key, value) {
+        if (has_field(s, key))
+            continue;
+        if (++n > UNKNOWN_MAX + 1)
+            json_object_del(body, key);
+        else
+            json_object_set_new(body, key, json_null());
+    }
+    for (unsigned i = 0; i < s->n; i++)
+        drop_in(&s->fields[i], json_object_get(body, s->fields[i].name));
+}
+
 /* Without a schema any object will do. */
 static void check_object(struct check *c, const struct schema *s, const json_t *v,
                          const struct field_loc *at) {

@@ -31,6 +31,10 @@ unsigned fields_check(const struct schema *s, const json_t *body, struct jw *err
 /* Of a table that is open: a line for each field that it does not have. */
 void fields_unknown(const struct schema *s, const json_t *body, struct buf *to);
 
+/* Of a body that was checked: takes out what its table and those within it do not have, but for the
+ * names that fields_unknown tells, whose values become null. */
+void fields_drop_unknown(const struct schema *s, json_t *body);
+
 /* The array of faults in a 422 reply: {"detail": [...]}. The end returns -1. */
 struct jw fields_detail_begin(struct buf *reply);
 int fields_detail_end(struct jw *j);

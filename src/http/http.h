@@ -114,6 +114,9 @@ struct http_count {
 };
 struct http_count http_move_count(struct http_req *r);
 void http_uncount(struct http_count *c);
+/* What was made of it takes more; false when there is no room for that. Or less. */
+bool http_count_more(struct http_count *c, size_t bytes);
+void http_count_less(struct http_count *c, size_t bytes);
 /* What the request says; 0 also when it does not say, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 
@@ -146,6 +149,7 @@ void http_reply_rope(struct http_req *r, int status, const char *type, struct ro
 struct http_source {
     bool (*more)(struct http_source *s, struct buf *to);
     void (*free)(struct http_source *s); /* once, also when there is no reply */
+    size_t holds; /* bytes that it is made of, if only it has them: they count as a reply's do */
 };
 void http_reply_from(struct http_req *r, int status, const char *type, struct http_source *s);
 /* The same, and the connection is closed after it. */

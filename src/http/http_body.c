@@ -11,14 +11,13 @@
     (256u << 20) /* bytes beyond a limit that are read before the connection is cut                \
                   */
 
-static bool has_room(const struct http_req *r, size_t len) {
-    const struct http_account *a = r->account;
-    const struct http *h = r->http;
-    if (len <= HTTP_SMALL_BODY || len <= r->held)
-        return true;
-    size_t more = len - r->held;
-    return more <= h->o.bodies_max - h->bodies &&
+static bool fits(const struct http *h, const struct http_account *a, size_t more) {
+    return h->bodies <= h->o.bodies_max && more <= h->o.bodies_max - h->bodies &&
            (!a || (a->bytes <= a->most && more <= a->most - a->bytes));
+}
+
+static bool has_room(const struct http_req *r, size_t len) {
+    return len <= HTTP_SMALL_BODY || len <= r->held || fits(r->http, r->account, len - r->held);
 }
 
 bool http_reserve(struct http_req *r, size_t len) {
@@ -72,12 +71,26 @@ struct http_count http_move_count(struct http_req *r) {
     return c;
 }
 
+void http_count_less(struct http_count *c, size_t bytes) {
+    if (bytes && c->account)
+        c->account->bytes -= bytes;
+    if (bytes)
+        c->http->bodies -= bytes;
+    c->bytes -= bytes;
+}
+
+bool http_count_more(struct http_count *c, size_t bytes) {
+    if (!fits(c->http, c->account, bytes))
+        return false;
+    c->http->bodies += bytes;
+    if (c->account)
+        c->account->bytes += bytes;
+    c->bytes += bytes;
+    return true;
+}
+
 void http_uncount(struct http_count *c) {
-    if (c->bytes && c->account)
-        c->account->bytes -= c->bytes;
-    if (c->bytes)
-        c->http->bodies -= c->bytes;
-    c->bytes = 0;
+    http_count_less(c, c->bytes);
 }
 
 static bool on_piece(void *arg, const struct form_part *p) {

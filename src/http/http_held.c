@@ -59,13 +59,18 @@ bool http_is_too_much(const struct http *h, size_t backlog, size_t len, size_t *
     return *beyond > HTTP_HIGH_WATER;
 }
 
+/* What a stream has by itself, not behind its rope. */
+static size_t own_of(const struct http_req *r) {
+    return r->out.cap + (r->source ? r->source->holds : 0);
+}
+
 static size_t holds_of(const struct http_req *r) {
-    return r->out.cap + r->rest.bytes + (r->ws ? ws_held(r->ws) : 0);
+    return own_of(r) + r->rest.bytes + (r->ws ? ws_held(r->ws) : 0);
 }
 
 void http_weigh(struct http_req *r) {
     struct http *h = r->http;
-    size_t owes = r->out.cap + (r->ws ? ws_owes(r->ws) : 0);
+    size_t owes = own_of(r) + (r->ws ? ws_owes(r->ws) : 0);
     h->replies = h->replies - r->owed + owes;
     r->owed = owes;
     bool holds = holds_of(r) > HTTP_SMALL;

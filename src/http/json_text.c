@@ -255,6 +255,33 @@ static void blame(struct scan *c, const json_error_t *why) {
               at < c->len ? at : c->len);
 }
 
+/* Behind the string that begins there. */
+static size_t past_string(const char *text, size_t len, size_t at) {
+    const char *quote;
+    for (at++; at < len && (quote = memchr(text + at, '"', len - at)); at = quote - text + 1) {
+        size_t end = (size_t)(quote - text), slashes = 0;
+        while (slashes < end - at && text[end - 1 - slashes] == '\\')
+            slashes++;
+        if (slashes % 2 == 0)
+            return end + 1;
+    }
+    return len;
+}
+
+size_t json_text_values(const char *text, size_t len, size_t most) {
+    size_t n = 1;
+    for (size_t at = 0; at < len && n <= most;) {
+        char c = text[at];
+        if (c == '"') {
+            at = past_string(text, len, at);
+            continue;
+        }
+        n += c == ',' || c == '[' || c == '{';
+        at++;
+    }
+    return n;
+}
+
 json_t *json_text_parse(const char *text, size_t len, struct json_fault *f) {
     struct scan c = {.s = text, .len = len};
     json_error_t why;

@@ -1,5 +1,6 @@
-/* See list.h. Bounded by the request, by MAX_BYTES of answer and by MAX_NAMES of names held; the
- * tree itself by the tmpfs's inodes. */
+/* See list.h. Bounded by the request, by the bytes of the answer and by MAX_NAMES of names held;
+ * the tree itself by the tmpfs's inodes. Whoever reads an answer makes JSON of it, up to a dozen
+ * times as long. */
 
 #include "init/list.h"
 
@@ -12,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_BYTES (4u << 20)
-#define MAX_NAMES (32u << 20)
+#define PAGE_BYTES    (1u << 20)
+#define CHANGES_BYTES (256u << 10)
+#define MAX_NAMES     (32u << 20)
 
 static bool is_dots(const char *name) {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
@@ -28,7 +30,7 @@ static int open_sub(int dir, const char *name) {
 static void add_changed(struct changed *w, const struct stat *st, size_t len) {
     if ((uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec < w->since_ns)
         return;
-    if (w->count == w->most || w->out.len > MAX_BYTES) {
+    if (w->count == w->most || w->out.len > CHANGES_BYTES) {
         w->cut = w->full = true;
         return;
     }
@@ -153,7 +155,7 @@ void list_target(int dir, const char *name, char ret[ENTRY_PATH_MAX + 1]) {
 static void add(struct pager *g, int dir, const char *name, const struct stat *st, bool deep) {
     struct listing *l = g->l;
     char target[ENTRY_PATH_MAX + 1] = "";
-    if (l->count == l->most || l->out.len > MAX_BYTES) {
+    if (l->count == l->most || l->out.len > PAGE_BYTES) {
         l->cut = g->full = true;
         return;
     }

@@ -303,6 +303,41 @@ def test_a_body_counts_until_its_request_is_over(start_service: Starter) -> None
     assert eventually(lambda: ask(service, big(1500000)).status == 200)
 
 
+def test_what_is_made_of_a_body_counts(start_service: Starter) -> None:
+    """Each of these values takes two hundred bytes for its three."""
+    service = start_service("--profiles", "base", "--bodies-mb", "64")
+
+    def odd(values: int) -> bytes:
+        item = b'{"code":%s,"timeout_ms":60000,"x":[%s{}]}'
+        body = b'{"items":[%s]}' % (item % (json.dumps(HOLD).encode(), b"{}," * values))
+        return post("/v1/execute/batch", body)
+
+    with Raw(service) as first:
+        first.send(odd(150_000))
+        assert eventually(lambda: metric(service, "bodies_bytes") > 35 << 20)
+        assert refused(ask(service, odd(150_000))) == "503 bodies_full"
+        assert ask(service, big(60000)).json["status"] == "ok"
+    assert eventually(lambda: metric(service, "bodies_bytes") == 0)
+    reply = ask(service, odd(300_000))
+    assert reply.status == 413 and reply.code == "body_too_large"
+    assert "values" in reply.json["error"]["message"]
+
+
+def test_what_nobody_asked_for_is_dropped(start_service: Starter) -> None:
+    """Names that are not known are told of, and nothing else of them is kept."""
+    service = start_service("--profiles", "base", "--bodies-mb", "64")
+    odd = b",".join(b'"x%d":[%s{}]' % (i, b"{}," * 3_000) for i in range(30))
+    body = b'{"code":"input()","timeout_ms":60000,%s}' % odd
+    with Raw(service) as runs:
+        runs.send(post("/v1/execute/stream", b'{"code":%s,%s}' % (json.dumps(HOLD).encode(), odd)))
+        runs.until(b"up")
+        assert metric(service, "bodies_bytes") < 1 << 20
+        runs.reset()
+    warnings = ask(service, post("/v1/execute", body)).json["warnings"]
+    told = [line for line in warnings if "is not known and was ignored" in line]
+    assert len(told) == 20 and any("more fields" in line for line in warnings)
+
+
 def test_messages_of_websockets_count_too(start_service: Starter) -> None:
     service = start_service("--profiles", "base", "--bodies-mb", "2")
     size = 1000000

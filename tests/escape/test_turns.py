@@ -475,6 +475,20 @@ def test_many_requests_make_no_long_turn(port: int, path: str, status: int) -> N
     assert turns.longest() <= FEW_S
 
 
+def test_small_bodies_of_many_values_make_no_long_turn(port: int) -> None:
+    """Five milliseconds for a parser, in 64 KB."""
+    body = b'{"x":[' + b"{}," * 21_700 + b"{}]}"
+    turns = Turns(port)
+    with contextlib.ExitStack() as open_ones:
+        clients = [open_ones.enter_context(Connection(port)) for _ in range(20)]
+        for _ in range(4):
+            for client in clients:
+                client.send("POST", "/v1/execute", body, JSON)
+            for client in clients:
+                assert client.reply().status == 422
+    assert turns.longest() <= FEW_S
+
+
 def test_small_chunks_are_read_in_many_turns(port: int) -> None:
     """A chunk for every six bytes: the library's buffer holds thousands, and hundreds of clients
     without a key may send such. Each may have 500 read in a turn."""

@@ -17,7 +17,7 @@ from harness import LiveService, eventually
 from host import is_alive
 from http_client import JSON, Reply, ask
 from live import Box, Client, Events, error
-from raw_ws import BINARY, CLOSE, PING, TEXT, frame
+from raw_ws import BINARY, CLOSE, PING, TEXT, frame, head
 from test_live_hostile import TOOLS
 from test_live_talk import server_cpu_s
 from test_turns import IS_ASAN, LONGEST_S, MB, Turns
@@ -260,6 +260,24 @@ def test_messages_at_a_terminal_are_paid_for(live_service: LiveService, of: str)
         typist.join()
         used, paid = server_cpu_s(live_service) - used, (shell.cpu_ms() - paid) / 1000
         assert paid > used / 2, (used, paid)
+
+
+def test_a_message_at_a_terminal_takes_no_long_turn(live_service: LiveService) -> None:
+    """It says nothing in many values, and what was typed around it keeps its order."""
+    odd = b'{"type":"resize","rows":24,"cols":80,"x":[' + b"{}," * 340_000 + b"{}]}"
+    unmasked = head(TEXT, len(odd), masked=True) + bytes(4) + odd
+    with shell_of(live_service) as shell, shell.terminal("stty raw; echo ready; cat") as terminal:
+        terminal.sees("ready")
+        turns = Turns(live_service.port)
+        for i in range(3):
+            terminal.type(f"before {i}")
+            terminal.send(unmasked)
+            terminal.say(type="stdin", data=f"behind {i}")
+        for i in range(3):
+            terminal.sees(f"before {i}")
+            terminal.sees(f"behind {i}")
+        assert turns.longest() <= LONGEST_S
+        assert [said["type"] for said in terminal.texts].count("failed") == 3
 
 
 COUNT = b"""

@@ -35,6 +35,7 @@ struct api {
     struct door *doors;      /* owned: ports that mean one live sandbox each */
     struct shares alone;     /* pieces of work that go on without their clients */
     struct shares archives;  /* under way, with the bytes of those that come */
+    enum { BODIES_KEPT, BODIES_WERE_MANY, BODIES_BEING_TRIMMED } bodies_trim; /* see body.c */
     struct audit audit;
     uint64_t started_ns;
     /* draining */

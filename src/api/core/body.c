@@ -6,19 +6,28 @@
 
 #include "base/fd.h"
 #include "http/fields_read.h"
+#include "http/json_text.h"
 #include "loop/crew.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define VALUE_BYTES 128u /* of a tree, for each that json_text_values finds */
+#define TREE_MAX    ((size_t)VALUE_BYTES * 1000) /* one that need not count */
+#define TRIM_ABOVE  ((size_t)64 << 20)           /* bytes of bodies */
+
 struct body {
     struct work work;
+    struct api *api;   /* borrowed */
     struct crew *crew; /* borrowed */
     struct call *call; /* borrowed; NULL when it is over */
     void (*then)(struct call *c);
     unsigned refs;
-    bool is_read;
+    size_t tree;                          /* bytes that it takes; before `is_read`: will take */
+    size_t counted;                       /* of them, in `count` */
+    bool is_weighed, is_read, is_refused; /* for want of room */
     /* what the reader needs */
     const struct schema *schema;
     void (*prepare)(struct body *b, const json_t *request); /* or NULL */
@@ -66,17 +75,43 @@ void body_request_hash(const char *path, const void *data, size_t len, uint8_t r
     keys_hash_end(&ctx, ret);
 }
 
-static bool read_slice(struct work *w) {
-    struct body *b = w->arg;
-    if (b->path)
-        body_request_hash(b->path, b->text.data, b->text.len, b->hash);
+static size_t tree_bytes(const json_t *v) {
+    size_t bytes = json_is_object(v) || json_is_array(v) ? 2 * VALUE_BYTES : VALUE_BYTES, i;
+    const char *key;
+    json_t *inner;
+    json_array_foreach(v, i, inner) bytes += tree_bytes(inner);
+    json_object_foreach((json_t *)v, key, inner) bytes += tree_bytes(inner);
+    return bytes;
+}
+
+static void make_tree(struct body *b) {
+    size_t needed = b->tree;
     if (fields_read(b->schema, b->type, b->text.data, b->text.len, &b->json, &b->status,
                     &b->reply) < 0)
         b->json = NULL;
     buf_done(&b->text);
     b->text = (struct buf)BUF_INIT;
+    if (b->json)
+        fields_drop_unknown(b->schema, b->json);
+    b->tree = b->json ? tree_bytes(b->json) : 0;
+    if (b->tree > needed)
+        b->tree = needed;
     if (b->json && b->prepare)
         b->prepare(b, b->json);
+}
+
+/* What may be large has to wait until the loop says that there is room. */
+static bool read_slice(struct work *w) {
+    struct body *b = w->arg;
+    if (b->is_weighed) {
+        make_tree(b);
+        return false;
+    }
+    if (b->path)
+        body_request_hash(b->path, b->text.data, b->text.len, b->hash);
+    b->tree = VALUE_BYTES * json_text_values(b->text.data, b->text.len, 2 * FIELDS_VALUES_MAX);
+    if (b->tree <= TREE_MAX)
+        make_tree(b);
     return false;
 }
 
@@ -95,9 +130,39 @@ static bool free_slice(struct work *w) {
 
 /* ---- in the loop ---- */
 
+static bool trim_slice(struct work *w) {
+    (void)w;
+    malloc_trim(0);
+    return false;
+}
+
+static void trim_done(struct work *w) {
+    struct api *a = w->arg;
+    a->bodies_trim = BODIES_KEPT;
+    free(w);
+}
+
+/* The allocator keeps what was freed, which may be gigabytes: it is told to give that back, when
+ * there was much and there is little. */
+static void give_back(struct api *a) {
+    if (a->bodies_trim != BODIES_WERE_MANY || http_bodies(a->http) > TRIM_ABOVE / 4)
+        return;
+    struct work *w = xcalloc(1, sizeof *w);
+    *w = (struct work){.slice = trim_slice, .done = trim_done, .arg = a, .is_long = true};
+    a->bodies_trim = BODIES_BEING_TRIMMED;
+    crew_add(a->o.engine->crew, w);
+}
+
+static void note_many(struct api *a) {
+    if (a->bodies_trim == BODIES_KEPT && http_bodies(a->http) > TRIM_ABOVE)
+        a->bodies_trim = BODIES_WERE_MANY;
+}
+
 static void on_freed(struct work *w) {
     struct body *b = w->arg;
+    note_many(b->api);
     http_uncount(&b->count);
+    give_back(b->api);
     free(b);
 }
 
@@ -109,8 +174,25 @@ static void release(struct body *b) {
     crew_add(b->crew, &b->work);
 }
 
+/* Whether the tree has to be made yet. */
+static bool weigh(struct body *b) {
+    if (b->is_weighed || b->tree <= TREE_MAX)
+        return false;
+    b->is_weighed = true;
+    b->is_refused = !b->call || !http_count_more(&b->count, b->tree);
+    b->counted = b->is_refused ? 0 : b->tree;
+    return !b->is_refused;
+}
+
 static void body_on_read(struct work *w) {
     struct body *b = w->arg;
+    if (weigh(b)) {
+        crew_add(b->crew, &b->work);
+        return;
+    }
+    note_many(b->api);
+    if (b->counted > b->tree)
+        http_count_less(&b->count, b->counted - b->tree);
     b->is_read = true;
     if (b->call)
         b->then(b->call);
@@ -121,7 +203,8 @@ static void body_on_read(struct work *w) {
 void body_read(struct call *c, void (*then)(struct call *c)) {
     struct body *b = xcalloc(1, sizeof *b);
     const char *type = http_header(c->req, "Content-Type");
-    *b = (struct body){.crew = c->api->o.engine->crew,
+    *b = (struct body){.api = c->api,
+                       .crew = c->api->o.engine->crew,
                        .call = c,
                        .then = then,
                        .refs = 1,
@@ -140,6 +223,10 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
                             .is_long = b->text.len > CREW_LONG};
     c->large = b;
     crew_add(b->crew, &b->work);
+}
+
+size_t body_lacks(const struct body *b) {
+    return b->is_refused ? b->tree : 0;
 }
 
 int body_take(struct call *c, json_t **ret, int *ret_status, struct buf *reply) {

@@ -1,10 +1,14 @@
 #pragma once
-/* A large body: read, checked and freed beside the loop (crew.h). Whatever its long texts have to
- * become is made there as well, by the route's `prepare`; handlers take it. For api/ only. */
+/* A large body, or one of many values: read, checked and freed beside the loop (crew.h). Whatever
+ * its long texts have to become is made there as well, by the route's `prepare`; handlers take it.
+ *
+ * SECURITY: a tree takes up to seventy times the bytes of its text, so it counts as the bytes of
+ * bodies do, before it is made and for as long as it is there. For api/ only. */
 
 #include "api/core/call.h"
 
 #define BODY_LARGE     (64u << 10) /* bytes; smaller ones are read at once */
+#define BODY_VALUES    500u        /* of so many the tree is small, and made at once */
 #define BODY_LONG_TEXT 32768u      /* bytes; shorter texts are not worth preparing */
 
 struct body;
@@ -30,6 +34,8 @@ void body_text_seal(struct body_text *t, const char *data, size_t len);
 /* Reads the body that has come; c->large is it. Then `then` is called, unless the call is over
  * before. */
 void body_read(struct call *c, void (*then)(struct call *c));
+/* Bytes that its tree would take, for which there is no room; 0: there was. */
+size_t body_lacks(const struct body *b);
 /* What came of it: 0 and *ret (a reference), or -1 with the reply as from fields_read. */
 int body_take(struct call *c, json_t **ret, int *ret_status, struct buf *reply);
 /* The call is over. NULL is none. */

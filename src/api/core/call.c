@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "http/field_fault.h"
 #include "http/fields_read.h"
+#include "http/json_text.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
 
@@ -146,31 +147,6 @@ static void refuse_body(struct call *c, size_t len, int status, struct buf *repl
     call_json(c, status, reply);
 }
 
-static void with_large_body(struct call *c) {
-    AUTO_BUF reply = BUF_INIT;
-    int status = 0;
-    if (http_is_gone(c->req)) /* while it was read; the call ends in this turn */
-        return;
-    if (body_take(c, &c->body, &status, &reply) < 0)
-        refuse_body(c, BODY_LARGE, status, &reply);
-    else
-        c->route->fn(c);
-}
-
-static void with_body(struct http_req *r) {
-    struct call *c = http_user(r);
-    AUTO_BUF reply = BUF_INIT;
-    int status = 0;
-    const struct buf *b = http_body(r);
-    if (b->len > BODY_LARGE)
-        body_read(c, with_large_body);
-    else if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len,
-                         &c->body, &status, &reply) < 0)
-        refuse_body(c, b->len, status, &reply);
-    else
-        c->route->fn(c);
-}
-
 /* A body that is larger than all may be together is not one to try again with. */
 static size_t body_most(const struct call *c) {
     size_t all = quota_bodies(c);
@@ -183,6 +159,43 @@ static void no_room(struct http_req *r) {
     snprintf(text, sizeof text, "the bodies of the requests under way have %u MB already%s",
              c->api->config->http.bodies_mb, c->use ? ", or those of this tenant its half" : "");
     call_refuse(c, "bodies_full", "%s", text);
+}
+
+static void no_room_for_tree(struct call *c, size_t bytes) {
+    if (bytes <= quota_bodies(c))
+        no_room(c->req);
+    else
+        call_refuse(c, "body_too_large", "the body has too many values: %zu MB when it is read",
+                    bytes >> 20);
+}
+
+static void with_large_body(struct call *c) {
+    AUTO_BUF reply = BUF_INIT;
+    int status = 0;
+    if (http_is_gone(c->req)) /* while it was read; the call ends in this turn */
+        return;
+    if (body_lacks(c->large)) {
+        no_room_for_tree(c, body_lacks(c->large));
+        return;
+    }
+    if (body_take(c, &c->body, &status, &reply) < 0)
+        refuse_body(c, BODY_LARGE, status, &reply);
+    else
+        c->route->fn(c);
+}
+
+static void with_body(struct http_req *r) {
+    struct call *c = http_user(r);
+    AUTO_BUF reply = BUF_INIT;
+    int status = 0;
+    const struct buf *b = http_body(r);
+    if (b->len > BODY_LARGE || json_text_values(b->data, b->len, BODY_VALUES) > BODY_VALUES)
+        body_read(c, with_large_body);
+    else if (fields_read(c->route->doc.body, http_header(r, "Content-Type"), b->data, b->len,
+                         &c->body, &status, &reply) < 0)
+        refuse_body(c, b->len, status, &reply);
+    else
+        c->route->fn(c);
 }
 
 static void call_too_large(struct http_req *r) {

@@ -73,9 +73,10 @@ void page_reply(struct call *c, struct page_walk *w) {
     jw_array_end(&w->j);
     jw_key_str(&w->j, "next", w->more ? w->last : NULL);
     jw_object_end(&w->j);
+    rope_add(&w->before, &w->json);
     if (w->on)
-        call_json(c, 200, &w->json);
+        http_reply_rope(c->req, 200, "application/json", &w->before);
     else
         call_bad_value(c, "begin again, without after", "after: there is none of that name");
-    buf_done(&w->json);
+    rope_done(&w->before);
 }

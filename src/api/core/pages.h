@@ -2,6 +2,7 @@
 /* limit and after: lists in pages. Without a limit a list is whole. For api/ only. */
 
 #include "api/core/call.h"
+#include "base/rope.h"
 
 #define PAGES_MOST 10000
 
@@ -26,7 +27,8 @@ struct page_walk {
     uint32_t n;
     bool on, more; /* `after` was found; there is more than the page takes */
     char last[48];
-    struct buf json; /* owned until page_reply */
+    struct rope before; /* owned until page_reply: whoever writes long texts puts them here, */
+    struct buf json;    /* and what is behind them there */
     struct jw j;
 };
 /* The list is the member `name` of an object. False: the client has its reply. */

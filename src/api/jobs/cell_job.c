@@ -54,7 +54,8 @@ const struct schema cell_schema = {"CellRequest", cell_fields,
                                    sizeof cell_fields / sizeof *cell_fields, false};
 
 struct cell_job {
-    struct cell *cell; /* borrowed while it runs */
+    struct cell *cell;        /* borrowed while it runs */
+    const struct cell *ended; /* borrowed while its end is told */
     struct record *record;
     void (*on_done)(void *arg, struct record *rec, const struct err *why); /* or NULL */
     void *arg;
@@ -86,6 +87,10 @@ const char *cell_job_id(const struct cell_job *x) {
 
 struct record *cell_job_record(struct cell_job *x) {
     return x->record;
+}
+
+const struct cell *cell_job_ended(const struct cell_job *x) {
+    return x->ended;
 }
 
 void cell_job_hold(struct cell_job *x, bool hold) {
@@ -129,7 +134,9 @@ static void end_record(struct cell_job *x, struct cell *c, const struct err *why
     } else {
         AUTO_ROPE result = ROPE_INIT;
         cell_end_json(c, &json);
+        x->ended = c;
         record_event(x->record, "end", json.data, json.len);
+        x->ended = NULL;
         cell_result(c, &result);
         record_end_with(x->record, &result);
     }

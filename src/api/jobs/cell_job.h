@@ -37,6 +37,8 @@ int cell_job_start(const struct caller *who, const struct cell_job_options *o,
 void cell_job_prepare(struct body *b, const json_t *request);
 const char *cell_job_id(const struct cell_job *x);
 struct record *cell_job_record(struct cell_job *x);
+/* While its event "end" is told; NULL at any other time. */
+const struct cell *cell_job_ended(const struct cell_job *x);
 void cell_job_hold(struct cell_job *x, bool hold);
 struct events_source cell_job_source(struct cell_job *x);
 /* From an earlier server: see live_heir. */

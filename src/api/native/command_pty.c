@@ -6,6 +6,8 @@
 #include "api/core/quota.h"
 #include "api/native/native.h"
 
+#include "api/core/heard.h"
+#include "api/core/inbox.h"
 #include "api/jobs/cell_job.h"
 #include "api/jobs/command_job.h"
 #include "api/jobs/request_fields.h"
@@ -13,7 +15,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "http/fields_read.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
 #include "loop/crew.h"
@@ -59,6 +60,7 @@ struct seat {
     struct ws *ws;           /* borrowed: lives as long as the call */
     struct command *command; /* borrowed while we are called by it */
     bool goes_on;
+    struct inbox in;
 };
 
 static void pty_on_bytes(void *arg, const void *data, size_t len) {
@@ -103,8 +105,8 @@ static void pty_fail(struct seat *t, const struct err *e) {
 
 /* What the client sends waits in its socket. */
 static void pty_on_full(void *arg, bool is_full) {
-    const struct seat *t = arg;
-    ws_hold(t->ws, is_full);
+    struct seat *t = arg;
+    inbox_hold(&t->in, is_full);
 }
 
 static void pty_on_cost(void *arg, uint64_t cpu_ns) {
@@ -119,26 +121,33 @@ static void typed(struct seat *t, const void *data, size_t len) {
         pty_fail(t, &e);
 }
 
+static void *pty_read_message(const void *data, size_t len, bool binary) {
+    return heard_read(&message_schema, data, len, binary);
+}
+
+static void pty_take_heard(void *arg, void *message) {
+    struct seat *t = arg;
+    const struct heard *h = message;
+    const json_t *m = h->json, *data = json_object_get(m, "data");
+    if (h->data)
+        typed(t, h->data, h->len);
+    else if (!m)
+        say(t, "failed", &h->reply);
+    else if (strcmp(field_str(m, "type", ""), "stdin") == 0)
+        typed(t, json_string_value(data), json_string_length(data));
+    else if (t->command)
+        command_resize(t->command, (uint32_t)field_int(m, "rows", ROWS),
+                       (uint32_t)field_int(m, "cols", COLS));
+}
+
 static void pty_on_binary(void *arg, const void *data, size_t len) {
-    typed(arg, data, len);
+    struct seat *t = arg;
+    inbox_add(&t->in, data, len, true);
 }
 
 static void pty_on_text(void *arg, const char *text, size_t len) {
     struct seat *t = arg;
-    AUTO_BUF reply = BUF_INIT;
-    json_auto_t *m = NULL;
-    int status = 0;
-    if (fields_read(&message_schema, "application/json", text, len, &m, &status, &reply) < 0) {
-        call_add_error(&reply, status);
-        say(t, "failed", &reply);
-        return;
-    }
-    const char *data = field_str(m, "data", "");
-    if (strcmp(field_str(m, "type", ""), "stdin") == 0)
-        typed(t, data, strlen(data));
-    else if (t->command)
-        command_resize(t->command, (uint32_t)field_int(m, "rows", ROWS),
-                       (uint32_t)field_int(m, "cols", COLS));
+    inbox_add(&t->in, text, len, false);
 }
 
 static void stand_up(struct seat *t) {
@@ -153,7 +162,15 @@ static void stand_up(struct seat *t) {
 }
 
 static void pty_on_closed(void *arg) {
-    stand_up(arg);
+    struct seat *t = arg;
+    inbox_done(&t->in);
+    stand_up(t);
+}
+
+static void free_seat(void *state) {
+    struct seat *t = state;
+    inbox_done(&t->in);
+    free(t);
 }
 
 /* Another one took the place. */
@@ -183,8 +200,16 @@ static bool sit_down(struct call *c, struct seat *t, bool stays) {
     t->call = c;
     t->goes_on = goes_on;
     c->state = t;
-    c->state_done = free;
+    c->state_done = free_seat;
     t->ws = ws_accept(c->req, &o);
+    t->in = (struct inbox){.crew = c->api->o.engine->crew,
+                           .owner = o.owner,
+                           .ws = t->ws,
+                           .arg = t,
+                           .read = pty_read_message,
+                           .take = pty_take_heard,
+                           .drop = heard_drop,
+                           .on_cost = pty_on_cost};
     return t->ws != NULL;
 }
 

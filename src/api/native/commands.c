@@ -243,7 +243,7 @@ static void do_commands(struct call *c) {
     for (struct command *x = command_next(l, NULL); x; x = command_next(l, x)) {
         struct buf *to = page_place(&w, command_id(x));
         if (to)
-            command_json(x, to);
+            command_listed(x, to, &w.before);
     }
     page_reply(c, &w);
 }

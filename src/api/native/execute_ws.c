@@ -10,6 +10,7 @@
 #include "api/jobs/event_schemas.h"
 #include "api/native/native.h"
 
+#include "api/core/heard.h"
 #include "api/core/inbox.h"
 #include "api/jobs/oneshot.h"
 #include "api/jobs/records.h"
@@ -18,7 +19,6 @@
 #include "base/log.h"
 #include "base/utf8_stream.h"
 #include "engine/live/live.h"
-#include "http/fields_read.h"
 #include "http/ws.h"
 #include "http/ws_handshake.h"
 #include "loop/crew.h"
@@ -177,7 +177,10 @@ static const struct field message_fields[] = {
      .flags = FIELD_LONG,
      .help = "of stdin: what the program reads next"},
     {.name = "signal", .type = FIELD_STRING, .words = signal_names, .fallback = "\"SIGINT\""},
-    {.name = "value", .type = FIELD_STRING, .help = "of stdin: the next line"},
+    {.name = "value",
+     .type = FIELD_STRING,
+     .flags = FIELD_LONG,
+     .help = "of stdin: the next line"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "of stdin: there is no more"},
 };
 static const struct schema message_schema = {"StreamMessage", message_fields, 3, false};
@@ -246,46 +249,20 @@ static void talk_begin(struct talk *t, const json_t *body) {
     talk_give(t, "", 0);
 }
 
-struct heard {
-    const void *data; /* borrowed: stdin that is no text; or NULL */
-    size_t len;
-    json_t *json;     /* owned; NULL: it is not what it should be, */
-    struct buf reply; /* and this is why */
-};
-
-static void *talk_read_as(const struct schema *s, const void *data, size_t len, bool binary) {
-    struct heard *h = xcalloc(1, sizeof *h);
-    int status = 0;
-    *h = (struct heard){.data = binary ? data : NULL, .len = len, .reply = BUF_INIT};
-    if (!binary &&
-        fields_read(s, "application/json", data, len, &h->json, &status, &h->reply) < 0) {
-        h->json = NULL;
-        call_add_error(&h->reply, status);
-    }
-    return h;
-}
-
 static void *talk_read_request(const void *data, size_t len, bool binary) {
-    return talk_read_as(&execute_schema, data, len, binary);
+    return heard_read(&execute_schema, data, len, binary);
 }
 
 static void *talk_read_run(const void *data, size_t len, bool binary) {
-    return talk_read_as(&run_message_schema, data, len, binary);
+    return heard_read(&run_message_schema, data, len, binary);
 }
 
 static void *talk_read_run_message(const void *data, size_t len, bool binary) {
-    return talk_read_as(&run_talk_schema, data, len, binary);
+    return heard_read(&run_talk_schema, data, len, binary);
 }
 
 static void *talk_read_message(const void *data, size_t len, bool binary) {
-    return talk_read_as(&message_schema, data, len, binary);
-}
-
-static void talk_drop_heard(void *message) {
-    struct heard *h = message;
-    json_decref(h->json);
-    buf_done(&h->reply);
-    free(h);
+    return heard_read(&message_schema, data, len, binary);
 }
 
 static void talk_take_heard(void *arg, void *message) {
@@ -363,7 +340,7 @@ static void talk_open(struct call *c, bool shows) {
                            .arg = t,
                            .read = shows ? talk_read_run : talk_read_request,
                            .take = talk_take_heard,
-                           .drop = talk_drop_heard};
+                           .drop = heard_drop};
     if (t->ws)
         loop_timer_in_ms(loop_of(t), &t->late, (uint64_t)c->api->config->http.header_s * 1000);
 }

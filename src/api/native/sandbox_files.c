@@ -64,9 +64,12 @@ static void file_on_open(struct file_call *fc, struct file_answer *a) {
 
 /* A cursor is the last page's last path, in hexadecimal: names hold any byte. */
 static void put_cursor(struct jw *j, const char *path) {
+    static const char digits[] = "0123456789abcdef";
     AUTO_BUF hex = BUF_INIT;
-    for (const char *c = path; *c; c++)
-        buf_addf(&hex, "%02x", (unsigned char)*c);
+    for (const char *c = path; *c; c++) {
+        buf_addc(&hex, digits[(unsigned char)*c >> 4]);
+        buf_addc(&hex, digits[*c & 15]);
+    }
     jw_key_str(j, "next", hex.data);
 }
 
@@ -82,31 +85,57 @@ static bool read_cursor(const char *hex, char path[ENTRY_PATH_MAX + 1]) {
     return strlen(path) == n;
 }
 
-static int write_list(const struct file_call *fc, struct file_page *page, struct buf *to) {
-    struct jw j = JW_INIT(to);
-    struct entry f = {.path = ""};
-    int r;
-    jw_object(&j);
-    jw_key_str(&j, "path", fc->path);
-    jw_key(&j, "entries");
-    jw_array(&j);
-    while ((r = file_page_next(page, &f)) > 0)
+/* A page has a megabyte, and its JSON a dozen: that is written as the client takes it. */
+struct listing {
+    struct http_source source;
+    struct file_page page;
+    char *path;       /* owned: of the directory */
+    const char *last; /* borrowed from the page; NULL: nothing is written yet */
+    bool comma;
+};
+
+static void list_free(struct http_source *s) {
+    struct listing *l = (struct listing *)s;
+    file_page_done(&l->page);
+    free(l->path);
+    free(l);
+}
+
+static bool list_more(struct http_source *s, struct buf *to) {
+    struct listing *l = (struct listing *)s;
+    struct jw j = {.to = to, .comma = l->comma};
+    struct entry f;
+    if (!l->last) {
+        jw_object(&j);
+        jw_key_str(&j, "path", l->path);
+        jw_key(&j, "entries");
+        jw_array(&j);
+        l->last = "";
+    }
+    while (to->len < HTTP_SLICE && file_page_next(&l->page, &f) > 0) {
         put_entry(&j, &f);
+        l->last = f.path;
+    }
+    l->comma = j.comma;
+    if (!file_page_is_read(&l->page))
+        return true;
     jw_array_end(&j);
-    if (page->cut)
-        put_cursor(&j, f.path);
+    if (l->page.cut)
+        put_cursor(&j, l->last);
     else
         jw_key_null(&j, "next");
     jw_object_end(&j);
-    return r;
+    return false;
 }
 
 static void file_on_list(struct file_call *fc, struct file_answer *a) {
-    AUTO_BUF json = BUF_INIT;
-    if (write_list(fc, &a->page, &json) < 0)
-        file_call_fail(fc, EPROTO, "the list is malformed");
-    else
-        call_json(fc->call, 200, &json);
+    struct listing *l = xcalloc(1, sizeof *l);
+    *l = (struct listing){.source = {.more = list_more, .free = list_free},
+                          .page = FILE_PAGE_INIT,
+                          .path = xstrdup(fc->path)};
+    file_page_move(&l->page, &a->page);
+    l->source.holds = l->page.records.cap;
+    http_reply_from(fc->call->req, 200, "application/json", &l->source);
 }
 
 #define RECURSIVE(text)                                                                            \

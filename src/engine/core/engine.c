@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define READING_NS 1500000u /* of a turn */
+#define LISTING_NS 1500000u
 
 /* The first W_RESTARTS comes behind what an earlier server kept. */
 static void settle(struct engine *g) {
@@ -133,6 +134,7 @@ int engine_init(struct engine *g, struct loop *l, int config_fd, int *warden_fd,
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *g = (struct engine){.loop = l, .max_making = cores > 1 ? 2 * (unsigned)cores : 2};
     loop_share_init(&g->reading, l, READING_NS);
+    loop_share_init(&g->listing, l, LISTING_NS);
     json_object_seed(0); /* before there are threads that use it */
     about_init(&g->about);
     network_init(g);

@@ -36,6 +36,7 @@ struct engine {
     struct loop *loop;         /* borrowed */
     struct crew *crew;         /* borrowed: for what takes longer than a turn of the loop may */
     struct loop_share reading; /* of what programs print, in a turn of the loop */
+    struct loop_share listing; /* of lists of their files */
     struct config config;
     struct chan warden;
     struct network_gate gate;

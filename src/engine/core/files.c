@@ -1,11 +1,17 @@
 /* See files.h. What there is to ask is a table: how the question is written, and how the answer is
- * read. An answer that makes no sense is an error like any other, EPROTO. */
+ * read. An answer that makes no sense is an error like any other, EPROTO.
+ *
+ * SECURITY: lists are long, and many may come at once. Whoever asked for one gets it in a turn of
+ * the loop that has time for it; all lists share a part of each, and tenants take turns. Init's
+ * other words do not wait for that. */
 
 #include "engine/core/files.h"
 
 #include "base/fd.h"
 #include "engine/core/budget.h"
+#include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,33 +97,6 @@ static int take_entry(const struct file_ask *who, struct wire_in *in, struct fil
                : err_set(e, EPROTO, "the record is malformed");
 }
 
-static int take_records(struct wire_in *in, struct buf *ret, bool *ret_cut, struct err *e) {
-    struct i_reply_list m;
-    struct stat st;
-    if (i_reply_list_get(in, &m, e) < 0 || fstat(m.records, &st) < 0 || st.st_size > RECORDS_MAX)
-        return err_set(e, EPROTO, "the list is malformed");
-    *ret_cut = m.cut;
-    size_t len = (size_t)st.st_size;
-    if (pread(m.records, buf_reserve(ret, len), len, 0) != (ssize_t)len)
-        return err_set(e, EPROTO, "the list is not whole");
-    buf_commit(ret, len);
-    return 0;
-}
-
-static int take_page(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
-                     struct err *e) {
-    (void)who;
-    return take_records(in, &a->page.records, &a->page.cut, e);
-}
-
-static int take_changes(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
-                        struct err *e) {
-    AUTO_BUF records = BUF_INIT;
-    if (take_records(in, &records, &a->cut, e) < 0)
-        return -1;
-    return changes_parse((const uint8_t *)records.data, records.len, who->most, &a->changes, e);
-}
-
 static int take_replaced(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
                          struct err *e) {
     (void)who;
@@ -136,14 +115,14 @@ static int take_nothing(const struct file_ask *who, struct wire_in *in, struct f
 static const struct {
     void (*put)(struct wire_out *o, const struct file_question *q);
     int (*take)(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
-                struct err *e);
+                struct err *e); /* NULL: a list */
 } ops[] = {
     [FILE_READ] = {put_read, take_fd},        [FILE_CREATE] = {put_create, take_fd},
-    [FILE_STAT] = {put_stat, take_entry},     [FILE_LIST] = {put_list, take_page},
+    [FILE_STAT] = {put_stat, take_entry},     [FILE_LIST] = {put_list, NULL},
     [FILE_MKDIR] = {put_mkdir, take_nothing}, [FILE_MOVE] = {put_move, take_nothing},
     [FILE_CHMOD] = {put_chmod, take_nothing}, [FILE_REMOVE] = {put_remove, take_nothing},
     [FILE_TEMP] = {put_temp, take_fd},        [FILE_PLACE] = {put_place, take_replaced},
-    [FILE_LINK] = {put_link, take_nothing},   [FILE_CHANGES] = {put_changes, take_changes},
+    [FILE_LINK] = {put_link, take_nothing},   [FILE_CHANGES] = {put_changes, NULL},
 };
 
 static int take(const struct file_ask *who, struct wire_in *in, struct file_answer *a,
@@ -159,17 +138,86 @@ static int take(const struct file_ask *who, struct wire_in *in, struct file_answ
     return err_set(e, m.errnum ? (int)m.errnum : EPROTO, "%s", m.why);
 }
 
+/* `who` may be gone after it. */
+static void give(const struct file_ask *who, struct file_answer *a) {
+    who->fn(who->arg, a);
+    fd_close(&a->fd);
+    file_page_done(&a->page);
+    changes_done(&a->changes);
+}
+
+/* ---- lists ---- */
+
+static int read_records(int fd, struct buf *ret, struct err *e) {
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size > RECORDS_MAX)
+        return err_set(e, EPROTO, "the list is malformed");
+    size_t len = (size_t)st.st_size;
+    if (pread(fd, buf_reserve(ret, len), len, 0) != (ssize_t)len)
+        return err_set(e, EPROTO, "the list is not whole");
+    buf_commit(ret, len);
+    return 0;
+}
+
+/* Whoever writes it to a client as it is read cannot say later that it was none. */
+static int check_page(struct file_page *p, struct err *e) {
+    struct entry f;
+    int r;
+    while ((r = file_page_next(p, &f)) > 0)
+        ;
+    p->at = 0;
+    return r < 0 ? err_set(e, EPROTO, "the list is malformed") : 0;
+}
+
+static int read_list(const struct file_ask *who, int fd, struct file_answer *a, struct err *e) {
+    AUTO_BUF changes = BUF_INIT;
+    if (who->op == FILE_LIST)
+        return read_records(fd, &a->page.records, e) < 0 ? -1 : check_page(&a->page, e);
+    if (read_records(fd, &changes, e) < 0)
+        return -1;
+    return changes_parse((const uint8_t *)changes.data, changes.len, who->most, &a->changes, e);
+}
+
+static void files_on_turn(struct loop_sharer *turn) {
+    struct file_ask *who = turn->arg;
+    struct file_answer a = {
+        .fd = -1, .page = {.records = BUF_INIT, .cut = who->cut}, .cut = who->cut};
+    AUTO_FD records = fd_take(&who->records);
+    struct err e;
+    if (read_list(who, records, &a, &e) < 0)
+        a.why = &e;
+    give(who, &a);
+}
+
+/* Takes the list, for now or for another turn. */
+static int list_came(struct file_ask *who, struct sandbox *s, struct wire_in *in, struct err *e) {
+    struct loop_share *share = &s->engine->listing;
+    struct i_reply_list m;
+    if (i_reply_list_get(in, &m, e) < 0)
+        return err_set(e, EPROTO, "the list is malformed");
+    who->records = wire_keep(in, m.records);
+    who->cut = m.cut;
+    who->turn = (struct loop_sharer){
+        .fn = files_on_turn, .arg = who, .owner = s->guest ? crew_owner(s->guest->tenant) : 0};
+    if (loop_share_begin(share, &who->turn)) {
+        files_on_turn(&who->turn);
+        loop_share_end(share);
+    }
+    return 0;
+}
+
 static void files_on_answer(void *arg, struct wire_in *in) {
     struct file_ask *who = arg;
     struct file_answer a = {.fd = -1, .page = FILE_PAGE_INIT};
+    struct sandbox *s = who->sandbox;
     struct err e;
+    bool is_list = in && in->type == WIRE_I_REPLY && !ops[who->op].take;
     who->sandbox = NULL;
-    if (take(who, in, &a, &e) < 0)
+    if (is_list && list_came(who, s, in, &e) == 0)
+        return;
+    if (is_list || take(who, in, &a, &e) < 0)
         a.why = &e;
-    who->fn(who->arg, &a); /* `who` may be gone after it */
-    fd_close(&a.fd);
-    file_page_done(&a.page);
-    changes_done(&a.changes);
+    give(who, &a);
 }
 
 /* ---- asking ---- */
@@ -192,10 +240,14 @@ void files_unask(struct file_ask *who) {
     if (who->sandbox)
         sandbox_unask(who->sandbox, who);
     who->sandbox = NULL;
+    if (!who->turn.waits_for)
+        return;
+    loop_share_leave(&who->turn);
+    fd_close(&who->records);
 }
 
 bool files_is_asked(const struct file_ask *who) {
-    return who->sandbox != NULL;
+    return who->sandbox || who->turn.waits_for;
 }
 
 /* ---- pages ---- */

@@ -7,6 +7,7 @@
  * it. What init tells of was named and filled by hostile code. */
 
 #include "engine/core/changes.h"
+#include "loop/share.h"
 #include "wire/entry.h"
 
 struct sandbox;
@@ -67,6 +68,9 @@ struct file_ask {
     struct sandbox *sandbox; /* borrowed: the one that is asked; NULL: none */
     enum file_op op;
     uint32_t most;
+    struct loop_sharer turn; /* a list has come, and waits for a turn that has time for it: */
+    int records;             /* owned */
+    bool cut;
 };
 
 /* False when too much is asked at once, or the sandbox (or NULL) is at its end. The answer may come
@@ -76,8 +80,8 @@ bool files_ask(struct sandbox *s, const struct file_question *q, struct file_ask
 void files_unask(struct file_ask *who);
 bool files_is_asked(const struct file_ask *who);
 
-/* 1 and the next entry, whose strings live as long as the page; 0 at the end; -1: it is malformed.
- */
+/* 1 and the next entry, whose strings live as long as the page; 0 at the end; -1: it is malformed,
+ * which no answer is. */
 int file_page_next(struct file_page *p, struct entry *ret);
 /* Whether that was the last one. */
 bool file_page_is_read(const struct file_page *p);

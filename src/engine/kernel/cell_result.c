@@ -16,6 +16,14 @@ struct receipt cell_receipt(const struct cell *c) {
     return outcome_receipt(&c->outcome, c->profile);
 }
 
+const struct outcome *cell_outcome(const struct cell *c) {
+    return &c->outcome;
+}
+
+uint64_t cell_execution_count(const struct cell *c) {
+    return c->execution_count;
+}
+
 static void put_beginning(struct jw *j, const struct cell *c) {
     static const struct file_ids none = {0};
     outcome_put_beginning(j, &c->outcome, c->id, &none);

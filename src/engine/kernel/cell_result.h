@@ -18,3 +18,6 @@ extern const struct schema cell_end_schema, cell_result_schema;
 void cell_end_json(const struct cell *c, struct buf *to);
 void cell_result(struct cell *c, struct rope *to);
 struct receipt cell_receipt(const struct cell *c);
+/* The same in short: the JSON has the names of all files that it made. */
+const struct outcome *cell_outcome(const struct cell *c);
+uint64_t cell_execution_count(const struct cell *c);

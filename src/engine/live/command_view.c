@@ -97,16 +97,29 @@ static void put_output(struct jw *j, struct command *c, struct rope *to) {
     }
 }
 
-/* With its output: the beginning goes to `to`, the end is left to the caller. */
-static void put_command(struct jw *j, struct command *c, struct rope *to) {
+/* A line may have tens of kilobytes, and six times as much as JSON. */
+static void put_line(struct jw *j, const struct command *c, struct rope *to) {
+    struct buf line = BUF_INIT;
+    if (!to) {
+        jw_key_str(j, "cmd", c->req.shown);
+        return;
+    }
+    buf_adds(&line, c->req.shown);
+    struct blob *b = blob_take(&line);
+    rope_key_text(to, j, "cmd", b);
+    blob_unref(b);
+}
+
+/* The beginning goes to `to` (or NULL), the end is left to the caller. */
+static void put_command(struct jw *j, struct command *c, struct rope *to, bool with_output) {
     jw_object(j);
     jw_key_str(j, "id", c->id);
     jw_key_str(j, "status", command_status(c));
-    jw_key_str(j, "cmd", c->req.shown);
+    put_line(j, c, to);
     jw_key_str(j, "cwd", c->req.cwd);
     jw_key_bool(j, "terminal", c->req.rows > 0);
     jw_key_real(j, "created", c->created);
-    if (to)
+    if (with_output)
         put_output(j, c, to);
     outcome_put_code(j, "exit_code", c->status == COMMAND_TIMEOUT ? -1 : c->outcome.exit_code);
     outcome_put_code(j, "signal", c->outcome.signal);
@@ -147,12 +160,17 @@ const struct schema command_result_schema = {SCHEMA("CommandResult", output_fiel
 
 void command_json(struct command *c, struct buf *to) {
     struct jw j = JW_INIT(to);
-    put_command(&j, c, NULL);
+    put_command(&j, c, NULL, false);
+}
+
+void command_listed(struct command *c, struct buf *json, struct rope *to) {
+    struct jw j = JW_INIT(json);
+    put_command(&j, c, to, false);
 }
 
 void command_result(struct command *c, struct rope *to) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
-    put_command(&j, c, to);
+    put_command(&j, c, to, true);
     rope_add(to, &json);
 }

@@ -27,6 +27,8 @@ void command_set_stays(struct command *c, bool stays);
 extern const struct schema command_view_schema, command_result_schema;
 void command_json(struct command *c, struct buf *to);    /* all but stdout and stderr */
 void command_result(struct command *c, struct rope *to); /* with them */
+/* The first for a list of many: its beginning may go to `to`, behind what `json` had. */
+void command_listed(struct command *c, struct buf *json, struct rope *to);
 /* How it ended; lives as long as the command. */
 struct command_end {
     struct blob *text[2]; /* what is kept of stdout and stderr */

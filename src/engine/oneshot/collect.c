@@ -129,7 +129,7 @@ void run_ask_usage(struct run *r) {
 }
 
 static void finish_if_through(struct run *r) {
-    if (r->sandbox->nasked == 0 && !r->comparing && !r->keeping)
+    if (r->sandbox->nasked == 0 && !files_is_asked(&r->ask) && !r->comparing && !r->keeping)
         run_finish(r);
 }
 

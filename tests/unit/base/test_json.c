@@ -55,6 +55,20 @@ static void strings_are_escaped(void **state) {
     }
 }
 
+static void many_escapes_in_a_row_are_all_there(void **state) {
+    char text[300];
+    (void)state;
+    memset(text, 1, sizeof text);
+    for (size_t len = 0; len < sizeof text; len++) {
+        AUTO_BUF b = BUF_INIT;
+        json_escape(&b, text, len);
+        assert_int_equal(b.len, 6 * len);
+        assert_int_equal(strlen(b.data), b.len);
+        for (size_t i = 0; i < len; i++)
+            assert_memory_equal(b.data + 6 * i, "\\u0001", 6);
+    }
+}
+
 /* Bytes without any order: jansson, which checks UTF-8 itself, must take every one of the results.
  */
 static void any_bytes_become_valid_json(void **state) {
@@ -364,6 +378,7 @@ int main(void) {
         cmocka_unit_test(escaped_text_is_not_escaped_again),
         cmocka_unit_test(members_of_another_object_stand_among_ours),
         cmocka_unit_test(strings_are_escaped),
+        cmocka_unit_test(many_escapes_in_a_row_are_all_there),
         cmocka_unit_test(any_bytes_become_valid_json),
         cmocka_unit_test(commas_are_where_they_belong),
         cmocka_unit_test(reals_are_short_and_read_back_the_same),

@@ -297,6 +297,26 @@ static void absent_and_null_fields_have_their_fallback(void **state) {
     assert_true(field_bool(o.root, "stdin", true));
 }
 
+static void what_is_not_known_is_dropped(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT, told = BUF_INIT;
+    buf_adds(&text, "{\"code\":\"c\",\"files\":[{\"path\":\"p\",\"file_id\":\"f\",\"odd\":[1]}]");
+    for (int i = 0; i < 50; i++)
+        buf_addf(&text, ",\"odd%d\":[{},{}]", i);
+    buf_adds(&text, "}");
+    AUTO_OUTCOME o = read_text(&run_schema, text.data);
+    assert_int_equal(o.rc, 0);
+    fields_drop_unknown(&run_schema, o.root);
+    assert_int_equal(json_object_size(o.root), 2 + 21);
+    assert_true(json_is_null(json_object_get(o.root, "odd0")));
+    const json_t *file = json_array_get(json_object_get(o.root, "files"), 0);
+    assert_string_equal(field_str(file, "file_id", "-"), "f");
+    assert_true(json_is_null(json_object_get(file, "odd")));
+    fields_unknown(&run_schema, o.root, &told);
+    assert_non_null(strstr(told.data, "odd19"));
+    assert_non_null(strstr(told.data, "more fields that are not known were ignored"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_told_as_pydantic_tells_them),
@@ -310,6 +330,7 @@ int main(void) {
         cmocka_unit_test(objects_are_checked_inside_and_unknown_fields_come_last),
         cmocka_unit_test(a_field_may_stand_in_for_a_required_one),
         cmocka_unit_test(absent_and_null_fields_have_their_fallback),
+        cmocka_unit_test(what_is_not_known_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include "fields_fixture.h"
 
+#include "http/json_text.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -223,6 +225,28 @@ static void there_are_at_most_a_hundred_faults(void **state) {
     assert_int_equal(json_array_size(json_object_get(root, "detail")), FIELDS_FAULTS_MAX);
 }
 
+static void values_are_counted_outside_of_strings(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t values;
+    } cases[] = {
+        {"", 1},
+        {"1", 1},
+        {"[{},{}]", 5},
+        {"{\"a\":1,\"b\":[2]}", 4},
+        {"\"[,{\"", 1},
+        {"[\"a\\\",[\",0]", 3},
+        {"[\"\\\\\",0]", 3},
+        {"[\"never closed,,,", 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].text;
+        assert_int_equal(json_text_values(text, strlen(text), 100), cases[i].values);
+    }
+    assert_int_equal(json_text_values("[,,,,,,,,", 9, 3), 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_json_content_types_are_read),
@@ -233,6 +257,7 @@ int main(void) {
         cmocka_unit_test(a_long_input_is_cut_at_a_character),
         cmocka_unit_test(an_input_of_exactly_the_bound_is_quoted_whole),
         cmocka_unit_test(there_are_at_most_a_hundred_faults),
+        cmocka_unit_test(values_are_counted_outside_of_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

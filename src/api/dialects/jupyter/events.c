@@ -285,23 +285,18 @@ static void on_expressions(struct jupyter_request *r, const char *json, size_t l
     r->expressions = xstrndup(json, len);
 }
 
-static bool is_true(const char *json, size_t len, const char *name) {
-    struct json_span v = json_member(json, len, name);
-    return v.at && *v.at == 't';
-}
-
-/* The error is among its members, and may be long. */
+/* Its JSON has the error and the names of all files that the cell made. */
 static void notebook_on_end(struct jupyter_request *r, const char *json, size_t len) {
-    struct json_span status = json_member(json, len, "status");
-    struct json_span count = json_member(json, len, "execution_count");
-    if (is_true(json, len, "stdout_truncated") || is_true(json, len, "stderr_truncated"))
+    const struct cell *c = cell_job_ended(r->hub->job);
+    const struct outcome *o = cell_outcome(c);
+    (void)json, (void)len;
+    if (o->cut[0] || o->cut[1])
         say_text(r, "stderr",
                  "\ncloche: what was printed beyond the limit of a cell "
                  "(--live-output-bytes) was dropped\n");
-    AUTO_FREE char *word = status.len > 2 ? xstrndup(status.at + 1, status.len - 2) : NULL;
-    if (word && strcmp(word, "ok") != 0 && !r->error)
-        jupyter_fail(r, word, "the cell did not come to its end");
-    jupyter_over(r->hub, count.at ? strtoull(count.at, NULL, 10) : 0);
+    if (o->status != OUTCOME_OK && !r->error)
+        jupyter_fail(r, outcome_word(o->status), "the cell did not come to its end");
+    jupyter_over(r->hub, cell_execution_count(c));
 }
 
 static void on_failed(struct jupyter_request *r, const char *json, size_t len) {

@@ -6,6 +6,8 @@
 #include "api/files/form_file.h"
 #include "api/files/paths.h"
 #include "base/fd.h"
+#include "base/rope.h"
+#include "loop/crew.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +15,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIST_PAGE 5000
-#define LIST_MAX  (32u << 20) /* bytes of a reply */
-#define FORM_ROOM (1u << 20)  /* for what a form has around the file */
-#define NO_ROOM   "the session's disk has no room for all of it"
+#define LIST_PAGE  5000
+#define LIST_MAX   (32u << 20) /* bytes of a reply */
+#define LIST_SLICE (64u << 10) /* of them, that are written at a time */
+#define FORM_ROOM  (1u << 20)  /* for what a form has around the file */
+#define NO_ROOM    "the session's disk has no room for all of it"
 
 static const struct field create_fields[] = {
     {.name = "content",
@@ -277,27 +280,32 @@ static void do_runtime_upload(struct call *c) {
 struct listing {
     struct file_call fc;
     struct runtime_listing how;
-    struct buf items;
-    struct jw j; /* into that */
+    struct file_page page;   /* the last one that came, */
+    const char *last;        /* its last path that was written, */
+    struct loop_sharer turn; /* and the rest of it waits for another turn of the loop */
+    struct rope items;
+    bool comma;
 };
 
 static void free_listing(struct file_call *fc) {
     struct listing *l = (struct listing *)fc;
-    buf_done(&l->items);
+    loop_share_leave(&l->turn);
+    file_page_done(&l->page);
+    rope_done(&l->items);
 }
 
-static void put_item(struct listing *l, const struct entry *f) {
+static void put_item(const struct listing *l, const struct entry *f, struct jw *j) {
     const char *name = paths_name(f->path), *dot = strrchr(name, '.');
     bool is_log = strcmp(name, "stdout.log") == 0 || strcmp(name, "stderr.log") == 0;
     if (f->type != ENTRY_FILE || (is_log && !l->how.for_status))
         return;
-    jw_object(&l->j);
-    jw_key_str(&l->j, "filename", f->path);
-    jw_key_uint(&l->j, "size", f->size);
-    jw_key_str(&l->j, "type", dot ? dot + 1 : "unknown");
+    jw_object(j);
+    jw_key_str(j, "filename", f->path);
+    jw_key_uint(j, "size", f->size);
+    jw_key_str(j, "type", dot ? dot + 1 : "unknown");
     if (l->how.for_status)
-        jw_key_real(&l->j, "modified_at", (double)f->mtime_ns / 1e9);
-    jw_object_end(&l->j);
+        jw_key_real(j, "modified_at", (double)f->mtime_ns / 1e9);
+    jw_object_end(j);
 }
 
 static void list_on_page(struct file_call *fc, struct file_answer *a);
@@ -317,21 +325,39 @@ static void finish_list(struct listing *l) {
         l->how.reply(l->fc.call, live, &l->items);
 }
 
-static void list_on_page(struct file_call *fc, struct file_answer *a) {
-    struct listing *l = (struct listing *)fc;
-    struct entry f = {.path = ""};
-    int r;
-    while ((r = file_page_next(&a->page, &f)) > 0)
-        put_item(l, &f);
-    if (r < 0)
-        file_call_fail(fc, EPROTO, "the list is malformed");
-    else if (l->items.len > LIST_MAX)
-        runtime_error(fc->call, 400, "list_too_long",
+static void put_some(struct listing *l) {
+    AUTO_BUF piece = BUF_INIT;
+    struct jw j = {.to = &piece, .comma = l->comma};
+    struct entry f;
+    while (piece.len < LIST_SLICE && file_page_next(&l->page, &f) > 0) {
+        put_item(l, &f, &j);
+        l->last = f.path;
+    }
+    l->comma = j.comma;
+    rope_add(&l->items, &piece);
+}
+
+static void list_on_turn(struct loop_sharer *turn) {
+    struct listing *l = turn->arg;
+    struct call *c = l->fc.call;
+    put_some(l);
+    if (l->items.bytes > LIST_MAX)
+        runtime_error(c, 400, "list_too_long",
                       "there are too many files for one list: list directories one by one");
-    else if (a->page.cut)
-        ask_page(l, f.path);
+    else if (!file_page_is_read(&l->page))
+        loop_share_wait(&c->api->o.engine->listing, turn);
+    else if (l->page.cut)
+        ask_page(l, l->last);
     else
         finish_list(l);
+}
+
+/* In a turn that has time for lists. */
+static void list_on_page(struct file_call *fc, struct file_answer *a) {
+    struct listing *l = (struct listing *)fc;
+    file_page_move(&l->page, &a->page);
+    l->last = "";
+    list_on_turn(&l->turn);
 }
 
 static bool no_directory(struct file_call *fc, int errnum) {
@@ -346,23 +372,26 @@ void runtime_list(struct call *c, const struct live *live, const struct runtime_
     if (!l)
         return;
     l->how = *how;
-    l->items = (struct buf)BUF_INIT;
-    l->j = (struct jw)JW_INIT(&l->items);
+    l->page = (struct file_page)FILE_PAGE_INIT;
+    l->turn =
+        (struct loop_sharer){.fn = list_on_turn, .arg = l, .owner = crew_owner(c->who.tenant)};
     l->fc.on_error = no_directory;
     ask_page(l, "");
 }
 
-void runtime_reply_files(struct call *c, struct jw *j, const struct buf *items) {
+void runtime_reply_files(struct call *c, struct jw *j, const struct rope *items) {
+    AUTO_ROPE whole = ROPE_INIT;
     jw_key(j, "files");
     jw_array(j);
-    if (items->len)
-        jw_raw(j, items->data, items->len);
+    rope_add(&whole, j->to);
+    rope_add_rope(&whole, items);
     jw_array_end(j);
     jw_object_end(j);
-    runtime_reply(c, j->to);
+    rope_add(&whole, j->to);
+    runtime_reply_rope(c, &whole);
 }
 
-static void put_files(struct call *c, struct live *l, const struct buf *items) {
+static void put_files(struct call *c, struct live *l, const struct rope *items) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     (void)l;

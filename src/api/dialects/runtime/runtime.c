@@ -233,7 +233,7 @@ static void do_runtime_healthy(struct call *c) {
 
 /* ---- looked at ---- */
 
-static void put_status(struct call *c, struct live *l, const struct buf *items) {
+static void put_status(struct call *c, struct live *l, const struct rope *items) {
     AUTO_BUF json = BUF_INIT;
     struct jw j = JW_INIT(&json);
     jw_object(&j);
@@ -249,7 +249,7 @@ static void put_status(struct call *c, struct live *l, const struct buf *items) 
 }
 
 static void runtime_look(struct call *c, struct live *l) {
-    AUTO_BUF none = BUF_INIT;
+    static const struct rope none = ROPE_INIT;
     if (l)
         runtime_list(
             c, l, &(struct runtime_listing){.path = "", .for_status = true, .reply = put_status});

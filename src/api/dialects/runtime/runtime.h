@@ -93,8 +93,8 @@ struct runtime_listing {
     const char *path;
     bool recursive;
     bool for_status; /* with the time of modification, and without what GET /files leaves out */
-    void (*reply)(struct call *c, struct live *l, const struct buf *items);
+    void (*reply)(struct call *c, struct live *l, const struct rope *items);
 };
 void runtime_list(struct call *c, const struct live *l, const struct runtime_listing *how);
 /* Such a list as the last member of the object that is open, and the reply. */
-void runtime_reply_files(struct call *c, struct jw *j, const struct buf *items);
+void runtime_reply_files(struct call *c, struct jw *j, const struct rope *items);
