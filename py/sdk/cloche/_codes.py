@@ -78,7 +78,7 @@ class BadIdempotencyKey(APIError):
 
 
 class BadJson(APIError):
-    """422: what it says."""
+    """422: over a WebSocket: the message is no JSON object."""
 
     code = "bad_json"
 
@@ -141,7 +141,7 @@ class BodiesFull(APIError):
 
 class BodyTooLarge(APIError):
     """413: more than 64 MiB of JSON, or than `--bodies-mb` (with keys of several tenants, its
-    half)."""
+    half), with what its values take when they are read."""
 
     code = "body_too_large"
 
@@ -166,7 +166,7 @@ class CannotPause(APIError):
 
 
 class ClientGone(APIError):
-    """503: what it says."""
+    """503: the first request with this `Idempotency-Key` was cut off."""
 
     code = "client_gone"
 
@@ -538,6 +538,12 @@ class StdinFull(APIError):
     code = "stdin_full"
 
 
+class TooManyArchives(APIError):
+    """429: delete one, or wait for one to end."""
+
+    code = "too_many_archives"
+
+
 class TooManyAtOnce(APIError):
     """429: a limit of your key, or half of `--max-connections` for your tenant; see `Retry-
     After`."""
@@ -683,6 +689,7 @@ CODES: Dict[str, Type[APIError]] = {
     "session_exists": SessionExists,
     "stdin_closed": StdinClosed,
     "stdin_full": StdinFull,
+    "too_many_archives": TooManyArchives,
     "too_many_at_once": TooManyAtOnce,
     "too_many_commands": TooManyCommands,
     "too_many_connections": TooManyConnections,
@@ -779,6 +786,7 @@ __all__ = [
     "SessionExists",
     "StdinClosed",
     "StdinFull",
+    "TooManyArchives",
     "TooManyAtOnce",
     "TooManyCommands",
     "TooManyConnections",

@@ -177,10 +177,7 @@ static const struct field message_fields[] = {
      .flags = FIELD_LONG,
      .help = "of stdin: what the program reads next"},
     {.name = "signal", .type = FIELD_STRING, .words = signal_names, .fallback = "\"SIGINT\""},
-    {.name = "value",
-     .type = FIELD_STRING,
-     .flags = FIELD_LONG,
-     .help = "of stdin: the next line"},
+    {.name = "value", .type = FIELD_STRING, .flags = FIELD_LONG, .help = "of stdin: the next line"},
     {.name = "eof", .type = FIELD_BOOL, .fallback = "false", .help = "of stdin: there is no more"},
 };
 static const struct schema message_schema = {"StreamMessage", message_fields, 3, false};
