@@ -94,8 +94,16 @@ def codes() -> list[str]:
     page = (ROOT / "docs/errors.md").read_text().partition("## Over HTTP")[2]
     rows = re.findall(r"^\| [\d, ]+ \| (.*?) \| (.*) \|$", page, re.M)
     theirs = ("Sandbox Runtime:", "Jupyter's API", "`/modules`")
-    ours = [names for names, what in rows if not what.startswith(theirs)]
-    return sorted({*table, *re.findall(r"`(\w+)`", " ".join(ours))})
+    of_dialects, ours = "", ""
+    for names, what in rows:
+        if what.startswith(theirs):
+            of_dialects += names
+        else:
+            ours += names
+    code = re.compile(r"`(\w+)`")
+    return sorted(
+        {*table, *code.findall(ours)} - {*code.findall(of_dialects)} | {*code.findall(ours)}
+    )
 
 
 def table() -> str:

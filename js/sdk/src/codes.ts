@@ -68,6 +68,12 @@ export class TooMuchCpuError extends ApiError {}
 export class TooManySandboxesError extends ApiError {}
 export class TooManyCommandsError extends ApiError {}
 export class TooManyExecutionsError extends ApiError {}
+export class TooManyListenersError extends ApiError {}
+export class TooManyArchivesError extends ApiError {}
+export class BindNotAllowedError extends ApiError {}
+export class BadBindError extends ApiError {}
+export class CannotListenError extends ApiError {}
+export class NoPortError extends ApiError {}
 export class InternalError extends ApiError {}
 export class CannotLimitError extends ApiError {}
 export class CannotPauseError extends ApiError {}
@@ -150,6 +156,12 @@ const CLASSES = {
   too_many_sandboxes: TooManySandboxesError,
   too_many_commands: TooManyCommandsError,
   too_many_executions: TooManyExecutionsError,
+  too_many_listeners: TooManyListenersError,
+  too_many_archives: TooManyArchivesError,
+  bind_not_allowed: BindNotAllowedError,
+  bad_bind: BadBindError,
+  cannot_listen: CannotListenError,
+  no_port: NoPortError,
   internal: InternalError,
   cannot_limit: CannotLimitError,
   cannot_pause: CannotPauseError,
