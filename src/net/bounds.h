@@ -41,7 +41,7 @@
 #define NET_KEEPALIVE_SECONDS     60
 #define NET_GATE_SOCKETS          8192 /* of all sandboxes; one tenant's get half of them at most */
 #define NET_TENANT_NEW_PER_SECOND 200
-#define NET_TENANT_NEW_BURST      (NET_GATE_SOCKETS / 2)
+#define NET_TENANT_NEW_BURST      NET_GATE_SOCKETS
 
 /* The usher. */
 #define NET_HEAD_BYTES   (16 * 1024) /* of a ClientHello, of an HTTP head */
