@@ -70,6 +70,9 @@ static const struct {
     {is_websocket, "bad_handshake no_websocket"},
 };
 
+/* At a port of a sandbox's own: another tenant's, or one that is gone. */
+#define AT_DOORS "no_such_sandbox sandbox_gone"
+
 struct refusal_list {
     struct api_code *items; /* owned */
     size_t n;
@@ -128,6 +131,8 @@ static void describe_refusals(const struct route_entry *e, struct api_doc *d) {
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (usual[i].is_for(e->route))
             add_codes(&l, usual[i].codes);
+    if (e->route->at_doors || (e->dialect && e->dialect->at_doors))
+        add_codes(&l, AT_DOORS);
     add_codes(&l, e->route->doc.errors);
     add_retold(&l, e->dialect);
     if (l.n)

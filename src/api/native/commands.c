@@ -357,7 +357,7 @@ static const struct api_reply started[] = {
 #define ERRORS_OF_NEW                                                                              \
     ERRORS_OF_SANDBOX                                                                              \
     "sandbox_paused too_many_commands limit_too_high memory_budget too_much_cpu "                  \
-    "audit_unavailable sandbox_busy "
+    "audit_unavailable sandbox_busy stdin_full "
 
 /* ---- routes ---- */
 

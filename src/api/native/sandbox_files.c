@@ -383,10 +383,11 @@ static const struct route routes[] = {
       .errors = ERRORS_OF_PATH "not_empty"}, do_sandbox_file_post,
      .body_max = 64 * 1024},
     {{"GET", "/v1/sandboxes/{id}/archive/{path...}", "Download a directory of a sandbox as tar.gz",
-      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip", .errors = ERRORS_OF_PATH}, do_sandbox_archive},
+      "sandboxes", NULL, NULL, 200, "a tar.gz", "application/gzip",
+      .errors = ERRORS_OF_PATH "too_many_archives"}, do_sandbox_archive},
     {{"PUT", "/v1/sandboxes/{id}/archive/{path...}", "Unpack a tar.gz into a directory of a sandbox",
       "sandboxes", NULL, "application/gzip", 200, "how much it was", JSON_TYPE, .gives = &unpacked_schema,
-      .errors = ERRORS_OF_PATH "bad_archive not_empty"},
+      .errors = ERRORS_OF_PATH "bad_archive not_empty too_many_archives 507:disk_full"},
      do_sandbox_archive_put},
 };
 /* clang-format on */

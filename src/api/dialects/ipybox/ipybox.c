@@ -380,9 +380,10 @@ static const struct route routes[] = {
       NULL, .errors = ERRORS_OF_FILES "not_empty"}, do_ipybox_delete},
     {{"POST", "/directories/{path...}", "ipybox: unpack a tar.gz into a directory", "ipybox", NULL,
       "application/x-gzip", 200, "a message", JSON_TYPE, .gives = &message_schema,
-      .errors = ERRORS_OF_FILES "400:bad_archive not_empty"}, do_ipybox_unpack},
+      .errors = ERRORS_OF_FILES "400:bad_archive not_empty too_many_archives 507:disk_full"}, do_ipybox_unpack},
     {{"GET", "/directories/{path...}", "ipybox: download a directory", "ipybox", NULL, NULL, 200,
-      "a tar.gz of its files", "application/x-gzip", .errors = ERRORS_OF_FILES}, do_ipybox_archive},
+      "a tar.gz of its files", "application/x-gzip",
+      .errors = ERRORS_OF_FILES "too_many_archives"}, do_ipybox_archive},
     {{"GET", "/modules", "ipybox: sources of modules", "ipybox", NULL, NULL, 200,
       "names and sources", JSON_TYPE, &modules_query, .gives = &sources_schema,
       .errors = ERRORS_OF_START ERRORS_OF_WAIT
