@@ -190,31 +190,33 @@ print(open("said").read())
 """
 
 
-def test_a_connect_that_waits_for_it_is_judged_again(net: NetworkService) -> None:
-    """A sandbox can keep its usher from being ready for as long as it likes. What was allowed
-    before it is ready is not connected after it was taken away."""
+def starting(net: NetworkService) -> list[Process]:
+    """It is one more process of an init's, which bears init's name until it is ready."""
+    family = descendants(net.process.pid)
+    inits = [p.pid for p in family if p.comm == "cloche-init"]
+    return [p for p in family if p.ppid in inits and p.comm in ("cloche-init", "cloche-usher")]
+
+
+def takes_away_in_time(net: NetworkService) -> bool:
+    """Whether the usher was not ready when the policy was taken away."""
     with net.box([f"{WEB}:7"], limits={"cpus": 0.1, "pids": 64}) as box:
-
-        def starting() -> list[Process]:
-            """It is one more process of an init's, which bears init's name until it is ready."""
-            family = descendants(net.process.pid)
-            inits = [p.pid for p in family if p.comm == "cloche-init"]
-            return [
-                p for p in family if p.ppid in inits and p.comm in ("cloche-init", "cloche-usher")
-            ]
-
         box.run(CROWD, timeout_ms=60000)
-        (usher,) = until(starting)
+        (usher,) = until(lambda: starting(net))
         os.kill(usher.pid, signal.SIGSTOP)
         try:
-            assert usher.comm == "cloche-init", "it was ready already"
             put(box, "none")
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(usher.pid, signal.SIGCONT)
         (words,) = said(box, END, timeout_ms=60000)
-        # Or it was ready a moment before: then what was connected has been reset.
         assert words.split()[1:] in (["EACCES"], ["ENETUNREACH"], ["connected", "ECONNRESET"])
+        return usher.comm == "cloche-init"
+
+
+def test_a_connect_that_waits_for_it_is_judged_again(net: NetworkService) -> None:
+    """A sandbox can keep its usher from being ready for as long as it likes. What was allowed
+    before it is ready is not connected after it was taken away."""
+    assert any(takes_away_in_time(net) for _ in range(8))
 
 
 @pytest.mark.once
