@@ -56,7 +56,7 @@ def test_directories(box: Any) -> None:
     box.files.chmod("g", 0o600)
     entries = {entry.path: entry for entry in box.files.list(recursive=True)}
     assert set(entries) == {"d", "d/e", "g"}
-    assert entries["d"].is_dir and not entries["g"].is_dir and entries["g"].size == 1
+    assert entries["d"].is_dir and not entries["g"].is_dir and entries["g"].size_bytes == 1
     assert box.files.exists("g") and not box.files.exists("h") and box.files.exists("d")
     assert box.files.is_dir("d") and not box.files.is_dir("g")
     with pytest.raises(errors.NotEmpty):

@@ -34,7 +34,7 @@ def test_a_stream_goes_on(sdk: World, far: Any, lossy: Lossy) -> None:
 
 
 def test_a_program_goes_on(far: Any, lossy: Lossy) -> None:
-    lossy.lose(lambda seen: b'"7\\n' in seen)
+    lossy.lose(lambda seen: b"7\\n" in seen)
     lines: list[str] = []
     result = far.run(TICKS, timeout=20, on_stdout=lines.append)
     assert lines == [str(i) for i in range(40)] and result.text == "'end'"

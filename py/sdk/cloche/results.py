@@ -349,7 +349,7 @@ class Entry(Record):
     name = Field("")
     path = Field("")  #: from the workspace
     type = Field("")  #: file, directory, symlink or other
-    size = Field(0)
+    size_bytes = Field(0)
     mode = Field("")
     modified = Field(0.0)
     target = Field(NO_TEXT)  #: of a symlink
