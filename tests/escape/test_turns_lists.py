@@ -97,7 +97,8 @@ def test_a_list_of_a_session_takes_no_long_turn(session: Session) -> None:
     count = 8_000
     code = f"for i in range({count}): open('x.' + chr(1) * 100 + str(i), 'w').close()"
     session.code(code)
-    for headers in ({}, {"X-Sandbox-Dialect": "legacy"}):
+    forms: list[dict[str, str]] = [{}, {"X-Sandbox-Dialect": "legacy"}]
+    for headers in forms:
         turns = Turns(session.port)
         reply = ask(session.port, "GET", session.at("files") + "/", headers=headers)
         assert reply.status == 200, reply.body[:500]
