@@ -28,7 +28,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from IPython.core.completer import provisionalcompleter, rectify_completions
 from IPython.utils.tokenutil import token_at_cursor
 
-from cell import comms, environment, notebook, pictures
+from cell import comms, environment, notebook, packages, pictures
 from cell import shell as shells
 from cell import stdin, variables
 from cell.bundles import Message, bundle, plain
@@ -471,6 +471,7 @@ def main(
     if streams:
         _replace_streams(streams)
     set_handler(SIGINT, tasks.on_interrupt)
+    packages.attach()
     sys.modules["__main__"] = _shell.user_module
     sys.argv = [""]
     _shell.history_manager.dir_hist[:] = [os.getcwd()]

@@ -26,7 +26,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import blas, environment, figures, handler, hooks, rehearsal, shown
+from cell import blas, environment, figures, handler, hooks, packages, rehearsal, shown
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -139,6 +139,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "keep_figures": figures.keep,
         "arguments": _arguments,
         "use_threads": blas.use,
+        "install": packages.install,
         "uncaught": _uncaught,
         "clear": _clear,
         "imported": _imported,

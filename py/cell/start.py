@@ -2,7 +2,8 @@
 
 Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
 lines `site DIR`, `preload MODULE`, `allow MODULE` and `deny MODULE` (the operator's lists of the
-policy), and `live` where kernels stay. From then on everything happens in cloche_zygote.serve().
+policy), `index URL` and `registry URL` (of packages), and `live` where kernels stay. From then on
+everything happens in cloche_zygote.serve().
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cell import hooks
 
 hooks.record()  # before anything is imported that has some
 
-from cell import oneshot  # noqa: E402
+from cell import oneshot, packages  # noqa: E402
 from cell.policy import Policy  # noqa: E402
 
 CHAN, FILTER, SETUP = 3, 4, 5
@@ -33,7 +34,7 @@ def read_setup() -> dict[str, list[str]]:
     setup = os.pread(SETUP, os.fstat(SETUP).st_size, 0).decode("utf-8")
     os.close(SETUP)
     pairs = [line.partition(" ") for line in setup.split("\n")]
-    keys = ("site", "preload", "live", "allow", "deny")
+    keys = ("site", "preload", "live", "allow", "deny", "index", "registry")
     return {key: [v for k, _, v in pairs if k == key] for key in keys}
 
 
@@ -71,6 +72,7 @@ def prepare_live() -> Live:
         from cell import live
 
         live.prepare(cloche_zygote.open_loop)
+        packages.tell()
         return live.main, live.rehearse
     except BaseException as exc:
         if isinstance(exc, ModuleNotFoundError) and exc.name == "IPython":
@@ -90,6 +92,7 @@ def main() -> None:
             give_up(f"module {name} cannot be imported: {type(exc).__name__}: {exc}")
     # The directory of a script stands first on the path; for the programs to come it is theirs.
     sys.path.insert(0, "/workspace")
+    packages.prepare("".join(setup["index"]), "".join(setup["registry"]))
     live = prepare_live() if setup["live"] else None
     oneshot.prepare()
     policy = Policy(setup["allow"], setup["deny"])

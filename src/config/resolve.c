@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "config/config.h"
 #include "config/options.h"
+#include "config/packages.h"
 #include "config/paths.h"
 #include "config/profiles.h"
 #include "config/rules.h"
@@ -219,6 +220,8 @@ int options_resolve(struct options *o, struct config *ret, struct err *e) {
         rc = fit_limits(o, &c, e);
     if (rc == 0)
         rc = rules_check(&c, e);
+    if (rc == 0)
+        rc = packages_check(&c, e);
     if (rc == 0)
         rc = profiles_resolve(o, &c, e);
     if (rc == 0) {

@@ -57,6 +57,10 @@ int zygotes_init(struct nursery *n, struct err *e) {
         buf_addf(&b, "preload %s\n", n->profile->preload.items[i]);
     if (n->profile->live)
         buf_adds(&b, "live\n");
+    if (n->config.pip_index_url[0])
+        buf_addf(&b, "index %s\n", n->config.pip_index_url);
+    if (n->config.npm_registry[0])
+        buf_addf(&b, "registry %s\n", n->config.npm_registry);
     add_modules(&b, "allow", n->config.policy_allow);
     add_modules(&b, "deny", n->config.policy_deny);
     return memfd_of("setup", b.data, b.len, &n->setup, e);

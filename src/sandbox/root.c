@@ -174,6 +174,9 @@ static int collect(struct builder *b, const struct root_plan *p, struct err *e) 
         if (check_place(p->binds[i], e) < 0 || want(b, p->binds[i], MOUNT_RO | MOUNT_NODEV, e) < 0)
             return err_wrap(e, "read-only path");
     }
+    if (p->wheels[0] &&
+        want_at(b, p->wheels, ROOT_WHEELS, MOUNT_RO | MOUNT_NODEV | MOUNT_NOEXEC, e) < 0)
+        return err_wrap(e, "wheels");
     return want_mounts(b, p, e);
 }
 
@@ -192,6 +195,25 @@ struct own_files {
     int etc;
     const char *python;
 };
+
+static int link_at(int root, const char *target, const char *path, struct err *e) {
+    if (tree_make_way(root, path, false, e) < 0)
+        return -1;
+    return symlinkat(target, root, path) < 0 ? err_sys(e, "link %s", path) : 0;
+}
+
+/* py/cell/customize.py is in the package for its Python, and where PYTHONPATH leads every Python of
+ * a live sandbox. `name` is that of the file or of what was compiled of it. */
+static int link_customize(int root, const char *name, bool compiled, struct err *e) {
+    static const char first[] = "customize.";
+    char target[300], path[300];
+    if (strncmp(name, first, sizeof first - 1) != 0)
+        return 0;
+    snprintf(target, sizeof target, "%s%s", compiled ? "../../cell/__pycache__/" : "../cell/",
+             name);
+    snprintf(path, sizeof path, "run/cloche/tools/%ssite%s", compiled ? "__pycache__/" : "", name);
+    return link_at(root, target, path, e);
+}
 
 static int copy_own(int root, const struct own_files *own, struct err *e) {
     AUTO_FD so = openat(own->dir[0], "cloche_zygote.abi3.so", O_RDONLY | O_CLOEXEC);
@@ -215,25 +237,33 @@ static int copy_own(int root, const struct own_files *own, struct err *e) {
                  ent->d_name);
         AUTO_FD fd = openat(own->dir[1], ent->d_name, O_RDONLY | O_CLOEXEC);
         r = fd < 0 ? err_sys(e, "%s", ent->d_name) : copy_fd(root, to, fd, e);
+        if (r == 0)
+            r = link_customize(root, ent->d_name, compiled, e);
     }
     closedir(d);
     return r;
 }
 
+static int put_script(int root, const char *path, const char *text, struct err *e) {
+    if (tree_put_text(root, path, text, e) < 0)
+        return -1;
+    return fchmodat(root, path, 0755, 0) < 0 ? err_sys(e, "chmod %s", path) : 0;
+}
+
 /* Scripts, and no links: an interpreter of a virtual environment knows it by its own path. */
 static int name_python(int root, const char *python, struct err *e) {
-    static const char *const names[] = {"run/cloche/bin/python", "run/cloche/bin/python3"};
     char text[PATH_MAX + 40];
     if (strchr(python, '\''))
         return 0;
     snprintf(text, sizeof text, "#!/bin/sh\nexec '%s' \"$@\"\n", python);
-    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-        if (tree_put_text(root, names[i], text, e) < 0)
-            return -1;
-        if (fchmodat(root, names[i], 0755, 0) < 0)
-            return err_sys(e, "chmod %s", names[i]);
-    }
-    return 0;
+    if (put_script(root, "run/cloche/bin/python", text, e) < 0 ||
+        put_script(root, "run/cloche/bin/python3", text, e) < 0)
+        return -1;
+    /* The profile's Python has a pip, or is brought one: customize.py. */
+    snprintf(text, sizeof text, "#!/bin/sh\nexec '%s' -m pip \"$@\"\n", python);
+    if (put_script(root, "run/cloche/tools/bin/pip", text, e) < 0)
+        return -1;
+    return put_script(root, "run/cloche/tools/bin/pip3", text, e);
 }
 
 static int fill_etc(int root, const struct own_files *own, struct err *e) {
@@ -278,10 +308,8 @@ static int fill_links(int root, struct err *e) {
         {"/tmp", "var/tmp"},
     };
     for (unsigned i = 0; i < sizeof links / sizeof *links; i++) {
-        if (tree_make_way(root, links[i][1], false, e) < 0)
+        if (link_at(root, links[i][0], links[i][1], e) < 0)
             return -1;
-        if (symlinkat(links[i][0], root, links[i][1]) < 0)
-            return err_sys(e, "link %s", links[i][1]);
     }
     for (unsigned i = 0; i < sizeof usr_links / sizeof *usr_links; i++) {
         char host[16], to[256];

@@ -11,6 +11,10 @@
 #define ROOT_BIN                                                                                   \
     ROOT_PYLIB "/bin" /* python and python3, where the interpreter's own place lacks them */
 
+#define ROOT_TOOLS                                                                                 \
+    ROOT_PYLIB "/tools" /* for packages that a sandbox installs: py/cell/packages.py */
+#define ROOT_WHEELS ROOT_PYLIB "/wheels"
+
 /* A directory of the host, in the workspace of every sandbox or of those that ask for it. */
 struct root_mount {
     const char *host;
@@ -28,6 +32,7 @@ struct root_plan {
     unsigned nmounts;
     const struct root_mount *allowed; /* kept aside likewise, for root_allowed */
     unsigned nallowed;
+    const char *wheels; /* host directory that is at ROOT_WHEELS, or "" */
     uint32_t memory_mb; /* what /proc/meminfo says to a sandbox that has the usual limit */
 };
 

@@ -28,9 +28,17 @@ struct command {
     char **args, **env; /* NULL-terminated; the strings live as long as the message */
 };
 
-/* With room for one more. */
+/* What commands have of the zygote's own environment: where programs are, and how packages are
+ * installed (py/cell/packages.py). Those that end in an underscore are the beginnings of names. */
+static const char *const inherited[] = {
+    "PATH",          "PYTHONUSERBASE",      "PYTHONPATH", "CLOCHE_PREFIX",
+    "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_",       "UV_",
+    "npm_config_"};
+#define INHERITED_MAX 32
+
+/* With room for what is inherited. */
 static char **list_of(struct wire_strs strs) {
-    char **list = calloc((size_t)strs.n + 2, sizeof *list);
+    char **list = calloc((size_t)strs.n + INHERITED_MAX + 1, sizeof *list);
     const char *s;
     for (size_t i = 0; list && (s = wire_strs_next(&strs)); i++)
         list[i] = (char *)(uintptr_t)s;
@@ -47,16 +55,37 @@ static int read_command(struct wire_in *in, struct command *c, struct err *e) {
     return c->args[0] ? 0 : err_set(e, EPROTO, "K_EXEC: no program");
 }
 
-/* The profile's own PATH, as the zygote got it, where the request has none. */
-static void add_path(char **env) {
-    char **at = env;
-    for (; *at; at++) {
-        if (strncmp(*at, "PATH=", 5) == 0)
-            return;
+static bool is_inherited(const char *pair) {
+    size_t len = strcspn(pair, "=");
+    for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++) {
+        size_t n = strlen(inherited[i]);
+        if (strncmp(pair, inherited[i], n) == 0 && (n == len || inherited[i][n - 1] == '_'))
+            return true;
     }
-    const char *path = getenv("PATH");
-    if (path && asprintf(at, "PATH=%s", path) < 0)
-        *at = NULL;
+    return false;
+}
+
+static bool has_name(char *const *env, const char *pair) {
+    size_t n = strcspn(pair, "=") + 1;
+    for (; *env; env++) {
+        if (strncmp(*env, pair, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where the request has none of that name. */
+static void inherit(char **env) {
+    char **end = env;
+    while (*end)
+        end++;
+    char **from = environ;
+    for (unsigned n = 0; from && *from && n < INHERITED_MAX; from++) {
+        if (is_inherited(*from) && !has_name(env, *from)) {
+            *end++ = *from;
+            n++;
+        }
+    }
 }
 
 static int open_terminal(const struct command *c, int *ret_tty, struct err *e) {
@@ -106,7 +135,7 @@ _Noreturn void command_main(struct wire_in *in) {
     }
     signals_reset(); /* Python ignores SIGPIPE and SIGXFSZ */
     close_range(3, ~0u, 0);
-    add_path(c.env);
+    inherit(c.env);
     environ = c.env; /* whose PATH is the one to look in */
     execvp(c.args[0], c.args);
     int why = errno;

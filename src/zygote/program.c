@@ -164,9 +164,20 @@ static void read_outcome(PyObject *outcome, struct done_msg *ret) {
     }
 }
 
-static void run_program(const struct run_msg *r, struct done_msg *ret) {
+/* What the program asked for; the exception that says why not, or None. */
+static PyObject *install(const char *requirements) {
+    PyObject *done = PyObject_CallFunction(program_cell.install, "s", requirements);
+    Py_XDECREF(done);
+    PyObject *exc = program_caught();
+    if (exc != Py_None)
+        PyException_SetTraceback(exc, Py_None); /* of frames that are ours */
+    return exc;
+}
+
+static void run_program(struct run_msg *r, struct done_msg *ret) {
     PyObject *code = code_bytes(r);
     bool handles = r->flags & RUN_HANDLER;
+    const char *packages = r->flags & RUN_PACKAGES && r->nenv ? r->env[--r->nenv] : NULL;
     struct program_handler h = {0};
     program_use_cpus(r->limits.cpus_percent);
     program_shown_begin(r->flags);
@@ -175,7 +186,11 @@ static void run_program(const struct run_msg *r, struct done_msg *ret) {
         PyErr_Print();
         _exit(1);
     }
-    PyObject *exc = handles ? program_handler_run(code, &h, ret) : execute(code, r->flags);
+    PyObject *exc = packages ? install(packages) : NULL;
+    if (!exc || exc == Py_None) {
+        Py_XDECREF(exc);
+        exc = handles ? program_handler_run(code, &h, ret) : execute(code, r->flags);
+    }
     Py_DECREF(code);
     if (exc != Py_None) {
         PyObject *steps = PyObject_CallFunctionObjArgs(program_cell.uncaught, exc, NULL);

@@ -32,6 +32,7 @@ int program_prepare(PyObject *from) {
         {"split_value", &program_cell.split_value},
         {"arguments", &program_cell.arguments},
         {"use_threads", &program_cell.use_threads},
+        {"install", &program_cell.install},
         {"uncaught", &program_cell.uncaught},
         {"clear", &program_cell.clear},
         {"shutdown", &program_cell.shutdown},

@@ -4,8 +4,9 @@ A console block is a session: "$ " begins a command, "> " goes on with it, the r
 prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of
 the pages talks to a real one, which has live sandboxes where the block needs them; "console
 with-keys" to one that wants the key in the file `secret`, "console with-network" to one that grants
-a network, as do Python blocks that ask for one. The Python blocks of a page are one program, and so
-are its TypeScript blocks; what it prints stands in its comments that begin with "prints"."""
+a network, as do Python blocks that ask for one, "console with-wheels" to one that has some wheels.
+The Python blocks of a page are one program, and so are its TypeScript blocks; what it prints stands
+in its comments that begin with "prints"."""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ import pytest
 from harness import PYTHON, Engine, LiveService, Service, cloche_bin, run_cli, settled
 from jupyter import Jupyter
 from sdk_js import compiled, install, needed, node
+from wheels import wheel, wheels_place
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "py" / "sdk"
@@ -44,7 +46,7 @@ def wants_live(text: str) -> bool:
 
 class Example(NamedTuple):
     name: str
-    wish: str  # "with-keys", "with-network" or ""
+    wish: str  # "with-keys", "with-network", "with-wheels" or ""
     commands: List[Tuple[str, List[str]]]  # with the lines that each prints
 
     @property
@@ -58,7 +60,7 @@ class Example(NamedTuple):
     @property
     def fixture(self) -> str:
         if self.wish:
-            return {"with-keys": "keyed_service", "with-network": "network_service"}[self.wish]
+            return self.wish.replace("with-", "").replace("keys", "keyed") + "_service"
         return "live_service" if self.is_live else "service" if self.is_http else "engine"
 
 
@@ -128,6 +130,14 @@ def network_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSe
     grants = ("--network", "pypi.org:443,files.pythonhosted.org:443,10.1.0.0/16,@npm")
     options = ("--profiles", "base", *grants)
     yield from settled(LiveService(tmp_path_factory.mktemp("network"), *options))
+
+
+@pytest.fixture(scope="module")
+def wheels_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    place = wheels_place(tmp_path_factory.mktemp("wheels"))
+    wheel(place, "alpha")
+    options = ("--profiles", "base", "--wheels", str(place))
+    yield from settled(LiveService(tmp_path_factory.mktemp("with-wheels"), *options))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])

@@ -4,6 +4,7 @@
 
 #include "api/core/body.h"
 #include "api/jobs/network_field.h"
+#include "api/jobs/packages_field.h"
 #include "api/jobs/request_fields.h"
 
 #include <jansson.h>
@@ -35,7 +36,8 @@ static const char *const policies[] = {"none", "restricted", NULL};
          .flags = FIELD_MAX,                                                                       \
          .max = RUN_MAX_ARGS,                                                                      \
          .help = "sys.argv[1:]"},                                                                  \
-        FIELD_OF_LIMITS("up to the maxima"), FIELD_OF_NETWORK("what it may reach"), {              \
+        FIELD_OF_LIMITS("up to the maxima"), FIELD_OF_NETWORK("what it may reach"),                \
+        FIELD_OF_PACKAGES, {                                                                       \
         .name = "policy", .type = FIELD_STRING, .words = policies, .fallback = "\"none\"",         \
         .help =                                                                                    \
             "restricted: only harmless modules and calls; for order, the sandbox is for safety"    \
@@ -181,5 +183,7 @@ int oneshot_read_request(const struct caller *who, const struct oneshot_options 
         inputs_read(&files, &q->inputs, &q->ninputs, p) < 0)
         return -1;
     q->profile = xstrdup(field_str(body, "profile", "auto"));
-    return add_strings(q, body, p) < 0 ? -1 : add_code(o, q, p);
+    if (add_strings(q, body, p) < 0 || packages_read(who, body, q, p) < 0)
+        return -1;
+    return add_code(o, q, p);
 }
