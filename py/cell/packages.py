@@ -107,7 +107,9 @@ def tell() -> None:
     """Whoever starts from here on. In a zygote of live kernels, whose commands inherit it.
     The profile's own programs come first: python3 is its interpreter, no link to it in BASE."""
     path = os.environ.get("PATH", os.defpath)
-    os.environ.update(_variables, PATH=f"{path}:{BASE}/bin:{TOOLS}/bin")
+    os.environ["PATH"] = f"{path}:{BASE}/bin:{TOOLS}/bin"
+    for name, value in _variables.items():
+        os.environ.setdefault(name, value)
 
 
 def attach() -> None:
