@@ -7,12 +7,18 @@ from pathlib import Path
 
 
 def wheel(
-    directory: Path, name: str, version: str = "1.0", needs: str = "", body: str = ""
+    directory: Path,
+    name: str,
+    version: str = "1.0",
+    needs: str = "",
+    body: str = "",
+    more: dict[str, str] = {},
 ) -> Path:
     """A wheel whose module says its version, and whose program of the same name prints it."""
     info = f"{name}-{version}.dist-info"
     needed = f"Requires-Dist: {needs}\n" if needs else ""
     files = {
+        **more,
         f"{name}.py": f"VERSION = {version!r}\n{body}\ndef main():\n    print({name!r}, VERSION)\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
@@ -30,6 +36,7 @@ def wheel(
 
 def wheels_place(directory: Path) -> Path:
     """A directory that the users of sandboxes can read, whoever made the ones above it."""
+    directory.mkdir(exist_ok=True)
     for place in (directory, *directory.parents):
         mode = place.stat().st_mode
         if mode & 0o055 != 0o055:
