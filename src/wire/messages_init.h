@@ -7,7 +7,7 @@
     X(I_READY, 100, 2)                                                                             \
     X(I_BROKEN, 101, 2)                                                                            \
     /* N→I, on the same socket, answered by I_READY or I_BROKEN */                               \
-    X(I_MORE, 102, 2) /* ends for one more process */                                              \
+    X(I_MORE, 102, 2) /* make the ends of one more process */                                      \
     /* S→I, each answered by I_REPLY or I_ERROR in order */                                      \
     X(I_OPEN, 110, 2)                                                                              \
     X(I_STAT, 111, 2)                                                                              \
@@ -23,10 +23,10 @@
     X(I_CHANGES, 121, 2) /* regular files that changed since */                                    \
     X(I_KILL, 122, 2)    /* SIGKILL to all but init, until none is left */                         \
     X(I_SIGNAL, 123, 2)  /* to a kernel or command */                                              \
-    X(I_LIMITS, 124, 2)  /* those of the sandbox as a whole, when they are not what they were */   \
+    X(I_LIMITS, 124, 2)  /* new limits of the sandbox as a whole */                                \
     X(I_WATCH, 125, 2)   /* no cgroups here: watch these limits */                                 \
     X(I_USAGE, 126, 2)   /* no cgroups here: what was used */                                      \
-    X(I_ECHO, 127, 2)    /* sent back: all before it is over, that of an earlier server too */     \
+    X(I_ECHO, 127, 2)    /* sent back when all before it is answered, an earlier server's too */   \
     X(I_LEFT, 128, 2)    /* fds, or none: of a program, unwanted, to be closed when the next       \
                             message comes, for by then the server has closed its own; no reply */  \
     X(I_NETWORK, 129, 3) /* from now on connects to outside are asked for on this channel */       \
@@ -36,7 +36,7 @@
     X(I_REPLY, 140, 2) /* one of i_reply_… below, as the question asks, or nothing */            \
     X(I_ERROR, 141, 2)                                                                             \
     X(I_DENIED, 142, 2) /* unasked: a refusal to be told */                                        \
-    X(I_LIMIT, 143, 2)  /* unasked: a watch of init's ended it; for PIDS only what was too much */ \
+    X(I_LIMIT, 143, 2)  /* unasked: init ended the sandbox for it; for PIDS only the surplus */    \
     X(I_TASKS, 144, 2)  /* unasked: processes and threads now (live, no cgroups) */                \
     X(I_NET, 145, 2)    /* unasked: a socket reaches the network namespace */
 

@@ -19,7 +19,7 @@
     X(G_NOTE, 217, 3)   /* for the audit log: the first use of a rule's target, or a refusal */    \
     X(G_COUNTS, 218, 3) /* since the gate began; once a second at most */                          \
     X(G_OPEN, 219, 3)   /* how many outside sockets a sandbox has, in steps */                     \
-    X(G_LOST, 243, 4)   /* a sandbox's channel: it asks nothing until it is attached again */      \
+    X(G_LOST, 243, 4)   /* the channel of a sandbox broke; it asks nothing until it is attached */ \
     /* I→G, on the channel of one sandbox */                                                     \
     X(A_ASK, 220, 3)      /* may this be connected to? answered by A_VERDICT */                    \
     X(A_WITHDRAW, 221, 3) /* the program gave up before A_RESULT came */                           \
@@ -123,13 +123,13 @@
     F(3, u32, port, 65535)                                                                         \
     F(3, bytes, address, 16)                                                                       \
     F(3, str, rule, WIRE_RULE)                                                                     \
-    F(3, str, name, WIRE_NAME) /* that it said last; "" for none */                                \
+    F(3, str, name, WIRE_NAME) /* what the connection said last; "" for none */                    \
     F(3, u32, check, 2)        /* enum net_check: what the usher looks at */
 #define a_end_fields(F) F(3, u32, id, 0) F(3, u64, bytes_out, 0) F(3, u64, bytes_in, 0)
 #define a_limits_fields(F)                                                                         \
     F(3, u32, connections, 0)                                                                      \
     F(3, u64, bytes, 0)       /* 0: no bound */                                                    \
-    F(3, u32, unreachable, 1) /* refused names get the sentinel address, and it ENETUNREACH */
+    F(3, u32, unreachable, 1) /* a refused name gets the sentinel address, which is ENETUNREACH */
 #define a_verdict_fields(F)                                                                        \
     F(3, u32, id, 0)                                                                               \
     F(3, u32, errnum, 0)                                                                           \

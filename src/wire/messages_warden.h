@@ -6,7 +6,7 @@
     /* S→W */                                                                                    \
     X(W_MAKE, 1, 2)   /* a sandbox, please */                                                      \
     X(W_END, 2, 2)    /* kill it, whatever it does */                                              \
-    X(W_LOST, 3, 2)   /* the same: not all of it came here, nor the knobs of its slot */           \
+    X(W_LOST, 3, 2)   /* the same: it, or the knobs of its slot, did not come whole */             \
     X(W_KERNEL, 4, 2) /* one more process in a live sandbox */                                     \
     X(W_LEFT, 5, 2)   /* the control group of a process that ended is read */                      \
     X(W_SHUT, 6, 2)   /* the stdin of a process is at its end: the warden's copy goes too */       \
@@ -23,10 +23,10 @@
     X(W_FORGET, 17, 2)  /* the slot's control group is gone: let its knobs go too */               \
     X(W_PROFILE, 18, 2) /* what a profile's nursery said of itself */                              \
     X(W_LAYER, 19, 2)   /* what the machine gives of one layer of isolation */                     \
-    X(W_RESTARTS, 20, 2) /* that had to be, so far; the first one comes behind the last W_KEPT */  \
+    X(W_RESTARTS, 20, 2) /* how many so far; the first one comes after the last W_KEPT */          \
     X(W_RELOAD, 21, 2)   /* the configuration anew */                                              \
     X(W_GATE, 22, 3)     /* a channel to the gate; a new one whenever gate or server are new */    \
-    X(W_STRANDED, 23, 4) /* memory of sandboxes that are gone, which somebody holds still */       \
+    X(W_STRANDED, 23, 4) /* memory of ended sandboxes that somebody still holds */                 \
     /* the supervisor→W */                                                                       \
     X(L_CONFIG, 40, 2) /* the configuration anew */
 

@@ -10,7 +10,7 @@
 
 #define KEPT_AS "jupyter" /* the alias begins with it; journals hold aliases, so it stays */
 #define DEFAULT "default" /* the sandbox of the default profile */
-#define SHARERS 4         /* kernels for which it has memory */
+#define SHARERS 4         /* it has memory for so many kernels */
 
 static uint32_t less(uint32_t a, uint32_t b) {
     return a < b ? a : b;

@@ -216,7 +216,7 @@ static void take_in_force(struct engine *g, struct wire_in *in) {
     network_look(s);
 }
 
-/* Who waits for a change gets it with a new channel; else the next change brings one. */
+/* A change that waits comes with the new channel; otherwise the next change brings the channel. */
 static void take_lost(struct engine *g, struct wire_in *in) {
     struct g_lost m;
     struct err e;
