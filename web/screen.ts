@@ -138,12 +138,15 @@ export class Screen {
   /* The line is over, and so are those in `more`, which begins with its newline. */
   private finish(kind: string, style: Style, more: string): void {
     const runs = this.runs();
-    const span = draw({ text: "", kind, style }, more);
+    const end = runs[runs.length - 1];
+    end?.append("\n"); // in an element of its own it would have a bar of its own, too
+    const rest = end ? more.slice(1) : more;
+    const span = draw({ text: "", kind, style }, rest);
     const before = this.last.previousSibling;
     if (runs.length === 0 && before instanceof HTMLElement && before.className === span.className &&
         !before.style.cssText && !span.style.cssText && before.firstChild instanceof Text)
-      before.firstChild.appendData(more);
-    else this.last.before(...runs, span);
+      before.firstChild.appendData(rest);
+    else this.last.before(...runs, ...(rest ? [span] : []));
     this.line = [];
     this.column = 0;
   }

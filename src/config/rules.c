@@ -26,11 +26,11 @@ static int check_resolvers(const char *text, struct err *e) {
     return 0;
 }
 
-/* What a dialect gives its sandboxes is asked for as anybody asks. */
-static int check_ipybox(const struct config *c, const struct net_sets *sets,
-                        const struct net_policy *most, struct err *e) {
+/* What the sandbox of notebooks is given is asked for as anybody asks. */
+static int check_shared_domains(const struct config *c, const struct net_sets *sets,
+                                const struct net_policy *most, struct err *e) {
     static const char where[] = "ipybox_allowed_domains";
-    const char *text = c->ipybox.allowed_domains;
+    const char *text = c->shared_domains;
     AUTO_NET_POLICY p = NET_POLICY_INIT;
     if (net_policy_from_text(text, strlen(text), sets, where, &p, e) < 0)
         return -1;
@@ -45,7 +45,7 @@ int rules_check(const struct config *c, struct err *e) {
         net_policy_from_text(c->network, strlen(c->network), &sets, "network", &p, &why) < 0 ||
         net_policy_deny_from_text(c->network_deny, strlen(c->network_deny), "network_deny", &p,
                                   &why) < 0 ||
-        check_ipybox(c, &sets, &p, &why) < 0)
+        check_shared_domains(c, &sets, &p, &why) < 0)
         return err_user(e, "bad_value", "%s", why.text);
     return check_resolvers(c->network_resolvers, e);
 }

@@ -29,8 +29,8 @@ static void fault(struct check *c, const struct field_loc *at, const struct fiel
     field_fault_write(c->errors, at, f);
 }
 
-/* What a lax boolean means: 0 or 1; -1 when it has the form of one but means nothing, -2 when it
- * has not even that. */
+/* What a lax boolean means: 0 or 1; -1 when it has the form of a boolean but means nothing, -2 when
+ * it has not even that. */
 static int bool_meaning(const json_t *v) {
     static const char *const words[2][6] = {{"0", "off", "f", "false", "n", "no"},
                                             {"1", "on", "t", "true", "y", "yes"}};
@@ -95,7 +95,7 @@ static void too_long(struct check *c, const json_t *v, const struct field_loc *a
     fault(c, at, &(struct field_fault){"string_too_long", msg.data, v, ctx.data});
 }
 
-/* What there is to work on, or what is too much. */
+/* How much a handler has to work on; what is beyond `most` is not counted to its end. */
 static size_t size_of(const json_t *v, size_t most) {
     size_t sum = 16 + json_string_length(v), i;
     const char *key;
@@ -228,7 +228,7 @@ static void check_real(struct check *c, const struct field *f, const json_t *v,
         out_of_range(c, f, v, at, false);
 }
 
-/* True when the number of items is as it must be. Otherwise they are not looked at. */
+/* Whether the number of items is allowed. If not, the items are not looked at. */
 static bool check_count(struct check *c, const struct field *f, const json_t *v,
                         const struct field_loc *at) {
     int64_t n = (int64_t)(f->type == FIELD_LIST ? json_array_size(v) : json_object_size(v));

@@ -20,7 +20,7 @@
 #define FIELDS_TEXT_MAX   65536
 #define FIELDS_JSON_MAX   (1u << 20)
 #define FIELDS_VALUES_MAX 500000 /* in one body; a batch of 10,000 items has a tenth of that */
-#define FIELDS_FAULTS_MAX 100    /* no more are looked for */
+#define FIELDS_FAULTS_MAX 100    /* faults; no more are looked for */
 #define FIELDS_INPUT_MAX  1000   /* bytes of an offending value that are quoted back */
 
 /* The number of faults; each is written as an object in FastAPI's shape into the array that
@@ -28,7 +28,7 @@
  * after fields_read and json_read. */
 unsigned fields_check(const struct schema *s, const json_t *body, struct jw *errors);
 
-/* Of a table that is open: a line for each field that it does not have. */
+/* For an open table: adds a line for each field that the table does not have. */
 void fields_unknown(const struct schema *s, const json_t *body, struct buf *to);
 
 /* Of a body that was checked: takes out what its table and those within it do not have, but for the
@@ -39,10 +39,10 @@ void fields_drop_unknown(const struct schema *s, json_t *body);
 struct jw fields_detail_begin(struct buf *reply);
 int fields_detail_end(struct jw *j);
 
-/* The whole reply for a number that is above a bound that is no table's. */
+/* The whole reply for a number above a bound that stands in no table. */
 void fields_too_high(const json_t *body, const char *name, int64_t most, struct buf *reply);
 
-/* Of a body that was checked; the fallback when the field is absent or null. */
+/* From a checked body; the fallback when the field is absent or null. */
 bool field_bool(const json_t *body, const char *name, bool fallback);
 int64_t field_int(const json_t *body, const char *name, int64_t fallback);
 int64_t field_int_lax(const json_t *body, const char *name, int64_t fallback); /* of FIELD_LAX */

@@ -32,7 +32,7 @@ struct http_options {
     /* Every request that got an answer or was cut, for logs and counters. */
     void (*on_finished)(void *arg, struct http_req *r);
     unsigned max_connections;
-    uint32_t header_s;    /* until the headers of a connection's first request are whole */
+    uint32_t header_s;    /* until a connection's first request has all its headers */
     uint32_t idle_s;      /* from one reply to the next request's headers */
     uint32_t body_step_s; /* in each such step at least HTTP_SLOWEST bytes of a body must come */
     size_t bodies_max;    /* bytes of all bodies that are kept whole; see http_take_body */
@@ -41,7 +41,7 @@ struct http_options {
 };
 #define HTTP_SMALL_BODY (64u << 10)
 #define HTTP_SMALL      (64u << 10) /* a reply up to this is made at once */
-#define HTTP_SLICE      (32u << 10) /* bytes of a larger one that are made at a time */
+#define HTTP_SLICE      (32u << 10) /* a larger reply is made in steps of so many bytes */
 #define HTTP_SLOWEST    1024
 #define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */
 #define HTTP_LOW_WATER  (64u << 10)
@@ -50,12 +50,12 @@ int http_new(const struct http_options *o, struct http **ret, struct err *e);
 /* Takes a listening socket, TCP or unix. With a name (or NULL) it is a door: all that comes in by
  * it bears that name. */
 int http_listen(struct http *h, int *fd, const char *door, struct err *e);
-/* Nothing more comes in by that door. What did bears its name on, and never another's. */
+/* Closes the door. What came in by it goes on bearing its name, and never another one's. */
 void http_close_door(struct http *h, const char *door);
 /* No new connections; idle ones are closed, the others after their reply. */
 void http_drain(struct http *h);
 unsigned http_connections(const struct http *h);
-unsigned http_most_connections(const struct http *h); /* as far as there are descriptors for them */
+unsigned http_most_connections(const struct http *h); /* so many have descriptors */
 uint64_t http_evicted(const struct http *h);          /* closed for a newcomer; see http_settle */
 size_t http_bodies(const struct http *h);             /* bytes that count against bodies_max */
 /* Bytes that count against replies_max; connections that were cut because of either bound. */
@@ -73,7 +73,7 @@ bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
                    const char **ret_value);
 const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
 bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
-const char *http_door(const struct http_req *r);      /* it came in by; or NULL */
+const char *http_door(const struct http_req *r);      /* the door it came in by; or NULL */
 uint64_t http_born_ns(const struct http_req *r);
 /* How many bytes the bodies and messages of one account hold, and may hold. Lives as long as any of
  * them counts. */
@@ -84,7 +84,7 @@ struct http_account {
  * newcomer, as waiting connections are; and what the request holds also counts for the account
  * (NULL: for none). */
 void http_settle(struct http_req *r, struct http_account *a);
-/* What the handlers want to remember. */
+/* A pointer that the handlers keep with the request. */
 void http_set_user(struct http_req *r, void *user);
 void *http_user(const struct http_req *r);
 int http_status(const struct http_req *r); /* 0 while there is none */
@@ -105,8 +105,9 @@ struct http_take {
  * keep everybody out. */
 void http_take_body(struct http_req *r, const struct http_take *how);
 const struct buf *http_body(const struct http_req *r);
-struct buf http_move_body(struct http_req *r); /* the caller's: for longer */
-/* What it counts for (see http_take_body) counts on after its request, until http_uncount. */
+struct buf http_move_body(struct http_req *r); /* the caller owns it from here on */
+/* The bytes of a body (see http_take_body) go on counting after its request, until
+ * http_uncount. */
 struct http_count {
     struct http *http;
     struct http_account *account;
@@ -114,10 +115,10 @@ struct http_count {
 };
 struct http_count http_move_count(struct http_req *r);
 void http_uncount(struct http_count *c);
-/* What was made of it takes more; false when there is no room for that. Or less. */
+/* What was made of the body takes more bytes than the body, or fewer. False: there is no room. */
 bool http_count_more(struct http_count *c, size_t bytes);
 void http_count_less(struct http_count *c, size_t bytes);
-/* What the request says; 0 also when it does not say, as with chunks. */
+/* The length that the request announces; 0 also when it announces none, as with chunks. */
 uint64_t http_body_length(const struct http_req *r);
 
 /* multipart/form-data, piece by piece; false from `piece` means that it has replied. `end` when all
@@ -149,10 +150,10 @@ void http_reply_rope(struct http_req *r, int status, const char *type, struct ro
 struct http_source {
     bool (*more)(struct http_source *s, struct buf *to);
     void (*free)(struct http_source *s); /* once, also when there is no reply */
-    size_t holds; /* bytes that it is made of, if only it has them: they count as a reply's do */
+    size_t holds; /* bytes that nobody else holds; they count as a reply's do */
 };
 void http_reply_from(struct http_req *r, int status, const char *type, struct http_source *s);
-/* The same, and the connection is closed after it. */
+/* Replies, and closes the connection afterwards. */
 void http_refuse(struct http_req *r, int status, const char *type, const void *data, size_t len);
 /* These bytes of a regular file; takes the descriptor. */
 void http_reply_file(struct http_req *r, int status, const char *type, int *fd, uint64_t from,
@@ -161,7 +162,8 @@ void http_reply_file(struct http_req *r, int status, const char *type, int *fd, 
 void http_stream(struct http_req *r, int status, const char *type);
 void http_write(struct http_req *r, const void *data, size_t len);
 void http_write_rope(struct http_req *r, struct rope *rope); /* takes it */
-/* What may be written at any time and means nothing, to find out whether the client is there. */
+/* Bytes without a meaning that may be written at any time, to find out whether the client is
+ * there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
 /* The reply cannot be completed: the connection is cut, so that nobody takes a part of the reply

@@ -35,8 +35,8 @@
 
 /* An outside socket; the kernel doubles the buffers. */
 #define NET_BUFFER_BYTES          (128 * 1024)
-#define NET_CHARGE_BYTES          (1024 * 1024) /* for both legs of one, in the budget: 474 + 512 KiB */
-#define NET_OPEN_STEP             16            /* G_OPEN speaks of so many at once */
+#define NET_CHARGE_BYTES          (1024 * 1024) /* of the budget, for both legs: 474 + 512 KiB */
+#define NET_OPEN_STEP             16            /* the step in which G_OPEN counts */
 #define NET_CONNECT_MS            (130 * 1000)
 #define NET_KEEPALIVE_SECONDS     60
 #define NET_GATE_SOCKETS          8192 /* of all sandboxes; one tenant's get half of them at most */
@@ -46,8 +46,8 @@
 /* The usher. */
 #define NET_HEAD_BYTES   (16 * 1024) /* of a ClientHello, of an HTTP head */
 #define NET_FLUSH_MS     (60 * 1000) /* for the other host to acknowledge the last bytes */
-#define NET_HEAD_MS      (10 * 1000) /* in which it has to come */
-#define NET_PACKET_BYTES 512         /* of a reply over UDP; a question over TCP too is no longer */
+#define NET_HEAD_MS      (10 * 1000) /* within which a head has to come */
+#define NET_PACKET_BYTES 512         /* a reply over UDP, a question over either */
 
 /* Texts, with their NUL. */
 #define NET_NAME_SIZE   254

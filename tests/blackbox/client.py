@@ -1,7 +1,7 @@
 """A client of the engine's socket, as honest or hostile as a test wants.
 
 It speaks the protocol itself (src/wire/wire.h, run.h). Message numbers are read from
-src/wire/messages.h, so that the two cannot drift apart.
+src/wire/messages_*.h, so that the two cannot drift apart.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ DEADLINE_S = float(os.environ.get("CLOCHE_TEST_DEADLINE", "120"))  # for what su
 
 
 def _messages() -> dict[str, int]:
-    text = (ROOT / "src" / "wire" / "messages.h").read_text()
-    body = text[text.index("#define WIRE_MESSAGES") : text.index("enum wire_type")]
-    found = re.findall(r"^\s*X\((\w+), (\d+), \d+\)", body, re.MULTILINE)
+    headers = (ROOT / "src" / "wire").glob("messages_*.h")
+    text = "".join(header.read_text() for header in headers)
+    found = re.findall(r"^\s*X\((\w+), (\d+), \d+\)", text, re.MULTILINE)
     numbers = {name: int(number) for name, number in found}
-    assert "C_RUN" in numbers, "messages.h is not what the tests expect"
+    assert "C_RUN" in numbers, "messages_client.h is not what the tests expect"
     return numbers
 
 

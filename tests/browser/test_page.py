@@ -94,6 +94,20 @@ def test_error_shows_the_traceback(page: Browser) -> None:
     assert "ZeroDivisionError: division by zero" in streams(page)["stderr"]
 
 
+def test_each_line_of_stderr_has_one_bar_before_it(page: Browser) -> None:
+    write(
+        page, "import sys\nfor line in 'one', 'two\\nthree', '': print(line, file=sys.stderr)\n1/0"
+    )
+    page.click("#run")
+    status(page, "error")
+    boxes = page.script(
+        "return [...document.querySelectorAll('#output .stderr')]"
+        ".flatMap((e) => [...e.getClientRects()]).map((r) => [r.left, r.top]);"
+    )
+    assert len({left for left, _ in boxes}) == 1
+    assert len({top for _, top in boxes}) == len(boxes) >= 7
+
+
 def test_plot_appears_with_a_link_to_its_file(page: Browser) -> None:
     example(page, "Plot")
     page.click("#run")

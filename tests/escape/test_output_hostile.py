@@ -16,7 +16,7 @@ from harness import LiveService, eventually, warm
 from http_client import Connection, ask
 from live import Box, Client
 from raw_http import resident_mb
-from test_turns import IS_ASAN
+from turns import IS_ASAN
 
 MB = 1 << 20
 KERNELS = 10

@@ -20,8 +20,8 @@ from jupyter import Jupyter
 from raw_http import Closed, Raw, ask, execute, heard, post, request, server_pid
 from raw_ws import Socket
 from test_live_hostile import TOOLS
-from test_turns import many_descriptors
 from test_turns_many import read_by_somebody
+from turns import many_descriptors
 
 ASAN = "asan" in str(cloche_bin())
 LONG_S = 0.25 if ASAN else 0.05  # a bound of the histogram; of processor time, whoever else has it

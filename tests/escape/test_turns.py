@@ -1,4 +1,4 @@
-"""The longest turn of the server's loop that a request or a kernel may cause: for so long everybody
+"""The longest turn of the server's loop that a request may cause: for so long everybody
 else waits. What takes longer is done beside the loop, or in slices. Each row of the tables is
 something large that somebody may send; the processor time of the loop's turns is read from the
 server itself, so that a busy machine does not count."""
@@ -11,53 +11,15 @@ import gzip
 import io
 import json
 import re
-import resource
 import tarfile
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import cloche_bin, eventually
+from harness import eventually
 from http_client import BOUNDARY, FORM, JSON, Connection, Reply, Stream, ask
 from live import Box, Client
-
-MB = 1 << 20
-IS_ASAN = "asan" in str(cloche_bin())
-LONGEST_S = 0.25 if IS_ASAN else 0.025  # a bound of cloche_loop_turn_cpu_seconds
-FEW_S = 0.1 if IS_ASAN else 0.01
-BUCKET = re.compile(r'^cloche_loop_turn_cpu_seconds_bucket\{le="([^"]+)"\} (\d+)$', re.MULTILINE)
-
-
-class Turns:
-    """The server's turns, counted by how long they took."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.before = self.counts()
-
-    def counts(self) -> dict[float, int]:
-        text = ask(self.port, "GET", "/metrics").body.decode()
-        return {float(bound): int(n) for bound, n in BUCKET.findall(text)}
-
-    def many(self) -> int:
-        return max(self.counts().values()) - max(self.before.values())
-
-    def longest(self) -> float:
-        """The bound of the bucket that the longest turn since the beginning is in."""
-        after = self.counts()
-        new = {bound: n - self.before[bound] for bound, n in after.items()}
-        return min(bound for bound, n in new.items() if n == max(new.values()))
-
-
-@contextlib.contextmanager
-def many_descriptors() -> Iterator[None]:
-    """For a client that is a thousand."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+from turns import FEW_S, LONGEST_S, MB, Turns, many_descriptors, tar_of
 
 
 def post(port: int, path: str, body: bytes, **headers: str) -> Reply:
@@ -265,15 +227,6 @@ def test_a_request_takes_no_long_turn(port: int, name: str) -> None:
 # ------------------------------------------------------------------ live sandboxes: requests
 
 
-def tar_of(size: int) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
-        info = tarfile.TarInfo("f")
-        info.size = size
-        tar.addfile(info, io.BytesIO(bytes(size)))
-    return out.getvalue()
-
-
 def tar_with_headers(size: int, entries: int) -> bytes:
     """Each entry's comment has so many bytes, which gzip makes a thousandth of."""
     out = io.BytesIO()
@@ -386,68 +339,6 @@ def test_a_request_to_a_sandbox_takes_no_long_turn(box: Box, name: str) -> None:
     turns = Turns(box.port)
     reply = send(box)
     assert reply.status == status, (reply.status, reply.body[:500])
-    assert turns.longest() <= LONGEST_S
-
-
-# ----------------------------------------------------------------- live sandboxes: kernels
-
-KERNELS: dict[str, str] = {
-    "a display of 150,000 MIME types": (
-        "from IPython.display import display\n"
-        "display({f'x/{i}': '' for i in range(150_000)}, raw=True)"
-    ),
-    "a display of 4 MB": (
-        "from IPython.display import display\n" "display({'text/plain': 'x' * (4 << 20)}, raw=True)"
-    ),
-    "seven displays of 4 MB": (
-        "from IPython.display import display\n"
-        "for i in range(7): display({'text/plain': 'y' * 4_000_000}, raw=True)"
-    ),
-    "a display of 2 MB of escapes": (
-        "from IPython.display import display\n"
-        "display({'text/plain': '\\n' * (2 << 20)}, raw=True)"
-    ),
-    "a display of 190,000 values": (
-        "from IPython.display import display\n"
-        "display({'application/json': [0] * 190_000}, raw=True)"
-    ),
-    "a result of 2 MB": "'x' * (2 << 20)",
-    "2,000 displays": (
-        "from IPython.display import display\n"
-        "for i in range(2_000): display({'text/plain': 'x'}, raw=True)"
-    ),
-    "a traceback of 10 MB": "raise ValueError('x' * (10 << 20))",
-    "a prompt of 10 MB": "input('x' * (10 << 20))",
-    "printing 4 MB": "print('x' * (4 << 20))",
-    "comm buffers of 8 MB": (
-        "from comm import create_comm\n" "create_comm(target_name='x', buffers=[bytes(8 << 20)])"
-    ),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_takes_no_long_turn(box: Box, name: str) -> None:
-    turns = Turns(box.port)
-    reply = cell(box, json.dumps({"code": KERNELS[name], "timeout_ms": 20_000}).encode())
-    assert reply.status == 200, (reply.status, reply.body[:500])
-    assert turns.longest() <= LONGEST_S
-
-
-# ------------------------------------------------------------------- programs that show something
-
-SHOWN = {name: KERNELS[name] for name in KERNELS if "display" in name or "result" in name}
-SHOWN["two results of 15 MB in forms"] = (
-    "class A:\n    def _repr_html_(self): return 'x' * (7 << 20)\n"
-    "    def __repr__(self): return 'y' * (7 << 20)\ndisplay(A())\nA()"
-)
-
-
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_program_that_shows_something_takes_no_long_turn(port: int, name: str) -> None:
-    code = SHOWN[name].replace("from IPython.display import display\n", "")
-    turns = Turns(port)
-    reply = post(port, "/v1/run", json.dumps({"code": code, "timeout_ms": 20_000}).encode())
-    assert reply.status == 200 and reply.json["results"], (reply.status, reply.body[:500])
     assert turns.longest() <= LONGEST_S
 
 

@@ -16,7 +16,7 @@ from harness import LiveService
 from http_client import Connection, ask
 from live import Box, Client
 from test_live_talk import server_cpu_s
-from test_turns import FEW_S, MB, Turns, tar_of
+from turns import FEW_S, MB, Turns, tar_of
 
 CLIENTS = 20
 SIZE = 8 * MB

@@ -14,7 +14,7 @@ from http_client import ask
 from ipybox import put, serving
 from live import Client
 from runtime_session import Session
-from test_turns import FEW_S, MB, Turns
+from turns import FEW_S, MB, Turns
 
 # ------------------------------------------------------------------------------- Sandbox Runtime
 

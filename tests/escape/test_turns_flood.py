@@ -17,7 +17,7 @@ from http_client import Connection, Reply
 from live import Box, Client, error
 from raw_ws import PING, PONG, TEXT, Socket, frame
 from test_live_hostile import TOOLS
-from test_turns import LONGEST_S, Turns, many_descriptors
+from turns import LONGEST_S, Turns, many_descriptors
 
 END = b"the end"
 

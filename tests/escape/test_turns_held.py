@@ -20,7 +20,7 @@ from live import Box, Client, Events, error
 from raw_ws import BINARY, CLOSE, PING, TEXT, frame, head
 from test_live_hostile import TOOLS
 from test_live_talk import server_cpu_s
-from test_turns import IS_ASAN, LONGEST_S, MB, Turns
+from turns import IS_ASAN, LONGEST_S, MB, Turns
 
 ANSWER = 15 * MB  # four of them fit
 

@@ -14,7 +14,7 @@ from jupyter import Channels, Jupyter
 from live import Client
 from raw_ws import TEXT, head
 from test_live_hostile import TOOLS
-from test_turns import LONGEST_S, MB, Turns
+from turns import LONGEST_S, MB, Turns
 
 LONG = 9 * MB  # of 10 that a message may have
 

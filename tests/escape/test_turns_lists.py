@@ -12,7 +12,7 @@ from http_client import Connection, Reply, ask, post
 from jupyter import Jupyter
 from live import Box, Client
 from runtime_session import Session
-from test_turns import FEW_S, LONGEST_S, Turns
+from turns import FEW_S, LONGEST_S, Turns
 
 FLAT = 9_990
 FILES = f"for i in range({FLAT}): open(b'\\xff' * 240 + b'%06d' % i, 'w').close()"

@@ -18,7 +18,7 @@ from jupyter import Jupyter, printed
 from live import Box, Client
 from raw_ws import TEXT, Socket, frame
 from test_live_hostile import TOOLS
-from test_turns import FEW_S, LONGEST_S, Turns, many_descriptors
+from turns import FEW_S, LONGEST_S, Turns, many_descriptors
 
 BOXES, KERNELS = 4, 10  # of each
 

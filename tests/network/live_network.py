@@ -12,7 +12,7 @@ from typing import Any
 
 from harness import OURSELVES, Caller, LiveService
 from live import Box, Client
-from world import CLOSED, CLOSED6, OTHER, RESOLVER, WEB
+from world import CLOSED, CLOSED6, OTHER, PYTHON, RESOLVER, WEB
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 FORBIDDEN = {*CLOSED, *CLOSED6, OTHER}
@@ -50,6 +50,22 @@ def put(box: Box, network: Any) -> dict[str, Any]:
 
 def program(name: str) -> str:
     return (PROGRAMS / f"{name}.py").read_text()
+
+
+SEMANTICS = [PYTHON, "-B", "-W", "ignore", str(PROGRAMS / "semantics.py")]  # on the host
+
+
+def semantics(rows: list[str]) -> dict[str, Any]:
+    """The same as a request."""
+    parts = sorted(PROGRAMS.glob("semantics_*.py"))
+    return {
+        "code": program("semantics"),
+        "files": [{"path": part.name, "content": part.read_text()} for part in parts],
+        "args": rows,
+        "profile": "base",
+        "network": ALL,
+        "timeout_ms": 60000,
+    }
 
 
 def said(box: Box, code: str, **fields: Any) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from live_network import ALL, PROGRAMS, NetworkService, program
-from world import PYTHON, World
+from live_network import SEMANTICS, NetworkService, semantics
+from world import World
 
 # What a sandbox says instead, and why.
 DIFFERENT = {
@@ -29,8 +29,9 @@ def by_row(text: str) -> dict[str, str]:
 
 def groups() -> list[list[str]]:
     """The rows, so many together as a sandbox may have connects at once."""
-    words = [PYTHON, str(PROGRAMS / "semantics.py"), "--list"]
-    listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        [*SEMANTICS, "--list"], check=True, capture_output=True, text=True
+    ).stdout
     found: list[list[str]] = [[]]
     left = BURST
     for line in listed.splitlines():
@@ -48,25 +49,15 @@ GROUPS = groups()
 
 @pytest.fixture(scope="module")
 def native(on_host: World) -> Iterator[dict[str, str]]:
-    yield by_row(on_host.run([PYTHON, "-W", "ignore", PROGRAMS / "semantics.py"]))
+    yield by_row(on_host.run(SEMANTICS))
 
 
 @pytest.mark.parametrize("names", GROUPS, ids=[group[0] for group in GROUPS])
 def test_rows_are_as_they_are_natively(
     net: NetworkService, native: dict[str, str], names: list[str]
 ) -> None:
-    reply = net.client.ask(
-        "POST",
-        "/v1/execute",
-        {
-            "code": program("semantics"),
-            "args": names,
-            "profile": "base",
-            "network": ALL,
-            "timeout_ms": 60000,
-            "limits": {"cpu_seconds": 60},
-        },
-    )
+    body = semantics(names) | {"limits": {"cpu_seconds": 60}}
+    reply = net.client.ask("POST", "/v1/execute", body)
     assert reply.status == 200, reply
     got = by_row(reply.json["stdout"])
     assert list(got) == names, str(reply.json)

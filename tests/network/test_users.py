@@ -6,17 +6,25 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from family import kill
 from harness import Caller, settled
 from host import descendants, is_alive
-from live_network import ALL, NAMES, NetworkService, attempts, program, put, said, until
+from live_network import (
+    NAMES,
+    SEMANTICS,
+    NetworkService,
+    attempts,
+    put,
+    said,
+    semantics,
+    until,
+)
 from test_semantics import DIFFERENT, GROUPS, by_row
 from users import home_of
-from world import OTHER, PYTHON, WEB, World
+from world import OTHER, WEB, World
 
 HERE = Path(__file__).resolve().parent
 _at = HERE.parent / "blackbox" / "unprivileged" / "conftest.py"
@@ -52,10 +60,8 @@ def service(service_session: NetworkService, world: World) -> NetworkService:
 
 def test_sockets_are_as_natively(service: NetworkService, world: World) -> None:
     names = GROUPS[0] + GROUPS[1][:6]
-    native = by_row(world.run([PYTHON, "-W", "ignore", HERE / "programs/semantics.py", *names]))
-    body: dict[str, Any] = {"code": program("semantics"), "args": names, "network": ALL}
-    body |= {"profile": "base", "timeout_ms": 60000}
-    got = by_row(service.client.ask("POST", "/v1/execute", body).json["stdout"])
+    native = by_row(world.run([*SEMANTICS, *names]))
+    got = by_row(service.client.ask("POST", "/v1/execute", semantics(names)).json["stdout"])
     assert got == {name: DIFFERENT.get(name, native[name]) for name in names}
 
 

@@ -34,7 +34,7 @@ struct api {
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct door *doors;      /* owned: ports that mean one live sandbox each */
     struct shares alone;     /* pieces of work that go on without their clients */
-    struct shares archives;  /* under way, with the bytes of those that come */
+    struct shares archives;  /* archives under way; of uploads also their bytes */
     enum { BODIES_KEPT, BODIES_WERE_MANY, BODIES_BEING_TRIMMED } bodies_trim; /* see body.c */
     struct audit audit;
     uint64_t started_ns;

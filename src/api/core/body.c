@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_BYTES 128u /* of a tree, for each that json_text_values finds */
-#define TREE_MAX    ((size_t)VALUE_BYTES * 1000) /* one that need not count */
+#define VALUE_BYTES 128u /* what a tree takes for each value that json_text_values finds */
+#define TREE_MAX    ((size_t)VALUE_BYTES * 1000) /* bytes of a tree that need not count */
 #define TRIM_ABOVE  ((size_t)64 << 20)           /* bytes of bodies */
 
 struct body {
     struct work work;
     struct api *api;   /* borrowed */
     struct crew *crew; /* borrowed */
-    struct call *call; /* borrowed; NULL when it is over */
+    struct call *call; /* borrowed; NULL when the call is over */
     void (*then)(struct call *c);
     unsigned refs;
-    size_t tree;                          /* bytes that it takes; before `is_read`: will take */
-    size_t counted;                       /* of them, in `count` */
+    size_t tree;    /* bytes that the tree takes, or will take until `is_read` */
+    size_t counted; /* how many of them are in `count` */
     bool is_weighed, is_read, is_refused; /* for want of room */
     /* what the reader needs */
     const struct schema *schema;
@@ -100,7 +100,7 @@ static void make_tree(struct body *b) {
         b->prepare(b, b->json);
 }
 
-/* What may be large has to wait until the loop says that there is room. */
+/* A tree that may be large waits until the loop says that there is room. */
 static bool read_slice(struct work *w) {
     struct body *b = w->arg;
     if (b->is_weighed) {
@@ -142,8 +142,8 @@ static void trim_done(struct work *w) {
     free(w);
 }
 
-/* The allocator keeps what was freed, which may be gigabytes: it is told to give that back, when
- * there was much and there is little. */
+/* The allocator keeps what was freed, which may be gigabytes. When little is left of much, it is
+ * told to give the memory back. */
 static void give_back(struct api *a) {
     if (a->bodies_trim != BODIES_WERE_MANY || http_bodies(a->http) > TRIM_ABOVE / 4)
         return;
@@ -169,7 +169,7 @@ static void on_freed(struct work *w) {
 static void release(struct body *b) {
     if (b->refs > 0 || !b->is_read)
         return;
-    b->work.slice = free_slice; /* for the same owner as the reading */
+    b->work.slice = free_slice; /* the work has the owner that the reading had */
     b->work.done = on_freed;
     crew_add(b->crew, &b->work);
 }

@@ -8,7 +8,7 @@
 #include "api/core/call.h"
 
 #define BODY_LARGE     (64u << 10) /* bytes; smaller ones are read at once */
-#define BODY_VALUES    500u        /* of so many the tree is small, and made at once */
+#define BODY_VALUES    500u        /* values; a tree of fewer is made at once */
 #define BODY_LONG_TEXT 32768u      /* bytes; shorter texts are not worth preparing */
 
 struct body;
@@ -31,17 +31,17 @@ void body_text_seal(struct body_text *t, const char *data, size_t len);
 
 /* ---- for call.c ---- */
 
-/* Reads the body that has come; c->large is it. Then `then` is called, unless the call is over
+/* Reads the body that has come, which makes c->large, and then calls `then`, unless the call ends
  * before. */
 void body_read(struct call *c, void (*then)(struct call *c));
-/* Bytes that its tree would take, for which there is no room; 0: there was. */
+/* How many bytes the tree would take if there is no room for it; 0: there was room. */
 size_t body_lacks(const struct body *b);
-/* What came of it: 0 and *ret (a reference), or -1 with the reply as from fields_read. */
+/* The outcome: 0 and *ret (a reference), or -1 with the reply as from fields_read. */
 int body_take(struct call *c, json_t **ret, int *ret_status, struct buf *reply);
-/* The call is over. NULL is none. */
+/* When the call is over; `b` may be NULL. */
 void body_leave(struct body *b);
 
-/* ---- for jobs; NULL is a body that was small ---- */
+/* ---- for jobs; NULL stands for a body that was small ---- */
 
 /* For work that outlives its call. */
 struct body *body_ref(struct body *b);
@@ -49,9 +49,9 @@ void body_unref(struct body *b);
 
 /* What requests with the same Idempotency-Key must have in common: the path and these bytes. */
 void body_request_hash(const char *path, const void *data, size_t len, uint8_t ret[32]);
-/* The same of a body with such a key; false when it has to be made. */
+/* The hash of a large body, if it is made already; else false. */
 bool body_hash(const struct body *b, uint8_t ret[32]);
-/* What a text of it has become; NULL: nothing. */
+/* What one of its texts has become; NULL: nothing. */
 const struct body_text *body_find(const struct body *b, const json_t *value);
 /* A sealed memfd of a text of the request, made now if it was short. */
 int body_memfd(const struct body *b, const json_t *text, int *ret_fd, struct err *e);

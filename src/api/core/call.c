@@ -127,7 +127,7 @@ void call_fault(struct call *c, const char *where, const char *name, const struc
     call_json(c, 422, &json);
 }
 
-/* Of a body that was not read. */
+/* The error when a body could not be read. */
 static void add_body_error(const struct call *c, size_t len, struct buf *reply, int status) {
     struct problem p;
     if (len == 0 || fields_take_type(c->route->doc.body, http_header(c->req, "Content-Type"))) {
@@ -147,7 +147,7 @@ static void refuse_body(struct call *c, size_t len, int status, struct buf *repl
     call_json(c, status, reply);
 }
 
-/* A body that is larger than all may be together is not one to try again with. */
+/* Trying again is of no use to a body that is larger than all may be together. */
 static size_t body_most(const struct call *c) {
     size_t all = quota_bodies(c);
     return c->route->body_max < all ? c->route->body_max : all;
@@ -172,7 +172,8 @@ static void no_room_for_tree(struct call *c, size_t bytes) {
 static void with_large_body(struct call *c) {
     AUTO_BUF reply = BUF_INIT;
     int status = 0;
-    if (http_is_gone(c->req)) /* while it was read; the call ends in this turn */
+    if (http_is_gone(
+            c->req)) /* the client left while the body was read; the call ends in this turn */
         return;
     if (body_lacks(c->large)) {
         no_room_for_tree(c, body_lacks(c->large));
@@ -270,7 +271,7 @@ void call_begin(void *arg, struct http_req *r) {
         c->route->fn(c);
 }
 
-/* One that could be read in two ways: it never became a call. */
+/* A request that could be read in two ways: it never became a call. */
 static void log_refused(struct api *a, const struct http_req *r, double seconds) {
     char method[40], path[200];
     metrics_request(&a->metrics, "-", "none", http_status(r), seconds);

@@ -14,7 +14,7 @@ extern const struct schema pages_query;
 struct page {
     uint32_t limit;   /* 0: all */
     uint64_t after;   /* a place, of the list's own kind; 0: from the beginning */
-    const char *name; /* borrowed from the request: what `after` names instead; or NULL */
+    const char *name; /* borrowed from the request: `after`, where it is a name; or NULL */
 };
 /* False: the client has its reply. */
 bool page_read(struct call *c, struct page *ret);
@@ -27,13 +27,13 @@ struct page_walk {
     uint32_t n;
     bool on, more; /* `after` was found; there is more than the page takes */
     char last[48];
-    struct rope before; /* owned until page_reply: whoever writes long texts puts them here, */
-    struct buf json;    /* and what is behind them there */
+    struct rope before; /* owned until page_reply: long texts go in here, */
+    struct buf json;    /* and what follows them in here */
     struct jw j;
 };
 /* The list is the member `name` of an object. False: the client has its reply. */
 bool page_walk(struct call *c, const char *name, struct page_walk *ret);
-/* Where to write this one; NULL: it is not on the page. */
+/* Where to write the item of this id; NULL: it is not on the page. */
 struct buf *page_place(struct page_walk *w, const char *id);
 /* Replies with the list and `next`; or `after` is unknown. */
 void page_reply(struct call *c, struct page_walk *w);

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SECURITY: it takes long to write and needs no key, so it is written once. */
+/* SECURITY: the document takes long to write and whoever asks needs no key, so it is written
+ * once. */
 struct spec {
     struct spec *next;
     const struct dialect *only; /* or NULL: of all */
@@ -70,7 +71,7 @@ static const struct {
     {is_websocket, "bad_handshake no_websocket"},
 };
 
-/* At a port of a sandbox's own: another tenant's, or one that is gone. */
+/* At a sandbox's own port: the sandbox is another tenant's, or it has ended. */
 #define AT_DOORS "no_such_sandbox sandbox_gone"
 
 struct refusal_list {
@@ -214,7 +215,7 @@ void spec_give(struct call *c, const struct dialect *only) {
     AUTO_ROPE all = ROPE_INIT;
     if (!type)
         type = JSON_TYPE;
-    if (strcmp(http_method(c->req), "HEAD") == 0) { /* of a rope the length is not known */
+    if (strcmp(http_method(c->req), "HEAD") == 0) { /* the length of a rope is not known */
         http_reply(c->req, 200, type, json->bytes.data, json->bytes.len);
         return;
     }

@@ -11,21 +11,21 @@ struct record;
 
 extern const struct schema cell_schema;
 
-/* 404 or 410 was replied when it is NULL. */
+/* The sandbox that the path names; NULL: 404 or 410 was replied. */
 struct live *call_live(struct call *c);
-/* The kernel that `id` names (NULL: the default one), or a reply. */
+/* The kernel that `id` names (NULL: the default one); NULL: the client has its reply. */
 struct kernel *call_kernel(struct call *c, struct live *l, const char *id);
 /* `stream`: somebody sees the events, and can answer input(). -1 with a problem. `on_done` comes
  * once, unless cell_job_leave came before; the result is in the record then, and the job is gone.
  */
 struct cell_job_options {
     struct live *live;
-    const json_t *body;       /* as of cell_schema */
+    const json_t *body;       /* checked against cell_schema */
     const struct body *large; /* what the body is from, if that was large; or NULL */
     bool stream;
     bool goes_on;                /* without its client, whatever the body says */
     const char *op, *tag;        /* see cell_request; or NULL */
-    struct buf *extra;           /* likewise; is taken */
+    struct buf *extra;           /* see cell_request, which takes it; or NULL */
     const uint8_t *sha256;       /* of the code, when it is known; or NULL */
     const struct limits *limits; /* within the caller's own bounds; NULL: the body's */
     void (*on_done)(void *arg, struct record *rec, const struct err *why);
@@ -37,7 +37,7 @@ int cell_job_start(const struct caller *who, const struct cell_job_options *o,
 void cell_job_prepare(struct body *b, const json_t *request);
 const char *cell_job_id(const struct cell_job *x);
 struct record *cell_job_record(struct cell_job *x);
-/* While its event "end" is told; NULL at any other time. */
+/* The cell, while its event "end" is told; NULL at any other time. */
 const struct cell *cell_job_ended(const struct cell_job *x);
 void cell_job_hold(struct cell_job *x, bool hold);
 struct events_source cell_job_source(struct cell_job *x);

@@ -10,7 +10,7 @@
 
 #define KEPT_AS "jupyter" /* the alias begins with it; journals hold aliases, so it stays */
 #define DEFAULT "default" /* the sandbox of the default profile */
-#define SHARERS 4         /* kernels for which it has memory */
+#define SHARERS 4         /* it has memory for so many kernels */
 
 static uint32_t less(uint32_t a, uint32_t b) {
     return a < b ? a : b;
@@ -28,9 +28,9 @@ void shared_fill_single(const struct call *c, const char *profile, struct live_r
         q->limits.pids = most; /* a kernel is a process, and may start others */
 }
 
-/* Clients of ipybox expect what is refused to be unreachable. */
+/* Notebooks expect what is refused to be unreachable. */
 static int shared_fill_network(struct call *c, struct live_request *q, struct problem *p) {
-    const char *allowed = c->api->config->ipybox.allowed_domains;
+    const char *allowed = c->api->config->shared_domains;
     if (!*allowed)
         return 0;
     q->network = network_unreachable_of(&c->who, allowed, p);

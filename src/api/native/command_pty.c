@@ -173,14 +173,14 @@ static void free_seat(void *state) {
     free(t);
 }
 
-/* Another one took the place. */
+/* Another client took the place. */
 static void on_replaced(void *arg) {
     struct seat *t = arg;
     t->command = NULL;
     ws_close(t->ws, WS_POLICY, "somebody else sat down at this terminal");
 }
 
-/* False when a reply was sent. `stays` is what holds if the request does not say it. */
+/* False when a reply was sent. `stays` is the default of the parameter. */
 static bool sit_down(struct call *c, struct seat *t, bool stays) {
     const struct ws_options o = {.arg = t,
                                  .owner = crew_owner(c->who.tenant),
@@ -314,7 +314,7 @@ static void do_command_attach(struct call *c) {
     t->command = x;
     command_set_stays(x, t->goes_on);
     command_call(x, &cb);
-    command_hold(x, false); /* not for the one before */
+    command_hold(x, false); /* the client before may have held it */
     ws_send_binary(t->ws, kept->data, kept->len);
     if (rows && columns)
         command_resize(x, rows, columns);

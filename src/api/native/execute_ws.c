@@ -33,7 +33,7 @@ struct talk {
     struct ws *ws;       /* borrowed: lives as long as the call */
     struct oneshot *job; /* borrowed while it runs */
     struct timer late;   /* until the first message has come */
-    bool begun;          /* or refused: what comes now is no request */
+    bool begun;          /* the request came, or was refused: no message is one any more */
     bool shows;          /* it is a /v1/run: */
     struct follower f;   /* of its record */
     char id[ID_MAX];     /* of the execution; "" before there is one */
@@ -118,7 +118,7 @@ static void talk_follow(struct talk *t) {
     record_follow(oneshot_record(t->job), &t->f);
 }
 
-/* Of a /v1/run the record has told all. */
+/* The record of a /v1/run has told everything. */
 static void talk_failed(struct talk *t, const struct oneshot *x, const struct err *why) {
     struct problem p = problem_of(why);
     if (p.status == 500)
@@ -169,7 +169,7 @@ static const char *const signal_names[] = {"SIGINT",  "SIGTERM", "SIGKILL", "SIG
                                            "SIGUSR1", "SIGUSR2", "SIGQUIT", NULL};
 static const char *const types[] = {"stdin", "stdin_end", "interrupt", "signal", NULL};
 
-/* The last two, as a live sandbox has them, are for /v1/run. */
+/* The last two are for /v1/run, as live sandboxes have them. */
 static const struct field message_fields[] = {
     {.name = "type", .type = FIELD_STRING, .flags = FIELD_REQUIRED, .words = types},
     {.name = "data",

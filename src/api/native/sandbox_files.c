@@ -85,11 +85,11 @@ static bool read_cursor(const char *hex, char path[ENTRY_PATH_MAX + 1]) {
     return strlen(path) == n;
 }
 
-/* A page has a megabyte, and its JSON a dozen: that is written as the client takes it. */
+/* A page may have a megabyte and its JSON twelve: so the JSON is written as the client takes it. */
 struct listing {
     struct http_source source;
     struct file_page page;
-    char *path;       /* owned: of the directory */
+    char *path;       /* owned: the directory */
     const char *last; /* borrowed from the page; NULL: nothing is written yet */
     bool comma;
 };
@@ -208,8 +208,8 @@ static void put_made(struct call *c, const struct files_made *m) {
     call_json(c, m->replaced ? 200 : 201, &json);
 }
 
-/* A PUT with a part of a file, or with a condition, is refused: taken as a plain one it would
- * replace what is there. */
+/* A PUT with a part of a file, or with a condition, is refused: taken as a plain PUT it would
+ * replace the whole file. */
 static const char *not_taken(const struct call *c) {
     static const char *const names[] = {"Content-Range", "If-Match", "If-None-Match",
                                         "If-Unmodified-Since"};
@@ -271,7 +271,7 @@ static void op_on_stat(struct file_call *fc, struct file_answer *a) {
     call_json(fc->call, 200, &json);
 }
 
-/* The path is that of the result by now. */
+/* fc->path names the result by now. */
 static void op_on_done(struct file_call *fc, struct file_answer *a) {
     (void)a;
     file_call_ask(fc, &(struct file_question){.op = FILE_STAT, .path = fc->path}, op_on_stat);

@@ -16,7 +16,7 @@
 #define READING_NS 1500000u /* of a turn */
 #define LISTING_NS 1500000u
 
-/* The first W_RESTARTS comes behind what an earlier server kept. */
+/* When the first W_RESTARTS comes, all that an earlier server kept has come. */
 static void settle(struct engine *g) {
     void (*fn)(void *arg) = g->on_settled;
     g->on_settled = NULL;
@@ -24,7 +24,7 @@ static void settle(struct engine *g) {
         fn(g->settled_arg);
 }
 
-/* A server without live sandboxes leaves none to the next one; another may have. */
+/* This server may have no live sandboxes, and an earlier one left some. */
 static void take_kept(struct engine *g, struct wire_in *in) {
     struct err e;
     if (g->on_kept) {

@@ -65,19 +65,22 @@ void network_leave(struct sandbox *s, const void *arg) {
 
 /* ---- to the gate ---- */
 
-static int policy_fd(const struct network_terms *t, int *ret, struct err *e) {
-    return memfd_of("network", t->packed.data, t->packed.len, ret, e);
+/* False: there is none, and those who waited were told. */
+static bool policy_fd(struct sandbox *s, int *ret) {
+    const struct network_terms *t = s->network.terms;
+    struct err e;
+    if (memfd_of("network", t->packed.data, t->packed.len, ret, &e) == 0)
+        return true;
+    network_fail(s, e.text);
+    return false;
 }
 
 static void ask_attach(struct sandbox *s) {
     struct network *n = &s->network;
     struct wire_out o;
-    struct err e;
     AUTO_FD fd = -1;
-    if (policy_fd(n->terms, &fd, &e) < 0) {
-        network_fail(s, e.text);
+    if (!policy_fd(s, &fd))
         return;
-    }
     n->state = NETWORK_ASKED;
     n->in_force = n->serial; /* with G_ATTACHED */
     g_attach_put(&o, &(struct g_attach){.sandbox = s->id,
@@ -89,12 +92,9 @@ static void ask_attach(struct sandbox *s) {
 static void ask_policy(struct sandbox *s) {
     const struct network *n = &s->network;
     struct wire_out o;
-    struct err e;
     AUTO_FD fd = -1;
-    if (policy_fd(n->terms, &fd, &e) < 0) {
-        network_fail(s, e.text);
+    if (!policy_fd(s, &fd))
         return;
-    }
     g_policy_put(&o, &(struct g_policy){.sandbox = s->id, .serial = n->serial, .policy = fd});
     chan_send(&s->engine->gate.chan, &o);
 }
@@ -216,7 +216,7 @@ static void take_in_force(struct engine *g, struct wire_in *in) {
     network_look(s);
 }
 
-/* Who waits for a change gets it with a new channel; else the next change brings one. */
+/* A change that waits comes with the new channel; otherwise the next change brings the channel. */
 static void take_lost(struct engine *g, struct wire_in *in) {
     struct g_lost m;
     struct err e;

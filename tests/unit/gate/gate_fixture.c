@@ -8,7 +8,9 @@
 #include "net/policy_json.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -234,4 +236,36 @@ void rig_ask(struct rig *r, int chan, uint32_t id, const char *address, uint16_t
 void rig_name(struct rig *r, int chan, uint32_t id, const char *name, uint16_t type) {
     a_name_put(&r->out, &(struct a_name){.id = id, .process = 7, .type = type, .name = name});
     rig_send(r, chan);
+}
+
+uint32_t rig_verdict(struct rig *r, int chan, uint32_t id) {
+    struct a_verdict m;
+    struct err e;
+    rig_expect(r, chan, WIRE_A_VERDICT);
+    assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, id);
+    return m.errnum;
+}
+
+int rig_result(struct rig *r, int chan, uint32_t id) {
+    struct a_result m;
+    struct err e;
+    rig_expect(r, chan, WIRE_A_RESULT);
+    assert_int_equal(a_result_get(&r->in, &m, &e), 0);
+    assert_int_equal(m.id, id);
+    return m.errnum ? -(int)m.errnum : wire_keep(&r->in, m.socket);
+}
+
+int rig_connected(struct rig *r, int chan, uint32_t id) {
+    rig_ask(r, chan, id, TARGET, r->port);
+    assert_int_equal(rig_verdict(r, chan, id), 0);
+    int fd = rig_result(r, chan, id);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+void rig_go_silent(const struct rig *r) {
+    struct sock_filter none[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    const struct sock_fprog p = {1, none};
+    assert_int_equal(setsockopt(r->listener, SOL_SOCKET, SO_ATTACH_FILTER, &p, sizeof p), 0);
 }

@@ -57,3 +57,11 @@ void rig_ask(struct rig *r, int chan, uint32_t id, const char *address, uint16_t
 void rig_name(struct rig *r, int chan, uint32_t id, const char *name, uint16_t type);
 /* Until something can be read, or the test fails. */
 void rig_wait(int fd);
+/* The answer to an ask: 0, or why not. */
+uint32_t rig_verdict(struct rig *r, int chan, uint32_t id);
+/* What came of it: the socket, or minus the error. */
+int rig_result(struct rig *r, int chan, uint32_t id);
+/* Asks for the listener, and gets a socket. */
+int rig_connected(struct rig *r, int chan, uint32_t id);
+/* From here on no SYN to the listener is answered. */
+void rig_go_silent(const struct rig *r);

@@ -47,7 +47,7 @@ static void use(struct call *c, alias_fn *then) {
         call_fail(c, &e);
 }
 
-/* ---- what went wrong, in its words ---- */
+/* ---- errors, in ipybox's words ---- */
 
 static bool says(const struct problem *p, const char *words) {
     return strstr(problem_message(p), words) != NULL;
@@ -109,7 +109,7 @@ static void do_ipybox_upload(struct call *c) {
     use(c, put_file);
 }
 
-/* By the end of the name, as Python's mimetypes has them. */
+/* The type follows from the end of the name, as in Python's mimetypes. */
 static const char *type_of(const char *path) {
     static const char *const types[][2] = {
         {"txt", "text/plain"},
@@ -317,9 +317,9 @@ static void do_ipybox_modules(struct call *c) {
         lacks_names(c);
 }
 
-/* ---- what it may reach ---- */
+/* ---- the network ---- */
 
-/* What a request comes to when its sandbox is there. */
+/* Which function goes on with a request when its sandbox is there. */
 static const struct {
     void (*fn)(struct call *c);
     alias_fn *then;

@@ -18,7 +18,7 @@
 
 /* ---- errors ---- */
 
-/* An error that is ours. */
+/* An error that did not come from the kernel. */
 static char *own_error(const char *name, const char *value) {
     AUTO_BUF all = BUF_INIT;
     struct jw j = JW_INIT(&all);
@@ -41,7 +41,7 @@ static void put_span(struct jw *j, const char *key, struct json_span value, cons
         jw_raw(j, otherwise, strlen(otherwise));
 }
 
-/* That of an event: its members have other names there, and may be long. */
+/* The error in an event, where its members have other names and may be long. */
 static char *error_of(const char *json, size_t len) {
     AUTO_BUF all = BUF_INIT;
     struct jw j = JW_INIT(&all);
@@ -75,7 +75,8 @@ static void notebook_on_start(struct jupyter_request *r, const char *json, size_
     struct kernel *k = jupyter_kernel(r->hub);
     (void)json, (void)len;
     jupyter_state(r->hub, r->parent, "busy");
-    if (r->silent || !jupyter_is_cell(r) || !r->body || !k) /* of an earlier server: no body */
+    if (r->silent || !jupyter_is_cell(r) || !r->body ||
+        !k) /* a request that an earlier server had comes without its body */
         return;
     struct jupyter_out *m = jupyter_out(r->hub, "iopub", "execute_input", r->parent);
     struct jw j = JW_INIT(&m->content);
@@ -258,7 +259,7 @@ static void add_span(struct buf *to, struct json_span object) {
         buf_adds(to, "{}");
 }
 
-/* It may be long: its parts are taken as they are. */
+/* The event may be long: its parts are taken as they are. */
 static void on_comm(struct jupyter_request *r, const char *json, size_t len) {
     const char *type = comm_type(json, len);
     if (!type)

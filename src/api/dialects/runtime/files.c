@@ -44,7 +44,7 @@ static bool bad_path(struct call *c, const char *why) {
     return false;
 }
 
-/* Without what means nothing at its beginning: "/", "./". */
+/* The path without "/" and "./" at its beginning, which mean nothing. */
 static const char *runtime_relative(const char *path) {
     while (*path == '/' || (path[0] == '.' && (path[1] == '/' || path[1] == '\0')))
         path++;
@@ -280,9 +280,9 @@ static void do_runtime_upload(struct call *c) {
 struct listing {
     struct file_call fc;
     struct runtime_listing how;
-    struct file_page page;   /* the last one that came, */
-    const char *last;        /* its last path that was written, */
-    struct loop_sharer turn; /* and the rest of it waits for another turn of the loop */
+    struct file_page page;   /* the last page that came */
+    const char *last;        /* the last path of it that was written */
+    struct loop_sharer turn; /* in which the rest of it is written */
     struct rope items;
     bool comma;
 };

@@ -290,11 +290,11 @@ static void do_runtime_workspaces(struct call *c) {
 /* ---- all of them ended ---- */
 
 struct cleanup {
-    struct call *call;        /* NULL: whoever asked is gone */
-    unsigned total, ended;    /* of the tenant's sessions */
-    unsigned pending;         /* that end, and one while they are looked for */
+    struct call *call;        /* NULL: the client has left */
+    unsigned total, ended;    /* sessions of the tenant */
+    unsigned pending;         /* sessions that end; one more while they are looked for */
     struct buf skipped_names; /* a JSON array */
-    struct jw skipped;        /* into that */
+    struct jw skipped;        /* writes into it */
 };
 
 static void leave_cleanup(void *state) {

@@ -19,13 +19,13 @@ struct runtime {
 extern const struct route_table runtime_files_routes, runtime_read_routes, runtime_run_routes;
 extern const struct route_table runtime_handler_routes, runtime_efast_routes;
 
-/* What a route refuses that names a session, which is made where it is not. */
+/* The errors of a route that names a session. A session that is not there is made. */
 #define ERRORS_OF_SESSION                                                                          \
     ERRORS_OF_START                                                                                \
     "too_many_sandboxes sandbox_gone sandbox_paused 400:bad_value 400:limit_too_high "
 #define ERRORS_OF_SESSION_FILE ERRORS_OF_SESSION ERRORS_OF_PATH "400:bad_path not_a_file "
 
-/* How errors are said; those of handlers. What that is. */
+/* How errors are told, and how those of handlers are; the schemas of both. */
 int runtime_tell(const struct call *c, const struct problem *p, struct buf *to);
 extern const struct schema runtime_error_schema, runtime_lambda_error;
 int runtime_tell_lambda(const struct call *c, const struct problem *p, struct buf *to);
@@ -39,7 +39,7 @@ bool runtime_enter(struct call *c);
 /* 200 with the object: bare, or as the header X-Sandbox-Dialect or the configuration says. */
 void runtime_reply(struct call *c, struct buf *json);       /* takes what it has */
 void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
-/* Of a table of fields, what the reply is then: the object itself, or twice. */
+/* From a table of fields, the schema of such a reply: the object once, or twice. */
 #define RUNTIME_REPLY(symbol, name_, array)                                                        \
     static const struct schema symbol##_bare = {SCHEMA(name_, array)};                             \
     static const struct field symbol##_both[] = {HAS("result", OBJECT(symbol##_bare)),             \
@@ -52,7 +52,7 @@ void runtime_reply_rope(struct call *c, struct rope *json); /* likewise */
 bool runtime_is_legacy(const struct call *c);
 void runtime_wrap(bool legacy, const struct rope *json, struct rope *to);
 void runtime_status_reply(struct call *c); /* {"status":"success"} */
-/* {"detail": what it says}. */
+/* {"detail": the text}. */
 void runtime_error(struct call *c, int status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* FastAPI's 422 for a query parameter. */
