@@ -75,6 +75,16 @@ static int ask_binds(struct stage *t, struct err *e) {
     return 0;
 }
 
+/* Whether init has something to do about them. The control group and the kernel hold the limits
+ * that are left out, or init watches them (I_WATCH); a program need not wait for those. */
+static bool is_for_init(const struct limits *l, const struct limits *born) {
+    struct limits rest = *l;
+    rest.cpus_percent = born->cpus_percent;
+    rest.pids = born->pids;
+    rest.open_files = born->open_files;
+    return !limits_same(&rest, born, LIMIT_OF_WHOLE);
+}
+
 /* The files come last, one after the other. */
 int stage_begin(struct stage *t, struct err *e) {
     const struct limits *l = t->limits;
@@ -83,7 +93,7 @@ int stage_begin(struct stage *t, struct err *e) {
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
-    if (!limits_same(l, born, LIMIT_OF_WHOLE)) {
+    if (is_for_init(l, born)) {
         i_limits_put(&o, &(struct i_limits){.limits = *l});
         if (stage_ask(t, &o, e) < 0)
             return -1;

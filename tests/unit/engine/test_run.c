@@ -116,8 +116,10 @@ static const struct rig_case cases[] = {
 
     {"another disk is asked for first", "profile run=d made up reply done=0",
      "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
-    {"so is any other limit of the sandbox", "profile run=o made up reply done=0",
+    {"so is another memory, which /proc tells", "profile run=m made up reply done=0",
      "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
+    {"what the kernel holds is nothing to init", "profile run=o made up done=0",
+     "W_MAKE start K_RUN done:ok W_END"},
     {"it cannot be had", "profile run=d made up error", "W_MAKE I_LIMITS fail:- W_END"},
     {"init does not answer before it began", "profile run=d made up timer",
      "W_MAKE I_LIMITS fail:sandbox_lost W_END"},
@@ -256,7 +258,8 @@ static void ask(struct rig *r, const char *flags) {
               : strchr(flags, 'v') ? RUN_SHOWN | RUN_VALUE | RUN_PNG
                                    : 0;
     q.limits.disk_mb = strchr(flags, 'd') ? 32 : 0;
-    q.limits.open_files = strchr(flags, 'o') ? 32 : 0;
+    q.limits.memory_mb = strchr(flags, 'm') ? 32 : 0;
+    q.limits.open_files = q.limits.pids = q.limits.cpus_percent = strchr(flags, 'o') ? 32 : 0;
     assert_int_equal(run_new(r->engine, &q, &cb, &run, &e), 0);
 }
 
