@@ -309,8 +309,8 @@ int proc_mount(struct err *e) {
 }
 
 /* A file on the sandbox's own tmpfs, without a name as soon as it is mounted: the first one over
- * the nursery's, which all share. */
-static int mount_own_meminfo(int *ret_fd, struct err *e) {
+ * the nursery's, which all share. Whoever reads it sees all of it (RUN_MEMORY). */
+static int mount_own_meminfo(const char *text, size_t len, int *ret_fd, struct err *e) {
     uint32_t any;
     char path[40], by_fd[40];
     if (getrandom(&any, sizeof any, 0) != (ssize_t)sizeof any)
@@ -319,8 +319,10 @@ static int mount_own_meminfo(int *ret_fd, struct err *e) {
     AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(e, "%s", path);
+    int r = pwrite(fd, text, len, 0) != (ssize_t)len ? err_sys(e, "write %s", path) : 0;
     snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
-    int r = mount(by_fd, MEMINFO, NULL, MS_BIND, NULL) < 0 ? err_sys(e, "mount " MEMINFO) : 0;
+    if (r == 0 && mount(by_fd, MEMINFO, NULL, MS_BIND, NULL) < 0)
+        r = err_sys(e, "mount " MEMINFO);
     unlink(path);
     if (r == 0)
         *ret_fd = fd_take(&fd);
@@ -354,8 +356,8 @@ int proc_memory(int *fd, uint32_t memory_mb, struct err *e) {
     size_t len = meminfo_with(old, memory_mb, text, sizeof text);
     if (len == 0)
         return err_set(e, EMSGSIZE, MADE "/meminfo is too long");
-    if (*fd < 0 && mount_own_meminfo(fd, e) < 0)
-        return -1;
+    if (*fd < 0)
+        return mount_own_meminfo(text, len, fd, e);
     if (pwrite(*fd, text, len, 0) != (ssize_t)len || ftruncate(*fd, (off_t)len) < 0)
         return err_sys(e, "write " MEMINFO);
     return 0;

@@ -85,6 +85,19 @@ static bool is_for_init(const struct limits *l, const struct limits *born) {
     return !limits_same(&rest, born, LIMIT_OF_WHOLE);
 }
 
+/* Init shows another memory in /proc, which cannot fail; a program that waits for that itself
+ * begins meanwhile. */
+static int tell_init(struct stage *t, const struct limits *born, struct err *e) {
+    struct wire_out o;
+    struct limits rest = *t->limits;
+    rest.memory_mb = born->memory_mb;
+    i_limits_put(&o, &(struct i_limits){.limits = *t->limits});
+    if (!t->waits_itself || is_for_init(&rest, born))
+        return stage_ask(t, &o, e);
+    t->unheard = sandbox_ask(t->sandbox, ASKED_MEMORY, &o);
+    return t->unheard ? 0 : too_busy(e);
+}
+
 /* The files come last, one after the other. */
 int stage_begin(struct stage *t, struct err *e) {
     const struct limits *l = t->limits;
@@ -93,11 +106,8 @@ int stage_begin(struct stage *t, struct err *e) {
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
-    if (is_for_init(l, born)) {
-        i_limits_put(&o, &(struct i_limits){.limits = *l});
-        if (stage_ask(t, &o, e) < 0)
-            return -1;
-    }
+    if (is_for_init(l, born) && tell_init(t, born, e) < 0)
+        return -1;
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
         struct i_watch m = {.limits = *l};
         if (t->sandbox->pool->config->live) /* each cell has its own; init would add up all */
