@@ -9,6 +9,7 @@
 #include "init/answers.h"
 #include "init/caller.h"
 #include "init/network/ask.h"
+#include "init/questions.h"
 #include "sandbox/seccomp.h"
 
 #include <errno.h>
@@ -81,7 +82,9 @@ static void serve_call(struct init *b, struct proc *from, struct caller *c) {
     case SECCOMP_LOCK:
         locks_serve(&b->locks, c);
         return;
-    case SECCOMP_SYSINFO:
+    case SECCOMP_SYSINFO: /* whoever called may wait for what the server has told us (RUN_MEMORY) */
+        while (questions_serve(b))
+            ;
         answers_sysinfo(c, b->plan.limits.memory_mb);
         return;
     case SECCOMP_MEMFD:

@@ -225,13 +225,13 @@ static enum init_stage stage_of(const struct init *b) {
     return b->procs.top == 0 ? INIT_FRESH : b->plan.live ? INIT_LIVE : INIT_ONESHOT;
 }
 
-void questions_serve(struct init *b) {
+bool questions_serve(struct init *b) {
     struct err e;
     struct wire_in in;
     in.nfds = in.fd_at = 0;
     enum wire_got got = wire_recv(b->req, &in, &e);
     if (got == WIRE_NONE)
-        return;
+        return false;
     if (got != WIRE_GOT || !questions_allows(in.type, stage_of(b)))
         _exit(0);
     fd_close_all(b->left, b->nleft);
@@ -249,4 +249,5 @@ void questions_serve(struct init *b) {
         keep_left(b, &in);
     wire_in_done(&in);
     fd_close(&fd);
+    return true;
 }

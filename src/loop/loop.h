@@ -68,6 +68,8 @@ struct loop_turns {
     struct histogram wall, cpu;
 };
 const struct loop_turns *loop_turns(const struct loop *l);
+/* From now on they are measured, on this thread: a system call in each turn. */
+void loop_measure(struct loop *l);
 
 /* Blocks the signals and returns a signalfd for them. */
 int loop_signals(const int *signals, size_t n, int *ret_fd, struct err *e);

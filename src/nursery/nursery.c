@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,7 @@ _Noreturn void nurse(unsigned profile) {
     }
     if (r == 0) /* while Python starts */
         r = netpool_init(&n.nets, &e);
+    malloc_trim(0); /* what was read and made above is free by now: no init has to copy it */
     if (r == 0)
         r = loop_run(n.loop, &e);
     log_error("nursery failed error=%s", log_text(e.text));

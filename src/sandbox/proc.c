@@ -30,8 +30,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MADE    ROOT_PYLIB "/proc"
-#define MEMINFO "/proc/meminfo"
+#define MADE         ROOT_PYLIB "/proc"
+#define MEMINFO      "/proc/meminfo"
+#define MEMINFO_LINE "%-15.*s %8llu%s\n"
+#define MEMINFO_MAX  8192
 
 /* `name` is where the value begins: the name with its colon, if it has one, is before. */
 typedef void line_fn(FILE *out, const char *line, size_t name, uint64_t memory_kb);
@@ -50,19 +52,24 @@ static bool is_name(const char *line, size_t name, const char *what) {
     return strlen(what) == name && memcmp(line, what, name) == 0;
 }
 
+/* The lines that say how much memory the sandbox has. */
+static bool is_all(const char *line, size_t name) {
+    static const char *const all[] = {"MemTotal:", "MemFree:", "MemAvailable:"};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        if (is_name(line, name, all[i]))
+            return true;
+    }
+    return false;
+}
+
 static void meminfo_line(FILE *out, const char *line, size_t name, uint64_t memory_kb) {
     static const char *const same[] = {"Hugepagesize:", "VmallocTotal:"};
-    static const char *const all[] = {"MemTotal:", "MemFree:", "MemAvailable:"};
-    unsigned long long value = 0;
+    unsigned long long value = is_all(line, name) ? memory_kb : 0;
     for (unsigned i = 0; i < sizeof same / sizeof *same; i++) {
         if (is_name(line, name, same[i]))
             value = strtoull(line + name, NULL, 10);
     }
-    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-        if (is_name(line, name, all[i]))
-            value = memory_kb;
-    }
-    fprintf(out, "%-15.*s %8llu%s\n", (int)name, line, value, strstr(line, " kB") ? " kB" : "");
+    fprintf(out, MEMINFO_LINE, (int)name, line, value, strstr(line, " kB") ? " kB" : "");
 }
 
 /* A line for each processor, by which libraries count them; the time of boot is no secret, since
@@ -302,8 +309,8 @@ int proc_mount(struct err *e) {
 }
 
 /* A file on the sandbox's own tmpfs, without a name as soon as it is mounted: the first one over
- * the nursery's, which all share. */
-static int mount_own_meminfo(int *ret_fd, struct err *e) {
+ * the nursery's, which all share. Whoever reads it sees all of it (RUN_MEMORY). */
+static int mount_own_meminfo(const char *text, size_t len, int *ret_fd, struct err *e) {
     uint32_t any;
     char path[40], by_fd[40];
     if (getrandom(&any, sizeof any, 0) != (ssize_t)sizeof any)
@@ -312,25 +319,45 @@ static int mount_own_meminfo(int *ret_fd, struct err *e) {
     AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_sys(e, "%s", path);
+    int r = pwrite(fd, text, len, 0) != (ssize_t)len ? err_sys(e, "write %s", path) : 0;
     snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
-    int r = mount(by_fd, MEMINFO, NULL, MS_BIND, NULL) < 0 ? err_sys(e, "mount " MEMINFO) : 0;
+    if (r == 0 && mount(by_fd, MEMINFO, NULL, MS_BIND, NULL) < 0)
+        r = err_sys(e, "mount " MEMINFO);
     unlink(path);
     if (r == 0)
         *ret_fd = fd_take(&fd);
     return r;
 }
 
-int proc_memory(int *fd, uint32_t memory_mb, struct err *e) {
-    AUTO_FREE char *text = NULL;
+/* The made file with other figures; its length, or 0 when it does not fit. A program waits for
+ * this: no stream, whose memory a young process would have to copy page by page. */
+static size_t meminfo_with(const char *old, uint32_t memory_mb, char *to, size_t room) {
     size_t len = 0;
-    FILE *in = fopen(MADE "/meminfo", "re");
-    int r = in ? make_lines(in, meminfo_line, memory_mb, &text, &len) : -1;
-    if (r < 0)
-        err_sys(e, MADE "/meminfo");
-    if (in)
-        fclose(in);
-    if (r < 0 || (*fd < 0 && mount_own_meminfo(fd, e) < 0))
+    for (const char *line = old, *end; (end = strchr(line, '\n')); line = end + 1) {
+        size_t name = strcspn(line, " "), n = (size_t)(end + 1 - line);
+        if (n > room - len)
+            return 0;
+        if (is_all(line, name))
+            n = (size_t)snprintf(to + len, room - len, MEMINFO_LINE, (int)name, line,
+                                 (unsigned long long)memory_mb << 10, " kB");
+        else
+            memcpy(to + len, line, n);
+        if (n >= room - len)
+            return 0;
+        len += n;
+    }
+    return len;
+}
+
+int proc_memory(int *fd, uint32_t memory_mb, struct err *e) {
+    char old[MEMINFO_MAX], text[MEMINFO_MAX];
+    if (file_read_at(AT_FDCWD, MADE "/meminfo", old, sizeof old, e) < 0)
         return -1;
+    size_t len = meminfo_with(old, memory_mb, text, sizeof text);
+    if (len == 0)
+        return err_set(e, EMSGSIZE, MADE "/meminfo is too long");
+    if (*fd < 0)
+        return mount_own_meminfo(text, len, fd, e);
     if (pwrite(*fd, text, len, 0) != (ssize_t)len || ftruncate(*fd, (off_t)len) < 0)
         return err_sys(e, "write " MEMINFO);
     return 0;

@@ -144,6 +144,7 @@ int main(void) {
         log_error("server cannot start error=%s", log_text(e.text));
         return 3; /* trying again is no use */
     }
+    loop_measure(s.loop); /* /metrics tells */
     if (loop_run(s.loop, &e) < 0)
         log_error("server failed error=%s", log_text(e.text));
     return s.failed ? 3 : 0;

@@ -41,10 +41,11 @@ enum run_flag {
     RUN_JPEG = 8192,
     RUN_SVG = 16384,
     RUN_PDF = 32768,
-    RUN_PACKAGES = 65536, /* the last of env is no variable: requirements for pip, a line each */
+    RUN_MEMORY = 65536, /* init may not have said yet how much memory there is: wait for that */
+    RUN_PACKAGES = 131072, /* the last of env is no variable: requirements for pip, a line each */
 };
 #define RUN_FORMATS    (RUN_PNG | RUN_RETINA | RUN_JPEG | RUN_SVG | RUN_PDF)
-#define RUN_SHOW_SINCE 5 /* the WIRE_VERSION of a zygote that knows of RUN_SHOWN */
+#define RUN_SHOW_SINCE 5 /* the WIRE_VERSION of a zygote that knows of RUN_SHOWN and RUN_MEMORY */
 
 struct run_msg {
     uint32_t flags;

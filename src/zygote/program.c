@@ -20,9 +20,11 @@
 #include "zygote/program_shown.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #define PATH     "/workspace/__main__.py"
@@ -117,11 +119,28 @@ static PyObject *execute_part(PyObject *part, bool shows) {
     return exc;
 }
 
+/* Init was told how much memory there is before we were told of the program. Where /proc does not
+ * say so yet, a call that init answers waits for it: it takes the server's questions first. */
+static void wait_for_memory(const struct run_msg *r) {
+    char line[64];
+    struct sysinfo any;
+    int fd = r->flags & RUN_MEMORY ? open("/proc/meminfo", O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    ssize_t n = read(fd, line, sizeof line - 1);
+    close(fd);
+    line[n > 0 ? n : 0] = '\0';
+    if (strtoull(line + strcspn(line, " "), NULL, 10) != (uint64_t)r->limits.memory_mb << 10)
+        sysinfo(&any);
+}
+
 /* Executes the program; the exception that ended it, or None. */
-static PyObject *execute(PyObject *code, uint32_t flags) {
+static PyObject *execute(PyObject *code, const struct run_msg *r) {
+    const uint32_t flags = r->flags;
     PyObject *parts = program_compile(code, flags);
     if (!parts)
         return program_caught();
+    wait_for_memory(r); /* in the meantime init has done it, mostly */
     Py_ssize_t n = PyTuple_Check(parts) ? PyTuple_Size(parts) : 1;
     PyObject *exc = Py_None;
     Py_INCREF(exc);
@@ -186,10 +205,12 @@ static void run_program(struct run_msg *r, struct done_msg *ret) {
         PyErr_Print();
         _exit(1);
     }
+    if (handles || packages)
+        wait_for_memory(r);
     PyObject *exc = packages ? install(packages) : NULL;
     if (!exc || exc == Py_None) {
         Py_XDECREF(exc);
-        exc = handles ? program_handler_run(code, &h, ret) : execute(code, r->flags);
+        exc = handles ? program_handler_run(code, &h, ret) : execute(code, r);
     }
     Py_DECREF(code);
     if (exc != Py_None) {

@@ -49,6 +49,19 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "print(int(open('/proc/meminfo').read().split()[1]) >> 10)",
+        "import os\nprint(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') >> 20)",
+    ],
+)
+def test_the_first_thing_a_program_sees_is_its_own_memory(service: Service, code: str) -> None:
+    """Init is told of it while the program is on its way."""
+    found = {execute(service.port, code, limits={"memory_mb": 300})["stdout"] for _ in range(60)}
+    assert found == {"300\n"}
+
+
+@pytest.mark.parametrize(
     "fields,loc,kind",
     [
         ({"args": "x"}, ["args"], "list_type"),

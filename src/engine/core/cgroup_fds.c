@@ -112,8 +112,11 @@ int cgroup_fds_freeze(const struct cgroup_fds *k, bool freeze, struct err *e) {
 }
 
 static uint64_t cpu_total_us(const struct cgroup_fds *k) {
-    uint64_t usec = get(k, KNOB_CPU_USAGE, "usage_usec");
-    return usec ? usec : get(k, KNOB_CPU_USAGE, NULL) / 1000;
+    char text[TEXT_ROOM];
+    uint64_t usec = 0, nsec = 0;
+    if (read_file(k, KNOB_CPU_USAGE, text) && !find_number(text, "usage_usec", &usec))
+        find_number(text, NULL, &nsec);
+    return usec + nsec / 1000;
 }
 
 void cgroup_fds_begin(struct cgroup_fds *k) {

@@ -26,7 +26,7 @@ enum sandbox_state {
 #define SANDBOX_MOST_ASKED (SANDBOX_MAX_ASKED - 32) /* but for signals, which always find room */
 
 /* What an answer of init is the answer to. */
-enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_USAGE, ASKED_NETWORK };
+enum asked { ASKED_SIGNAL, ASKED_KILL, ASKED_USAGE, ASKED_NETWORK, ASKED_MEMORY };
 
 /* Who waits for a sandbox, and then has it: a program, or a live sandbox. Embedded in its owner. */
 struct guest {

@@ -75,6 +75,29 @@ static int ask_binds(struct stage *t, struct err *e) {
     return 0;
 }
 
+/* Whether init has something to do about them. The control group and the kernel hold the limits
+ * that are left out, or init watches them (I_WATCH); a program need not wait for those. */
+static bool is_for_init(const struct limits *l, const struct limits *born) {
+    struct limits rest = *l;
+    rest.cpus_percent = born->cpus_percent;
+    rest.pids = born->pids;
+    rest.open_files = born->open_files;
+    return !limits_same(&rest, born, LIMIT_OF_WHOLE);
+}
+
+/* Init shows another memory in /proc, which cannot fail; a program that waits for that itself
+ * begins meanwhile. */
+static int tell_init(struct stage *t, const struct limits *born, struct err *e) {
+    struct wire_out o;
+    struct limits rest = *t->limits;
+    rest.memory_mb = born->memory_mb;
+    i_limits_put(&o, &(struct i_limits){.limits = *t->limits});
+    if (!t->waits_itself || is_for_init(&rest, born))
+        return stage_ask(t, &o, e);
+    t->unheard = sandbox_ask(t->sandbox, ASKED_MEMORY, &o);
+    return t->unheard ? 0 : too_busy(e);
+}
+
 /* The files come last, one after the other. */
 int stage_begin(struct stage *t, struct err *e) {
     const struct limits *l = t->limits;
@@ -83,11 +106,8 @@ int stage_begin(struct stage *t, struct err *e) {
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
     const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
-    if (!limits_same(l, born, LIMIT_OF_WHOLE)) {
-        i_limits_put(&o, &(struct i_limits){.limits = *l});
-        if (stage_ask(t, &o, e) < 0)
-            return -1;
-    }
+    if (is_for_init(l, born) && tell_init(t, born, e) < 0)
+        return -1;
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
         struct i_watch m = {.limits = *l};
         if (t->sandbox->pool->config->live) /* each cell has its own; init would add up all */

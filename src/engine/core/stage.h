@@ -36,6 +36,8 @@ struct stage {
     unsigned nbinds, bound; /* so many are there */
     struct input_file *inputs;
     unsigned ninputs, at;
+    bool waits_itself;   /* the guest's kernel can wait for /proc to tell the memory */
+    bool unheard;        /* and has to: init was told, and nobody waits for its answer */
     unsigned waiting;    /* other answers that are still to come */
     struct file_ask ask; /* for the file at hand */
     struct copy *copy;   /* of it, beside the loop; or NULL */

@@ -154,6 +154,8 @@ void run_collect(struct run *r) {
         ask_changes(r);
     if (r->sandbox->nasked == 0)
         run_finish(r);
+    else
+        set_deadline(r);
 }
 
 /* Of two for the same path the later one is there. */

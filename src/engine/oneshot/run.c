@@ -2,8 +2,10 @@
  * one function changes them.
  *
  * The hot path is: run_new → a ready sandbox → K_RUN → output → K_DONE → on_done, with no question
- * to anyone else in between; limits that differ from the defaults, input files and changed files
- * each cost a question to init. The reply (on_done) goes out before the sandbox is torn down.
+ * to anyone else in between; another size of the disk, input files and changed files each cost a
+ * question to init. Of another memory init is only told: a kernel that starts before init has said
+ * so in /proc waits for it (RUN_MEMORY). The reply (on_done) goes out before the sandbox is torn
+ * down.
  *
  * Order: before a control frame or an exit is handled, what the two pipes hold at that moment is
  * taken, and init's notes are read: the program caused both before it ended. */
@@ -237,6 +239,8 @@ static void send_run(struct run *r) {
         m.env[i] = r->req.env[i];
     if (m.code_fd >= 0)
         m.flags |= RUN_CODE_FD;
+    if (r->stage.unheard)
+        m.flags |= RUN_MEMORY;
     struct wire_out o;
     run_put(&o, WIRE_K_RUN, &m);
     chan_send(&r->sandbox->ctl, &o);
@@ -297,6 +301,7 @@ static void run_on_assign(void *owner, struct sandbox *s) {
                               .network = r->req.network,
                               .inputs = r->req.inputs,
                               .ninputs = r->req.ninputs,
+                              .waits_itself = s->version >= RUN_SHOW_SINCE,
                               .done = run_on_staged,
                               .arg = r};
     int more = stage_begin(&r->stage, &e);

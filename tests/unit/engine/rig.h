@@ -70,7 +70,7 @@ struct rig {
     struct engine *engine;
     int warden; /* our end */
     uint32_t profile;
-    bool no_groups;
+    bool no_groups, old;
     bool is_storm; /* anything may come at any time: who is not there any more gets nothing */
     struct rig_sandbox sandboxes[RIG_SANDBOXES];
     unsigned nsandboxes, at, process;

@@ -116,7 +116,7 @@ static void do_made(struct rig *r, const char *value) {
     struct w_made m = {.sandbox = s->id,
                        .profile = s->profile,
                        .slot = s->slot,
-                       .version = WIRE_VERSION,
+                       .version = r->old ? WIRE_OLDEST : WIRE_VERSION,
                        .knobs = knobs_of(r, s)};
     memcpy(m.fds, s->fds, sizeof m.fds);
     w_made_put(&o, &m);

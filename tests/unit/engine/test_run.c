@@ -116,8 +116,18 @@ static const struct rig_case cases[] = {
 
     {"another disk is asked for first", "profile run=d made up reply done=0",
      "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
-    {"so is any other limit of the sandbox", "profile run=o made up reply done=0",
+    {"another memory is told, and nobody waits", "profile run=m made up reply done=0",
+     "W_MAKE start K_RUN I_LIMITS done:ok W_END"},
+    {"the answer is late", "profile run=m made up done=0 reply",
+     "W_MAKE start K_RUN I_LIMITS done:ok W_END"},
+    {"the answer never comes", "profile run=m made up done=0 timer",
+     "W_MAKE start K_RUN I_LIMITS fail:sandbox_lost W_END"},
+    {"an older kernel does not know how to wait", "old profile run=m made up reply done=0",
      "W_MAKE I_LIMITS start K_RUN done:ok W_END"},
+    {"and its program does not begin", "old profile run=m made up timer",
+     "W_MAKE I_LIMITS fail:sandbox_lost W_END"},
+    {"what the kernel holds is nothing to init", "profile run=o made up done=0",
+     "W_MAKE start K_RUN done:ok W_END"},
     {"it cannot be had", "profile run=d made up error", "W_MAKE I_LIMITS fail:- W_END"},
     {"init does not answer before it began", "profile run=d made up timer",
      "W_MAKE I_LIMITS fail:sandbox_lost W_END"},
@@ -256,7 +266,8 @@ static void ask(struct rig *r, const char *flags) {
               : strchr(flags, 'v') ? RUN_SHOWN | RUN_VALUE | RUN_PNG
                                    : 0;
     q.limits.disk_mb = strchr(flags, 'd') ? 32 : 0;
-    q.limits.open_files = strchr(flags, 'o') ? 32 : 0;
+    q.limits.memory_mb = strchr(flags, 'm') ? 32 : 0;
+    q.limits.open_files = q.limits.pids = q.limits.cpus_percent = strchr(flags, 'o') ? 32 : 0;
     assert_int_equal(run_new(r->engine, &q, &cb, &run, &e), 0);
 }
 
@@ -342,6 +353,8 @@ static bool on_word(struct rig *r, const char *word, const char *value) {
         r->engine->config.profiles[0].pool = 1;
     else if (strcmp(word, "no-groups") == 0)
         r->no_groups = true;
+    else if (strcmp(word, "old") == 0)
+        r->old = true;
     else if (strcmp(word, "timer") == 0)
         rig_fire(r, &run->timer);
     else if (strcmp(word, "look") == 0)
