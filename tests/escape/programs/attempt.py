@@ -89,6 +89,7 @@ NR = dict(
     preadv2=327,
     memfd_secret=447,
     process_mrelease=448,
+    setxattrat=463,
     statmount=457,
     listmount=458,
 )
