@@ -18,7 +18,8 @@
  * can hold the most of it before those that can hold little. A closed socket is in no list and
  * keeps what is in it; the kernel counts it, though. One that is not listed may be full.
  *
- * Until the machine lacks something, a look is reading /proc/meminfo: some 20 us. */
+ * Until the machine lacks something, a look is reading /proc/meminfo: some 20 us. A close one takes
+ * some 500 us, in each sandbox that has sockets: so those that hold little look closely seldom. */
 
 #include "init/pages.h"
 
@@ -34,6 +35,7 @@
 
 #define LOOK_MS   50
 #define RARELY    100 /* looks, of which one is close, in case that `before` was too much */
+#define SELDOM    4 /* likewise while the machine lacks something, but not for what is held here */
 #define HEAD      640 /* the smallest of any configuration; with the usual one it is 960 */
 #define FRAGMENTS 17
 #define FRAGMENT  32768
@@ -154,14 +156,19 @@ static bool look_closely(struct pages *p, const struct pages_others *o, uint64_t
     return p->late && p->late >= pages_patience(&p->first, &now);
 }
 
+unsigned pages_every(bool lacks, bool alert, bool late) {
+    return !lacks ? RARELY : alert && !late ? SELDOM : 1;
+}
+
 bool pages_tick(struct pages *p, const struct pages_others *o) {
     uint64_t fired, unlisted = machine_unlisted_about(&p->machine);
     uint64_t bound = most(HELD_MAX, p->machine.total / SHARE);
     (void)!read(p->timer, &fired, sizeof fired);
     set_timer(p, LOOK_MS * 1000000);
-    if (less(unlisted, p->before) > bound / 2 || ++p->looks % RARELY == 0)
+    bool lacks = less(unlisted, p->before) > bound / 2;
+    if (++p->looks % pages_every(lacks, p->alert, p->late) == 0)
         return look_closely(p, o, bound);
-    p->alert = false;
-    p->late = 0;
+    p->alert = p->alert && lacks;
+    p->late = lacks ? p->late : 0;
     return false;
 }

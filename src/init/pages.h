@@ -47,3 +47,5 @@ bool pages_tick(struct pages *p, const struct pages_others *o);
 uint64_t pages_held(const struct queues *q);
 /* For how many looks a sandbox may go on that holds too much while the machine lacks too much. */
 unsigned pages_patience(const struct pages_look *first, const struct pages_look *now);
+/* Of how many looks one is close: `lacks` is the machine, the rest is of the last close one. */
+unsigned pages_every(bool lacks, bool alert, bool late);

@@ -66,13 +66,15 @@ static int loopback_up(struct err *e) {
  * of the three numbers, many megabytes by default (see init/sockets.c), and of which the machine
  * has one pot for all (net.ipv4.tcp_mem); connections that
  * nobody has accepted yet, with all that was sent through them (seen: 2.4 GiB); and closed ones in
- * TIME_WAIT. In a container the files may be read-only. */
-static void bound_buffers(void) {
+ * TIME_WAIT. And a way to send that needs no timers, whatever the host's is: reno is in every
+ * kernel. In a container the files may be read-only. */
+static void bound_sockets(void) {
     static const char *const bounds[][2] = {
         {"/proc/sys/net/ipv4/tcp_rmem", "4096 32768 212992"},
         {"/proc/sys/net/ipv4/tcp_wmem", "4096 16384 212992"},
         {"/proc/sys/net/core/somaxconn", "16"},
         {"/proc/sys/net/ipv4/tcp_max_tw_buckets", "1024"},
+        {"/proc/sys/net/ipv4/tcp_congestion_control", "reno"},
     };
     struct err e;
     for (unsigned i = 0; i < sizeof bounds / sizeof *bounds; i++)
@@ -98,7 +100,7 @@ static int make(struct netpool *p, struct net *ret, struct err *e) {
         return err_sys(e, "make a network namespace");
     if (loopback_up(e) < 0 || close_tables(e) < 0 || open_all(ret, e) < 0)
         return -1;
-    bound_buffers();
+    bound_sockets();
     p->made++;
     return 0;
 }

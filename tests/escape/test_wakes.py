@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import re
 import select
+import subprocess
 import threading
 import time
 from pathlib import Path
 
-from harness import Engine, LiveService, Service
+import pytest
+
+from harness import PYTHON, Engine, LiveService, Service
 from held import Held
 from host import descendants
 from live import Client
@@ -109,6 +112,86 @@ def test_trees_of_epoll_descriptors_hold_nobody_up(engine: Engine) -> None:
         beside = nests_s(3)
         tree.send("\n")
     assert beside < 10 * max(alone, 0.03), (beside, alone)
+
+
+# As many as may wait for one file, which a clock wakes as often as it can.
+CLOCKS = """
+import ctypes, os, select, signal, socket, struct, sys, time
+libc = ctypes.CDLL(None)
+def watch(fd):
+    fds = [os.dup(fd) for _ in range(66)]
+    epolls = [select.epoll() for _ in range(62)]
+    for epoll in epolls:
+        for one in fds: epoll.register(one, select.EPOLLIN | select.EPOLLET)
+    return epolls
+def timer():
+    fd = libc.timerfd_create(1, 0)
+    yield fd
+    soon = struct.pack("4q", 0, 0, 0, 150_000)
+    while True: yield libc.timerfd_settime(fd, 0, soon, 0)
+def signals():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    yield libc.signalfd(-1, struct.pack("Q", 1 << signal.SIGALRM - 1), 0)
+    while True:
+        yield signal.setitimer(signal.ITIMER_REAL, 0.00015)
+        signal.sigtimedwait({signal.SIGALRM}, 0)
+def pace():
+    server = socket.create_server(("127.0.0.1", 0))
+    ours = socket.socket()
+    ours.setsockopt(socket.SOL_SOCKET, 47, 2000)
+    ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    ours.connect(server.getsockname())
+    theirs, _ = server.accept()
+    yield theirs.fileno()
+    ours.setblocking(False)
+    while True:
+        try:
+            for _ in range(200): ours.send(b"x", socket.MSG_EOR)
+        except BlockingIOError: pass
+        try: theirs.recv(1 << 16, socket.MSG_DONTWAIT)
+        except BlockingIOError: pass
+        yield
+        time.sleep(0.02)
+clock = globals()[sys.argv[1]]()
+watched = next(clock)
+kept = watch(watched) if watched >= 0 else []
+print(len(kept), flush=True)
+while kept and not select.select([0], [], [], 0)[0]:
+    next(clock)
+    time.sleep(0.0005)
+"""
+
+# Which part of the time that it was charged a program did not run, one for each processor.
+INTERRUPTED = """
+import os, sys, time
+cpu, end = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+os.sched_setaffinity(0, {cpu})
+first = last = time.thread_time_ns()
+lost = 0
+while time.monotonic() < end:
+    now = time.thread_time_ns()
+    if now - last > 50_000: lost += now - last
+    last = now
+print(lost / (last - first))
+"""
+
+
+def interrupted(over_s: float) -> float:
+    """The part of the most interrupted processor's time."""
+    spinning = [
+        subprocess.Popen([PYTHON, "-c", INTERRUPTED, str(cpu), str(over_s)], stdout=subprocess.PIPE)
+        for cpu in os.sched_getaffinity(0)
+    ]
+    return max(float(one.communicate()[0]) for one in spinning)
+
+
+@pytest.mark.parametrize("clock", ["timer", "signals", "pace"])
+def test_no_clock_wakes_many_at_the_cost_of_others(engine: Engine, clock: str) -> None:
+    with Held(engine, CLOCKS, args=[clock]) as hostile:
+        hostile.line()
+        lost = interrupted(3.0)
+        hostile.send("\n")
+    assert lost < 0.1, f"{lost:.0%} of a processor's time went into interrupts"
 
 
 def test_descriptors_of_all_processes_together_are_bounded(service_session: Service) -> None:

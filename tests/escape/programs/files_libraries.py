@@ -7,7 +7,7 @@
 #= link a library: refused EROFS|EACCES|EXDEV|EPERM
 #= chmod a library: refused EROFS|EACCES
 #= touch a library: refused EROFS|EACCES
-#= an attribute: refused EROFS|EACCES
+#= an attribute: refused ENOTSUP
 #= write through a mapping: refused EACCES
 #= a file beside it: refused EROFS|EACCES
 #= our own module: refused EROFS|EACCES

@@ -239,6 +239,13 @@ def attribute(n):
     os.setxattr("/tmp", f"user.{n}", bytes(60_000))
 
 
+def acl(n):
+    entries = [(1, 6, -1), *[(2, 6, 1000)] * 8000, (4, 4, -1), (16, 6, -1), (32, 4, -1)]
+    text = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    os.mkdir(f"/tmp/{os.getpid()}.{n}")
+    os.setxattr(f"/tmp/{os.getpid()}.{n}", "system.posix_acl_default", text)
+
+
 KINDS = {
     "nothing": lambda: 0,
     "netlink sockets, echoes unread": lambda: each_descriptor(netlink_echo),
@@ -269,6 +276,7 @@ KINDS = {
     "page tables": lambda: until_refused(tables, 200),
     "empty files": lambda: until_refused(record),
     "extended attributes": lambda: until_refused(attribute),
+    "ACLs": lambda: until_refused(acl),
 }
 
 

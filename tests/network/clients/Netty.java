@@ -4,9 +4,9 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
-import io.netty.channel.epoll.EpollDatagramChannel;
-import io.netty.channel.epoll.EpollEventLoopGroup;
-import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioDatagramChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.FullHttpResponse;
@@ -23,8 +23,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** A page by netty's own epoll, in which sockets are before they connect; names by the JDK's
- * resolver, then by netty's. */
+/** A page by netty's NIO (its own epoll needs timerfd); names by the JDK's resolver, then by
+ * netty's. */
 public class Netty {
     static class Page extends SimpleChannelInboundHandler<FullHttpResponse> {
         final CompletableFuture<String> status = new CompletableFuture<>();
@@ -45,7 +45,7 @@ public class Netty {
             EventLoopGroup loop, AddressResolverGroup<InetSocketAddress> names, String host, int port)
             throws Exception {
         Page page = new Page();
-        Bootstrap bootstrap = new Bootstrap().group(loop).channel(EpollSocketChannel.class);
+        Bootstrap bootstrap = new Bootstrap().group(loop).channel(NioSocketChannel.class);
         bootstrap.resolver(names).handler(new ChannelInitializer<Channel>() {
             @Override
             protected void initChannel(Channel channel) {
@@ -61,11 +61,11 @@ public class Netty {
     }
 
     public static void main(String[] args) throws Exception {
-        EventLoopGroup loop = new EpollEventLoopGroup(1);
+        EventLoopGroup loop = new NioEventLoopGroup(1);
         for (AddressResolverGroup<InetSocketAddress> names : List.of(
                 DefaultAddressResolverGroup.INSTANCE,
                 new DnsAddressResolverGroup(
-                        EpollDatagramChannel.class,
+                        NioDatagramChannel.class,
                         DnsServerAddressStreamProviders.platformDefault())))
             System.out.println(ask(loop, names, args[0], Integer.parseInt(args[1])));
         loop.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();

@@ -67,6 +67,15 @@ static void who_grew_with_what_is_lacking_goes_first(void **state) {
     }
 }
 
+static void who_holds_little_looks_closely_seldom(void **state) {
+    (void)state;
+    assert_int_equal(pages_every(false, false, false), 100);
+    assert_int_equal(pages_every(false, true, false), 100);
+    assert_int_equal(pages_every(true, false, false), 1); /* to know from when on it is lacking */
+    assert_int_equal(pages_every(true, true, false), 4);
+    assert_int_equal(pages_every(true, true, true), 1); /* its time is up soon */
+}
+
 static void what_nobody_lists_is_the_rest(void **state) {
     (void)state;
     static const char text[] = "MemTotal:       1000 kB\nMemFree:         300 kB\n"
@@ -98,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queues_hold_no_less_than_they_can),
         cmocka_unit_test(who_grew_with_what_is_lacking_goes_first),
+        cmocka_unit_test(who_holds_little_looks_closely_seldom),
         cmocka_unit_test(what_nobody_lists_is_the_rest),
         cmocka_unit_test(this_machine_has_less_unlisted_than_memory),
     };
