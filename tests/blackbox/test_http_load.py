@@ -338,7 +338,7 @@ def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
     pid = server_pid(service)
     before = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     with_stored = {"code": "1", "files": [{"path": "a", "file_id": stored}]}
-    with_inline = {"code": "1", "files": [{"path": "a", "content": "x"}]}
+    with_inline = {"code": "1", "files": [{"path": "a", "content": "x" * 70_000}]}
     asked = {
         "download": request("GET", f"/v1/files/{stored}"),
         "a stored file": post("/v1/execute", with_stored),

@@ -34,6 +34,7 @@ struct api {
     struct alias *aliases;   /* owned: sandboxes that dialects call by name, being made */
     struct door *doors;      /* owned: ports that mean one live sandbox each */
     struct shares alone;     /* pieces of work that go on without their clients */
+    struct loop_share batching; /* of turns of the loop, for items of batches that begin */
     struct shares archives;  /* under way, with the bytes of those that come */
     enum { BODIES_KEPT, BODIES_WERE_MANY, BODIES_BEING_TRIMMED } bodies_trim; /* see body.c */
     struct audit audit;
