@@ -82,7 +82,8 @@ bool http_may_go(struct http_conn *c) {
 
 bool http_may_begin(struct http_conn *c) {
     uint64_t turn = loop_turn(c->http->o.loop);
-    if (c->began_turn == turn) /* it has had its turn: this one stood behind another, in a pipeline */
+    if (c->began_turn ==
+        turn) /* it has had its turn: this one stood behind another, in a pipeline */
         c->turn = c->free_turn = 0;
     if (!http_may_go(c))
         return false;

@@ -41,7 +41,7 @@ struct http {
     struct loop_sharer squeeze;          /* in `sending` */
     /* http_turn.c: who does something in a turn of the loop */
     struct http_conn *queue, **queue_end; /* borrowed: those who were put off */
-    uint64_t tickets; /* that they got so far */
+    uint64_t tickets;                     /* that they got so far */
     struct timer next_turn;
     uint64_t turn, spent_ns; /* by the library in that turn, */
     uint64_t began_ns;       /* and since then, unless 0 */

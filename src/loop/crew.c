@@ -26,7 +26,7 @@
 #define NICE         5
 #define TURN_NS      1000000u /* of the loop, for what is through */
 #define SMALL_BLOCKS 8192     /* of 512 bytes: a file that is freed in a moment */
-#define CLOSES       200u /* in a slice */
+#define CLOSES       200u     /* in a slice */
 
 struct work_queue {
     struct work *first, **end;

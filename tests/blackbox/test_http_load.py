@@ -292,7 +292,7 @@ def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
 
 
 def test_files_of_requests_leave_descriptors_for_the_rest(tmp_path: Path) -> None:
-    """Each stored file that waits with its request is one; the server ends when it has none left."""
+    """Each stored file that waits with its request is one; without any the server ends."""
     few = Caller(before=("prlimit", "--nofile=1024:1024"))
     service = Service(tmp_path, *QUICK, "--max-sandboxes", "2", "--queue-ms", "60000", caller=few)
     kept: list[Raw] = []

@@ -264,8 +264,7 @@ static void batch_begin(struct call *c, bool shows) {
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
     b->alive = (struct timer){.fn = batch_on_alive, .arg = b};
     b->more = (struct timer){.fn = batch_on_more, .arg = b};
-    b->turn = (struct loop_sharer){
-        .fn = batch_go_on, .arg = b, .owner = crew_owner(c->who.tenant)};
+    b->turn = (struct loop_sharer){.fn = batch_go_on, .arg = b, .owner = crew_owner(c->who.tenant)};
     c->state = b;
     c->state_done = free_batch;
     http_on_drain(c->req, batch_on_drain);

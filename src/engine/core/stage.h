@@ -51,8 +51,8 @@ struct stage {
 int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
-/* Whoever gave the files may have deleted them meanwhile: large ones, and many, are freed beside the
- * loop. */
+/* Whoever gave the files may have deleted them meanwhile: large ones, and many, are freed beside
+ * the loop. */
 void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n);
 /* All of them. */
 void inputs_free(struct input_file *inputs, unsigned n);
