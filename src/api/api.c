@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BATCHING_NS   1500000u
 #define RECORDS_BYTES (64u << 20)
 #define RECORDS_MS    600000
 #define DRAIN_LOOK_MS 50
@@ -85,6 +86,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     *ret = a;
     a->o = *o;
     a->config = &o->engine->config;
+    loop_share_init(&a->batching, o->loop, BATCHING_NS);
     a->quota = quota_new();
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_MS);
     a->replays = replays_new(a->config->http.idempotency_keys);

@@ -244,7 +244,7 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
     (void)arg, (void)url;
     if (!r)
         return MHD_NO;
-    if (r->phase == REQ_NEW && !http_may_go(http_conn_of(mhd)))
+    if (r->phase == REQ_NEW && !http_may_begin(http_conn_of(mhd)))
         return MHD_YES;
     if (r->phase == REQ_NEW) {
         loop_timer_stop(r->http->o.loop, &http_conn_of(mhd)->timer);

@@ -6,8 +6,10 @@
  * When the share is spent, connections are put off at three places: where bytes are read from the
  * socket (http_read.c), where a head becomes a request (http.c), and where a reply goes on
  * (http_reply.c). They stand in a queue, which nobody may pass. Each turn takes a few from its
- * front, and these may finish their work, but for a body in tiny chunks: the library's buffer holds
- * thousands of chunks, and takes 0.5 ms for them.
+ * front. The first of them may finish its work, but for a body in tiny chunks: the library's buffer
+ * holds thousands of chunks, and takes 0.5 ms for them. The others may do so while the share lasts:
+ * to make a reply may take a millisecond. Then they stand in front again,
+ * until they have begun a request.
  *
  * What cannot be put off is the rest of a small reply (HTTP_SMALL), which the library sends by
  * itself. */
@@ -42,25 +44,51 @@ void http_turn_end(struct http *h) {
     h->began_ns = 0;
 }
 
-void http_put_off(struct http_conn *c) {
+/* Before all with a later ticket. Who comes last has the latest; few have an earlier one. */
+static void stand(struct http_conn *c) {
     struct http *h = c->http;
-    if (c->put_off)
-        return;
+    struct http_conn **at = c->ticket == h->tickets ? h->queue_end : &h->queue;
+    while (*at && (*at)->ticket < c->ticket)
+        at = &(*at)->behind;
+    c->behind = *at;
+    *at = c;
+    if (!c->behind)
+        h->queue_end = &c->behind;
     c->put_off = true;
-    c->behind = NULL;
-    *h->queue_end = c;
-    h->queue_end = &c->behind;
     MHD_suspend_connection(c->mhd);
     if (!h->next_turn.place)
         loop_timer_in_ms(h->o.loop, &h->next_turn, 0);
 }
 
+void http_put_off(struct http_conn *c) {
+    if (c->put_off)
+        return;
+    c->ticket = ++c->http->tickets;
+    stand(c);
+}
+
 bool http_may_go(struct http_conn *c) {
     struct http *h = c->http;
-    if (c->turn == loop_turn(h->o.loop) || (!h->queue && !is_spent(h)))
+    uint64_t turn = loop_turn(h->o.loop);
+    bool is_called = c->turn == turn;
+    if (c->free_turn == turn || ((is_called || !h->queue) && !is_spent(h)))
         return true;
-    http_put_off(c);
+    if (is_called && c->began_turn != turn && !c->put_off)
+        stand(c);
+    else
+        http_put_off(c);
     return false;
+}
+
+bool http_may_begin(struct http_conn *c) {
+    uint64_t turn = loop_turn(c->http->o.loop);
+    if (c->began_turn ==
+        turn) /* it has had its turn: this one stood behind another, in a pipeline */
+        c->turn = c->free_turn = 0;
+    if (!http_may_go(c))
+        return false;
+    c->began_turn = turn;
+    return true;
 }
 
 bool http_may_take_piece(struct http_conn *c) {
@@ -85,20 +113,26 @@ void http_turn_leave(struct http_conn *c) {
     c->put_off = false;
 }
 
-void http_turn_now(struct http_conn *c) {
-    if (!c->put_off)
-        return;
+static void call_up(struct http_conn *c) {
     http_turn_leave(c);
     c->turn = loop_turn(c->http->o.loop);
     MHD_resume_connection(c->mhd);
     http_soon(c->http);
 }
 
+void http_turn_now(struct http_conn *c) {
+    c->free_turn = loop_turn(c->http->o.loop);
+    if (c->put_off)
+        call_up(c);
+}
+
 /* A timer may come in the turn in which it was set. */
 static void on_next_turn(struct timer *t) {
     struct http *h = t->arg;
-    for (unsigned n = 0; h->queue && n < FRONT && (n == 0 || !is_spent(h)); n++)
+    if (h->queue)
         http_turn_now(h->queue);
+    for (unsigned n = 1; h->queue && n < FRONT && !is_spent(h); n++)
+        call_up(h->queue);
     if (h->queue)
         loop_timer_in_ms(h->o.loop, t, 0);
 }

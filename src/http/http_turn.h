@@ -13,6 +13,8 @@ void http_turn_end(struct http *h);
 /* Where the library is about to do something for the connection. False: not in this turn of the
  * loop; the connection sleeps until its turn comes, and the library calls again then. */
 bool http_may_go(struct http_conn *c);
+/* The same for a request that is about to begin. */
+bool http_may_begin(struct http_conn *c);
 /* The same for a piece of its body, however small: a connection has so many in a turn. */
 bool http_may_take_piece(struct http_conn *c);
 /* To sleep until another turn, whoever else waits. */

@@ -41,6 +41,7 @@ struct http {
     struct loop_sharer squeeze;          /* in `sending` */
     /* http_turn.c: who does something in a turn of the loop */
     struct http_conn *queue, **queue_end; /* borrowed: those who were put off */
+    uint64_t tickets;                     /* that they got so far */
     struct timer next_turn;
     uint64_t turn, spent_ns; /* by the library in that turn, */
     uint64_t began_ns;       /* and since then, unless 0 */
@@ -56,7 +57,10 @@ struct http_conn {
     bool lingers;              /* it was answered before its body was read */
     bool leaves;               /* it was evicted */
     bool put_off;              /* it waits for its turn */
-    uint64_t turn;             /* of the loop, that was its own last */
+    uint64_t ticket;           /* for the queue of those */
+    uint64_t turn;             /* of the loop, that was its own last, */
+    uint64_t free_turn;        /* and in which it may go, whatever others have spent; */
+    uint64_t began_turn;       /* in which its last request has begun */
     uint64_t pieces_turn;      /* of the loop, in which it had */
     unsigned pieces;           /* so many of its body */
     struct http_conn *behind;  /* in the queue of those who wait for theirs */

@@ -26,6 +26,7 @@
 #define NICE         5
 #define TURN_NS      1000000u /* of the loop, for what is through */
 #define SMALL_BLOCKS 8192     /* of 512 bytes: a file that is freed in a moment */
+#define CLOSES       200u     /* in a slice */
 
 struct work_queue {
     struct work *first, **end;
@@ -281,6 +282,34 @@ static void close_beside(struct crew *c, int *fd, bool empty) {
 
 void crew_close(struct crew *c, int *fd) {
     close_beside(c, fd, false);
+}
+
+struct closing_all {
+    struct work work;
+    int *fds; /* owned */
+    unsigned n;
+};
+
+static bool close_some(struct work *w) {
+    struct closing_all *c = w->arg;
+    for (unsigned i = 0; c->n > 0 && i < CLOSES; i++)
+        fd_close(&c->fds[--c->n]);
+    return c->n > 0;
+}
+
+static void free_closing_all(struct work *w) {
+    struct closing_all *c = w->arg;
+    free(c->fds);
+    free(c);
+}
+
+void crew_close_all(struct crew *c, int *fds, unsigned n) {
+    struct closing_all *it = xmalloc(sizeof *it);
+    *it = (struct closing_all){
+        .work = {.slice = close_some, .done = free_closing_all, .arg = it, .is_long = true},
+        .fds = fds,
+        .n = n};
+    crew_add(c, &it->work);
 }
 
 void crew_empty(struct crew *c, int *fd) {

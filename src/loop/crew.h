@@ -38,5 +38,7 @@ void crew_add(struct crew *c, struct work *w);
 /* Closes a large file there, and others at once: whoever closes a file last frees all of it. Takes
  * the descriptor. A short slice may call it, too. */
 void crew_close(struct crew *c, int *fd);
+/* Many of them, of whatever kind, in slices. Takes `fds`, which is on the heap. */
+void crew_close_all(struct crew *c, int *fds, unsigned n);
 /* The same for a file that others may have, too: it is emptied before. */
 void crew_empty(struct crew *c, int *fd);

@@ -292,14 +292,14 @@ def test_out_of_descriptors_and_back(tmp_path: Path) -> None:
 
 
 def test_files_of_requests_leave_descriptors_for_the_rest(tmp_path: Path) -> None:
-    """Each file that waits with its request is one; the server ends when it has none left."""
+    """Each stored file that waits with its request is one; without any the server ends."""
     few = Caller(before=("prlimit", "--nofile=1024:1024"))
     service = Service(tmp_path, *QUICK, "--max-sandboxes", "2", "--queue-ms", "60000", caller=few)
-    files = [{"path": f"f{n}", "content": "x"} for n in range(60)]
-    many = post("/v1/execute/stream", {**HOLD, "files": files})
     kept: list[Raw] = []
     try:
         stored = upload(service.port, "a", b"bytes")
+        files = [{"path": f"f{n}", "file_id": stored} for n in range(60)]
+        many = post("/v1/execute/stream", {**HOLD, "files": files})
         for _ in range(20):
             kept.append(Raw(service).send(many))
             reply = kept[-1].head()
@@ -338,7 +338,7 @@ def test_without_a_descriptor(start_service: Callable[..., Service]) -> None:
     pid = server_pid(service)
     before = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     with_stored = {"code": "1", "files": [{"path": "a", "file_id": stored}]}
-    with_inline = {"code": "1", "files": [{"path": "a", "content": "x"}]}
+    with_inline = {"code": "1", "files": [{"path": "a", "content": "x" * 70_000}]}
     asked = {
         "download": request("GET", f"/v1/files/{stored}"),
         "a stored file": post("/v1/execute", with_stored),

@@ -28,7 +28,9 @@ def passes(package: Path, name: str, runtime: str = "node", **env: str) -> None:
     assert done.returncode == 0, done.stdout[-20000:]
 
 
-@pytest.mark.parametrize("name", ["run", "sandbox", "files", "commands", "connection", "errors"])
+@pytest.mark.parametrize(
+    "name", ["run", "sandbox", "files", "commands", "connection", "errors", "hostile"]
+)
 @pytest.mark.parametrize("runtime", runtimes())
 def test_client(package: Path, live_session: LiveService, name: str, runtime: str) -> None:
     """Without a look for leaks after each: a server with nothing to do may hold the sockets of a

@@ -1,5 +1,6 @@
 /* Bytes in every shape that users have them in. */
 
+import { BadReplyError } from "./errors.js";
 import { isServerSide } from "./platform.js";
 
 /** What a file can be written from. A Node stream is an AsyncIterable. */
@@ -86,16 +87,51 @@ async function* chunks(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
+const REPLY_MAX = 2 ** 29; // bytes: some ten times what a result has
+export const READ_MAX = 2 ** 31; // of a file that is read at once
+
+/* All of a body, which has a bound. */
+export async function bodyBytes(response: Response, most: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true };
+    if (done || !value) break;
+    pieces.push(value);
+    size += value.length;
+    if (size > most) {
+      reader?.cancel().catch(() => undefined);
+      throw new BadReplyError(`a reply has more than ${most} bytes; read large files as a stream`);
+    }
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+export async function textOf(response: Response): Promise<string> {
+  return new TextDecoder().decode(await bodyBytes(response, REPLY_MAX));
+}
+
 /* Lines of text. A line may be long and come in many pieces: each piece is looked at once. */
 export async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let begun: string[] = [];
+  let size = 0; // of that, about
   for await (const chunk of chunks(stream)) {
+    size += chunk.length;
+    if (size > REPLY_MAX) throw new BadReplyError("a stream has a line without end");
     const parts = decoder.decode(chunk, { stream: true }).split("\n");
     begun.push(parts[0] ?? "");
     for (const part of parts.slice(1)) {
       yield begun.join("");
       begun = [part];
+      size = part.length;
     }
   }
 }

@@ -12,6 +12,7 @@ import {
 } from "./execution.js";
 import { refusalIn, type ErrorReply } from "./failures.js";
 import { bodyOf, inputsOf, type CallOptions, type RunOptions } from "./options.js";
+import { listed } from "./pages.js";
 import { Result } from "./result.js";
 import { Sandboxes } from "./sandbox.js";
 import { FileStore } from "./store.js";
@@ -155,7 +156,7 @@ export class Client {
       again: "always",
     };
     const { profiles } = await this.#transport.json<{ profiles: wire.Profile[] }>(call);
-    return toCamel(profiles) as Profile[];
+    return toCamel(listed<wire.Profile>(profiles)) as Profile[];
   }
 }
 

@@ -1,5 +1,6 @@
 /* What became of a request: exceptions from replies and from `fetch`, and which may be tried again. */
 
+import { textOf } from "./bytes.js";
 import { errorFor } from "./codes.js";
 import {
   ApiError,
@@ -49,7 +50,8 @@ export function isWorthAsking(error: unknown): error is ApiError & { retryAfter:
 }
 
 function isErrorBody(value: unknown): value is ErrorBody {
-  return typeof value === "object" && value !== null && "code" in value && "message" in value;
+  const { code, message } = (value ?? {}) as { code?: unknown; message?: unknown };
+  return typeof code === "string" && typeof message === "string";
 }
 
 export interface ErrorReply {
@@ -59,24 +61,24 @@ export interface ErrorReply {
 
 /* From the JSON of a reply, an event or a batch's line; undefined when it is not cloche's. */
 export function refusalIn(
-  reply: ErrorReply,
+  reply: ErrorReply | null,
   status: number,
   headers?: Headers,
 ): ApiError | undefined {
-  const body = reply.error;
+  const body = reply?.error;
   if (!isErrorBody(body)) return undefined;
   const after = headers?.get("retry-after");
   return errorFor({
     ...body,
     status,
-    detail: reply.detail ?? body.message,
+    detail: reply?.detail ?? body.message,
     retryAfter: after && Number.isFinite(Number(after)) ? Number(after) : undefined,
     requestId: headers?.get("x-request-id") ?? undefined,
   });
 }
 
 export async function errorOf(response: Response, url: string): Promise<ClocheError> {
-  const text = await response.text();
+  const text = await textOf(response);
   let reply: ErrorReply = {};
   try {
     reply = JSON.parse(text) as ErrorReply;

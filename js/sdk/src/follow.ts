@@ -32,11 +32,17 @@ const MOST_FAILURES = 5; // with no event between them
 const FINAL = ["end", "failed"];
 
 function parsed(line: string, url: string): Event {
+  let event: Partial<Event> | null;
   try {
-    return JSON.parse(line) as Event;
+    event = JSON.parse(line) as Partial<Event> | null;
   } catch (cause) {
     throw new BadReplyError(`a stream from ${url} has a line that is no JSON`, { cause });
   }
+  const seq = event?.seq;
+  if (!Number.isSafeInteger(seq) || (seq as number) < 1)
+    throw new BadReplyError(`a stream from ${url} has an event without a number`);
+  const data = typeof event?.data === "object" && event.data !== null ? event.data : {};
+  return { seq: seq as number, event: String(event?.event), data };
 }
 
 export async function* follow(source: Source): AsyncGenerator<Followed, void> {

@@ -1,5 +1,6 @@
 /* Lists that come in pages. */
 
+import { BadReplyError } from "./errors.js";
 import type { Call, Query, Transport } from "./transport.js";
 
 /** All of a list, page by page as it is read: `for await`, or `toArray()`. */
@@ -15,7 +16,7 @@ export class Pages<T> implements AsyncIterable<T> {
     do {
       const { items, next } = await this.#page(after);
       yield* items;
-      after = next ?? undefined;
+      after = next === after ? undefined : (next ?? undefined);
     } while (after !== undefined);
   }
 
@@ -24,6 +25,11 @@ export class Pages<T> implements AsyncIterable<T> {
     for await (const item of this) all.push(item);
     return all;
   }
+}
+
+export function listed<T>(value: unknown): T[] {
+  if (Array.isArray(value)) return value as T[];
+  throw new BadReplyError("the server sent something else than a list");
 }
 
 interface Listing {
@@ -50,6 +56,6 @@ export function pages<Wire, T>(
       again: "always",
     };
     const reply = await transport.json<{ next?: string | null } & Record<string, unknown>>(call);
-    return { items: (reply[member] as Wire[]).map(made), next: reply.next ?? null };
+    return { items: listed<Wire>(reply[member]).map(made), next: reply.next ?? null };
   });
 }

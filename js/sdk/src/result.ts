@@ -6,6 +6,7 @@
 import { fromBase64 } from "./bytes.js";
 import { toCamel, type Camel } from "./camel.js";
 import { ExecutionFailedError } from "./errors.js";
+import { listed } from "./pages.js";
 import type * as wire from "./wire.js";
 
 export type CodeError = wire.CodeError;
@@ -22,8 +23,8 @@ export class Display {
   readonly isMainResult: boolean;
 
   constructor(output: wire.OutputData) {
-    this.data = output.data;
-    this.metadata = output.metadata;
+    this.data = output.data ?? {};
+    this.metadata = output.metadata ?? {};
     this.isMainResult = output.is_main_result;
   }
 
@@ -86,7 +87,7 @@ export class Result {
     Object.assign(this, toCamel(rest));
     this.stdout = stdout;
     this.stderr = stderr;
-    this.results = results.map((output) => new Display(output));
+    this.results = listed<wire.OutputData>(results).map((output) => new Display(output));
     this.text = text;
     this.warnings = warnings ?? [];
   }
@@ -131,7 +132,8 @@ export class Assembly {
   }
 
   #show(data: wire.Shown | wire.Displayed, isMain: boolean): void {
-    const output = { data: data.data, metadata: data.metadata, is_main_result: isMain };
+    const { data: forms = {}, metadata = {} } = data as Partial<wire.Shown>;
+    const output = { data: forms, metadata, is_main_result: isMain };
     const id = "display_id" in data ? data.display_id : data.transient?.display_id;
     const old = id ? this.#byId.get(id) : undefined;
     if ("update" in data && data.update) {

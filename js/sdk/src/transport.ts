@@ -7,7 +7,7 @@
  * got it still runs and so remembers the key; else the caller is told.
  */
 
-import { isStream, type Body } from "./bytes.js";
+import { READ_MAX, bodyBytes, isStream, textOf, type Body } from "./bytes.js";
 import {
   ApiError,
   BadArgumentError,
@@ -125,25 +125,29 @@ export class Transport {
 
   json<T>(call: Call): Promise<T> {
     return this.#withPatience(call, async (response) => {
-      const text = await response.text();
+      const text = await textOf(response);
+      const said = `${this.baseUrl} answered ${call.method} ${call.path} with`;
+      let value: unknown;
       try {
-        return JSON.parse(text) as T;
+        value = JSON.parse(text);
       } catch (cause) {
-        const said = `${this.baseUrl} answered ${call.method} ${call.path} with no JSON`;
-        throw new BadReplyError(said, { cause });
+        throw new BadReplyError(`${said} no JSON`, { cause });
       }
+      if (typeof value === "string" || (typeof value === "object" && value !== null))
+        return value as T;
+      throw new BadReplyError(`${said} something else than it should`);
     });
   }
 
   bytes(call: Call): Promise<Uint8Array> {
     return this.#withPatience(
       call,
-      async (response) => new Uint8Array(await response.arrayBuffer()),
+      async (response) => bodyBytes(response, READ_MAX),
     );
   }
 
   async nothing(call: Call): Promise<void> {
-    await this.#withPatience(call, async (response) => response.arrayBuffer());
+    await this.#withPatience(call, textOf);
   }
 
   async #withPatience<T>(call: Call, read: (response: Response) => Promise<T>): Promise<T> {
@@ -214,7 +218,12 @@ export class Transport {
     if (isServerSide) headers["user-agent"] = `cloche-js/${VERSION}`;
     if (call.json !== undefined) headers["content-type"] = "application/json";
     const body = call.json === undefined ? call.body : JSON.stringify(call.json);
-    const init: RequestInit & { duplex?: "half" } = { method: call.method, headers };
+    /* A redirect would take what is sent, and what it does, to another place. */
+    const init: RequestInit & { duplex?: "half" } = {
+      method: call.method,
+      headers,
+      redirect: "manual",
+    };
     if (body !== undefined) init.body = body as BodyInit;
     if (isStream(body)) init.duplex = "half";
     if (call.signal) init.signal = call.signal;
@@ -236,7 +245,7 @@ export class Transport {
   async #health(signal: AbortSignal | undefined): Promise<{ version?: string }> {
     try {
       const call = { method: "GET", path: "/health", again: "always", signal } as const;
-      return (await (await this.#once(call)).json()) as { version?: string };
+      return JSON.parse(await textOf(await this.#once(call))) as { version?: string };
     } catch {
       return {};
     }

@@ -15,6 +15,7 @@ from cloche._uploads import Form, Source, Upload, inputs_of
 SILENCE_S = 60.0  # a stream gives a sign of life every 10 s
 QUEUE_S = 90.0  # what a request may wait for its turn, with time to spare
 EVENTS = "application/x-ndjson"
+REPLY_MAX = 1 << 29  # bytes: some ten times what a result has
 PathLike = Union[str, "PurePath"]
 Network = Union[None, str, List[Any], Mapping[str, Any]]
 
@@ -31,10 +32,17 @@ class Call:
     headers: Dict[str, str] = dataclasses.field(default_factory=dict)
     key: str = ""  # an Idempotency-Key: a POST with one may be sent again
     streams: bool = False
+    reply_max: int = REPLY_MAX  # bytes of a reply that does not stream
     silence_s: float = SILENCE_S
     # Files that are uploaded before, and deleted when the reply is there.
     inputs: List[Tuple[str, Upload]] = dataclasses.field(default_factory=list)
     stored: List[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """SECURITY: dots would lead to another place of the API, one that the caller did not mean:
+        a path in it may come from a stranger."""
+        if not {".", ".."}.isdisjoint(self.path.split("/")):
+            raise BadArgument(f"{self.path!r} has a name in it that names nothing: '.' or '..'")
 
     @property
     def is_post(self) -> bool:
@@ -196,6 +204,13 @@ def store_call(upload: Upload, filename: str) -> Call:
     return Call(
         "POST", "/v1/files", upload=form, headers={"Content-Type": form.type}, key=new_key()
     )
+
+
+def segment(name: str) -> str:
+    """An id or a name as one part of a URL's path."""
+    if not name:
+        raise BadArgument("an empty text names nothing on the server")
+    return quote(name, safe="")
 
 
 def place_of(path: PathLike) -> str:

@@ -160,7 +160,7 @@ def refusal_of(
     retry_after = _seconds(headers.get("retry-after"))
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     found = refusal(body, status=status, request_id=request_id, retry_after=retry_after)
     if found is not None:
@@ -189,6 +189,7 @@ def _message(error: Dict[str, Any], detail: Any) -> str:
     message = str(error.get("message") or "the server did not say why")
     first = detail[0] if isinstance(detail, list) and detail else None
     if isinstance(first, dict) and first.get("msg"):
-        place = ".".join(str(part) for part in first.get("loc") or ())
+        parts = first.get("loc")
+        place = ".".join(map(str, parts)) if isinstance(parts, list) else ""
         message = f"the server refused the request: {place}: {first['msg']}"
     return message

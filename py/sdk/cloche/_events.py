@@ -3,12 +3,13 @@ into lines of text for callbacks."""
 
 from __future__ import annotations
 
-import json
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
+from cloche._replies import decoded
 from cloche.results import Display
 
 LAST = ("end", "failed")
+LINE_MAX = 1 << 29  # bytes: some ten times what a result has
 Handler = Callable[[Any], Any]  # of an async sandbox, a coroutine function too
 Output = Optional[Callable[[str], Any]]
 
@@ -31,26 +32,30 @@ class Lines:
 
     def __init__(self) -> None:
         self._parts: List[bytes] = []
+        self._size = 0  # about
 
     def feed(self, piece: bytes) -> List[Any]:
         *ends, rest = piece.split(b"\n")
         found = []
+        self._size = 0 if ends else self._size + len(piece)
+        if self._size > LINE_MAX:
+            raise ValueError("a line has no end")
         for end in ends:
             line = b"".join([*self._parts, end])
             self._parts = []
             if line:
-                found.append(json.loads(line))
+                found.append(decoded(line))
         self._parts.append(rest)
         return found
 
 
-def event_of(line: Mapping[str, Any]) -> Event:
+def event_of(line: Any) -> Event:
+    """ValueError: it is none."""
+    seq = line.get("seq") if isinstance(line, dict) else None
+    if not isinstance(seq, int) or seq < 1:
+        raise ValueError("an event has no number")
     data = line.get("data")
-    return Event(
-        int(line.get("seq") or 0),
-        str(line.get("event", "")),
-        data if isinstance(data, dict) else {},
-    )
+    return Event(seq, str(line.get("event", "")), data if isinstance(data, dict) else {})
 
 
 class Assembly:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, Generic, List, Mapping, Optional, Type, TypeVar, Union, cast, overload
 
+from cloche._errors import BadReply
+
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
 SHOWN = 60  # characters of a value in a repr
@@ -16,6 +18,8 @@ class Record:
     __slots__ = ("raw",)
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
+        if not isinstance(raw, Mapping):
+            raise BadReply(f"the server sent something else than a {type(self).__name__}")
         self.raw: Dict[str, Any] = dict(raw)
 
     def __repr__(self) -> str:
@@ -106,4 +110,11 @@ class Many(Generic[R]):
     def __get__(self, record: Optional[Record], owner: Type[Record]) -> Union[List[R], Many[R]]:
         if record is None:
             return self
-        return [self.kind(item) for item in record.raw.get(self.name) or ()]
+        return [self.kind(item) for item in listed(record.raw.get(self.name))]
+
+
+def listed(value: Any) -> List[Any]:
+    """A list of the server's; null is an empty one."""
+    if value is not None and not isinstance(value, list):
+        raise BadReply("the server sent something else than a list")
+    return value or []

@@ -27,28 +27,42 @@ def _library() -> Any:
     return websockets
 
 
+def straight(connect: Any) -> Any:
+    """SECURITY: the same, but a redirect is a refusal. Else it would take the key elsewhere."""
+
+    class Straight(connect):  # type: ignore[misc]
+        def handle_redirect(self, uri: str) -> None:  # of the client that was there first
+            raise _library().exceptions.InvalidHandshake("redirects are not followed")
+
+        def process_redirect(self, exc: Exception) -> Exception:  # of the one since
+            return exc
+
+    return Straight
+
+
 async def _connect(server: Server, target: str) -> Any:
     """By the asyncio client of websockets 13 and later, or by the one that was there before."""
     _library()
     try:
-        from websockets.asyncio.client import connect, unix_connect
+        from websockets.asyncio.client import connect
 
         headers = "additional_headers"
     except ImportError:
-        from websockets.client import connect, unix_connect
+        from websockets.client import connect
 
         headers = "extra_headers"
+    kind = straight(connect)
     options = {headers: server.headers, "max_size": MESSAGE_MAX, "open_timeout": CONNECT_S}
     url = server.websocket_base + target
     if server.socket:
-        return await unix_connect(server.socket, url, **options)
+        return await kind(url, path=server.socket, unix=True, **options)
     if server.is_local and headers == "additional_headers":
         options["proxy"] = None
     try:
-        return await connect(url, **options)
+        return await kind(url, **options)
     except TypeError:  # websockets 13 and 14 know no proxies
         options.pop("proxy", None)
-        return await connect(url, **options)
+        return await kind(url, **options)
 
 
 class AsyncSocket:

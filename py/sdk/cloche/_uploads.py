@@ -8,6 +8,7 @@ import os
 import tarfile
 import tempfile
 import uuid
+import zlib
 from typing import (
     IO,
     Any,
@@ -22,7 +23,7 @@ from typing import (
     Union,
 )
 
-from cloche._errors import BadArgument
+from cloche._errors import BadArgument, BadReply
 
 PIECE = 1 << 18
 IN_MEMORY = 1 << 23  # of what has to be kept because it cannot be read twice
@@ -142,16 +143,44 @@ def _plain(member: tarfile.TarInfo) -> Optional[tarfile.TarInfo]:
 def unpack(archive: IO[bytes], directory: "os.PathLike[str]") -> None:
     """SECURITY: the archive is a stranger's. Only files and directories come out of it, under names
     that stay below the directory, and links are left out, so that nothing leads elsewhere."""
-    with tarfile.open(fileobj=archive, mode="r:gz") as members:
-        for member in members:
-            parts = [part for part in member.name.split("/") if part not in ("", ".")]
-            if ".." in parts or member.name.startswith("/") or "\\" in member.name:
-                raise BadArgument(f"the archive has an entry {member.name!r}, which is refused")
-            place = os.path.join(directory, *parts)
-            if member.isdir():
-                os.makedirs(place, exist_ok=True)
-            elif member.isfile():
-                _unpack_file(members, member, place)
+    try:
+        with tarfile.open(fileobj=archive, mode="r:gz") as members:
+            for member in members:
+                _unpack_member(members, member, directory)
+    except (tarfile.TarError, EOFError, zlib.error, RecursionError) as error:
+        raise BadReply(f"the archive cannot be read: {error}") from error
+
+
+def _leads_elsewhere(name: str, parts: List[str]) -> bool:
+    """On Windows, a colon names a drive or a stream of a file."""
+    is_odd = "\\" in name or (os.name == "nt" and ":" in name)
+    return is_odd or ".." in parts or name.startswith("/")
+
+
+def _unpack_member(
+    members: tarfile.TarFile, member: tarfile.TarInfo, directory: "os.PathLike[str]"
+) -> None:
+    parts = [part for part in member.name.split("/") if part not in ("", ".")]
+    if _leads_elsewhere(member.name, parts):
+        raise BadArgument(f"the archive has an entry {member.name!r}, which is refused")
+    place = os.path.join(directory, *parts)
+    if member.isdir():
+        os.makedirs(place, exist_ok=True)
+    elif member.isfile() and parts:
+        _unpack_file(members, member, place)
+
+
+def write_piece(file: IO[bytes], piece: bytes) -> None:
+    """SECURITY: a program's file may be a hole that is larger than any disk. What is nothing but
+    zeros takes no room; `end_pieces` comes at the end."""
+    if piece[:1] == b"\0" and not piece.strip(b"\0"):
+        file.seek(len(piece), os.SEEK_CUR)
+    else:
+        file.write(piece)
+
+
+def end_pieces(file: IO[bytes]) -> None:
+    file.truncate(file.tell())
 
 
 def _unpack_file(members: tarfile.TarFile, member: tarfile.TarInfo, place: str) -> None:
@@ -163,7 +192,8 @@ def _unpack_file(members: tarfile.TarFile, member: tarfile.TarInfo, place: str) 
             piece = content.read(PIECE)
             if not piece:
                 break
-            file.write(piece)
+            write_piece(file, piece)
+        end_pieces(file)
     os.chmod(place, member.mode & 0o755 | 0o600)
 
 

@@ -44,23 +44,36 @@ static bool is_base64(const json_t *file) {
     return strcmp(field_str(file, "encoding", "utf8"), "base64") == 0;
 }
 
-/* A file that the request itself brings. */
-static int inline_file(const struct inputs_source *s, const json_t *f, int *ret_fd,
+static int bad_base64(const json_t *f, struct problem *p) {
+    char text[300];
+    snprintf(text, sizeof text, "the content of file '%.200s' is not base64",
+             field_str(f, "path", ""));
+    return problem_set(p, "bad_base64", "%s", text);
+}
+
+/* A file that the request itself brings. Most are small, and no files until they are there. */
+static int inline_file(const struct inputs_source *s, const json_t *f, struct input_file *ret,
                        struct problem *p) {
     const json_t *content = json_object_get(f, "content");
     const struct body_text *made = body_find(s->large, content);
+    const char *text = json_string_value(content);
+    size_t len = json_string_length(content);
     struct err e;
     AUTO_BUF bytes = BUF_INIT;
-    char text[300];
-    bool decode = !made && is_base64(f);
-    if ((made && made->is_bad) || (decode && !base64_decode(&bytes, json_string_value(content),
-                                                            json_string_length(content)))) {
-        snprintf(text, sizeof text, "the content of file '%.200s' is not base64",
-                 field_str(f, "path", ""));
-        return problem_set(p, "bad_base64", "%s", text);
+    if (made && made->is_bad)
+        return bad_base64(f, p);
+    if (!made && !is_base64(f))
+        buf_add(&bytes, text, len);
+    else if (!made && !base64_decode(&bytes, text, len))
+        return bad_base64(f, p);
+    ret->size = bytes.len;
+    if (!made && bytes.len <= INPUT_BYTES) {
+        buf_addc(&bytes, '\0'); /* an empty one has bytes, too */
+        ret->bytes = buf_take(&bytes);
+        return 0;
     }
-    int r = decode ? memfd_of("file", bytes.data, bytes.len, ret_fd, &e)
-                   : body_memfd(s->large, content, ret_fd, &e);
+    int r = made ? body_memfd(s->large, content, &ret->fd, &e)
+                 : memfd_of("file", bytes.data, bytes.len, &ret->fd, &e);
     if (r < 0)
         *p = problem_of(&e);
     return r;
@@ -85,24 +98,25 @@ static int stored_file(const struct caller *who, const json_t *f, int *ret_fd, s
  * for connections and sandboxes, and for the warden, without whom the server ends. */
 static bool is_too_many(int fd) {
     struct rlimit files;
-    return getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd >= files.rlim_cur / 2;
+    return fd >= 0 && getrlimit(RLIMIT_NOFILE, &files) == 0 && (rlim_t)fd >= files.rlim_cur / 2;
 }
 
 static int add_file(const struct inputs_source *s, struct inputs *to, const json_t *f,
                     struct problem *p) {
     bool stored = field_str(f, "file_id", NULL);
     struct err e;
-    AUTO_FD file = -1;
-    if ((stored ? stored_file(s->who, f, &file, p) : inline_file(s, f, &file, p)) < 0)
+    struct input_file file = {.mode = 0644, .fd = -1};
+    if ((stored ? stored_file(s->who, f, &file.fd, p) : inline_file(s, f, &file, p)) < 0)
         return -1;
-    if (is_too_many(file)) {
+    if (is_too_many(file.fd)) {
+        fd_close(&file.fd);
         err_user(&e, "no_descriptors", "the requests under way have as many files as fit");
         *p = problem_of(&e);
         return -1;
     }
+    file.path = xstrdup(field_str(f, "path", ""));
     *to->items = xrealloc(*to->items, (*to->n + 1) * sizeof **to->items);
-    (*to->items)[(*to->n)++] = (struct input_file){
-        .path = xstrdup(field_str(f, "path", "")), .mode = 0644, .fd = fd_take(&file)};
+    (*to->items)[(*to->n)++] = file;
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "engine/live/live.h"
+#include "loop/crew.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ struct batch {
     bool crowded;                   /* one just did */
     uint64_t out_since_ns;          /* since when none of ours has got in; 0: one is in */
     struct item *running;
+    struct loop_sharer turn; /* for more of them */
     struct timer alive, more;
 };
 
@@ -77,6 +79,7 @@ static void free_batch(void *state) {
     struct batch *b = state;
     loop_timer_stop(loop_of(b), &b->alive);
     loop_timer_stop(loop_of(b), &b->more);
+    loop_share_leave(&b->turn);
     while (b->running) {
         struct item *i = b->running;
         b->running = i->next;
@@ -114,7 +117,7 @@ static void line(struct batch *b, size_t index, struct buf *json) {
 
 /* Not from within a callback of the engine's. */
 static void more_soon(struct batch *b) {
-    loop_timer_in_ms(loop_of(b), &b->more, 0);
+    loop_share_wait(&b->out.who.api->batching, &b->turn);
 }
 
 static bool is_patient(struct batch *b) {
@@ -201,10 +204,18 @@ static bool has_more(const struct batch *b) {
     return b->nlater > 0 || b->next < b->n;
 }
 
-static void batch_go_on(struct batch *b) {
+static bool may_start(const struct batch *b) {
+    return b->busy < b->most && has_more(b) && !b->crowded && !outlet_is_full(&b->out);
+}
+
+/* SECURITY: an item takes the loop up to some milliseconds, and there may be many batches. */
+static void batch_go_on(struct loop_sharer *turn) {
+    struct batch *b = turn->arg;
     b->crowded = false;
-    while (b->busy < b->most && has_more(b) && !b->crowded && !outlet_is_full(&b->out))
+    while (may_start(b) && !loop_share_is_spent(&b->out.who.api->batching))
         batch_start(b, b->nlater ? b->later[--b->nlater] : b->next++);
+    if (may_start(b))
+        more_soon(b);
     if (b->busy || has_more(b))
         return;
     loop_timer_stop(loop_of(b), &b->alive);
@@ -214,7 +225,7 @@ static void batch_go_on(struct batch *b) {
 }
 
 static void batch_on_more(struct timer *t) {
-    batch_go_on(t->arg);
+    more_soon(t->arg);
 }
 
 static void batch_on_drain(struct http_req *r) {
@@ -253,13 +264,14 @@ static void batch_begin(struct call *c, bool shows) {
     b->most = (size_t)field_int(c->body, "concurrency", most < 16 ? most : 16);
     b->alive = (struct timer){.fn = batch_on_alive, .arg = b};
     b->more = (struct timer){.fn = batch_on_more, .arg = b};
+    b->turn = (struct loop_sharer){.fn = batch_go_on, .arg = b, .owner = crew_owner(c->who.tenant)};
     c->state = b;
     c->state_done = free_batch;
     http_on_drain(c->req, batch_on_drain);
     http_on_gone(c->req, batch_on_gone);
     outlet_stream(&b->out, "application/x-ndjson", NULL, SIGN);
     loop_timer_in_ms(loop_of(b), &b->alive, ALIVE_MS);
-    batch_go_on(b);
+    more_soon(b);
 }
 
 static void do_batch(struct call *c) {

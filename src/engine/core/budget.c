@@ -39,7 +39,9 @@ static uint64_t bytes_of_files(const struct input_file *inputs, unsigned n) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < n; i++) {
         struct stat st;
-        if (fstat(inputs[i].fd, &st) == 0 && st.st_size > 0)
+        if (inputs[i].bytes)
+            sum += inputs[i].size;
+        else if (fstat(inputs[i].fd, &st) == 0 && st.st_size > 0)
             sum += (uint64_t)st.st_size;
     }
     return sum;

@@ -12,9 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FEW_FILES 16 /* that may as well be closed at once */
 
 int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e) {
     const struct limits *d = &s->engine->config.defaults;
@@ -29,10 +32,30 @@ int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, stru
 }
 
 void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n) {
+    unsigned nfds = 0;
     for (unsigned i = 0; i < n; i++) {
-        if (inputs[i].fd >= 0)
+        nfds += inputs[i].fd >= 0;
+        free(inputs[i].bytes);
+        inputs[i].bytes = NULL;
+    }
+    int *fds = nfds > FEW_FILES ? xcalloc(nfds, sizeof *fds) : NULL;
+    for (unsigned i = 0, at = 0; i < n; i++) {
+        if (fds && inputs[i].fd >= 0)
+            fds[at++] = fd_take(&inputs[i].fd);
+        else if (inputs[i].fd >= 0)
             crew_close(crew, &inputs[i].fd);
     }
+    if (fds)
+        crew_close_all(crew, fds, nfds);
+}
+
+void inputs_free(struct input_file *inputs, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        free(inputs[i].path);
+        free(inputs[i].bytes);
+        fd_close(&inputs[i].fd);
+    }
+    free(inputs);
 }
 
 static void stage_on_limited(void *arg, struct wire_in *in);
@@ -177,7 +200,11 @@ static void stage_on_copied(void *arg, const struct err *why) {
  * what it has now is what counts. */
 static int copy_input(struct stage *t, struct err *e) {
     struct stat st;
-    int from = at_hand(t)->fd;
+    const struct input_file *in = at_hand(t);
+    int from = in->fd;
+    if (in->bytes)
+        return fd_write_all(t->to, in->bytes, in->size, e) < 0 ? copy_failed(t, e)
+                                                               : end_input(t, e);
     if (fstat(from, &st) < 0)
         return err_sys(e, "fstat");
     if ((uint64_t)st.st_size <= COPY_SMALL) {

@@ -18,9 +18,11 @@ struct sandbox;
 struct input_file {
     char *path; /* owned: relative to the workspace */
     uint32_t mode;
-    int fd; /* owned: what to copy in */
+    int fd;      /* owned: what to copy in; or -1, and */
+    char *bytes; /* owned: these: a request has a thousand small files */
     uint64_t size;
 };
+#define INPUT_BYTES (64u << 10) /* of a small one, at most */
 
 /* A directory of the host in the workspace. */
 struct host_bind {
@@ -51,7 +53,10 @@ struct stage {
 int stage_begin(struct stage *t, struct err *e);
 /* Its guest is over; also when nothing was begun. */
 void stage_done(struct stage *t);
-/* Whoever gave the files may have deleted them meanwhile: large ones are freed beside the loop. */
+/* Whoever gave the files may have deleted them meanwhile: large ones, and many, are freed beside
+ * the loop. */
 void inputs_close(struct crew *crew, struct input_file *inputs, unsigned n);
+/* All of them. */
+void inputs_free(struct input_file *inputs, unsigned n);
 /* The control group's limits, where they are not the defaults. */
 int stage_cgroup(const struct sandbox *s, const struct limits *l, bool all, struct err *e);

@@ -66,6 +66,15 @@ void kernel_watch(struct kernel *k, struct kernel_watcher *w) {
     LIST_PUSH(&k->watchers, w, next);
 }
 
+struct kernel_watcher *kernel_watched(const struct kernel *k,
+                                      void (*on_news)(struct kernel_watcher *w,
+                                                      enum kernel_news news)) {
+    struct kernel_watcher *w = k->watchers;
+    while (w && w->on_news != on_news)
+        w = w->next;
+    return w;
+}
+
 void kernel_unwatch(struct kernel_watcher *w) {
     if (!w->kernel)
         return;

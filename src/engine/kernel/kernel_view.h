@@ -33,5 +33,9 @@ struct kernel_watcher {
 };
 void kernel_watch(struct kernel *k, struct kernel_watcher *w);
 void kernel_unwatch(struct kernel_watcher *w);
+/* The one that is called like that, or NULL. */
+struct kernel_watcher *kernel_watched(const struct kernel *k,
+                                      void (*on_news)(struct kernel_watcher *w,
+                                                      enum kernel_news news));
 extern const struct schema kernel_view_schema;
 void kernel_json(const struct kernel *k, struct buf *to);

@@ -23,13 +23,9 @@ void run_request_done(struct run_request *q) {
         free(q->args[i]);
     for (unsigned i = 0; i < q->nenv; i++)
         free(q->env[i]);
-    for (unsigned i = 0; i < q->ninputs; i++) {
-        free(q->inputs[i].path);
-        fd_close(&q->inputs[i].fd);
-    }
+    inputs_free(q->inputs, q->ninputs);
     free(q->args);
     free(q->env);
-    free(q->inputs);
     free(q->code);
     network_terms_free(q->network);
     fd_close(&q->code_fd);

@@ -16,11 +16,7 @@ void live_request_done(struct live_request *q) {
     free(q->payer);
     free(q->env);
     network_terms_free(q->network);
-    for (unsigned i = 0; i < q->ninputs; i++) {
-        free(q->inputs[i].path);
-        fd_close(&q->inputs[i].fd);
-    }
-    free(q->inputs);
+    inputs_free(q->inputs, q->ninputs);
     for (unsigned i = 0; i < q->nbinds; i++) {
         free(q->binds[i].allowed);
         free(q->binds[i].below);

@@ -7,10 +7,11 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Union
 from cloche._async.events import AsyncEvents
 from cloche._async.terminal import AsyncTerminal
 from cloche._async.transport import AsyncTransport, log
-from cloche._calls import EVENTS, Call, command_call, without_none
+from cloche._calls import EVENTS, Call, command_call, segment, without_none
 from cloche._codes import NoEvents, NoSuchCommand
 from cloche._errors import ClocheError
 from cloche._events import Event, Handlers, Output
+from cloche._records import listed
 from cloche.results import CommandResult
 
 
@@ -20,7 +21,7 @@ class AsyncCommand:
     def __init__(self, transport: AsyncTransport, path: str, command_id: str) -> None:
         self.id = command_id
         self._transport = transport
-        self._path = f"{path}/{command_id}"
+        self._path = f"{path}/{segment(command_id)}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
@@ -156,7 +157,7 @@ class AsyncCommands:
     async def list(self) -> List[CommandResult]:
         """Those that run and the last that have ended, without their output."""
         found = await self._transport.json(Call("GET", self._path))
-        return [CommandResult(command) for command in found["commands"]]
+        return [CommandResult(command) for command in listed(found["commands"])]
 
     async def terminal(
         self,

@@ -11,7 +11,7 @@ import httpx
 
 from cloche._async.transport import AsyncTransport, log
 from cloche._both import async_call, async_sleep
-from cloche._calls import EVENTS, Call
+from cloche._calls import EVENTS, Call, segment
 from cloche._codes import NoEvents, NoExecution
 from cloche._errors import BadReply, NoServer, refusal
 from cloche._events import LAST, Assembly, Event, Handlers, Lines, event_of
@@ -131,6 +131,8 @@ class AsyncEvents(Generic[R]):
             await self._resume(httpx.ReadError("the stream ended early"))
         except ValueError:
             raise BadReply("a stream holds what is no event; check what stands between") from None
+        except httpx.DecodingError as error:
+            raise BadReply(f"a stream cannot be read: {error}") from error
         except httpx.TransportError as error:
             if self._is_over:
                 return False
@@ -138,6 +140,8 @@ class AsyncEvents(Generic[R]):
         return True
 
     def _take(self, event: Event) -> None:
+        if event.seq <= self._seq or self._is_over:
+            return  # it was told before, or nothing may come any more
         if event.type == "start" and not self.id:
             self.id = str(event.data.get("id", ""))
         self._tries = None
@@ -163,7 +167,7 @@ class AsyncEvents(Generic[R]):
                 await self._open(
                     Call(
                         "GET",
-                        self._place.format(id=self.id),
+                        self._place.format(id=segment(self.id)),
                         query={"after": self._seq},
                         headers={"Accept": EVENTS},
                         streams=True,

@@ -15,11 +15,23 @@ from cloche._calls import Call, PathLike, place_of
 from cloche._errors import APIError, BadArgument, ConnectionLost
 from cloche._fileobj import AsyncOpens
 from cloche._progress import Wish, progress_for
+from cloche._records import listed
 from cloche._retry import Tries
-from cloche._uploads import IN_MEMORY, Progress, Source, Upload, packed, unpack, upload_of
+from cloche._uploads import (
+    IN_MEMORY,
+    Progress,
+    Source,
+    Upload,
+    end_pieces,
+    packed,
+    unpack,
+    upload_of,
+    write_piece,
+)
 from cloche.results import Entry
 
 PAGE = 10_000
+READ_MAX = 1 << 31  # bytes: more are read in pieces, or downloaded
 Local = Union[str, "os.PathLike[str]"]
 
 
@@ -38,8 +50,9 @@ class AsyncFiles(AsyncOpens):
             return b""
         last = "" if size is None else str(offset + size - 1)
         headers = {"Range": f"bytes={offset}-{last}"} if offset or last else {}
+        call = self._call("GET", path, headers=headers, reply_max=READ_MAX)
         try:
-            return (await self._transport.send(self._call("GET", path, headers=headers))).content
+            return (await self._transport.send(call)).content
         except APIError as error:
             if error.status == 416:  # there is nothing behind the end
                 return b""
@@ -156,7 +169,8 @@ class AsyncFiles(AsyncOpens):
 
     async def _fill(self, file: IO[bytes], call: Call, progress: Optional[Progress]) -> None:
         async for piece in self._pieces(call, progress):
-            await async_aside(file.write, piece)
+            await async_aside(write_piece, file, piece)
+        await async_aside(end_pieces, file)
 
     # ---- directories
 
@@ -166,8 +180,8 @@ class AsyncFiles(AsyncOpens):
         query: Dict[str, Any] = {"recursive": recursive, "limit": PAGE}
         while True:
             page = await self._transport.json(self._call("GET", path, query=query))
-            entries += [Entry(entry) for entry in page["entries"]]
-            if page.get("next") is None:
+            entries += [Entry(entry) for entry in listed(page["entries"])]
+            if page.get("next") in (None, query.get("after")):
                 return entries
             query["after"] = page["next"]
 

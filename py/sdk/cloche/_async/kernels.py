@@ -6,7 +6,8 @@ from typing import List, Mapping, Optional
 
 from cloche._async.cells import AsyncCells
 from cloche._async.transport import AsyncTransport
-from cloche._calls import Call, without_none
+from cloche._calls import Call, segment, without_none
+from cloche._records import listed
 from cloche.results import KernelInfo
 
 
@@ -22,11 +23,11 @@ class AsyncKernel(AsyncCells):
 
     async def info(self) -> KernelInfo:
         return KernelInfo(
-            await self._transport.json(Call("GET", f"{self._path}/kernels/{self.id}"))
+            await self._transport.json(Call("GET", f"{self._path}/kernels/{segment(self.id)}"))
         )
 
     async def delete(self) -> None:
-        await self._transport.send(Call("DELETE", f"{self._path}/kernels/{self.id}"))
+        await self._transport.send(Call("DELETE", f"{self._path}/kernels/{segment(self.id)}"))
 
 
 class AsyncKernels:
@@ -53,4 +54,4 @@ class AsyncKernels:
 
     async def list(self) -> List[KernelInfo]:
         found = await self._transport.json(Call("GET", f"{self._path}/kernels"))
-        return [KernelInfo(kernel) for kernel in found["kernels"]]
+        return [KernelInfo(kernel) for kernel in listed(found["kernels"])]

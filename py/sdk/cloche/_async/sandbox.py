@@ -10,10 +10,11 @@ from cloche._async.commands import AsyncCommands
 from cloche._async.files import AsyncFiles
 from cloche._async.kernels import AsyncKernels
 from cloche._async.transport import AsyncTransport, log
-from cloche._calls import Call, Network, new_key, policy_of, without_none
+from cloche._calls import Call, Network, new_key, policy_of, segment, without_none
 from cloche._codes import NoSuchSandbox, SandboxGone
 from cloche._default import async_default_client
 from cloche._errors import ClocheError
+from cloche._records import listed
 from cloche._uploads import Inputs, Source, inputs_of
 from cloche.results import SandboxInfo
 
@@ -26,7 +27,7 @@ class AsyncSandbox(AsyncCells):
     default kernel; further ones are in `kernels`. At the end of a `with` block it is deleted."""
 
     def __init__(self, transport: AsyncTransport, info: SandboxInfo) -> None:
-        path = f"/v1/sandboxes/{info.id}"
+        path = f"/v1/sandboxes/{segment(info.id)}"
         super().__init__(transport, path, None)
         self.id = info.id
         self.kernels = AsyncKernels(transport, path)
@@ -95,7 +96,7 @@ class AsyncSandbox(AsyncCells):
         """The one with this id or name."""
         transport = (client or async_default_client()).transport
         if sandbox.startswith("sbx_"):
-            found = await transport.json(Call("GET", f"/v1/sandboxes/{sandbox}"))
+            found = await transport.json(Call("GET", f"/v1/sandboxes/{segment(sandbox)}"))
             return cls(transport, SandboxInfo(found))
         for info in await cls.list(client=client):
             if info.name == sandbox:
@@ -120,8 +121,8 @@ class AsyncSandbox(AsyncCells):
         found: List[SandboxInfo] = []
         while True:
             page = await transport.json(Call("GET", "/v1/sandboxes", query=query))
-            found += [SandboxInfo(info) for info in page["sandboxes"]]
-            if page.get("next") is None:
+            found += [SandboxInfo(info) for info in listed(page["sandboxes"])]
+            if page.get("next") in (None, query.get("after")):
                 return found
             query["after"] = page["next"]
 
@@ -155,12 +156,12 @@ class AsyncSandbox(AsyncCells):
 
     async def network(self) -> Any:
         """What it may reach: a policy, as `create()` and `set_network()` take it."""
-        return await self._transport.json(Call("GET", f"{self._path}/network"))
+        return await self._transport.value(Call("GET", f"{self._path}/network"))
 
     async def set_network(self, network: Network) -> Any:
         """Another policy, in force when this returns; "none" closes everything."""
         policy = "none" if network is None else policy_of(network)
-        return await self._transport.json(Call("PUT", f"{self._path}/network", policy))
+        return await self._transport.value(Call("PUT", f"{self._path}/network", policy))
 
     async def pause(self) -> SandboxInfo:
         """All its processes stand still."""

@@ -6,7 +6,8 @@ from typing import List
 
 from cloche._async.transport import AsyncTransport
 from cloche._both import async_aside
-from cloche._calls import Call
+from cloche._calls import Call, segment
+from cloche._records import listed
 from cloche._uploads import Source, upload_of
 from cloche.results import StoredFile
 
@@ -26,12 +27,12 @@ class AsyncStored:
             upload.close()
 
     async def read(self, file_id: str) -> bytes:
-        return (await self._transport.send(Call("GET", f"/v1/files/{file_id}"))).content
+        return (await self._transport.send(Call("GET", f"/v1/files/{segment(file_id)}"))).content
 
     async def list(self) -> List[StoredFile]:
         """The newest first."""
         found = await self._transport.json(Call("GET", "/v1/files"))
-        return [StoredFile(file) for file in found["files"]]
+        return [StoredFile(file) for file in listed(found["files"])]
 
     async def delete(self, file_id: str) -> None:
-        await self._transport.send(Call("DELETE", f"/v1/files/{file_id}"))
+        await self._transport.send(Call("DELETE", f"/v1/files/{segment(file_id)}"))

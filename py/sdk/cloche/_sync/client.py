@@ -6,12 +6,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Type
 
+import httpx
+
 from cloche._sync.events import Events
 from cloche._sync.stored import Stored
 from cloche._sync.transport import Transport
-from cloche._calls import Call, Network, batch_call, run_call
+from cloche._calls import Call, Network, batch_call, run_call, segment
 from cloche._errors import BadReply
 from cloche._events import Event, Handlers, Lines, Output
+from cloche._records import listed
 from cloche._settings import Server
 from cloche._uploads import Source
 from cloche.results import BatchItem, Display, Profile, Result
@@ -133,6 +136,8 @@ class Client:
             for piece in response.iter_bytes():
                 for line in lines.feed(piece):
                     yield BatchItem(line)
+        except httpx.TransportError as error:
+            raise self.transport.lost(call, error) from error
         except ValueError:
             raise BadReply(
                 "a batch has a line that is no JSON; check what stands between"
@@ -142,13 +147,14 @@ class Client:
 
     def result(self, execution_id: str) -> Optional[Result]:
         """Of an execution that ended within the last minutes; None while it runs."""
-        found = self.transport.json(Call("GET", f"/v1/executions/{execution_id}"))
+        found = self.transport.json(Call("GET", f"/v1/executions/{segment(execution_id)}"))
         return Result(found["result"]) if found.get("result") else None
 
     def follow(self, execution_id: str, after: int = 0) -> Events[Result]:
         """The events of an execution behind number `after`, to its end."""
         place = "/v1/executions/{id}/events"
-        call = Call("GET", place.format(id=execution_id), query={"after": after}, streams=True)
+        path = place.format(id=segment(execution_id))
+        call = Call("GET", path, query={"after": after}, streams=True)
         return Events(self.transport, call, place, Result)
 
     # ---- the server
@@ -160,7 +166,7 @@ class Client:
 
     def profiles(self) -> List[Profile]:
         found = self.transport.json(Call("GET", "/v1/profiles"))
-        return [Profile(profile) for profile in found["profiles"]]
+        return [Profile(profile) for profile in listed(found["profiles"])]
 
     def close(self) -> None:
         self.transport.close()

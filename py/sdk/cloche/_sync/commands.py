@@ -8,10 +8,11 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Union
 from cloche._sync.events import Events
 from cloche._sync.terminal import Terminal
 from cloche._sync.transport import Transport, log
-from cloche._calls import EVENTS, Call, command_call, without_none
+from cloche._calls import EVENTS, Call, command_call, segment, without_none
 from cloche._codes import NoEvents, NoSuchCommand
 from cloche._errors import ClocheError
 from cloche._events import Event, Handlers, Output
+from cloche._records import listed
 from cloche.results import CommandResult
 
 
@@ -21,7 +22,7 @@ class Command:
     def __init__(self, transport: Transport, path: str, command_id: str) -> None:
         self.id = command_id
         self._transport = transport
-        self._path = f"{path}/{command_id}"
+        self._path = f"{path}/{segment(command_id)}"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
@@ -157,7 +158,7 @@ class Commands:
     def list(self) -> List[CommandResult]:
         """Those that run and the last that have ended, without their output."""
         found = self._transport.json(Call("GET", self._path))
-        return [CommandResult(command) for command in found["commands"]]
+        return [CommandResult(command) for command in listed(found["commands"])]
 
     def terminal(
         self,

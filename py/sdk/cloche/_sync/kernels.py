@@ -7,7 +7,8 @@ from typing import List, Mapping, Optional
 
 from cloche._sync.cells import Cells
 from cloche._sync.transport import Transport
-from cloche._calls import Call, without_none
+from cloche._calls import Call, segment, without_none
+from cloche._records import listed
 from cloche.results import KernelInfo
 
 
@@ -22,10 +23,12 @@ class Kernel(Cells):
         return f"<{type(self).__name__} {self.id}>"
 
     def info(self) -> KernelInfo:
-        return KernelInfo(self._transport.json(Call("GET", f"{self._path}/kernels/{self.id}")))
+        return KernelInfo(
+            self._transport.json(Call("GET", f"{self._path}/kernels/{segment(self.id)}"))
+        )
 
     def delete(self) -> None:
-        self._transport.send(Call("DELETE", f"{self._path}/kernels/{self.id}"))
+        self._transport.send(Call("DELETE", f"{self._path}/kernels/{segment(self.id)}"))
 
 
 class Kernels:
@@ -52,4 +55,4 @@ class Kernels:
 
     def list(self) -> List[KernelInfo]:
         found = self._transport.json(Call("GET", f"{self._path}/kernels"))
-        return [KernelInfo(kernel) for kernel in found["kernels"]]
+        return [KernelInfo(kernel) for kernel in listed(found["kernels"])]

@@ -11,10 +11,11 @@ from cloche._sync.commands import Commands
 from cloche._sync.files import Files
 from cloche._sync.kernels import Kernels
 from cloche._sync.transport import Transport, log
-from cloche._calls import Call, Network, new_key, policy_of, without_none
+from cloche._calls import Call, Network, new_key, policy_of, segment, without_none
 from cloche._codes import NoSuchSandbox, SandboxGone
 from cloche._default import default_client
 from cloche._errors import ClocheError
+from cloche._records import listed
 from cloche._uploads import Inputs, Source, inputs_of
 from cloche.results import SandboxInfo
 
@@ -27,7 +28,7 @@ class Sandbox(Cells):
     default kernel; further ones are in `kernels`. At the end of a `with` block it is deleted."""
 
     def __init__(self, transport: Transport, info: SandboxInfo) -> None:
-        path = f"/v1/sandboxes/{info.id}"
+        path = f"/v1/sandboxes/{segment(info.id)}"
         super().__init__(transport, path, None)
         self.id = info.id
         self.kernels = Kernels(transport, path)
@@ -96,7 +97,7 @@ class Sandbox(Cells):
         """The one with this id or name."""
         transport = (client or default_client()).transport
         if sandbox.startswith("sbx_"):
-            found = transport.json(Call("GET", f"/v1/sandboxes/{sandbox}"))
+            found = transport.json(Call("GET", f"/v1/sandboxes/{segment(sandbox)}"))
             return cls(transport, SandboxInfo(found))
         for info in cls.list(client=client):
             if info.name == sandbox:
@@ -121,8 +122,8 @@ class Sandbox(Cells):
         found: List[SandboxInfo] = []
         while True:
             page = transport.json(Call("GET", "/v1/sandboxes", query=query))
-            found += [SandboxInfo(info) for info in page["sandboxes"]]
-            if page.get("next") is None:
+            found += [SandboxInfo(info) for info in listed(page["sandboxes"])]
+            if page.get("next") in (None, query.get("after")):
                 return found
             query["after"] = page["next"]
 
@@ -156,12 +157,12 @@ class Sandbox(Cells):
 
     def network(self) -> Any:
         """What it may reach: a policy, as `create()` and `set_network()` take it."""
-        return self._transport.json(Call("GET", f"{self._path}/network"))
+        return self._transport.value(Call("GET", f"{self._path}/network"))
 
     def set_network(self, network: Network) -> Any:
         """Another policy, in force when this returns; "none" closes everything."""
         policy = "none" if network is None else policy_of(network)
-        return self._transport.json(Call("PUT", f"{self._path}/network", policy))
+        return self._transport.value(Call("PUT", f"{self._path}/network", policy))
 
     def pause(self) -> SandboxInfo:
         """All its processes stand still."""

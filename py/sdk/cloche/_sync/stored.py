@@ -7,7 +7,8 @@ from typing import List
 
 from cloche._sync.transport import Transport
 from cloche._both import aside
-from cloche._calls import Call
+from cloche._calls import Call, segment
+from cloche._records import listed
 from cloche._uploads import Source, upload_of
 from cloche.results import StoredFile
 
@@ -27,12 +28,12 @@ class Stored:
             upload.close()
 
     def read(self, file_id: str) -> bytes:
-        return (self._transport.send(Call("GET", f"/v1/files/{file_id}"))).content
+        return (self._transport.send(Call("GET", f"/v1/files/{segment(file_id)}"))).content
 
     def list(self) -> List[StoredFile]:
         """The newest first."""
         found = self._transport.json(Call("GET", "/v1/files"))
-        return [StoredFile(file) for file in found["files"]]
+        return [StoredFile(file) for file in listed(found["files"])]
 
     def delete(self, file_id: str) -> None:
-        self._transport.send(Call("DELETE", f"/v1/files/{file_id}"))
+        self._transport.send(Call("DELETE", f"/v1/files/{segment(file_id)}"))

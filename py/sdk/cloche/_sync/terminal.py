@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, Mapping, Optional, Type, Union
 
 from cloche._sync.transport import Transport
-from cloche._calls import Call
+from cloche._calls import Call, segment
 from cloche._errors import BadReply, refusal
+from cloche._replies import decoded
 from cloche._sockets import Socket
 from cloche.results import CommandResult
 
@@ -27,7 +28,7 @@ class Terminal:
         cls, transport: Transport, sandbox: str, query: Mapping[str, Any], command_id: str = ""
     ) -> Terminal:
         # A WebSocket that is refused does not say why, but the sandbox or the command does.
-        place = f"{sandbox}/commands/{command_id}" if command_id else sandbox
+        place = f"{sandbox}/commands/{segment(command_id)}" if command_id else sandbox
         transport.send(Call("GET", place))
         path = f"{place}/pty" if command_id else f"{sandbox}/commands/pty"
         target = Call("GET", path, query=query).target
@@ -51,13 +52,15 @@ class Terminal:
     def read_until(self, text: Union[str, bytes]) -> bytes:
         """All that is shown until this is, or until the end."""
         wanted = text.encode() if isinstance(text, str) else text
-        seen = b""
-        while wanted not in seen:
+        seen = bytearray()
+        looked = 0
+        while wanted not in seen[looked:]:
+            looked = max(0, len(seen) - len(wanted))
             shown = self.read()
             if not shown:
                 break
             seen += shown
-        return seen
+        return bytes(seen)
 
     def write(self, data: Union[str, bytes]) -> None:
         """Types."""
@@ -75,7 +78,12 @@ class Terminal:
             return message
         if message is None:
             raise BadReply("the terminal's connection ended before its command did")
-        told = json.loads(message)
+        try:
+            told = decoded(message.encode())
+        except ValueError:
+            told = None
+        if not isinstance(told, dict):
+            raise BadReply("the terminal's connection says what is no message")
         if told.get("type") == "failed":
             raise refusal(told) or BadReply("the terminal failed without saying why")
         if told.get("type") == "start":

@@ -4,7 +4,6 @@ of their code."""
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from typing import Any, Dict
@@ -12,7 +11,7 @@ from typing import Any, Dict
 import httpx
 
 from cloche._both import pieces_of, sleep
-from cloche._calls import Call, store_call
+from cloche._calls import Call, segment, store_call
 from cloche._errors import (
     APIError,
     BadArgument,
@@ -23,6 +22,7 @@ from cloche._errors import (
     OlderServer,
     refusal_of,
 )
+from cloche._replies import Reply, decoded, whole
 from cloche._retry import Tries, passes
 from cloche._settings import CONNECT_S, CONNECTIONS, IDLE_CONNECTIONS, KEEP_S, Server
 from cloche._uploads import Upload
@@ -60,12 +60,19 @@ class Transport:
     # ---- requests
 
     def json(self, call: Call) -> Any:
-        """The reply, which is JSON; None if it is empty."""
+        """The reply, which is a JSON object; an empty one if there is nothing in it."""
+        found = self.value(call)
+        if not isinstance(found, dict):
+            raise self._no_cloche()
+        return Reply(found)
+
+    def value(self, call: Call) -> Any:
+        """The reply, which is JSON of any kind."""
         response = self.send(call)
         try:
-            return json.loads(response.content) if response.content else None
+            return decoded(response.content) if response.content else {}
         except ValueError:
-            raise self._no_cloche(response) from None
+            raise self._no_cloche(response.status_code) from None
 
     def send(self, call: Call) -> httpx.Response:
         """The reply, once it is a good one. Of a call that streams, its body is yet to be read."""
@@ -73,16 +80,21 @@ class Transport:
             self._store(call)
         tries = self.tries()
         began = time.monotonic()
+        may_be_done = False  # an attempt may have arrived
         while True:
-            self._mind_keys(call)
+            if not may_be_done:
+                self._mind_keys(call)
             try:
                 response = self._send_once(call)
                 self._has_met = True
                 if response.is_success:
                     return response
-                pause = self._pause_after_refusal(call, tries, response)
+                pause = self._pause_after_refusal(call, tries, response, may_be_done)
             except httpx.TransportError as error:
                 pause = self._pause_after_loss(call, tries, error, began)
+                may_be_done = may_be_done or not isinstance(error, NOT_SENT)
+            except httpx.DecodingError as error:
+                raise BadReply(f"what {self.server.shown} sent cannot be read: {error}") from error
             sleep(pause)
 
     def _send_once(self, call: Call) -> httpx.Response:
@@ -99,9 +111,9 @@ class Transport:
             headers=headers,
             timeout=httpx.Timeout(call.silence_s, connect=CONNECT_S, pool=None),
         )
-        response = self._http.send(request, stream=call.streams)
-        if call.streams and not response.is_success:
-            response.read()
+        response = self._http.send(request, stream=True)
+        if not call.streams or not response.is_success:
+            response = self._whole(call, response)
         if log.isEnabledFor(logging.DEBUG):
             took_ms = (time.monotonic() - began) * 1e3
             number = response.headers.get("x-request-id", "none")
@@ -109,16 +121,41 @@ class Transport:
             log.debug("%s %s: %d after %.0f ms, request %s", *words)
         return response
 
+    def _whole(self, call: Call, response: httpx.Response) -> httpx.Response:
+        """With all of its body, which has a bound."""
+        if call.method == "HEAD":
+            response.read()
+            return response
+        pieces = []
+        size = 0
+        try:
+            for piece in response.iter_bytes():
+                pieces.append(piece)
+                size += len(piece)
+                if size > call.reply_max:
+                    raise BadReply(
+                        f"the reply to {call.method} {call.path} has more than {call.reply_max}"
+                        " bytes; read large files in pieces, or download() them",
+                        response.status_code,
+                    )
+        finally:
+            response.close()
+        return whole(response, b"".join(pieces))
+
     # ---- refusals
 
-    def _pause_after_refusal(self, call: Call, tries: Tries, response: httpx.Response) -> float:
+    def _pause_after_refusal(
+        self, call: Call, tries: Tries, response: httpx.Response, may_be_done: bool
+    ) -> float:
         """How long to wait before it is sent again; raises what it comes to otherwise."""
         error = refusal_of(
             response.status_code, response.headers, response.content, self.server.shown
         )
-        if isinstance(error, APIError) and error.code == "idempotency_keys_full" and call.key:
+        is_full = isinstance(error, APIError) and error.code == "idempotency_keys_full"
+        if is_full and call.key and call.is_post and not may_be_done:
             self._keyless_until = time.monotonic() + (error.retry_after or KEYS_REST_S)
             log.warning("%s; going on without keys for a while", error)
+            call.key = ""
             return 0.0
         if isinstance(error, APIError) and error.code in ("no_route", "bad_method"):
             raise self._older(call) from error
@@ -131,16 +168,15 @@ class Transport:
         return pause
 
     def _mind_keys(self, call: Call) -> None:
-        """While the server has no room for keys, requests go without one, and once only."""
+        """While the server has no room for keys, requests go without one, and once only: not those
+        that may have arrived with one."""
         if call.key and call.is_post and time.monotonic() < self._keyless_until:
             call.key = ""
 
     def _older(self, call: Call) -> ClocheError:
         version = self._version()
         if not version:
-            return BadReply(
-                f"what answers at {self.server.shown} is no cloche server; check the URL"
-            )
+            return self._no_cloche()
         return OlderServer(
             f"the server at {self.server.shown} is cloche {version}, which has no {call.method}"
             f" {call.path}; update the server, or use an older version of this package",
@@ -149,15 +185,14 @@ class Transport:
 
     def _version(self) -> str:
         try:
-            info = (self._send_once(Call("GET", "/v1/info"))).json()
-        except (httpx.TransportError, ValueError):
+            info = decoded((self._send_once(Call("GET", "/v1/info"))).content)
+        except (httpx.RequestError, ClocheError, ValueError):
             return ""
         return str(info.get("version", "")) if isinstance(info, dict) else ""
 
-    def _no_cloche(self, response: httpx.Response) -> BadReply:
+    def _no_cloche(self, status: int = 0) -> BadReply:
         return BadReply(
-            f"what answers at {self.server.shown} is no cloche server; check the URL",
-            response.status_code,
+            f"what answers at {self.server.shown} is no cloche server; check the URL", status
         )
 
     # ---- connections that are lost
@@ -233,6 +268,6 @@ class Transport:
         """What a request needed is no longer needed; else it would stay for an hour."""
         while call.stored:
             try:
-                self.send(Call("DELETE", f"/v1/files/{call.stored.pop()}"))
+                self.send(Call("DELETE", f"/v1/files/{segment(call.stored.pop())}"))
             except ClocheError as error:
                 log.info("a stored file was not deleted: %s", error)

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional, Type, Union
 from urllib.parse import quote
 
 from cloche._async.transport import AsyncTransport
-from cloche._calls import Call
+from cloche._calls import Call, segment
 from cloche._errors import APIError, ClocheError
 from cloche._settings import Server
 from cloche._uploads import Form, upload_of
@@ -287,7 +287,7 @@ class SharedEnvSandbox(Sandbox):
     # ---- requests
 
     def _id(self) -> str:
-        return quote(self.session_id, safe="")
+        return segment(self.session_id)
 
     async def _ask(self, method: str, what: str, **options: Any) -> Any:
         return await self._request(method, f"{what}/{self._id()}", **options)

@@ -74,6 +74,7 @@ static struct jupyter_hub *hub_make(struct api *a, struct kernel *k) {
     h->later = (struct deferred){.fn = hub_on_later, .arg = h};
     h->cull = (struct timer){.fn = on_cull, .arg = h};
     kernel_watch(k, &h->watcher);
+    jupyter_label_read(h);
     h->next = j->hubs;
     j->hubs = h;
     shares_add(&j->away, &h->away, h->tenant, 0);
@@ -82,12 +83,8 @@ static struct jupyter_hub *hub_make(struct api *a, struct kernel *k) {
 }
 
 struct jupyter_hub *jupyter_hub(struct api *a, struct kernel *k) {
-    const struct jupyter *j = dialect_state(a, &jupyter_dialect);
-    for (struct jupyter_hub *h = j->hubs; h; h = h->next) {
-        if (!h->gone && strcmp(h->kernel, kernel_id(k)) == 0)
-            return h;
-    }
-    return hub_make(a, k);
+    const struct kernel_watcher *w = kernel_watched(k, on_news);
+    return w ? w->arg : hub_make(a, k);
 }
 
 void jupyter_adopt(struct api *a) {
@@ -365,6 +362,7 @@ static void free_hub(struct jupyter_hub *h) {
     jupyter_post_done(h);
     forget_kept(h);
     shares_remove(&j->away, &h->away);
+    jupyter_label_done(h);
     free(h);
 }
 

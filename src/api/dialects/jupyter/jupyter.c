@@ -163,9 +163,7 @@ static void do_jupyter_logo(struct call *c) {
 /* ---- models ---- */
 
 static void put_kernel(struct jupyter_hub *h, struct jw *j) {
-    struct kernel *k = jupyter_kernel(h);
-    json_auto_t *label = json_loads(kernel_label(k), 0, NULL);
-    const char *spec = json_string_value(json_object_get(label, "spec"));
+    const char *spec = jupyter_spec(h);
     unsigned connections = 0;
     char date[48];
     for (const struct jupyter_client *at = h->clients; at; at = at->next)
@@ -175,7 +173,7 @@ static void put_kernel(struct jupyter_hub *h, struct jw *j) {
     jw_key_str(j, "id", h->uuid);
     jw_key_str(j, "name", spec ? spec : DEFAULT_SPEC);
     jw_key_str(j, "last_activity", date);
-    jw_key_str(j, "execution_state", kernel_state(k));
+    jw_key_str(j, "execution_state", kernel_state(jupyter_kernel(h)));
     jw_key_uint(j, "connections", connections);
     jw_object_end(j);
 }
@@ -202,19 +200,10 @@ static void reply_kernel(struct call *c, struct jupyter_hub *h, int status) {
 
 /* ---- made ---- */
 
-static void set_label(struct kernel *k, const char *spec, const json_t *session) {
-    json_auto_t *label =
-        json_pack("{s:s, s:s}", "dialect", JUPYTER_DIALECT, "spec", spec ? spec : DEFAULT_SPEC);
-    if (session)
-        json_object_set(label, "session", (json_t *)(uintptr_t)session);
-    AUTO_FREE char *text = json_dumps(label, JSON_COMPACT);
-    kernel_set_label(k, text);
-}
-
 static void jupyter_reply_made(struct call *c, struct kernel *k) {
-    set_label(k, field_str(c->body, SPEC, NULL), NULL);
     struct jupyter_hub *h = jupyter_hub(c->api, k);
     char location[80];
+    jupyter_label_new(h, field_str(c->body, SPEC, DEFAULT_SPEC));
     if (jupyter_is_session(c)) {
         jupyter_session_made(c, h);
         return;
@@ -364,21 +353,17 @@ void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), 
     }
 }
 
-void jupyter_reply_each(struct call *c, void (*put)(void *arg, struct jupyter_hub *h)) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    jw_array(&j);
-    jupyter_each(c, put, &j);
-    jw_array_end(&j);
-    call_json(c, 200, &json);
-}
-
 static void put_one_kernel(void *arg, struct jupyter_hub *h) {
     put_kernel(h, arg);
 }
 
 static void do_jupyter_kernels(struct call *c) {
-    jupyter_reply_each(c, put_one_kernel);
+    AUTO_BUF json = BUF_INIT;
+    struct jw j = JW_INIT(&json);
+    jw_array(&j);
+    jupyter_each(c, put_one_kernel, &j);
+    jw_array_end(&j);
+    call_json(c, 200, &json);
 }
 
 static void do_jupyter_kernel(struct call *c) {

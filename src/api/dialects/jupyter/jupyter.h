@@ -85,6 +85,9 @@ struct jupyter_hub {
     char session[ID_MAX]; /* of the kernel's side, in headers */
     uint64_t last_message;
     struct kernel_watcher watcher;
+    json_t *label;             /* owned: the kernel's */
+    struct blob *session_json; /* owned: its session, but for the kernel; NULL: it has none, */
+    size_t session_gap;        /* and where that belongs */
     struct jupyter_client *clients;
     bool holds;    /* the sandbox: somebody is connected */
     bool gone;     /* the kernel is */
@@ -144,6 +147,17 @@ void jupyter_state(struct jupyter_hub *h, const char *parent, const char *state)
 
 /* Takes the message: it waits for the session that left last. */
 void jupyter_keep(struct jupyter_hub *h, struct jupyter_out *m);
+
+/* ---- label.c ---- */
+/* The hub's, of what its kernel has; or NULL where there is none. */
+void jupyter_label_read(struct jupyter_hub *h);
+void jupyter_label_done(struct jupyter_hub *h);
+const char *jupyter_spec(const struct jupyter_hub *h);
+const char *jupyter_session_text(const struct jupyter_hub *h, const char *member);
+/* The kernel's, from now on and over a restart of the server too. */
+void jupyter_label_new(struct jupyter_hub *h, const char *spec);
+/* Takes it; NULL: none. */
+void jupyter_set_session(struct jupyter_hub *h, json_t *session);
 
 /* ---- post.c ---- */
 void jupyter_post_init(struct jupyter_hub *h);
@@ -213,8 +227,6 @@ void jupyter_model(struct jupyter_hub *h, struct jw *j);
 struct jupyter_hub *jupyter_named(struct call *c, const char *uuid);
 /* All of the tenant's; at a sandbox's own port, of that one. */
 void jupyter_each(struct call *c, void (*fn)(void *arg, struct jupyter_hub *h), void *arg);
-/* Replies with the list of what `put` writes of each; its arg is a struct jw. */
-void jupyter_reply_each(struct call *c, void (*put)(void *arg, struct jupyter_hub *h));
 /* A new kernel of that kernelspec (NULL: the default one); replies as the route wants it. */
 void jupyter_make(struct call *c, const char *name);
 

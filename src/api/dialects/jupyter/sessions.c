@@ -29,24 +29,7 @@ static const struct field session_fields[] = {
 static const struct schema jupyter_session_schema = {
     .name = "JupyterSession", .fields = session_fields, .n = 5, .open = true, .any_type = true};
 
-/* ---- in labels ---- */
-
-/* The caller's; NULL: it has none. */
-static json_t *session_of(struct jupyter_hub *h) {
-    json_auto_t *label = json_loads(kernel_label(jupyter_kernel(h)), 0, NULL);
-    return json_incref(json_object_get(label, "session"));
-}
-
-static void sessions_set_session(struct jupyter_hub *h, json_t *session) {
-    struct kernel *k = jupyter_kernel(h);
-    json_auto_t *label = json_loads(kernel_label(k), 0, NULL);
-    if (session)
-        json_object_set(label, "session", session);
-    else
-        json_object_del(label, "session");
-    AUTO_FREE char *text = json_dumps(label, JSON_COMPACT);
-    kernel_set_label(k, text);
-}
+/* ---- finding them ---- */
 
 struct search {
     const char *member, *value;
@@ -55,8 +38,7 @@ struct search {
 
 static void sessions_look(void *arg, struct jupyter_hub *h) {
     struct search *s = arg;
-    json_auto_t *session = session_of(h);
-    const char *value = json_string_value(json_object_get(session, s->member));
+    const char *value = jupyter_session_text(h, s->member);
     if (value && strcmp(value, s->value) == 0)
         s->found = h;
 }
@@ -70,47 +52,39 @@ static struct jupyter_hub *sessions_find(struct call *c, const char *member, con
 
 /* ---- models ---- */
 
-static void put_session(struct jupyter_hub *h, struct jw *j) {
-    static const char *const members[] = {"id", "path", "name", "type"};
-    json_auto_t *session = session_of(h);
-    const char *path = json_string_value(json_object_get(session, "path"));
-    const char *type = json_string_value(json_object_get(session, "type"));
-    jw_object(j);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        jw_key_str(j, members[i], json_string_value(json_object_get(session, members[i])));
-    jw_key(j, "kernel");
-    jupyter_model(h, j);
-    if (type && strcmp(type, "notebook") == 0) {
-        jw_key(j, "notebook");
-        jw_object(j);
-        jw_key_str(j, "path", path);
-        jw_key_str(j, "name", json_string_value(json_object_get(session, "name")));
-        jw_object_end(j);
-    }
-    jw_object_end(j);
+/* Without a copy of its texts. */
+static void put_session(struct jupyter_hub *h, struct rope *to) {
+    AUTO_BUF kernel = BUF_INIT;
+    struct jw j = JW_INIT(&kernel);
+    jupyter_model(h, &j);
+    rope_add_part(to, h->session_json, 0, h->session_gap);
+    rope_add(to, &kernel);
+    rope_add_part(to, h->session_json, h->session_gap, h->session_json->bytes.len - h->session_gap);
 }
 
 static void sessions_reply(struct call *c, struct jupyter_hub *h, int status) {
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    json_auto_t *session = session_of(h);
+    AUTO_ROPE json = ROPE_INIT;
     char location[120];
-    snprintf(location, sizeof location, "/api/sessions/%.60s",
-             json_string_value(json_object_get(session, "id")));
+    snprintf(location, sizeof location, "/api/sessions/%.60s", jupyter_session_text(h, "id"));
     if (status == 201)
         http_add_header(c->req, "Location", location);
-    put_session(h, &j);
-    call_json(c, status, &json);
+    put_session(h, &json);
+    http_reply_rope(c->req, status, "application/json", &json);
 }
 
 static void put_one_session(void *arg, struct jupyter_hub *h) {
-    json_auto_t *session = session_of(h);
-    if (session)
-        put_session(h, arg);
+    struct rope *to = arg;
+    if (!h->session_json)
+        return;
+    rope_adds(to, to->n ? "," : "[");
+    put_session(h, to);
 }
 
 static void do_jupyter_sessions(struct call *c) {
-    jupyter_reply_each(c, put_one_session);
+    AUTO_ROPE json = ROPE_INIT;
+    jupyter_each(c, put_one_session, &json);
+    rope_adds(&json, json.n ? "]" : "[]");
+    http_reply_rope(c->req, 200, "application/json", &json);
 }
 
 /* ---- one ---- */
@@ -164,7 +138,7 @@ bool jupyter_is_session(const struct call *c) {
 void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
     bool change = is_change(c);
     struct jupyter_hub *old = change ? sessions_find(c, "id", c->params[0]) : NULL;
-    json_auto_t *session = old ? session_of(old) : NULL;
+    json_t *session = old ? json_copy(json_object_get(old->label, "session")) : NULL;
     char id[ID_MAX], uuid[JUPYTER_UUID];
     if (!session) {
         id_make("ses_", id, sizeof id);
@@ -173,9 +147,9 @@ void jupyter_session_made(struct call *c, struct jupyter_hub *h) {
                             "notebook");
     }
     copy_texts(c, session);
-    sessions_set_session(h, session);
+    jupyter_set_session(h, session);
     if (old && old != h) { /* as Jupyter does when a notebook gets another kernel */
-        sessions_set_session(old, NULL);
+        jupyter_set_session(old, NULL);
         jupyter_end(old);
     }
     sessions_reply(c, h, change ? 200 : 201);

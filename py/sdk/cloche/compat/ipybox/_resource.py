@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import tarfile
+import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, AsyncIterator, Dict, List, Optional, Type
 from urllib.parse import quote
 
+from cloche._uploads import IN_MEMORY, end_pieces, unpack, write_piece
 from cloche.compat.ipybox._errors import ConnectionError, check
 from cloche.compat.ipybox._http import http_client, server_at
 
@@ -73,13 +75,13 @@ class ResourceClient:
         self, relpath: str, server_name: str, server_params: Dict[str, Any]
     ) -> List[str]:
         """Writes a Python function for each tool of an MCP server; their names."""
-        path = f"/mcp/{quote(relpath)}/{quote(server_name)}"
+        path = f"/mcp/{_below(relpath)}/{quote(server_name)}"
         names: List[str] = await self._ask("PUT", path, json=server_params)
         return names
 
     async def get_mcp_sources(self, relpath: str, server_name: str) -> Dict[str, str]:
         """The sources of those functions, by the tools' names."""
-        path = f"/mcp/{quote(relpath)}"
+        path = f"/mcp/{_below(relpath)}"
         found: Dict[str, str] = await self._ask("GET", path, params={"server_name": server_name})
         return found
 
@@ -92,18 +94,19 @@ class ResourceClient:
         if not Path(local_path).is_file():
             raise FileNotFoundError(f"Local file not found: {local_path}")
         with open(local_path, "rb") as file:
-            await check(await self._http.post(f"/files/{quote(relpath)}", content=_pieces(file)))
+            await check(await self._http.post(f"/files/{_below(relpath)}", content=_pieces(file)))
 
     async def download_file(self, relpath: str, local_path: Path) -> None:
-        async with self._http.stream("GET", f"/files/{quote(relpath)}") as reply:
+        async with self._http.stream("GET", f"/files/{_below(relpath)}") as reply:
             await check(reply)
             Path(local_path).parent.mkdir(parents=True, exist_ok=True)
             with open(local_path, "wb") as file:
                 async for piece in reply.aiter_bytes():
-                    file.write(piece)
+                    write_piece(file, piece)
+                end_pieces(file)
 
     async def delete_file(self, relpath: str) -> None:
-        await check(await self._http.delete(f"/files/{quote(relpath)}"))
+        await check(await self._http.delete(f"/files/{_below(relpath)}"))
 
     # ---- directories ----
 
@@ -118,28 +121,27 @@ class ResourceClient:
                 if item.is_file():
                     tar.add(item, arcname=str(item.relative_to(top)))
         await check(
-            await self._http.post(f"/directories/{quote(relpath)}", content=packed.getvalue())
+            await self._http.post(f"/directories/{_below(relpath)}", content=packed.getvalue())
         )
 
     async def download_directory(self, relpath: str, local_path: Path) -> None:
-        reply = await check(await self._http.get(f"/directories/{quote(relpath)}"))
+        """Links are left out, so that nothing leads elsewhere."""
         top = Path(local_path)
-        top.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(reply.content), mode="r:gz") as tar:
-            for member in tar:
-                _extract(tar, member, top)
+        with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY) as kept:
+            async with self._http.stream("GET", f"/directories/{_below(relpath)}") as reply:
+                await check(reply)
+                async for piece in reply.aiter_bytes():
+                    kept.write(piece)
+            kept.seek(0)
+            top.mkdir(parents=True, exist_ok=True)
+            unpack(kept, top)
 
 
-def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, top: Path) -> None:
-    """SECURITY: what is in a sandbox is a stranger's; nothing is written beside the directory, and
-    no links are made that would lead the next entry elsewhere."""
-    to = top / member.name
-    if not member.isreg() or member.name.startswith("/") or ".." in Path(member.name).parts:
-        raise ValueError(f"the archive has an entry that is refused: {member.name!r}")
-    source = tar.extractfile(member)
-    assert source is not None
-    to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_bytes(source.read())
+def _below(relpath: str) -> str:
+    """As a part of a URL: nothing may lead to another place of the API."""
+    if ".." in relpath.split("/"):
+        raise ValueError(f"{relpath!r} leads out of the directory")
+    return quote(relpath)
 
 
 async def _pieces(file: Any) -> AsyncIterator[bytes]:

@@ -7,6 +7,8 @@ from typing import Any, Dict
 
 import websockets
 
+from cloche._sockets import straight
+
 MESSAGE_MAX = 64 << 20
 
 
@@ -17,4 +19,4 @@ async def open_websocket(url: str, headers: Dict[str, str], heartbeat_s: float) 
     options["additional_headers" if "additional_headers" in known else "extra_headers"] = headers
     if "proxy" in known:
         options["proxy"] = None
-    return await connect(url, **options)
+    return await straight(connect)(url, **options)
