@@ -41,7 +41,7 @@ enum run_flag {
     RUN_JPEG = 8192,
     RUN_SVG = 16384,
     RUN_PDF = 32768,
-    RUN_MEMORY = 65536, /* init may not have said yet how much memory there is: wait for that */
+    RUN_MEMORY = 65536,    /* init may not have said yet how much memory there is: wait for that */
     RUN_PACKAGES = 131072, /* the last of env is no variable: requirements for pip, a line each */
 };
 #define RUN_FORMATS    (RUN_PNG | RUN_RETINA | RUN_JPEG | RUN_SVG | RUN_PDF)
