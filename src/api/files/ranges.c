@@ -6,15 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
-#define MOST (UINT64_MAX / 16) /* larger than any file */
+#define MOST ((uint64_t)INT64_MAX) /* no file is larger */
 
 /* As many digits as there are; what is too large is MOST. */
 static bool number(const char **at, uint64_t *ret) {
     const char *start = *at;
     uint64_t v = 0;
     for (; **at >= '0' && **at <= '9'; (*at)++) {
-        v = v * 10 + (uint64_t)(**at - '0');
-        v = v < MOST ? v : MOST;
+        uint64_t digit = (uint64_t)(**at - '0');
+        v = v > (MOST - digit) / 10 ? MOST : v * 10 + digit;
     }
     *ret = v;
     return *at > start;
