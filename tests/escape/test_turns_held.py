@@ -207,6 +207,49 @@ def test_typing_is_paid_for(live_service: LiveService) -> None:
             assert soon(lambda: shell.cpu_ms() - before > 150)
 
 
+# Whatever comes to its stdin wakes all these, and none of them takes it.
+MANY_WAIT = b"""
+import os, select, time
+fds = [os.dup(0) for _ in range(200)]
+epolls = [select.epoll() for _ in range(20)]
+for epoll in epolls:
+    for fd in fds: epoll.register(fd, select.EPOLLIN | select.EPOLLET)
+for _ in range(40):
+    if os.fork() == 0:
+        poll = select.poll()
+        for fd in fds: poll.register(fd, select.POLLPRI)
+        poll.poll()
+time.sleep(1)
+print("ready", flush=True)
+while os.read(0, 1 << 16): pass
+"""
+
+
+def test_those_whom_typing_wakes_are_paid_for(live_service: LiveService) -> None:
+    """Each line wakes them, in a thread of the kernel: 0.1 ms and more."""
+    with shell_of(live_service) as shell:
+        shell.put("wait.py", MANY_WAIT)
+        with shell.terminal("stty sane -echo; exec python3 wait.py") as terminal:
+            terminal.sees("ready")
+            before = shell.cpu_ms()
+            terminal.type("\n" * 1500)
+            assert soon(lambda: shell.cpu_ms() - before > 150)
+
+
+def test_those_whom_a_stdin_wakes_are_paid_for(live_service: LiveService) -> None:
+    """In the server's own time, half a millisecond for each write."""
+    with shell_of(live_service) as shell:
+        shell.put("wait.py", MANY_WAIT)
+        command = shell.start(["python3", "wait.py"])
+        shell.prints(command, "ready")
+        used, paid = server_cpu_s(live_service), shell.cpu_ms()
+        for _ in range(500):
+            reply = shell.feed(command, data="x")
+            assert reply.status < 300, reply
+        used = server_cpu_s(live_service) - used
+        assert used < 3 * (shell.cpu_ms() - paid) / 1000
+
+
 def test_what_a_terminal_does_not_take_waits(live_service: LiveService) -> None:
     """Longer than the kernel holds for a program that does not read."""
     with shell_of(live_service) as shell:

@@ -61,6 +61,12 @@ static struct rest next_rest(struct feed *f) {
     return (struct rest){f->data.data + f->at, f->data.len - f->at};
 }
 
+const void *feed_next(struct feed *f, size_t *ret_len) {
+    struct rest rest = next_rest(f);
+    *ret_len = rest.len;
+    return rest.data;
+}
+
 void feed_drop(struct feed *f) {
     feed_stop(f);
     drop_text(f);

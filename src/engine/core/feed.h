@@ -26,6 +26,8 @@ void feed_init(struct feed *f);
 void feed_done(struct feed *f);
 size_t feed_backlog(const struct feed *f); /* bytes */
 void feed_add(struct feed *f, const void *data, size_t len);
+/* What is written next, and perhaps not all of it. */
+const void *feed_next(struct feed *f, size_t *ret_len);
 
 enum fed {
     FED_SOME, /* the rest waits until there is room; with a `most`, for the next call */

@@ -69,7 +69,9 @@ static bool telling_slice(struct work *w) {
 static void tell(struct kernel *k, const struct buf *json, int fd) {
     struct wire_out o;
     k_do_put(&o, &(struct k_do){.json = {json->data, json->len}, .file = fd});
+    uint64_t began = thread_cpu_ns(); /* SECURITY: a kernel may have many wait for it */
     chan_send(k->process.ctl, &o);
+    pace_served(k->live, thread_cpu_ns() - began);
     memory_wake(k->live->engine);
 }
 

@@ -310,7 +310,7 @@ static void command_on_end(void *owner, int status, const char *why) {
 static void command_read(void *owner, bool on) {
     struct command *c = owner;
     outputs_hold(c->out, HOLD_REST, !on);
-    if (on && c->req.rows)
+    if (on)
         command_pump_stdin(c);
 }
 

@@ -10,6 +10,8 @@
 #include "engine/process/network_attempts.h"
 #include "engine/process/process.h"
 
+#include <termios.h>
+
 enum command_status {
     COMMAND_RUNNING,
     COMMAND_EXITED,
@@ -42,6 +44,8 @@ struct command {
     struct feed stdin_feed;
     size_t stdin_counted;    /* of what waits there, in the sandbox's charge */
     struct timer type_timer; /* the next piece of typing */
+    struct termios typed_as; /* the terminal's settings when the last one was typed, */
+    size_t typed;            /* and its bytes */
     bool is_full;            /* as on_full was told */
     struct outcome outcome;  /* without its status: `status` above */
     uint64_t kills;          /* for want of memory in its sandbox, before it began */

@@ -1,12 +1,12 @@
 /* See command_io.h.
  *
- * SECURITY: threads of the kernel work on what is typed at a terminal, and nobody bills them;
- * whoever looks at the terminal, or closes it, waits for them. Where the terminal edits and echoes
- * lines, one byte may print its whole line again. So typing goes in small pieces, one after the
- * other for all terminals; the sandbox pays for typing as it does for output (pace.c), and nobody
- * looks at a terminal before the kernel has worked off a large piece. A client that types faster
- * than that, or sends anything without end, is not read for a while (on_full), and the sandbox pays
- * for what the server has read: nobody else would. */
+ * SECURITY: threads of the kernel work on what is typed at a terminal, and nobody bills them
+ * (typing.c); whoever looks at the terminal, or closes it, waits for them. So typing goes in small
+ * pieces, one after the other for all terminals; the sandbox pays for typing as it does for output
+ * (pace.c), and nobody looks at a terminal before the kernel has worked off a large piece. A client
+ * that types faster than that, or sends anything without end, is not read for a while (on_full),
+ * and the sandbox pays for what the server has read: nobody else would. Nor would anybody pay for
+ * waking all who wait for a stdin that is a pipe: while the sandbox rests, none is written. */
 
 #include "engine/live/command_io.h"
 
@@ -15,6 +15,7 @@
 #include "engine/core/budget.h"
 #include "engine/live/command.h"
 #include "engine/live/keep.h"
+#include "engine/live/typing.h"
 #include "engine/process/live_state.h"
 #include "engine/process/pace.h"
 #include "loop/crew.h"
@@ -39,15 +40,11 @@
 /* The loop's own time for each read from a client. */
 #define TURN_NS 4000u
 
-/* Bytes of a piece; nanoseconds until a terminal that took none gets the next one. */
-#define TYPED_MOST  256
-#define TYPED_AGAIN 50000000u
-
-/* The kernel's time for a byte, plain and edited (measured: 11000); and the longest that we wait.
- */
-#define TYPED_NS        1000u
-#define TYPED_EDITED_NS 15000u
-#define TYPED_LONG_NS   500000u
+/* Nanoseconds until a terminal that took nothing gets its next piece, and what trying costs; the
+ * longest that we wait. */
+#define TYPED_AGAIN    50000000u
+#define TYPED_TRIED_NS 15000u
+#define TYPED_LONG_NS  500000u
 
 static struct loop *command_loop(const struct command *c) {
     return c->live->engine->loop;
@@ -127,12 +124,6 @@ void command_drop_stdin(struct command *c) {
     count_stdin(c);
 }
 
-static uint64_t typed_costs_ns(int terminal) {
-    struct termios t;
-    bool edits = tcgetattr(terminal, &t) < 0 || (t.c_lflag & ICANON && t.c_lflag & ECHO);
-    return edits ? TYPED_EDITED_NS : TYPED_NS;
-}
-
 static void tell_full(struct command *c, bool rests) {
     size_t waits = feed_backlog(&c->stdin_feed);
     bool is_full = rests || waits > (c->is_full ? TYPED_LOW : TYPED_HIGH);
@@ -143,10 +134,24 @@ static void tell_full(struct command *c, bool rests) {
         c->cb.on_full(c->cb.arg, is_full);
 }
 
+/* What the next piece is, and what it costs. What had a meaning in the last one nobody knows if
+ * that was changed. */
+static struct typing_piece next_piece(struct command *c) {
+    uint64_t wake_ns = typing_wake_ns(&c->live->req.limits);
+    struct termios t = {0};
+    bool known = tcgetattr(c->terminal, &t) == 0;
+    size_t len;
+    const void *bytes = feed_next(&c->stdin_feed, &len);
+    if (c->typed && (!known || typing_differs(&c->typed_as, &t)))
+        pace_heard(c->live, &c->process, c->typed * wake_ns);
+    c->typed_as = t;
+    c->typed = 0;
+    return typing_piece(known ? &t : NULL, bytes, len, wake_ns);
+}
+
 /* Types a piece, or nothing until the kernel has worked off the last ones. */
 static enum fed type_some(struct command *c) {
     uint64_t now = now_ns(), *until = &c->live->shared->typed_ns;
-    size_t n = 0;
     if (feed_backlog(&c->stdin_feed) == 0)
         return FED_ALL;
     if (c->type_timer.place || rest_is_on(&c->live->rest))
@@ -155,15 +160,28 @@ static enum fed type_some(struct command *c) {
         loop_timer(command_loop(c), &c->type_timer, *until);
         return FED_SOME;
     }
-    uint64_t each_ns = typed_costs_ns(c->terminal);
-    enum fed how = feed_pump(&c->stdin_feed, c->terminal, &n);
-    uint64_t cost_ns = (n ? n : 1) * each_ns;
+    struct typing_piece piece = next_piece(c);
+    c->stdin_feed.most = piece.n;
+    enum fed how = feed_pump(&c->stdin_feed, c->terminal, &c->typed);
+    uint64_t cost_ns = c->typed ? piece.cost_ns : TYPED_TRIED_NS;
     *until = now + cost_ns;
     if (cost_ns > TYPED_LONG_NS)
         output_hold(&c->out[0], HOLD_TYPED, true);
     if (cost_ns > TYPED_LONG_NS || how == FED_SOME)
-        loop_timer(command_loop(c), &c->type_timer, n ? *until : now + TYPED_AGAIN);
+        loop_timer(command_loop(c), &c->type_timer, c->typed ? *until : now + TYPED_AGAIN);
     pace_heard(c->live, &c->process, cost_ns);
+    return how;
+}
+
+static enum fed write_some(struct command *c, int fd) {
+    size_t taken = 0;
+    if (feed_backlog(&c->stdin_feed) && rest_is_on(&c->live->rest)) {
+        feed_stop(&c->stdin_feed);
+        return FED_SOME;
+    }
+    uint64_t began = thread_cpu_ns();
+    enum fed how = feed_pump(&c->stdin_feed, fd, &taken);
+    pace_heard(c->live, &c->process, thread_cpu_ns() - began);
     return how;
 }
 
@@ -180,10 +198,9 @@ static void stop_typing(struct command *c) {
 
 void command_pump_stdin(struct command *c) {
     int fd = stdin_fd(c);
-    size_t taken = 0;
     if (fd < 0)
         return;
-    enum fed how = c->req.rows ? type_some(c) : feed_pump(&c->stdin_feed, fd, &taken);
+    enum fed how = c->req.rows ? type_some(c) : write_some(c, fd);
     count_stdin(c);
     if (how == FED_GONE)
         c->stdin_feed.closed = true;
@@ -265,7 +282,6 @@ void command_stop_watching(struct command *c) {
 void command_io_init(struct command *c) {
     c->stdin_feed = (struct feed){.loop = command_loop(c), .on_room = command_on_room, .arg = c};
     feed_init(&c->stdin_feed);
-    c->stdin_feed.most = c->req.rows ? TYPED_MOST : 0;
     c->type_timer = (struct timer){.fn = command_on_typed, .arg = c};
     for (int i = 0; i < 2; i++) {
         c->out[i].kept = (struct buf)BUF_INIT;

@@ -129,10 +129,13 @@ static void run_on_data(struct output *o, const void *data, size_t len) {
         r->cb.on_output(r->cb.arg, o == &r->out[0] ? 1 : 2, data, len);
 }
 
+static void run_pump_stdin(void *arg);
+
 static void run_on_rested(struct rest *rest) {
     struct run *r = rest->arg;
     outputs_hold(r->out, HOLD_REST, false);
     run_go_on(r);
+    run_pump_stdin(r);
 }
 
 void run_pay(struct run *r, uint64_t cpu_ns) {
@@ -375,7 +378,13 @@ static void run_pump_stdin(void *arg) {
     int *fd = r->sandbox ? &r->sandbox->fds[SANDBOX_STDIN] : NULL;
     if (!fd || *fd < 0 || r->state != RUN_ACTIVE)
         return;
+    if (feed_backlog(&r->stdin_feed) && rest_is_on(&r->rest)) {
+        feed_stop(&r->stdin_feed);
+        return;
+    }
+    uint64_t began = thread_cpu_ns(); /* whoever waits for its stdin is woken at our cost */
     enum fed how = feed_pump(&r->stdin_feed, *fd, &taken);
+    run_pay(r, thread_cpu_ns() - began);
     if (how == FED_GONE)
         r->stdin_feed.closed = true;
     if (how != FED_SOME && r->stdin_feed.closed)

@@ -50,5 +50,7 @@ with open("file", "w") as file:
 os.chmod("file", 0o640)
 shutil.copy2("file", "by-python")
 subprocess.run(["cp", "-a", "file", "by-cp"], check=True)
-subprocess.run("tar --xattrs -cf - file | (mkdir t; tar --xattrs -xf - -C t)", shell=True, check=True)
+subprocess.run(
+    "tar --xattrs -cf - file | (mkdir t; tar --xattrs -xf - -C t)", shell=True, check=True
+)
 print("copies:", *(oct(os.stat(name).st_mode & 0o777) for name in ("by-python", "by-cp", "t/file")))
