@@ -1,6 +1,6 @@
 /* The client of bench/network: the same static program for every contender.
  *
- *   network_client connect ADDRESS N     us of each connect, closed with a reset
+ *   network_client connect ADDRESS N US  us of each connect, closed with a reset; US between two
  *   network_client trip ADDRESS N        us of each round trip of 64 bytes
  *   network_client down|up ADDRESS MB    seconds for so much
  *   network_client hold ADDRESS N PER_S  opens N connections, prints "held", ends with stdin
@@ -43,13 +43,14 @@ static void reset(int fd) {
     close(fd);
 }
 
-static void connects(const char *address, int n) {
+static void connects(const char *address, int n, int pause_us) {
     for (int i = 0; i < n; i++) {
         double began = now_us();
         int fd = connected(address, 7);
         printf("%.1f\n", now_us() - began);
         reset(fd);
-        usleep(2000);
+        if (pause_us)
+            usleep((useconds_t)pause_us);
     }
 }
 
@@ -94,7 +95,7 @@ int main(int argc, char **argv) {
         return 2;
     int n = atoi(argv[3]);
     if (strcmp(argv[1], "connect") == 0)
-        connects(argv[2], n);
+        connects(argv[2], n, argc > 4 ? atoi(argv[4]) : 0);
     else if (strcmp(argv[1], "trip") == 0)
         trips(argv[2], n);
     else if (strcmp(argv[1], "hold") == 0)

@@ -110,8 +110,8 @@ CLIENTS: dict[str, Client] = {
         ("node",),
     ),
     "openssl": Client(
-        "echo | openssl s_client -connect web.example.test:443 -servername web.example.test "
-        "-CAfile {ca} -verify_return_error -brief",
+        "openssl s_client -connect web.example.test:443 -servername web.example.test "
+        "-CAfile {ca} -verify_return_error -brief </dev/null",
         ("openssl",),
     ),
     "bash": Client(

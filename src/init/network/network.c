@@ -21,9 +21,11 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "init/internal.h"
+#include "init/network/open.h"
 #include "net/judge.h"
 #include "sandbox/egress/anyip.h"
 #include "sandbox/egress/diag.h"
+#include "sandbox/egress/hold.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -117,6 +119,7 @@ static int turn_on(struct init *b, struct err *e) {
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n->usher.page == MAP_FAILED)
         return err_sys(e, "mmap");
+    hold_alarm();
     if (anyip_add(&v6, e) < 0 || make_sockets(n, v6, e) < 0)
         return -1;
     n->on = true;
@@ -174,7 +177,7 @@ static bool gate_answer(struct init *b, struct wire_in *in) {
     if (a_limits_get(in, &m.limits, &e) == 0)
         gate_limits(b, &m.limits);
     else if (a_verdict_get(in, &m.verdict, &e) == 0)
-        link_on_verdict(b, &m.verdict);
+        link_on_verdict(b, in, &m.verdict);
     else if (a_result_get(in, &m.result, &e) == 0)
         link_on_result(b, in, &m.result);
     else if (a_named_get(in, &m.named, &e) == 0)
@@ -291,7 +294,7 @@ static void serve_event(struct init *b, enum network_event kind, unsigned index)
         usher_start(b);
         return;
     case EVENT_LINK:
-        link_on_writable(b, index);
+        link_on_open(b, index);
         return;
     }
 }
