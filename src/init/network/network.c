@@ -45,6 +45,9 @@
 #define CHANNEL_BYTES (1 << 20)
 #define NAMES_PORT    53
 #define NAMES_BACKLOG 8
+/* Over all descriptors of all processes, for who asked for a name that was refused. */
+#define SEARCHES_PER_SECOND 10
+#define SEARCHES_BURST      20
 
 void network_init(struct network *n) {
     n->events = n->gate = n->diag = n->usher.channel = -1;
@@ -113,6 +116,7 @@ static int turn_on(struct init *b, struct err *e) {
     n->connections = NET_CONNECTIONS;
     n->rate = (struct net_bucket)NET_BUCKET(NET_NEW_PER_SECOND, NET_NEW_BURST);
     n->asked.rate = (struct net_bucket)NET_BUCKET(NET_ASKED_PER_SECOND, NET_ASKED_BURST);
+    n->asked.searches = (struct net_bucket)NET_BUCKET(SEARCHES_PER_SECOND, SEARCHES_BURST);
     if ((n->events = epoll_create1(EPOLL_CLOEXEC)) < 0)
         return err_sys(e, "epoll_create");
     n->usher.page = mmap(NULL, sizeof *n->usher.page, PROT_READ | PROT_WRITE,
