@@ -1,11 +1,12 @@
 /* The client of bench/network: the same static program for every contender.
  *
- *   network_client connect ADDRESS N     us of each connect, closed with a reset
+ *   network_client connect ADDRESS N US  us of each connect, closed with a reset; US between two
+ *   network_client serve ADDRESS PORT    takes them, now and then: nobody wakes for one
  *   network_client trip ADDRESS N        us of each round trip of 64 bytes
  *   network_client down|up ADDRESS MB    seconds for so much
  *   network_client hold ADDRESS N PER_S  opens N connections, prints "held", ends with stdin
  *
- * Ports: 7 echoes, 9 takes, 19 gives (tests/network/internet.py). */
+ * Ports: 7 echoes, 9 takes, 19 gives (tests/network/internet.py); 20 is that of `serve`. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -43,13 +44,31 @@ static void reset(int fd) {
     close(fd);
 }
 
-static void connects(const char *address, int n) {
+static void connects(const char *address, int n, int pause_us) {
     for (int i = 0; i < n; i++) {
         double began = now_us();
-        int fd = connected(address, 7);
+        int fd = connected(address, 20);
         printf("%.1f\n", now_us() - began);
         reset(fd);
-        usleep(2000);
+        if (pause_us)
+            usleep((useconds_t)pause_us);
+    }
+}
+
+static void serve(const char *address, int port) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((in_port_t)port)};
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (inet_pton(AF_INET, address, &a.sin_addr) != 1 ||
+        bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || listen(fd, 4096) < 0) {
+        perror("serve");
+        exit(1);
+    }
+    puts("served");
+    fflush(stdout);
+    for (;; usleep(50000)) {
+        for (int one_more; (one_more = accept(fd, NULL, NULL)) >= 0;)
+            close(one_more);
     }
 }
 
@@ -94,7 +113,9 @@ int main(int argc, char **argv) {
         return 2;
     int n = atoi(argv[3]);
     if (strcmp(argv[1], "connect") == 0)
-        connects(argv[2], n);
+        connects(argv[2], n, argc > 4 ? atoi(argv[4]) : 0);
+    else if (strcmp(argv[1], "serve") == 0)
+        serve(argv[2], n);
     else if (strcmp(argv[1], "trip") == 0)
         trips(argv[2], n);
     else if (strcmp(argv[1], "hold") == 0)

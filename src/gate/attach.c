@@ -121,6 +121,7 @@ void attach_end(struct attachment *a) {
     chan_done(&a->chan);
     names_free(a);
     links_free(a);
+    links_tell_open(a, true);
     loop_timer_stop(a->gate->loop, &a->change.patience);
     tenant_leave(a->gate, a->tenant);
     LIST_REMOVE(&a->gate->all, a, next);

@@ -31,6 +31,8 @@ struct net_own gate_own(const struct gate *g) {
 static void gate_on_count(struct timer *t) {
     struct gate *g = t->arg;
     struct wire_out o;
+    for (struct attachment *a = g->all; a; a = a->next)
+        links_tell_open(a, true);
     if (memcmp(&g->counts, &g->told, sizeof g->counts) == 0)
         return;
     g->told = g->counts;

@@ -1,6 +1,7 @@
 /* See links.h. A link is asked for (A_ASK), judged (A_VERDICT), and, when it is allowed, connecting
- * until there is an A_RESULT; then open, until init says that it is over. One that a policy does
- * not allow any more is closing: init was told, and it counts until init says that it is over.
+ * until there is an A_RESULT, unless the verdict brought the socket; then open, until init says
+ * that it is over. One that a policy does not allow any more is closing: init was told, and it
+ * counts until init says that it is over.
  *
  * What is limited is limited after the policy has spoken, so that a refusal names the rule. */
 
@@ -20,6 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+
+#define VERDICT_SOCKET_SINCE                                                                       \
+    6 /* the WIRE_VERSION of an init that takes a socket with a verdict                            \
+       */
 
 enum link_state { LINK_CONNECTING, LINK_OPEN, LINK_CLOSING };
 
@@ -47,23 +52,25 @@ static struct link *link_find(const struct attachment *a, uint32_t id) {
     return l;
 }
 
-/* The server holds memory for what is open: it hears of it in steps, and not of every coming and
- * going around one. */
+void links_tell_open(struct attachment *a, bool less) {
+    uint32_t n = a->npending + a->nopen;
+    uint32_t step = (n + NET_OPEN_STEP - 1) / NET_OPEN_STEP * NET_OPEN_STEP;
+    if (less ? step == a->told_open : step <= a->told_open)
+        return;
+    struct wire_out o;
+    a->told_open = step;
+    g_open_put(&o, &(struct g_open){.sandbox = a->sandbox, .connections = step});
+    chan_send(&a->gate->server, &o); /* never lost: it is the server's account */
+}
+
+/* The server holds memory for what is open: it hears of it in steps, of more when who asked has its
+ * answer, of less after a while. */
 static void links_count(struct attachment *a, int pending, int open) {
     a->npending += (unsigned)pending;
     a->nopen += (unsigned)open;
     a->tenant->outside += (unsigned)(pending + open);
     a->gate->outside += (unsigned)(pending + open);
     gate_counted(a->gate);
-    uint32_t n = a->npending + a->nopen;
-    uint32_t step = (n + NET_OPEN_STEP - 1) / NET_OPEN_STEP * NET_OPEN_STEP;
-    bool is_less = step < a->told_open && (n == 0 || a->told_open - n >= 2 * NET_OPEN_STEP);
-    if (step <= a->told_open && !is_less)
-        return;
-    struct wire_out o;
-    a->told_open = step;
-    g_open_put(&o, &(struct g_open){.sandbox = a->sandbox, .connections = step});
-    chan_send(&a->gate->server, &o); /* never lost: it is the server's account */
 }
 
 static void link_free(struct deferred *d) {
@@ -97,30 +104,34 @@ static void link_fail(struct link *l, int errnum) {
     link_forget(l);
 }
 
+/* Init has the socket. */
 static void link_opened(struct link *l) {
-    const struct net_own own = gate_own(l->of->gate);
-    if (outside_is_this_host(l->fd, &l->address, &own)) {
-        link_fail(l, EACCES);
-        return;
-    }
-    loop_unwatch(l->of->gate->loop, &l->watch);
-    loop_timer_stop(l->of->gate->loop, &l->give_up);
-    tell_result(l, 0);
     if (l->of->over) /* there was no descriptor left to send it with */
         return;
+    loop_unwatch(l->of->gate->loop, &l->watch);
+    loop_timer_stop(l->of->gate->loop, &l->give_up);
     fd_close(&l->fd);
     l->state = LINK_OPEN;
     links_count(l->of, -1, 1);
 }
 
+/* Of a connect that is over. */
+static int link_errnum(const struct link *l) {
+    const struct net_own own = gate_own(l->of->gate);
+    int errnum = outside_result(l->fd);
+    return errnum == 0 && outside_is_this_host(l->fd, &l->address, &own) ? EACCES : errnum;
+}
+
 static void link_on_event(struct watch *w, uint32_t events) {
     struct link *l = w->arg;
     (void)events;
-    int errnum = outside_result(l->fd);
-    if (errnum == 0)
-        link_opened(l);
-    else
+    int errnum = link_errnum(l);
+    if (errnum) {
         link_fail(l, errnum);
+        return;
+    }
+    tell_result(l, 0);
+    link_opened(l);
 }
 
 static void link_on_give_up(struct timer *t) {
@@ -140,10 +151,34 @@ static struct link *link_new(struct attachment *a, const struct link *from) {
     return l;
 }
 
-static void link_connect(struct link *l) {
-    struct loop *loop = l->of->gate->loop;
+static void tell_verdict(struct attachment *a, const struct link *l, const struct net_verdict *v,
+                         int socket) {
+    struct wire_out o;
+    bool told = v->errnum && v->errnum != NET_TOO_MANY;
+    a_verdict_put(&o, &(struct a_verdict){.id = l->id,
+                                          .errnum = (uint32_t)v->errnum,
+                                          .check = v->check,
+                                          .rule = v->rule,
+                                          .op = told ? v->op : "",
+                                          .detail = told ? v->detail : "",
+                                          .socket = socket});
+    attach_send(a, &o);
+}
+
+/* Verdict and socket in one, where the socket is there at once: init then wakes once. */
+static void link_connect(struct link *l, const struct net_verdict *v) {
+    struct attachment *a = l->of;
+    struct loop *loop = a->gate->loop;
     struct err e;
     int errnum = outside_connect(&l->address, l->port, &l->fd);
+    if (errnum == 0 || (errnum == EINPROGRESS && outside_is_over(l->fd)))
+        errnum = link_errnum(l);
+    bool with_socket = errnum == 0 && a->chan.version >= VERDICT_SOCKET_SINCE;
+    tell_verdict(a, l, v, with_socket ? l->fd : -1);
+    if (a->over)
+        return;
+    if (errnum == 0 && !with_socket)
+        tell_result(l, 0);
     if (errnum == 0)
         link_opened(l);
     else if (errnum != EINPROGRESS)
@@ -195,18 +230,6 @@ static void judge_link(struct attachment *a, const struct link *l, struct net_ve
         limit(a, l, v);
 }
 
-static void tell_verdict(struct attachment *a, const struct link *l, const struct net_verdict *v) {
-    struct wire_out o;
-    bool told = v->errnum && v->errnum != NET_TOO_MANY;
-    a_verdict_put(&o, &(struct a_verdict){.id = l->id,
-                                          .errnum = (uint32_t)v->errnum,
-                                          .check = v->check,
-                                          .rule = v->rule,
-                                          .op = told ? v->op : "",
-                                          .detail = told ? v->detail : ""});
-    attach_send(a, &o);
-}
-
 static void note_link(struct attachment *a, const struct link *l, const struct net_verdict *v) {
     char target[301];
     net_target_text(&l->address, l->port, v->name, target, sizeof target);
@@ -235,13 +258,15 @@ int links_ask(struct attachment *a, struct wire_in *in, struct err *e) {
         v = (struct net_verdict){.errnum = NET_TOO_MANY}; /* judging costs time, that of all */
     a->gate->counts.refused += v.errnum != 0;
     gate_counted(a->gate);
-    tell_verdict(a, &l, &v);
     memcpy(l.rule, v.rule, sizeof l.rule);
     memcpy(l.name, v.name, sizeof l.name);
     l.check = v.check;
     if (v.errnum == 0)
-        link_connect(link_new(a, &l));
-    if (v.errnum != NET_TOO_MANY) /* after the connect: it wakes the server */
+        link_connect(link_new(a, &l), &v);
+    else
+        tell_verdict(a, &l, &v, -1);
+    links_tell_open(a, false); /* after the connect: it wakes the server */
+    if (v.errnum != NET_TOO_MANY)
         note_link(a, &l, &v);
     return 0;
 }
@@ -354,6 +379,7 @@ int links_stands(struct attachment *a, struct wire_in *in, struct err *e) {
     snprintf(from.rule, sizeof from.rule, "%s", m.rule);
     snprintf(from.name, sizeof from.name, "%s", m.name);
     link_judge(link_new(a, &from));
+    links_tell_open(a, false);
     return 0;
 }
 

@@ -18,3 +18,5 @@ unsigned links_judge(struct attachment *a);
 void links_renew(struct attachment *a);
 void links_confirmed(struct attachment *a);
 void links_free(struct attachment *a);
+/* Tells the server how many there are, if that is more than it knows; `less`: or less. */
+void links_tell_open(struct attachment *a, bool less);

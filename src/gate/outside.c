@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 /* What the caller in the sandbox can be told. */
@@ -61,6 +62,11 @@ int outside_connect(const struct net_addr *address, uint16_t port, int *ret_fd) 
     if (errnum == 0 || errnum == EINPROGRESS)
         *ret_fd = fd_take(&fd);
     return plain_errno(errnum);
+}
+
+bool outside_is_over(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, 0) > 0;
 }
 
 int outside_result(int fd) {

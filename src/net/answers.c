@@ -9,6 +9,7 @@
 
 #define NONE    UINT16_MAX
 #define BUCKETS 256
+#define WORD    64 /* bits */
 
 struct answer {
     struct net_addr address;
@@ -16,7 +17,9 @@ struct answer {
     uint32_t kept_ms; /* what a use adds: the TTL and the grace */
     uint16_t chain;   /* the next one of the same bucket, or the next free one */
     uint16_t newer, older;
-    char *name; /* owned */
+    char *name;      /* owned */
+    uint64_t *rules; /* owned: a bit for each of the policy that has the name, whatever its ports;
+                        NULL: nobody has looked yet */
 };
 
 struct net_answers {
@@ -39,8 +42,10 @@ struct net_answers *net_answers_new(void) {
 }
 
 void net_answers_free(struct net_answers *a) {
-    for (unsigned i = 0; a != NULL && i < NET_ANSWERS; i++)
+    for (unsigned i = 0; a != NULL && i < NET_ANSWERS; i++) {
         free(a->slots[i].name);
+        free(a->slots[i].rules);
+    }
     free(a);
 }
 
@@ -83,6 +88,7 @@ static void answers_forget(struct net_answers *a, uint16_t i) {
     *at = s->chain;
     answers_unlink(a, s);
     free(s->name);
+    free(s->rules);
     *s = (struct answer){.chain = a->free};
     a->free = i;
     a->n--;
@@ -110,6 +116,28 @@ void net_answers_add(struct net_answers *a, const char *name, const struct net_a
     answers_use(a, i, now_ms);
 }
 
+/* A connect may meet a thousand names, and each of them hundreds of rules: compared once. */
+static void answer_compare(struct answer *s, const struct net_policy *p) {
+    s->rules = xcalloc(NET_ALLOW_MAX / WORD, sizeof *s->rules);
+    for (uint32_t i = 0; i < p->nallow; i++)
+        s->rules[i / WORD] |= (uint64_t)net_rule_has_name(&p->allow[i], s->name) << i % WORD;
+}
+
+/* As net_policy_find_name. */
+static const struct net_rule *answer_rule(struct answer *s, const struct net_policy *p,
+                                          uint16_t port) {
+    if (!s->rules)
+        answer_compare(s, p);
+    for (uint32_t word = 0; word < NET_ALLOW_MAX / WORD; word++) {
+        for (uint64_t left = s->rules[word]; left; left &= left - 1) {
+            const struct net_rule *r = &p->allow[word * WORD + (uint32_t)__builtin_ctzll(left)];
+            if (net_rule_has_port(r, port))
+                return r;
+        }
+    }
+    return NULL;
+}
+
 const struct net_rule *net_answers_find(struct net_answers *a, const struct net_policy *p,
                                         const struct net_addr *address, uint16_t port,
                                         uint64_t now_ms, const char **ret_name) {
@@ -117,10 +145,10 @@ const struct net_rule *net_answers_find(struct net_answers *a, const struct net_
     while (a->oldest != NONE && a->slots[a->oldest].until_ms <= now_ms)
         answers_forget(a, a->oldest);
     for (uint16_t i = *answers_bucket(a, address); i != NONE; i = a->slots[i].chain) {
-        const struct answer *s = &a->slots[i];
+        struct answer *s = &a->slots[i];
         if (!net_addr_same(&s->address, address) || s->until_ms <= now_ms)
             continue;
-        const struct net_rule *r = net_policy_find_name(p, s->name, port);
+        const struct net_rule *r = answer_rule(s, p, port);
         *ret_name = s->name;
         if (r != NULL) {
             answers_use(a, i, now_ms);
@@ -134,6 +162,8 @@ void net_answers_prune(struct net_answers *a, const struct net_policy *p) {
     uint16_t next;
     for (uint16_t i = a->newest; i != NONE; i = next) {
         next = a->slots[i].older;
+        free(a->slots[i].rules);
+        a->slots[i].rules = NULL;
         if (p->mode != NET_OPEN && net_policy_find_name(p, a->slots[i].name, 0) == NULL)
             answers_forget(a, i);
     }

@@ -304,19 +304,16 @@ static int read_words(struct policy_reader *in, const char *text, size_t len, st
     return 0;
 }
 
-/* A host called "opne" may exist; who means it says so. */
+/* A host called "opne" or "all" may exist; who means it says so. */
 static int check_word(const char *text, size_t len, const char *where, struct err *e) {
-    char word[8];
-    if (len >= sizeof word)
-        return 0;
-    snprintf(word, sizeof word, "%.*s", (int)len, text);
+    char word[NET_NAME_SIZE];
+    if (len == 0 || net_name_clean(text, len, word) != NULL || memchr(text, '.', len) != NULL)
+        return 0; /* more than a word, or nothing that a name could be */
     struct nearest like = {.word = word};
     nearest_offer(&like, "open");
     nearest_offer(&like, "none");
-    if (!nearest_found(&like) || like.distance > 1)
-        return 0;
-    return err_user(e, INVALID, "%s: \"%s\": did you mean %s? A host of that name is \"%s.\"",
-                    where, word, like.best, word);
+    return err_user(e, INVALID, "%s: \"%.63s\": did you mean %s? A host of that name is \"%.63s.\"",
+                    where, word, nearest_found(&like) ? like.best : "\"open\" or \"none\"", word);
 }
 
 int net_policy_from_text(const char *text, size_t len, const struct net_sets *sets,

@@ -17,7 +17,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define PIECE (64 << 10)
+#define PIECE (256 << 10) /* with 64 KiB a gigabyte took half as much processor time again */
 #define TURN  (512 << 10) /* bytes of one way, before others have theirs */
 
 enum pumped { PUMP_IDLE, PUMP_MORE, PUMP_BROKEN, PUMP_OVER };

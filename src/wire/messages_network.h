@@ -29,7 +29,7 @@
     X(A_END, 225, 3)      /* a connection is over */                                               \
     /* G→I */                                                                                    \
     X(A_LIMITS, 226, 3)  /* first, and with each policy */                                         \
-    X(A_VERDICT, 227, 3) /* after one without an errno comes A_RESULT */                           \
+    X(A_VERDICT, 227, 3) /* A_RESULT comes after it, if it has no errno and no socket */           \
     X(A_RESULT, 228, 3)  /* the outside socket, connected, or why there is none */                 \
     X(A_NAMED, 229, 3)                                                                             \
     X(A_HELLOED, 230, 3)                                                                           \
@@ -136,7 +136,8 @@
     F(3, u32, check, 2) /* enum net_check */                                                       \
     F(3, text, rule, WIRE_RULE)                                                                    \
     F(3, text, op, 200) /* "": a refusal that is not told */                                       \
-    F(3, text, detail, WIRE_WORDS)
+    F(3, text, detail, WIRE_WORDS)                                                                 \
+    F(6, fd_or, socket, 0) /* connected already: no A_RESULT comes */
 #define a_result_fields(F) F(3, u32, id, 0) F(3, u32, errnum, 0) F(3, fd_or, socket, 0)
 #define a_named_fields(F)                                                                          \
     F(3, u32, id, 0)                                                                               \

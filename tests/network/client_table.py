@@ -37,6 +37,17 @@ def ask(channel):
 """
 
 
+def netty(needs: str, jars: str) -> Client:
+    return Client(
+        "tar -xf client && jre/bin/java -cp 'jars/*:.' Netty web.example.test 80",
+        ("javac", "jlink", needs),
+        f"{jars} && javac -cp 'jars/*' -d . {{source}} && jlink "
+        "--add-modules java.base,java.logging,java.naming,jdk.unsupported --output jre "
+        "&& tar -chf {out} jre jars Netty*.class",
+        "Netty.java",
+    )
+
+
 CLIENTS: dict[str, Client] = {
     "curl": curl("http://web.example.test/"),
     "curl, https": curl("--cacert {ca} https://web.example.test/"),
@@ -110,8 +121,8 @@ CLIENTS: dict[str, Client] = {
         ("node",),
     ),
     "openssl": Client(
-        "echo | openssl s_client -connect web.example.test:443 -servername web.example.test "
-        "-CAfile {ca} -verify_return_error -brief",
+        "openssl s_client -connect web.example.test:443 -servername web.example.test "
+        "-CAfile {ca} -verify_return_error -brief </dev/null",
         ("openssl",),
     ),
     "bash": Client(
@@ -167,13 +178,10 @@ CLIENTS: dict[str, Client] = {
         "&& tar -chf {out} jre Get.class",
         "Get.java",
     ),
-    "netty": Client(
-        "tar -xf client && jre/bin/java -cp 'jars/*:.' Netty web.example.test 80",
-        ("javac", "jlink", "fetched:netty"),
-        "javac -cp '{fetched}/netty/*' -d . {source} && cp -r {fetched}/netty jars && jlink "
-        "--add-modules java.base,java.logging,java.naming,jdk.unsupported --output jre "
-        "&& tar -chf {out} jre jars Netty*.class",
-        "Netty.java",
+    "netty": netty("fetched:netty", "cp -r {fetched}/netty jars"),
+    "netty, of Debian": netty(
+        "/usr/share/java/netty-all.jar",
+        "mkdir jars && cp -L /usr/share/java/netty-*.jar jars && rm jars/netty-*-4.*",
     ),
     "psql": Client(
         "psql -h db.example.test -U postgres -Atc 'select 1'",

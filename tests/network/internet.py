@@ -253,8 +253,8 @@ def udp_echo() -> None:
 def main() -> None:
     directory = Path(sys.argv[1])
     threading.stack_size(256 << 10)
-    sniffer = Sniffer("in")
-    nowhere = Sniffer("nowhere")
+    watched = ("in", "nowhere") if "unwatched" not in sys.argv else ()
+    sniffers = [Sniffer(interface) for interface in watched]
     resolver = Resolver(RESOLVER)
     web = Web(directory)
     recorder = Recorder(RECORDER)
@@ -264,15 +264,15 @@ def main() -> None:
     udp_echo()
 
     def forget() -> None:
-        sniffer.forget()
-        nowhere.forget()
+        for sniffer in sniffers:
+            sniffer.forget()
         resolver.asked.clear()
         web.requests.clear()
         recorder.received.clear()
 
     answers: dict[str, Callable[[], Any]] = {
         "forget": forget,
-        "seen": lambda: sorted(sniffer.seen() + nowhere.seen()),
+        "seen": lambda: sorted(one for sniffer in sniffers for one in sniffer.seen()),
         "asked": lambda: list(resolver.asked),
         "requests": lambda: list(web.requests),
         "received": lambda: [bytes(data).decode("latin-1") for data in recorder.received],

@@ -57,6 +57,16 @@ def test_a_program_that_runs_once(net: NetworkService) -> None:
     assert used == {f"{WEB}:7": (1, 0), "network:default-deny": (0, 1)}
 
 
+def test_what_is_allowed_leaves_no_refusal(net: NetworkService) -> None:
+    """Not even that of an address of IPv6, for which libraries look for a route to order them."""
+    policy = ["web.example.test:8080"]
+    code = f"{TRY}\nprint(attempt('web.example.test', 8080))"
+    once = net.client.ask("POST", "/v1/execute", {"code": code, "network": policy}).json
+    with net.box(policy) as box:
+        for result in (once, box.run(code)):
+            assert (result["stdout"], denied(result)) == ("connected\n", []), result
+
+
 def test_programs_of_a_batch(net: NetworkService) -> None:
     items = [{"code": FIRST, "network": ECHO}, {"code": FIRST}, {"code": FIRST, "network": "none"}]
     body = net.client.ask("POST", "/v1/execute/batch", {"items": items}).body

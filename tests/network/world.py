@@ -86,9 +86,10 @@ def _sysctl(namespace: int, name: str, value: str) -> None:
 
 
 class World:
-    """The two namespaces, and the servers of one of them."""
+    """The two namespaces, and the servers of one of them. To see what leaves the host takes time of
+    those that make it leave: `watched`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, watched: bool = True) -> None:
         self.directory = directory
         self.ca = directory / "ca.pem"
         self.host = made()
@@ -97,7 +98,7 @@ class World:
         certificates(directory)
         with inside(self.internet):
             self.servers = subprocess.Popen(
-                [PYTHON, HERE / "internet.py", directory],
+                [PYTHON, HERE / "internet.py", directory, *(() if watched else ("unwatched",))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

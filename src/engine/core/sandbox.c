@@ -81,8 +81,10 @@ static uint64_t no_route(int fd, bool v6) {
     return 0;
 }
 
+/* Where there is a network the gate tells what it refuses, and libraries look for routes that they
+ * do not need, to order the addresses of a name. */
 uint64_t sandbox_no_route(const struct sandbox *s) {
-    if (!s->net_used)
+    if (!s->net_used || s->network.state != NETWORK_NONE)
         return 0;
     return no_route(s->fds[SANDBOX_SNMP], false) + no_route(s->fds[SANDBOX_SNMP6], true);
 }

@@ -28,6 +28,7 @@ void network_attempts_begin(struct network_attempts *a, struct live *l) {
 
 void network_attempts_end(const struct network_attempts *a, const struct live *l,
                           struct denials *to) {
-    if (a->alone && a->turn == l->turns && l->sandbox)
-        denials_add_network(to, sandbox_no_route(l->sandbox) - a->base);
+    uint64_t now = l->sandbox ? sandbox_no_route(l->sandbox) : 0;
+    if (a->alone && a->turn == l->turns && now > a->base) /* less: it got a network meanwhile */
+        denials_add_network(to, now - a->base);
 }

@@ -10,7 +10,10 @@
  * So whatever the kernel connects here, it connects in a namespace of a sandbox, in which nothing
  * leads out but the usher, to whom only we give sockets: one inside that is bound to the address
  * that the gate was asked for, with the one outside that the gate connected to just this address.
- * Who changes an address in time gets a connection that nobody answers, or one that was allowed. */
+ * Who changes an address in time gets a connection that nobody answers, or one that was allowed.
+ *
+ * Where we make the connect ourselves (open.c), it is of the very socket and address that we looked
+ * at. */
 
 #include "init/network/ask.h"
 
@@ -31,12 +34,12 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-#define ADDRESS_MAX sizeof(struct sockaddr_storage) /* what the kernel takes */
-#define ROOM_MS     100 /* between two looks for links that were given up */
+#define ROOM_MS 100 /* between two looks for links that were given up */
 
 struct asked {
     int family; /* as the address says; of the socket it must be the same */
     struct end to;
+    struct wish wish; /* owned */
 };
 
 static uint64_t option(int fd, int level, int name) {
@@ -47,16 +50,15 @@ static uint64_t option(int fd, int level, int name) {
 
 /* The address, read once; false: nothing that leads out. */
 static bool read_address(const struct network *n, const struct caller *c, struct asked *ret) {
-    uint8_t bytes[ADDRESS_MAX];
+    struct wish *w = &ret->wish;
     int len = (int)c->args[2];
-    sa_family_t family;
-    if (len < (int)sizeof family || (size_t)len > sizeof bytes ||
-        !caller_read(c, c->args[1], bytes, (size_t)len))
+    if (len < (int)sizeof w->address.ss_family || (size_t)len > sizeof w->address ||
+        !caller_read(c, c->args[1], &w->address, (size_t)len))
         return false;
-    memcpy(&family, bytes, sizeof family);
-    ret->family = family;
-    return (family == AF_INET || family == AF_INET6) &&
-           net_addr_from(bytes, (size_t)len, &ret->to.at, &ret->to.port) &&
+    w->len = (socklen_t)len;
+    ret->family = w->address.ss_family;
+    return (ret->family == AF_INET || ret->family == AF_INET6) &&
+           net_addr_from(&w->address, w->len, &ret->to.at, &ret->to.port) &&
            (n->raw[1] >= 0 || net_addr_is_v4(&ret->to.at)) && /* without IPv6 there is no route */
            !anyip_is_inside(&ret->to);
 }
@@ -98,9 +100,9 @@ static const char *no_room(struct init *b) {
     return links_no_room(n);
 }
 
-static void ask_gate(struct init *b, uint32_t process, const struct caller *c,
-                     const struct end *to) {
+static void ask_gate(struct init *b, uint32_t process, const struct caller *c, struct asked *a) {
     struct network *n = &b->network;
+    const struct end *to = &a->to;
     char why[NET_DETAIL_SIZE];
     const char *full = no_room(b);
     int no_usher = full ? 0 : usher_start(b);
@@ -117,7 +119,7 @@ static void ask_gate(struct init *b, uint32_t process, const struct caller *c,
             b, process, c, to, EACCES,
             "these are too many new connections at once; make fewer, or wait a few seconds");
     } else {
-        link_ask(b, process, c, to);
+        link_ask(b, process, c, to, &a->wish);
     }
 }
 
@@ -127,11 +129,11 @@ void network_connect(struct init *b, uint32_t process, struct caller *c) {
         caller_go_on(c);
         return;
     }
-    AUTO_FD fd = caller_descriptor(c);
-    bool asks = fd >= 0 && would_connect(fd, &a, b->network.cookie);
-    fd_close(&fd); /* held any longer, it would keep a socket trying that its owner closed */
+    a.wish.socket = caller_descriptor(c);
+    bool asks = a.wish.socket >= 0 && would_connect(a.wish.socket, &a, b->network.cookie);
     if (asks)
-        ask_gate(b, process, c, &a.to);
-    else
+        ask_gate(b, process, c, &a);
+    fd_close(&a.wish.socket); /* what is not asked for */
+    if (!asks)
         caller_go_on(c);
 }

@@ -3,8 +3,8 @@
  *   ASKED    the caller waits in connect(). A refusal is its errno, with I_DENIED told before.
  *   HELD     allowed: a listener on the destination, which answers nothing, and the caller goes on.
  *            Its SYN is seen by the raw socket. Whether it blocks is the kernel's business.
- *   OPENING  the SYN is there, and the gate's socket: the listener is closed, and a socket bound to
- *            the destination opens simultaneously with the caller's.
+ *   OPENING  the gate's socket is there, and a socket bound to the destination opens with the
+ *            caller's (open.c).
  *   FAILING  the SYN is there, and an errno: a crafted packet tells it.
  *   RELAYED  the usher has both sockets.
  *   CLOSING  it was told to close them. One that does not is ended, and all that it has.
@@ -17,30 +17,28 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "init/internal.h"
+#include "init/network/open.h"
 #include "net/judge.h"
 #include "sandbox/egress/diag.h"
-#include "sandbox/egress/hold.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #define AWAY_MS    750    /* that a gate may be away: with the pause between two looks a second */
 #define VERDICT_MS 5000   /* that it may take for a verdict */
 #define SYN_MS     5000   /* from the verdict to the SYN */
 #define RESULT_MS  140000 /* to the end of the outside connect; the gate's bound is shorter */
-#define OPEN_MS    5000   /* for the simultaneous open */
+#define OPEN_MS    5000   /* for both ends inside */
 #define CLOSE_MS   500    /* from the order to the end; the gate waits for a second */
 #define TRIES      3      /* of a crafted packet */
-#define SYNS       64     /* of one turn */
 #define SLOT(id)   ((id) % 512)
 _Static_assert(LINKS <= 512, "a link's number is in its id");
 
 static const uint8_t link_next[LINK_STATES_] = {
     [LINK_FREE] = 1 << LINK_ASKED,
-    [LINK_ASKED] = 1 << LINK_HELD | 1 << LINK_FREE,
+    [LINK_ASKED] = 1 << LINK_HELD | 1 << LINK_OPENING | 1 << LINK_FREE,
     [LINK_HELD] = 1 << LINK_OPENING | 1 << LINK_FAILING | 1 << LINK_FREE,
     [LINK_OPENING] = 1 << LINK_RELAYED | 1 << LINK_ENDED,
     [LINK_FAILING] = 1 << LINK_FREE,
@@ -49,7 +47,7 @@ static const uint8_t link_next[LINK_STATES_] = {
     [LINK_ENDED] = 1 << LINK_FREE,
 };
 
-static void link_become(struct network *n, struct link *l, enum link_state next) {
+void link_become(struct network *n, struct link *l, enum link_state next) {
     if (!(link_next[l->state] & 1 << next))
         return;
     n->in[l->state]--; /* of free ones the number means nothing */
@@ -59,6 +57,7 @@ static void link_become(struct network *n, struct link *l, enum link_state next)
 }
 
 static void link_drop(struct network *n, struct link *l) {
+    fd_close(&l->wish.socket);
     fd_close(&l->hold);
     fd_close(&l->outside);
     fd_close(&l->inside);
@@ -70,7 +69,7 @@ static struct link *link_find(struct network *n, uint32_t id) {
     return l && l->state != LINK_FREE && l->id == id ? l : NULL;
 }
 
-static bool has_usher(const struct link *l) {
+bool link_has_usher(const struct link *l) {
     return l->state == LINK_RELAYED || l->state == LINK_CLOSING;
 }
 
@@ -107,7 +106,8 @@ static bool send_ask(struct network *n, struct link *l) {
     return l->asked = network_tell_gate(n, &o);
 }
 
-void link_ask(struct init *b, uint32_t process, const struct caller *c, const struct end *to) {
+void link_ask(struct init *b, uint32_t process, const struct caller *c, const struct end *to,
+              struct wish *take) {
     struct network *n = &b->network;
     struct link *l = NULL;
     for (unsigned i = 0; i < LINKS && !l; i++) {
@@ -121,10 +121,12 @@ void link_ask(struct init *b, uint32_t process, const struct caller *c, const st
     *l = (struct link){.process = process,
                        .caller = *c,
                        .to = *to,
+                       .wish = *take,
                        .hold = -1,
                        .outside = -1,
                        .inside = -1,
                        .id = ++n->serial * 512 + (uint32_t)(l - n->links)};
+    take->socket = -1;
     link_become(n, l, LINK_ASKED);
     if (!send_ask(n, l) && n->gate >= 0) { /* it does not read */
         caller_answer(c, NET_TOO_MANY);
@@ -138,7 +140,7 @@ void link_ask(struct init *b, uint32_t process, const struct caller *c, const st
 /* Whether the gate knows that the connection is over; else it is told by and by. */
 static bool tell_end(struct network *n, const struct link *l) {
     const struct usher_count *count = &n->usher.page->slots[l - n->links];
-    bool relayed = has_usher(l) || l->state == LINK_ENDED;
+    bool relayed = link_has_usher(l) || l->state == LINK_ENDED;
     struct wire_out o;
     a_end_put(&o, &(struct a_end){.id = l->id,
                                   .bytes_out = relayed ? count->out : 0,
@@ -146,8 +148,7 @@ static bool tell_end(struct network *n, const struct link *l) {
     return n->gate < 0 || network_tell_gate(n, &o);
 }
 
-/* Before it is open. */
-static void link_give_up(struct network *n, struct link *l) {
+void link_give_up(struct network *n, struct link *l) {
     struct wire_out o;
     if (l->heard && !l->errnum) {
         tell_end(n, l);
@@ -158,34 +159,17 @@ static void link_give_up(struct network *n, struct link *l) {
     link_drop(n, l);
 }
 
+void link_end(struct network *n, struct link *l) {
+    bool told = tell_end(n, l);
+    fd_close(&l->hold);
+    fd_close(&l->inside);
+    fd_close(&l->outside);
+    link_become(n, l, LINK_ENDED);
+    if (told)
+        link_drop(n, l);
+}
+
 /* ---- the verdict ---- */
-
-static void let_go_on(struct network *n, struct link *l) {
-    struct err e;
-    int errnum = routes_reach(n, &l->to.at);
-    if (errnum) {
-        caller_answer(&l->caller, errnum == ENOBUFS ? NET_TOO_MANY : errnum);
-        link_give_up(n, l);
-        return;
-    }
-    if (hold_open(&l->to, &l->hold, &e) < 0) {
-        caller_answer(&l->caller, e.code == EADDRINUSE ? EADDRNOTAVAIL : e.code);
-        link_give_up(n, l);
-        return;
-    }
-    link_become(n, l, LINK_HELD);
-    caller_go_on(&l->caller); /* SECURITY: see ask.c */
-}
-
-/* The program hears of a failure once its SYN is there. */
-static void link_fail(struct network *n, struct link *l) {
-    struct err e;
-    if (!l->seen || !syn_can_fail(l->errnum))
-        return;
-    l->tries++;
-    (void)syn_fail(&l->syn, l->errnum, &e);
-    link_become(n, l, LINK_FAILING);
-}
 
 static void link_refuse(struct init *b, struct link *l, const struct a_verdict *m) {
     struct network *n = &b->network;
@@ -201,7 +185,7 @@ static void link_refuse(struct init *b, struct link *l, const struct a_verdict *
     }
 }
 
-void link_on_verdict(struct init *b, const struct a_verdict *m) {
+void link_on_verdict(struct init *b, struct wire_in *in, const struct a_verdict *m) {
     struct network *n = &b->network;
     struct link *l = link_find(n, m->id);
     if (!l || (l->state != LINK_ASKED && l->state != LINK_HELD) || l->allowed)
@@ -214,48 +198,23 @@ void link_on_verdict(struct init *b, const struct a_verdict *m) {
     l->check = m->check;
     l->account = traffic_account(&n->traffic, m->rule);
     snprintf(l->rule, sizeof l->rule, "%s", m->rule);
-    if (l->state == LINK_ASKED && n->usher.state == USHER_READY)
-        let_go_on(n, l);
+    l->outside = wire_keep(in, m->socket);
+    l->heard = l->outside >= 0;
+    if (l->state == LINK_HELD)
+        link_go_further(n, l);
+    else if (n->usher.state == USHER_READY)
+        link_let_go_on(b, l);
 }
 
 void links_usher_came(struct init *b) {
     struct network *n = &b->network;
     for (unsigned i = 0; i < n->top; i++) {
         if (n->links[i].state == LINK_ASKED && n->links[i].allowed)
-            let_go_on(n, &n->links[i]);
+            link_let_go_on(b, &n->links[i]);
     }
 }
 
 /* ---- the result ---- */
-
-/* Its sockets are closed, or about to be. */
-static void link_end(struct network *n, struct link *l) {
-    bool told = tell_end(n, l);
-    fd_close(&l->inside);
-    fd_close(&l->outside);
-    link_become(n, l, LINK_ENDED);
-    if (told)
-        link_drop(n, l);
-}
-
-static void open_both(struct network *n, struct link *l) {
-    struct err e;
-    fd_close(&l->hold);
-    link_become(n, l, LINK_OPENING);
-    if (hold_answer(&l->syn.from, &l->to, &l->inside, &e) < 0 ||
-        network_watch(n, l->inside, EPOLLOUT | EPOLLONESHOT, EVENT_LINK, (unsigned)(l - n->links)) <
-            0)
-        link_end(n, l);
-}
-
-static void go_further(struct network *n, struct link *l) {
-    if (l->state != LINK_HELD || !l->seen || !l->heard)
-        return;
-    if (l->errnum)
-        link_fail(n, l);
-    else
-        open_both(n, l);
-}
 
 void link_on_result(struct init *b, struct wire_in *in, const struct a_result *m) {
     struct network *n = &b->network;
@@ -267,66 +226,10 @@ void link_on_result(struct init *b, struct wire_in *in, const struct a_result *m
     l->outside = wire_keep(in, m->socket);
     if (!l->errnum && l->outside < 0)
         l->errnum = ENETDOWN;
-    go_further(n, l);
-}
-
-static struct link *link_of_syn(struct network *n, const struct syn *s) {
-    struct link *found = NULL;
-    for (unsigned i = 0; i < n->top; i++) {
-        struct link *l = &n->links[i];
-        if (l->state == LINK_FREE || !end_same(&l->to, &s->to))
-            continue;
-        if (l->seen && end_same(&l->syn.from, &s->from) && !has_usher(l))
-            return NULL; /* sent again */
-        if (!found && l->state == LINK_HELD && !l->seen)
-            found = l;
-    }
-    return found;
-}
-
-void link_on_syns(struct init *b, int raw) {
-    struct network *n = &b->network;
-    struct syn s;
-    for (unsigned i = 0; i < SYNS && syn_next(raw, &s); i++) {
-        struct link *l = s.to.port && !end_same(&s.from, &s.to) ? link_of_syn(n, &s) : NULL;
-        if (!l)
-            continue;
-        l->seen = true;
-        l->syn = s;
-        go_further(n, l);
-    }
+    link_go_further(n, l);
 }
 
 /* ---- the relay ---- */
-
-void link_on_writable(struct init *b, unsigned index) {
-    struct network *n = &b->network;
-    struct link *l = index < LINKS ? &n->links[index] : NULL;
-    int errnum = 0;
-    socklen_t len = sizeof errnum;
-    struct wire_out o;
-    if (!l || l->state != LINK_OPENING)
-        return;
-    if (getsockopt(l->inside, SOL_SOCKET, SO_ERROR, &errnum, &len) < 0 || errnum) {
-        link_end(n, l);
-        return;
-    }
-    n->usher.page->slots[index] = (struct usher_count){0};
-    u_relay_put(&o, &(struct u_relay){.id = l->id,
-                                      .slot = index,
-                                      .check = l->check,
-                                      .inside = l->inside,
-                                      .outside = l->outside});
-    if (!usher_tell(&n->usher, &o)) {
-        link_end(n, l);
-        return;
-    }
-    n->traffic.all[l->account].connections++;
-    link_become(n, l, LINK_RELAYED);
-    epoll_ctl(n->events, EPOLL_CTL_DEL, l->inside, NULL);
-    fd_close(&l->inside);
-    fd_close(&l->outside);
-}
 
 static void end_relay(struct network *n, struct link *l) {
     const struct usher_count *count = &n->usher.page->slots[l - n->links];
@@ -338,7 +241,7 @@ static void end_relay(struct network *n, struct link *l) {
 void link_on_end(struct init *b, const struct u_end *m) {
     struct network *n = &b->network;
     struct link *l = link_find(n, m->id);
-    if (!l || !has_usher(l))
+    if (!l || !link_has_usher(l))
         return;
     if (m->over)
         network_tell_refusal(b, l->process, "send or receive more over the network", NETWORK_SPENT,
@@ -414,7 +317,7 @@ void links_usher_lost(struct init *b, int errnum) {
              strerror(errnum));
     for (unsigned i = 0; i < n->top; i++) {
         struct link *l = &n->links[i];
-        if (has_usher(l))
+        if (link_has_usher(l))
             end_relay(n, l);
         if (l->state != LINK_ASKED)
             continue;
@@ -453,7 +356,7 @@ void links_gate_came(struct init *b) {
     struct network *n = &b->network;
     for (unsigned i = 0; i < n->top; i++) {
         struct link *l = &n->links[i];
-        if (has_usher(l) || l->state == LINK_OPENING || (is_pending(l) && l->outside >= 0))
+        if (link_has_usher(l) || l->state == LINK_OPENING || (is_pending(l) && l->outside >= 0))
             say_it_stands(n, l);
         else if (is_pending(l) && !l->heard)
             send_ask(n, l);

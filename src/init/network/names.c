@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "init/internal.h"
-#include "init/network/who.h"
 
 #include <netinet/in.h>
 
@@ -51,13 +50,26 @@ void names_on_name(struct init *b, const struct u_name *m) {
     }
 }
 
+/* Mostly it is the one who asked before. */
+static pid_t find_asker(struct network *n, const struct name_question *q) {
+    struct name_table *t = &n->asked;
+    if (!q->port)
+        return 0;
+    struct who found = who_asks(n->diag, q->family, q->port, t->asker, false);
+    if (!found.pid && net_bucket_take(&t->searches, now_ms()))
+        found = who_asks(n->diag, q->family, q->port, t->asker, true);
+    if (found.pid)
+        t->asker = found;
+    return found.pid;
+}
+
 static void names_tell_refusal(struct init *b, const struct name_question *q,
                                const struct a_named *m) {
     struct network *n = &b->network;
     n->traffic.all[traffic_account(&n->traffic, m->rule)].refused++;
     if (!network_is_news(n, m->op))
         return;
-    pid_t pid = q->port ? who_asks(n->diag, q->family, q->port) : 0;
+    pid_t pid = find_asker(n, q);
     uint32_t process = pid ? procs_number(&b->procs, pid) : 0;
     network_tell_news(b, process, m->op, m->detail, m->rule);
 }

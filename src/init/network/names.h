@@ -1,6 +1,7 @@
 #pragma once
 /* Questions for names on their way from the usher to the gate, and back. */
 
+#include "init/network/who.h"
 #include "net/bounds.h"
 #include "net/bucket.h"
 #include "wire/codec.h"
@@ -20,6 +21,8 @@ struct name_table {
     struct name_question all[NET_QUESTIONS];
     uint32_t serial;
     struct net_bucket rate;
+    struct net_bucket searches; /* for who asked */
+    struct who asker;           /* the last one that was found */
 };
 
 void names_on_name(struct init *b, const struct u_name *m);

@@ -21,9 +21,11 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "init/internal.h"
+#include "init/network/open.h"
 #include "net/judge.h"
 #include "sandbox/egress/anyip.h"
 #include "sandbox/egress/diag.h"
+#include "sandbox/egress/hold.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -43,6 +45,9 @@
 #define CHANNEL_BYTES (1 << 20)
 #define NAMES_PORT    53
 #define NAMES_BACKLOG 8
+/* Over all descriptors of all processes, for who asked for a name that was refused. */
+#define SEARCHES_PER_SECOND 10
+#define SEARCHES_BURST      20
 
 void network_init(struct network *n) {
     n->events = n->gate = n->diag = n->usher.channel = -1;
@@ -111,12 +116,14 @@ static int turn_on(struct init *b, struct err *e) {
     n->connections = NET_CONNECTIONS;
     n->rate = (struct net_bucket)NET_BUCKET(NET_NEW_PER_SECOND, NET_NEW_BURST);
     n->asked.rate = (struct net_bucket)NET_BUCKET(NET_ASKED_PER_SECOND, NET_ASKED_BURST);
+    n->asked.searches = (struct net_bucket)NET_BUCKET(SEARCHES_PER_SECOND, SEARCHES_BURST);
     if ((n->events = epoll_create1(EPOLL_CLOEXEC)) < 0)
         return err_sys(e, "epoll_create");
     n->usher.page = mmap(NULL, sizeof *n->usher.page, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n->usher.page == MAP_FAILED)
         return err_sys(e, "mmap");
+    hold_alarm();
     if (anyip_add(&v6, e) < 0 || make_sockets(n, v6, e) < 0)
         return -1;
     n->on = true;
@@ -174,7 +181,7 @@ static bool gate_answer(struct init *b, struct wire_in *in) {
     if (a_limits_get(in, &m.limits, &e) == 0)
         gate_limits(b, &m.limits);
     else if (a_verdict_get(in, &m.verdict, &e) == 0)
-        link_on_verdict(b, &m.verdict);
+        link_on_verdict(b, in, &m.verdict);
     else if (a_result_get(in, &m.result, &e) == 0)
         link_on_result(b, in, &m.result);
     else if (a_named_get(in, &m.named, &e) == 0)
@@ -291,7 +298,7 @@ static void serve_event(struct init *b, enum network_event kind, unsigned index)
         usher_start(b);
         return;
     case EVENT_LINK:
-        link_on_writable(b, index);
+        link_on_open(b, index);
         return;
     }
 }

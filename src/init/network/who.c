@@ -6,6 +6,7 @@
 #include "sandbox/egress/diag.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -46,36 +47,50 @@ static uint32_t inode_of(int diag, int family, uint16_t port) {
     return inode;
 }
 
-static bool has_open(const char *pid, const char *what, unsigned *looks) {
-    char path[64], target[64];
+static bool is_socket(int dir, const char *name, uint32_t inode) {
+    char what[32], target[64];
+    snprintf(what, sizeof what, "socket:[%u]", inode);
+    ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    return strcmp(target, what) == 0;
+}
+
+static bool has_open(pid_t pid, uint32_t inode, unsigned *looks, int *ret_fd) {
+    char path[32];
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%.16s/fd", pid);
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     DIR *d = opendir(path);
     for (struct dirent *ent; d && !found && *looks > 0 && (ent = readdir(d)); (*looks)--) {
-        ssize_t n = readlinkat(dirfd(d), ent->d_name, target, sizeof target - 1);
-        target[n > 0 ? n : 0] = '\0';
-        found = strcmp(target, what) == 0;
+        found = is_socket(dirfd(d), ent->d_name, inode);
+        *ret_fd = atoi(ent->d_name);
     }
     if (d)
         closedir(d);
     return found;
 }
 
-pid_t who_asks(int diag, int family, uint16_t port) {
-    char what[32];
+static struct who search_all(uint32_t inode) {
     unsigned looks = LOOKS;
-    pid_t found = 0;
-    uint32_t inode = inode_of(diag, family, port);
-    if (!inode)
-        return 0;
-    snprintf(what, sizeof what, "socket:[%u]", inode);
+    struct who found = {0, -1};
     DIR *d = opendir("/proc");
-    for (struct dirent *ent; d && !found && looks > 0 && (ent = readdir(d));) {
-        if (ent->d_name[0] >= '1' && ent->d_name[0] <= '9' && strcmp(ent->d_name, "1") != 0 &&
-            has_open(ent->d_name, what, &looks))
-            found = (pid_t)strtol(ent->d_name, NULL, 10);
+    for (struct dirent *ent; d && !found.pid && looks > 0 && (ent = readdir(d));) {
+        pid_t pid = (pid_t)strtol(ent->d_name, NULL, 10); /* 0: it is no process */
+        if (pid > 1 && has_open(pid, inode, &looks, &found.fd))
+            found.pid = pid;
     }
     if (d)
         closedir(d);
     return found;
+}
+
+struct who who_asks(int diag, int family, uint16_t port, struct who guess, bool search) {
+    const struct who none = {0, -1};
+    char path[48];
+    uint32_t inode = inode_of(diag, family, port);
+    if (!inode)
+        return none;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)guess.pid, guess.fd);
+    if (guess.pid && is_socket(AT_FDCWD, path, inode))
+        return guess;
+    return search ? search_all(inode) : none;
 }

@@ -26,6 +26,7 @@ struct rig {
     uint16_t port;
     struct wire_out out;
     struct wire_in in;
+    int socket; /* borrowed from `in`: what came with the last rig_verdict; or -1 */
 };
 
 /* Before cmocka: enters the namespaces. False: this machine gives none. */

@@ -41,6 +41,21 @@ static void an_allowed_connect_brings_a_connected_socket(void **state) {
     assert_int_equal(byte, 'x');
 }
 
+/* It knows of no socket in a verdict. */
+static void an_older_init_gets_the_socket_in_a_message_of_its_own(void **state) {
+    struct rig *r = *state;
+    struct wire_out lowered;
+    AUTO_FD chan = rig_attach(r, 1, TARGET);
+    rig_prepare_ask(r, 5, TARGET, r->port);
+    assert_true(wire_lower(&r->out, 5, &lowered));
+    r->out = lowered;
+    rig_send(r, chan);
+    assert_int_equal(rig_verdict(r, chan, 5), 0);
+    assert_true(r->socket < 0);
+    AUTO_FD fd = rig_result(r, chan, 5);
+    assert_true(fd >= 0);
+}
+
 static void a_service_that_is_stopped_is_ended_by_its_warden(void **state) {
     struct rig *r = *state;
     AUTO_FD chan = rig_attach(r, 1, TARGET);
@@ -343,6 +358,7 @@ static void an_init_that_does_not_read_is_not_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_GATE(an_allowed_connect_brings_a_connected_socket),
+        WITH_GATE(an_older_init_gets_the_socket_in_a_message_of_its_own),
         WITH_GATE(a_service_that_is_stopped_is_ended_by_its_warden),
         WITH_GATE(a_refused_connect_says_what_is_allowed_and_is_noted),
         WITH_GATE(what_the_outside_answers_is_told),

@@ -160,7 +160,7 @@ static uint32_t verdict(struct rig *r, int chan, const char *address, uint16_t p
     rig_expect(r, chan, WIRE_A_VERDICT);
     assert_int_equal(a_verdict_get(&r->in, &m, &e), 0);
     uint32_t errnum = m.errnum;
-    if (errnum == 0)
+    if (errnum == 0 && m.socket < 0)
         rig_expect(r, chan, WIRE_A_RESULT);
     return errnum;
 }

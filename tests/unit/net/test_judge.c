@@ -365,6 +365,29 @@ static void another_policy_forgets_what_it_does_not_allow(void **state) {
     net_answers_free(a);
 }
 
+static void another_policy_is_compared_with_the_names_anew(void **state) {
+    (void)state;
+    AUTO_NET_POLICY p = NET_POLICY_INIT;
+    struct net_answers *a = told();
+    struct net_addr nine = addr("198.51.100.9");
+    const struct net_rule *r;
+    const char *name;
+    policy("x.org *.pypi.org:22 files.example.org:443 *.example.org:80", &p);
+    net_answers_prune(a, &p);
+    r = net_answers_find(a, &p, &nine, 443, 2000, &name);
+    assert_ptr_equal(r, &p.allow[2]);
+    assert_string_equal(name, "files.example.org");
+    assert_ptr_equal(net_answers_find(a, &p, &nine, 80, 2000, &name), &p.allow[3]);
+    assert_ptr_equal(net_answers_find(a, &p, &nine, 22, 2000, &name), &p.allow[1]);
+    net_policy_done(&p);
+    policy("www.pypi.org:443", &p);
+    net_answers_prune(a, &p);
+    assert_ptr_equal(net_answers_find(a, &p, &nine, 443, 2000, &name), &p.allow[0]);
+    assert_string_equal(name, "www.pypi.org");
+    assert_null(net_answers_find(a, &p, &nine, 22, 2000, &name));
+    net_answers_free(a);
+}
+
 /* ---- rates */
 
 static void a_bucket_gives_its_burst_and_then_its_rate(void **state) {
@@ -416,6 +439,7 @@ int main(void) {
         cmocka_unit_test(answers_are_forgotten_after_their_time),
         cmocka_unit_test(the_least_recently_used_answer_goes_first),
         cmocka_unit_test(another_policy_forgets_what_it_does_not_allow),
+        cmocka_unit_test(another_policy_is_compared_with_the_names_anew),
         cmocka_unit_test(a_bucket_gives_its_burst_and_then_its_rate),
         cmocka_unit_test(new_destinations_are_bounded_by_the_minute),
     };
