@@ -179,6 +179,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
         loop_timer_in_ms(h->o.loop, &r->conn->timer, h->o.idle_s * SECOND_MS);
         if (r->conn->half)
             http_conn_probe(r->conn);
+        if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK && !r->ws)
+            http_conn_look(r->conn);
     }
     http_req_free(r);
 }

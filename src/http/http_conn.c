@@ -92,6 +92,21 @@ void http_conn_ack(struct http_conn *c) {
 
 /* ---- clients that send no more ---- */
 
+/* A connection that the library itself ends, because of what a callback said, it forgets at times
+ * (0.9.75): it waits for an event of the socket, which it does not watch any more. One that it
+ * resumes it looks at in any case. */
+static void on_look(struct deferred *d) {
+    struct http_conn *c = d->arg;
+    if (c->closed)
+        return;
+    http_put_off(c);
+    http_turn_now(c);
+}
+
+void http_conn_look(struct http_conn *c) {
+    loop_defer(c->http->o.loop, &c->look);
+}
+
 static void end(struct http_conn *c) {
     loop_unwatch(c->http->o.loop, &c->watch);
     loop_timer_stop(c->http->o.loop, &c->probe);
@@ -184,6 +199,7 @@ static void closed(struct http_conn *c) {
     http_read_remove(c);
     http_turn_leave(c);
     c->req = NULL;
+    c->closed = true;
     loop_defer(h->o.loop, &c->free_later);
     if (c->leaves || !c->lingers || !http_linger(h, c->fd))
         h->nconns--;
@@ -209,6 +225,7 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
     c->timer = (struct timer){.fn = on_late, .arg = c};
     c->probe = (struct timer){.fn = on_probe, .arg = c};
     c->ack = (struct deferred){.fn = on_ack, .arg = c};
+    c->look = (struct deferred){.fn = on_look, .arg = c};
     c->free_later = (struct deferred){.fn = free_conn, .arg = c};
     c->watch = (struct watch){.fd = -1, .fn = on_end, .arg = c};
     c->waiter = (struct http_waiter){.evict = evict_conn, .arg = c};

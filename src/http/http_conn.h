@@ -14,6 +14,8 @@ void http_conn_notify(void *arg, struct MHD_Connection *mhd, void **context,
 void http_conn_ack(struct http_conn *c);
 /* The client sends no more: looks whether it is still there. */
 void http_conn_probe(struct http_conn *c);
+/* A request ended before its time: the library is to look at its connection again. */
+void http_conn_look(struct http_conn *c);
 
 /* The connection of a request that waits for its reply is suspended, and resumed for the reply. */
 void http_sleep(struct http_req *r);

@@ -57,6 +57,7 @@ struct http_conn {
     bool lingers;              /* it was answered before its body was read */
     bool leaves;               /* it was evicted */
     bool put_off;              /* it waits for its turn */
+    bool closed;               /* the library has let go of it */
     uint64_t ticket;           /* for the queue of those */
     uint64_t turn;             /* of the loop, that was its own last, */
     uint64_t free_turn;        /* and in which it may go, whatever others have spent; */
@@ -72,6 +73,7 @@ struct http_conn {
     const char *ending;        /* what it is still to read of a head that was cut; or NULL */
     uint64_t requests;         /* how many of them have begun */
     struct deferred ack;       /* of what has come of a body that is not whole */
+    struct deferred look;      /* of the library, at one whose request has ended early */
     struct deferred free_later;
     struct http_req *req;     /* borrowed: the one at hand */
     struct http_req *pending; /* owned: its line was read, its headers may never be */

@@ -59,6 +59,23 @@ def test_a_client_that_leaves_ends_its_program(service: Service, path: str, how:
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("how", ["close", "reset"])
+def test_its_connection_is_closed_though_others_are_idle(
+    service: Service, path: str, how: str
+) -> None:
+    """The library looks by itself at the connection that was silent longest, and at no other."""
+    name = f"idle-{how}-{len(path)}"
+    with Raw(service) as idle:
+        assert idle.send(request("GET", "/health")).reply().status == 200
+        with Raw(service) as raw:
+            begin(service, raw, path, name)
+            if how == "reset":
+                raw.reset()
+        # The idle one, and that of the one who asks.
+        assert eventually(lambda: connections(service) == 2, seconds=SOONER_S)
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_a_half_closed_client_gets_its_answer(service: Service, path: str) -> None:
     name = f"half-{len(path)}"
     with Raw(service) as raw:

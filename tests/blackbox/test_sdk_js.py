@@ -32,10 +32,8 @@ def passes(package: Path, name: str, runtime: str = "node", **env: str) -> None:
     "name", ["run", "sandbox", "files", "commands", "connection", "errors", "hostile"]
 )
 @pytest.mark.parametrize("runtime", runtimes())
-def test_client(package: Path, live_session: LiveService, name: str, runtime: str) -> None:
-    """Without a look for leaks after each: a server with nothing to do may hold the sockets of a
-    command's input until something happens."""
-    passes(package, name, runtime, CLOCHE_SERVER=live_session.url, TABLE=table())
+def test_client(package: Path, live_service: LiveService, name: str, runtime: str) -> None:
+    passes(package, name, runtime, CLOCHE_SERVER=live_service.url, TABLE=table())
 
 
 def test_keys(package: Path, keyed_service: KeyedService) -> None:
