@@ -14,7 +14,8 @@
 
 struct command_job {
     bool goes_on;
-    void (*on_done)(void *arg, struct rope *result); /* or NULL */
+    void (*on_start)(void *arg, struct command *c); /* or NULL, as the next */
+    void (*on_done)(void *arg, struct rope *result);
     void *arg;
     struct record *record;
     struct command *command; /* borrowed while it runs */
@@ -24,7 +25,13 @@ struct command_job {
 
 static void command_job_on_event(void *arg, const char *type, const struct buf *json) {
     struct command_job *x = arg;
+    void (*on_start)(void *arg, struct command *c) = x->on_start;
     record_event(x->record, type, json->data, json->len);
+    if (!on_start || strcmp(type, "start") != 0)
+        return;
+    x->on_start = NULL;
+    x->on_done = NULL;
+    on_start(x->arg, x->command);
 }
 
 static void command_job_on_done(void *arg, struct command *c) {
@@ -92,6 +99,7 @@ int command_job_start(const struct caller *who, const struct command_job_options
     struct command_job *x = xcalloc(1, sizeof *x);
     const struct command_callbacks cb = callbacks_of(x);
     x->goes_on = o->goes_on;
+    x->on_start = o->on_start;
     x->on_done = o->on_done;
     x->arg = o->arg;
     command_asked_by(o->request, who);
@@ -122,6 +130,7 @@ static void command_job_hold(void *arg, bool on) {
 
 void command_job_leave(struct command_job *x) {
     struct err e;
+    x->on_start = NULL;
     x->on_done = NULL;
     command_hold(x->command, false);
     if (!x->goes_on)

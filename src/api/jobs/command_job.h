@@ -13,7 +13,9 @@ struct command_job_options {
     struct live *live;
     struct command_request *request; /* its contents are taken if it starts */
     bool goes_on;                    /* without its client */
-    /* Or NULL; comes once, unless command_job_leave came before. The job is gone after it. */
+    /* Each or NULL; none comes after command_job_leave. After on_done the job is gone. Whoever
+     * waits for the start hears of nothing else, but for an end that comes before it. */
+    void (*on_start)(void *arg, struct command *c);
     void (*on_done)(void *arg, struct rope *result);
     void *arg;
 };

@@ -49,7 +49,7 @@ static const struct field command_fields[] = {
     {.name = "background",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .help = "reply at once; its stdin stays open"},
+     .help = "reply when it has begun; its stdin stays open"},
     {.name = "output_bytes",
      .type = FIELD_INT,
      .flags = FIELD_MIN,
@@ -177,20 +177,38 @@ static void run_whole(struct call *c, struct live *l) {
         w->job = x;
 }
 
+static void background_over(struct job_wait *w, struct rope *result) {
+    outlet_rope(&w->out, 202, result, NULL);
+    job_wait_over(w);
+}
+
+static void background_on_start(void *arg, struct command *x) {
+    AUTO_ROPE json = ROPE_INIT;
+    command_result(x, &json);
+    background_over(arg, &json);
+}
+
+static void background_on_done(void *arg, struct rope *result) {
+    background_over(arg, result);
+}
+
+/* The reply waits until the program has been told to begin: from then on it outlives the server,
+ * and the next one knows of it. */
 static void run_background(struct call *c, struct live *l) {
     struct problem p = {0};
-    struct outlet out;
     struct command_job *x;
-    AUTO_ROPE json = ROPE_INIT;
-    if (!outlet_open(c, &out))
+    struct job_wait *w = job_wait_new(c, sizeof *w, commands_wait_leave);
+    if (!w)
         return;
-    if (commands_start(c, &(struct command_job_options){.live = l}, &x, &p) == 0) {
-        command_result(command_job_command(x), &json);
-        outlet_rope(&out, 202, &json, NULL);
-    } else {
-        outlet_problem(&out, &p);
-    }
-    outlet_done(&out);
+    const struct command_job_options o = {.live = l,
+                                          .goes_on = true,
+                                          .on_start = background_on_start,
+                                          .on_done = background_on_done,
+                                          .arg = w};
+    if (commands_start(c, &o, &x, &p) < 0)
+        outlet_problem(&w->out, &p);
+    else
+        w->job = x;
 }
 
 static void run_stream(struct call *c, struct live *l, enum events_form form) {

@@ -156,6 +156,11 @@ static void command_on_ready(void *owner) {
     if (c->req.timeout_ms)
         loop_timer(c->live->engine->loop, &c->timer,
                    c->outcome.started_ns + ms_to_ns(c->req.timeout_ms));
+    if (c->req.rows)
+        ask_terminal(c);
+    else
+        command_begin(c);
+    live_changed(c->live);
     struct jw j = JW_INIT(&json);
     jw_object(&j);
     jw_key_str(&j, "id", c->id);
@@ -163,11 +168,6 @@ static void command_on_ready(void *owner) {
     live_said(c->live);
     if (c->cb.on_event)
         c->cb.on_event(c->cb.arg, "start", &json);
-    if (c->req.rows)
-        ask_terminal(c);
-    else
-        command_begin(c);
-    live_changed(c->live);
 }
 
 /* It lets go of its control socket when it becomes the program that was asked for. */

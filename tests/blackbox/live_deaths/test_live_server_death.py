@@ -4,6 +4,7 @@ and commands."""
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
 import threading
@@ -12,8 +13,10 @@ import pytest
 
 from commands import soon
 from deaths import GATE, Running, kill_server, make
+from family import Family, kill, one
 from harness import LiveService, clean_env, cloche_bin
-from http_client import Connection, ask
+from host import is_alive
+from http_client import JSON, Connection, ask
 
 
 # ---------------------------------------------------------------------------- what goes on
@@ -195,6 +198,24 @@ def test_a_command_in_the_background(service: LiveService) -> None:
     assert "".join(e.data["data"] for e in events if e.type == "stdout") == "got one\ngot two\n"
     assert events[-1].type == "end" and events[-1].data["exit_code"] == 0
     assert events[-1].data["stdout_truncated"]
+
+
+def test_a_command_in_the_background_from_its_reply_on(service: LiveService) -> None:
+    """Whoever has the 202 has a command, however soon the server dies."""
+    shell = make(service)
+    body = json.dumps({"cmd": "read a; echo got $a", "background": True}).encode()
+    for turn in range(20):
+        server = one(lambda: Family(service).server())
+        with Connection(service.port) as connection:
+            connection.ask("GET", "/health")  # it is this server's, and not left to the next one
+            reply = connection.ask("POST", f"{shell.url}/commands", body, JSON)
+            kill(server)
+        assert reply.status == 202, reply.body
+        command = reply.json["id"]
+        assert soon(lambda: not is_alive(server))
+        assert shell.look(command)["status"] == "running", turn
+        assert shell.feed(command, data=f"{turn}\n").status == 200
+        assert shell.over(command)["stdout"] == f"got {turn}\n"
 
 
 def test_commands_hear_what_they_should(service: LiveService) -> None:
