@@ -1,5 +1,6 @@
 """What a program shows (RUN_SHOWN): the value of its last expression, what it gives to display(),
-and matplotlib's figures, in the forms that live cells have them in, without IPython.
+and matplotlib's figures, in the forms that live cells have them in, without IPython. And, when
+somebody talks to it (RUN_ASKS), that it waits for them.
 
 C calls these functions, or the program does. Code of the objects runs below them: what it raises is
 told on stderr, and only what would end a program, an interrupt or sys.exit(), ends this one.
@@ -7,7 +8,9 @@ told on stderr, and only what would end a program, an interrupt or sys.exit(), e
 
 from __future__ import annotations
 
+import builtins
 import io
+import os
 import sys
 import threading
 import traceback
@@ -37,6 +40,8 @@ PICTURES = {"jpeg": "image/jpeg", "svg": "image/svg+xml", "pdf": "application/pd
 Forms = Tuple[Dict[str, Any], Dict[str, Any]]  # data and metadata, by MIME type
 
 _send = cloche_zygote.show
+_input = builtins.input
+_talks = 0  # the process that somebody answers
 _lock = threading.RLock()  # one thread speaks, until it was heard
 _formats: List[str] = ["png"]  # of figures
 
@@ -66,7 +71,11 @@ def _tell(kind: str, forms: Forms) -> None:
     data, metadata = bundle(forms[0]), bundle(forms[1])
     if not data:
         return
-    text = event_text({"ev": kind, "data": data, "metadata": metadata})
+    _say({"ev": kind, "data": data, "metadata": metadata})
+
+
+def _say(event: Dict[str, Any]) -> None:
+    text = event_text(event)
     for name in ("stdout", "stderr"):  # what was printed comes first
         try:
             getattr(sys, name).flush()
@@ -208,6 +217,37 @@ def display(*values: Any, raw: bool = False, metadata: Any = None) -> None:
         _tell("display", (data, {**about, **(metadata or {})}))
 
 
+# ---- what is asked ----
+
+
+def _wait_for(*prompt: Any, password: bool = False) -> str:
+    """Whoever talks to the program hears that it waits; what they answer comes as its stdin."""
+    if sys.stdin is not sys.__stdin__ or os.getpid() != _talks:
+        return _input(*prompt)
+    _say({"ev": "input", "prompt": "".join(map(str, prompt)), "password": password})
+    return _input()
+
+
+def input(*prompt: Any) -> str:
+    """Read a string from standard input.  The trailing newline is stripped."""
+    return _wait_for(*prompt)
+
+
+def getpass(prompt: Any = "Password: ", stream: Any = None) -> str:
+    """Prompt for a password, with echo turned off."""
+    return _wait_for(prompt, password=True)
+
+
+def talk() -> None:
+    """Somebody answers: input() and getpass() tell that they wait."""
+    global _talks
+    import getpass as module
+
+    _talks = os.getpid()
+    setattr(builtins, "input", input)
+    setattr(module, "getpass", getpass)
+
+
 def _rehearse() -> None:
     """No program's first value is the first of its kind: see rehearsal.py."""
     for value in (1, [1], Exception()) * rehearsal.TIMES:
@@ -227,6 +267,7 @@ def parts() -> Dict[str, Any]:
         "show_figures": show_figures,
         "end_figures": end_figures,
         "choose_formats": choose_formats,
+        "talk": talk,
         "pyplot": pyplot,
         "figures": figures if pyplot and isinstance(figures, dict) else None,
     }

@@ -27,6 +27,7 @@ int program_prepare(PyObject *from) {
         {"show_figures", &program_cell.show_figures},
         {"end_figures", &program_cell.end_figures},
         {"choose_formats", &program_cell.choose_formats},
+        {"talk", &program_cell.talk},
         {"pyplot", &program_cell.pyplot},
         {"figures", &program_cell.figures},
         {"split_value", &program_cell.split_value},

@@ -13,7 +13,8 @@ extern struct program_cell {
     PyObject *main, *path, *modules;
     PyObject *rehearse, *compile, *split, *print_last, *restrict_, *keep_figures, *arguments,
         *uncaught, *clear, *use_threads, *install;
-    PyObject *display, *show_value, *show_figures, *end_figures, *choose_formats, *split_value;
+    PyObject *display, *show_value, *show_figures, *end_figures, *choose_formats, *talk,
+        *split_value;
     PyObject *pyplot, *figures; /* None where pyplot is not preloaded */
     PyObject *threading, *shutdown, *count_exitfuncs, *run_exitfuncs, *collect;
     PyObject *count_objects, *objects, *collector, *quiet, *imported, *flush_files;

@@ -61,6 +61,8 @@ void program_shown_begin(uint32_t flags) {
         PyObject_SetAttrString(program_cell.pyplot, "show", program_cell.show_figures);
     if ((flags & RUN_FORMATS) != RUN_PNG)
         choose_formats(flags);
+    if (flags & RUN_ASKS)
+        program_call_quietly(program_cell.talk, NULL);
     PyErr_Clear(); /* without them the program is the same */
 }
 

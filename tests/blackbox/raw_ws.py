@@ -150,3 +150,17 @@ class Socket(Raw):
             pass
         if self.got:
             raise Closed(self.got[-2000:])
+
+
+# ---------------------------------------------------------------------------- GET /v1/run
+
+
+def talk(service: Service) -> Socket:
+    return Socket(service, path="/v1/run")
+
+
+def until(ws: Socket, kind: str) -> list[dict[str, Any]]:
+    messages = [ws.hear()]
+    while messages[-1]["type"] != kind:
+        messages.append(ws.hear())
+    return messages

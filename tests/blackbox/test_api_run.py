@@ -12,7 +12,7 @@ from family import init_of, kill, named
 from harness import Service, eventually
 from http_client import Stream, download, execute, get, post
 from live import LINES, SSE, Client, Events, error
-from raw_ws import Socket
+from raw_ws import talk, until
 
 # Of a cell's result; `warnings` only when there are some.
 FIELDS = (
@@ -432,63 +432,6 @@ def test_a_batch_is_of_run_requests(service: Service) -> None:
     assert lines[0]["text"] == "2" and lines[0]["stdout"] == ""
     assert [line["error"]["code"] for line in lines[1:3]] == ["bad_fields"] * 2
     assert data_of(lines[3]) == [{"text/plain": "3"}]
-
-
-# ---------------------------------------------------------------------------- a WebSocket
-
-
-def talk(service: Service) -> Socket:
-    return Socket(service, path="/v1/run")
-
-
-def until(ws: Socket, kind: str) -> list[dict[str, Any]]:
-    messages = [ws.hear()]
-    while messages[-1]["type"] != kind:
-        messages.append(ws.hear())
-    return messages
-
-
-def test_a_conversation_has_the_events_of_a_live_one(service: Service) -> None:
-    with talk(service) as ws:
-        ws.say(type="execute", code="a = input()\nb = input()\ndisplay(a)\nb", timeout_ms=60000)
-        accepted, start = ws.hear(), ws.hear()
-        name = accepted["execution_id"]
-        assert accepted == {"type": "accepted", "execution_id": name}
-        assert start == {"type": "start", "seq": 1, "execution_id": name, "id": name}
-        ws.say(type="stdin", value="one").say(type="stdin", data="two\n")
-        messages = until(ws, "end")
-        assert [m["type"] for m in messages] == ["display", "result", "end"]
-        assert [m["seq"] for m in messages] == [2, 3, 4]
-        assert messages[0]["data"] == {"text/plain": "'one'"}
-        assert messages[1]["data"] == {"text/plain": "'two'"}
-        ws.goodbye()
-
-
-def test_stdin_has_an_end(service: Service) -> None:
-    with talk(service) as ws:
-        ws.say(code="import sys\nsys.stdin.read()", timeout_ms=60000)
-        until(ws, "start")
-        ws.say(type="stdin", data="all").say(type="stdin", eof=True)
-        assert until(ws, "end")[0]["data"] == {"text/plain": "'all'"}
-        ws.goodbye()
-
-
-def test_an_interrupt_is_the_programs_error(service: Service) -> None:
-    with talk(service) as ws:
-        ws.say(code="print('there', flush=True)\nimport time\nwhile True: time.sleep(0.1)")
-        until(ws, "stdout")
-        ws.say(type="interrupt")
-        messages = until(ws, "end")
-        assert messages[-2]["type"] == "error" and messages[-2]["name"] == "KeyboardInterrupt"
-        assert messages[-1]["status"] == "interrupted"
-        ws.goodbye()
-
-
-def test_a_request_that_is_wrong_is_refused(service: Service) -> None:
-    with talk(service) as ws:
-        ws.say(code="1", figures=True)
-        refused = ws.hear()
-        assert (refused["type"], refused["error"]["code"]) == ("failed", "bad_fields")
 
 
 # ---------------------------------------------------------------------------- others

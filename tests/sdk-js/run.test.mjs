@@ -2,7 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BadFieldsError, Client, ClientGoneError, UnknownProfileError, run } from "cloche";
+import {
+    BadFieldsError,
+    Client,
+    ClientGoneError,
+    NoServerError,
+    UnknownProfileError,
+    run,
+} from "cloche";
 
 test("a program's last value", async () => {
     const result = await run("import pandas as pd; pd.Series([1, 2, 3]).sum()");
@@ -125,4 +132,81 @@ test("one of many that is wrong does not spoil the others", async () => {
     assert.equal(items[0].result.text, "1");
     assert.ok(items[1].problem instanceof BadFieldsError && items[1].result === undefined);
     assert.equal(items[2].result.error.name, "ZeroDivisionError");
+});
+
+// ------------------------------------------------------------------------------- talking
+
+// Node before 22 has no WebSocket: see commands.test.mjs.
+const WebSocket = globalThis.WebSocket ?? (await import(process.env.WS_PACKAGE)).default;
+const talking = new Client({ WebSocket });
+const SOON = { timeoutMs: 20_000, profile: "base" };
+
+test("a program that asks", async () => {
+    const asked = [];
+    const lines = [];
+    const code =
+        "import getpass\nname = input('Who? ')\nprint('hi', name)\n" +
+        "word = getpass.getpass('Word: ')\ntry: input('More? ')\nexcept EOFError: pass\n[name, word]";
+    const result = await talking.run(code, {
+        ...SOON,
+        onStdout: (line) => lines.push(line),
+        onInput: ({ prompt, password }) => {
+            asked.push([prompt, password]);
+            return { "Who? ": "Ada", "Word: ": "plugh", "More? ": null }[prompt];
+        },
+    });
+    assert.equal(result.text, "['Ada', 'plugh']");
+    assert.deepEqual([result.stdout, lines], ["hi Ada\n", ["hi Ada"]]);
+    assert.deepEqual(asked, [
+        ["Who? ", false],
+        ["Word: ", true],
+        ["More? ", false],
+    ]);
+});
+
+test("a conversation", async () => {
+    const code = "import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)\n'end'";
+    const files = { large: new Uint8Array(2 << 20) };
+    const talk = await talking.talk(code, { ...SOON, files });
+    let text = "";
+    for await (const event of talk) {
+        if (event.type === "start") talk.write("one\n");
+        if (event.type === "stdout") text += event.text;
+        if (text === "ONE\n") talk.write(new TextEncoder().encode("two\n"));
+        if (text === "ONE\nTWO\n") {
+            talk.answer("three");
+            talk.endInput();
+        }
+    }
+    const result = await talk.result();
+    assert.deepEqual([result.stdout, result.text], ["ONE\nTWO\nTHREE\n", "'end'"]);
+    await talk.close();
+});
+
+test("a conversation is interrupted, or left", async () => {
+    const talk = await talking.talk("input('? ')", SOON);
+    for await (const event of talk) if (event.type === "input") talk.interrupt();
+    assert.equal((await talk.result()).status, "interrupted");
+
+    const left = await talking.talk("input('? ')", SOON);
+    for await (const event of left) if (event.type === "input") break;
+    await left.close();
+    await assert.rejects(async () => {
+        while (!(await talking.result(left.id)));
+    }, ClientGoneError);
+
+    const stop = new AbortController();
+    const aborted = talking.run("input('? ')", {
+        ...SOON,
+        signal: stop.signal,
+        onInput: () => stop.abort(new Error("enough")),
+    });
+    await assert.rejects(aborted, /enough/);
+});
+
+test("a conversation that is refused", async () => {
+    const options = { ...SOON, onInput: () => "" };
+    await assert.rejects(talking.run("1", { ...options, profile: "gpu" }), UnknownProfileError);
+    const nobody = new Client({ WebSocket, baseUrl: "http://127.0.0.1:9" });
+    await assert.rejects(nobody.run("1", options), NoServerError);
 });

@@ -140,3 +140,76 @@ def test_stored_files(client: Any) -> None:
 def test_what_the_server_is(client: Any) -> None:
     assert client.info()["name"] == "cloche"
     assert [profile.name for profile in client.profiles()] == ["base"]
+
+
+# ---------------------------------------------------------------------------- talking
+
+
+def test_a_program_that_asks(sdk: World, live: LiveService) -> None:
+    asked, lines = [], []
+
+    def answer(prompt: str) -> Any:
+        asked.append(prompt)
+        return {"Who? ": "Ada", "More? ": None}[prompt]
+
+    code = "name = input('Who? ')\nprint('hi', name)\ntry: input('More? ')\nexcept EOFError: name"
+    result = sdk.run(code + "\nname", on_input=answer, on_stdout=lines.append, timeout=20)
+    assert (result.check().text, result.stdout) == ("'Ada'", "hi Ada\n")
+    assert (asked, lines) == (["Who? ", "More? "], ["hi Ada"])
+
+
+def test_a_conversation(client: Any) -> None:
+    code = "import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)\ninput"
+    with client.talk(code, files={"large": b"x" * (2 << 20)}, timeout=20, silent=True) as talk:
+        assert next(iter(talk)).type == "start" and talk.id.startswith("exe_")
+        talk.write("one\n")
+        assert next(iter(talk)).text == "ONE\n"
+        talk.write(b"two\n")
+        assert next(iter(talk)).text == "TWO\n"
+        talk.answer("three")
+        talk.end_input()
+        result = talk.result()
+    assert (result.status, result.stdout, result.text) == ("ok", "ONE\nTWO\nTHREE\n", None)
+
+
+def test_a_conversation_is_interrupted(client: Any) -> None:
+    with client.talk("input('? ')", timeout=20) as talk:
+        types = []
+        for event in talk:
+            types.append(event.type)
+            if event.type == "input":
+                talk.interrupt()
+    assert types[-3:] == ["stderr", "error", "end"], types
+    assert talk.result().status == "interrupted"
+
+
+def test_leaving_a_conversation_ends_its_program(client: Any) -> None:
+    with client.talk("input('? ')", timeout=20) as talk:
+        next(iter(talk))
+    with pytest.raises(errors.ClientGone):
+        for _ in range(1000):
+            assert client.result(talk.id) is None
+
+
+def test_a_callback_that_fails_ends_it(client: Any) -> None:
+    def fail(prompt: str) -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        client.run("input()", on_input=fail, timeout=20)
+
+
+def test_a_conversation_that_is_refused(sdk: World, client: Any, live: LiveService) -> None:
+    with pytest.raises(errors.UnknownProfile):
+        client.run("1", profile="gpu", on_input=str)
+    with pytest.raises(errors.BadArgument):
+        client.run("1", on_input=str, idempotency_key="mine")
+    with sdk.Client("http://127.0.0.1:9") as nobody, pytest.raises(errors.NoServer):
+        nobody.run("1", on_input=str)
+
+
+def test_a_conversation_whose_connection_is_lost(far: Any, lossy: Any) -> None:
+    lossy.lose(lambda seen: b'"input"' in seen)
+    with pytest.raises(errors.ConnectionLost) as lost:
+        far.run("input('? ')", on_input=str, timeout=20)
+    assert lost.value.execution_id.startswith("exe_")

@@ -16,6 +16,7 @@ import { listed } from "./pages.js";
 import { Result } from "./result.js";
 import { Sandboxes } from "./sandbox.js";
 import { FileStore } from "./store.js";
+import { Talk } from "./talk.js";
 import { Transport, keyed, segment, type Call, type ClientOptions } from "./transport.js";
 import type * as wire from "./wire.js";
 
@@ -25,7 +26,7 @@ export type Profile = Camel<wire.Profile>;
 /** One program of a batch. */
 export type BatchRequest = { code: string } & Omit<
   RunOptions,
-  "signal" | "onStdout" | "onStderr" | "onResult" | "onEvent"
+  "signal" | "onStdout" | "onStderr" | "onResult" | "onEvent" | "onInput"
 >;
 
 /** What became of it: a result, or why the server did not take it. */
@@ -65,9 +66,30 @@ export class Client {
     yield* startCode(this.#transport, { ...options, code }, { path: "/v1/run", files });
   }
 
-  /** Runs a program to its end. That it fails is a result: see `ok`, `error`, or `check()`. */
-  run(code: string, options: RunOptions = {}): Promise<Result> {
-    return finish(this.stream(code, options), options);
+  /**
+   * Runs a program to its end. That it fails is a result: see `ok`, `error`, or `check()`. With
+   * `onInput` it goes over a WebSocket, whose loss ends the program.
+   */
+  async run(code: string, options: RunOptions = {}): Promise<Result> {
+    const { onInput } = options;
+    if (!onInput) return finish(this.stream(code, options), options);
+    const talk = await this.talk(code, options);
+    try {
+      return await finish(talk, options, async (question) => {
+        const answer = await onInput(question);
+        if (answer === null || answer === undefined) talk.endInput();
+        else talk.answer(answer);
+      });
+    } finally {
+      await talk.close();
+    }
+  }
+
+  /** Runs a program whose stdin stays open: write to it, and answer its `input()`. */
+  async talk(code: string, options: RunOptions = {}): Promise<Talk> {
+    const files = await this.#inputs(options);
+    const request = { ...bodyOf({ ...options, code }), ...(files.length ? { files } : {}) };
+    return Talk.open(this.#transport, request, options);
   }
 
   /* What is too large for a request goes to the store first. */

@@ -31,7 +31,7 @@ function displayOf(shown: wire.Shown | wire.Displayed, isMain: boolean): Display
 }
 
 /* In our words; undefined: of a kind that came with a later server. */
-function eventOf({ seq, event: type, data }: wire.Event): ExecutionEvent | undefined {
+export function eventOf({ seq, event: type, data }: wire.Event): ExecutionEvent | undefined {
   switch (type) {
     case "start": {
       const { id, kernel_id } = data as wire.Start;
@@ -60,7 +60,7 @@ function eventOf({ seq, event: type, data }: wire.Event): ExecutionEvent | undef
   return undefined;
 }
 
-function failureOf(data: unknown, url: string): ClocheError {
+export function failureOf(data: unknown, url: string): ClocheError {
   const refusal = refusalIn(data as ErrorReply, 0);
   return refusal ?? new BadReplyError(`a stream from ${url} failed and does not say why`);
 }

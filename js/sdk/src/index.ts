@@ -30,6 +30,7 @@ export { Sandbox, Sandboxes } from "./sandbox.js";
 export type { GrantedNetwork, ListOptions, SandboxChange, SandboxInfo } from "./sandbox.js";
 export { FileStore } from "./store.js";
 export type { StoredFile, UploadedFile } from "./store.js";
+export { Talk } from "./talk.js";
 export { Terminal } from "./terminal.js";
 export type { TerminalEnd, TerminalOptions } from "./terminal.js";
 export type { ClientOptions } from "./transport.js";

@@ -67,14 +67,16 @@ export interface CellOptions extends DisconnectOptions {
   kernelId?: string | undefined;
 }
 
-/** The same, followed by functions. */
-export interface RunCellOptions extends CellOptions, Listeners {
-  /** Answers `input()`. */
+/** Who answers `input()`. */
+export interface InputListener {
   onInput?: ((question: Question) => Answer | Promise<Answer>) | undefined;
 }
 
+/** The same, followed by functions. */
+export interface RunCellOptions extends CellOptions, Listeners, InputListener {}
+
 /** How a program is run in a fresh sandbox of its own. */
-export interface RunOptions extends DisconnectOptions, Listeners {
+export interface RunOptions extends DisconnectOptions, Listeners, InputListener {
   timeoutMs?: number | undefined;
   env?: Record<string, string> | undefined;
   /** `sys.argv[1:]` */

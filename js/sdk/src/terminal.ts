@@ -4,10 +4,11 @@
  */
 
 import { toCamel, type Camel } from "./camel.js";
-import { ApiError, ConnectionLostError } from "./errors.js";
+import { ConnectionLostError } from "./errors.js";
 import { refusalIn, type ErrorReply } from "./failures.js";
 import type { CallOptions } from "./options.js";
-import { asyncDispose, openWebSocket, type WebSocketLike } from "./platform.js";
+import { asyncDispose } from "./platform.js";
+import { Socket } from "./socket.js";
 import type { Transport } from "./transport.js";
 import type * as wire from "./wire.js";
 
@@ -31,30 +32,18 @@ interface Message extends ErrorReply {
 }
 
 export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
-  readonly #socket: WebSocketLike;
+  readonly #socket: Socket;
   readonly #url: string;
-  #commandId = "";
-  #shown: Uint8Array[] = [];
-  #wake: () => void = () => undefined;
-  #begin: (hasBegun: boolean) => void = () => undefined;
-  #isOver = false;
-  #failure: unknown;
+  readonly #signal: AbortSignal | undefined;
+  #commandId: string;
+  #isLeft = false;
   #end: TerminalEnd | undefined;
 
-  private constructor(socket: WebSocketLike, url: string, { commandId, signal }: Seat) {
+  private constructor(socket: Socket, url: string, { commandId = "", signal }: Seat) {
     this.#socket = socket;
     this.#url = url;
-    this.#commandId = commandId ?? "";
-    const listen = (type: string, listener: (event: never) => void) =>
-      socket.addEventListener(type, listener);
-    listen("message", (event: { data: unknown }) => this.#take(event.data));
-    listen("error", () => this.#close("")); // Node 22 has no `close` when none was opened
-    listen("open", () => this.#commandId && this.#begin(true));
-    listen("close", (event: { reason?: string }) => this.#close(event.reason ?? ""));
-    signal?.addEventListener("abort", () => {
-      this.#failure ??= signal.reason;
-      socket.close();
-    });
+    this.#signal = signal;
+    this.#commandId = commandId;
   }
 
   /** Returns when the command runs. */
@@ -66,15 +55,10 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
   ): Promise<Terminal> {
     const { signal, onDisconnect, ...more } = options;
     const query = { ...more, on_disconnect: onDisconnect };
-    signal?.throwIfAborted();
-    const url = transport.url(path, query).replace(/^http/, "ws");
-    const socket = openWebSocket(transport.WebSocket, url, transport.keyHeaders);
+    const socket = await Socket.open(transport, path, query, signal);
     const terminal = new Terminal(socket, transport.baseUrl, { commandId, signal });
-    const hasBegun = await new Promise<boolean>((resolve) => (terminal.#begin = resolve));
-    if (hasBegun) return terminal;
-    signal?.throwIfAborted();
-    if (!(terminal.#failure instanceof ApiError)) await transport.refusal(path, query, signal);
-    throw terminal.#failure;
+    while (terminal.#commandId === "") await terminal.#next();
+    return terminal;
   }
 
   #lost(reason: string): ConnectionLostError {
@@ -84,27 +68,19 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
     });
   }
 
-  #take(data: unknown): void {
-    if (typeof data !== "string") {
-      this.#shown.push(new Uint8Array(data as ArrayBuffer));
-      this.#wake();
-      return;
+  /* What is shown next; undefined: something else has come. */
+  async #next(): Promise<Uint8Array | undefined> {
+    const data = await this.#socket.receive();
+    if (data === undefined) {
+      this.#signal?.throwIfAborted();
+      throw this.#lost(this.#isLeft ? "you left it" : this.#socket.reason);
     }
+    if (typeof data !== "string") return data;
     const { type, ...message } = JSON.parse(data) as Message;
-    if (type === "start") {
-      this.#commandId = message.id ?? "";
-      this.#begin(true);
-    }
+    if (type === "start") this.#commandId = message.id ?? "";
     if (type === "end") this.#end = toCamel(message as unknown as wire.Command) as TerminalEnd;
-    if (type === "failed") this.#failure ??= refusalIn(message, 0);
-    this.#wake();
-  }
-
-  #close(reason: string): void {
-    this.#isOver = true;
-    if (!this.#end) this.#failure ??= this.#lost(reason);
-    this.#begin(false);
-    this.#wake();
+    if (type === "failed") throw refusalIn(message, 0) ?? this.#lost("");
+    return undefined;
   }
 
   /** Of the command in it. */
@@ -114,15 +90,9 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
 
   /** What is shown, as it comes, until the command ends or `close()`. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
-    for (;;) {
-      const shown = this.#shown.shift();
-      if (shown) {
-        yield shown;
-        continue;
-      }
-      if (this.#end) return;
-      if (this.#isOver) throw this.#failure;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+    while (!this.#end) {
+      const shown = await this.#next();
+      if (shown) yield shown;
     }
   }
 
@@ -145,25 +115,19 @@ export class Terminal implements AsyncDisposable, AsyncIterable<Uint8Array> {
   }
 
   resize(rows: number, cols: number): void {
-    this.#socket.send(JSON.stringify({ type: "resize", rows, cols }));
+    this.#socket.send({ type: "resize", rows, cols });
   }
 
   /** Reads on to the end of the command and says how it ended. */
   async wait(): Promise<TerminalEnd> {
-    for await (const _ of this) void _;
-    if (!this.#end) throw this.#failure;
+    while (!this.#end) await this.#next();
     return this.#end;
   }
 
   /** Leaves the terminal; returns when the connection is closed. */
-  async close(): Promise<void> {
-    this.#failure ??= this.#lost("you left it");
-    if (this.#isOver) return;
-    const closed = new Promise<void>((resolve) =>
-      this.#socket.addEventListener("close", () => resolve()),
-    );
-    this.#socket.close();
-    await closed;
+  close(): Promise<void> {
+    this.#isLeft = true;
+    return this.#socket.close();
   }
 
   async [asyncDispose](): Promise<void> {

@@ -11,6 +11,7 @@ from cloche._sync.commands import Command
 from cloche._sync.events import Events
 from cloche._sync.kernels import Kernel
 from cloche._sync.sandbox import Sandbox
+from cloche._sync.talk import Talk
 from cloche._sync.terminal import Terminal
 from cloche._version import __version__
 from cloche.results import CommandResult, Display, Result
@@ -30,6 +31,7 @@ __all__ = [
     "NoServer",
     "Result",
     "Sandbox",
+    "Talk",
     "Terminal",
     "__version__",
     "errors",

@@ -129,6 +129,12 @@ def run_call(
     )
 
 
+def talk_call(code: str, **fields: Any) -> Call:
+    """The same as the first message to GET /v1/run."""
+    call = run_call(code, idempotency_key="", **fields)
+    return dataclasses.replace(call, method="GET", body={**call.body, "allow_stdin": True})
+
+
 def batch_call(items: List[Mapping[str, Any]], concurrency: Optional[int]) -> Call:
     """POST /v1/run/batch. Each item is what `run()` takes, as a dictionary."""
     bodies = []

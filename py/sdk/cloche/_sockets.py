@@ -13,7 +13,7 @@ from cloche._settings import CONNECT_S, Server
 
 T = TypeVar("T")
 Message = Union[str, bytes]
-MESSAGE_MAX = 1 << 24
+MESSAGE_MAX = 1 << 25  # one value may have half of that
 
 
 def _library() -> Any:
@@ -21,8 +21,8 @@ def _library() -> Any:
         import websockets
     except ImportError:
         raise BadArgument(
-            "terminals need the package websockets: pip install 'cloche[terminal]', or Debian's"
-            " python3-websockets"
+            "terminals and conversations need the package websockets: pip install"
+            " 'cloche[terminal]', or Debian's python3-websockets"
         ) from None
     return websockets
 

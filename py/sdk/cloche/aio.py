@@ -6,6 +6,7 @@ from cloche._async.commands import AsyncCommand
 from cloche._async.events import AsyncEvents
 from cloche._async.kernels import AsyncKernel
 from cloche._async.sandbox import AsyncSandbox
+from cloche._async.talk import AsyncTalk
 from cloche._async.terminal import AsyncTerminal
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "AsyncEvents",
     "AsyncKernel",
     "AsyncSandbox",
+    "AsyncTalk",
     "AsyncTerminal",
     "run",
 ]

@@ -76,6 +76,11 @@ const struct schema run_schema = {"RunRequest", run_fields, sizeof run_fields / 
 static const char *const message_types[] = {"execute", NULL};
 static const struct field run_message_fields[] = {
     {.name = "type", .type = FIELD_STRING, .words = message_types, .fallback = "\"execute\""},
+    {.name = "allow_stdin",
+     .type = FIELD_BOOL,
+     .fallback = "false",
+     .help =
+         "input() and getpass() tell that they wait, by `input`; else their prompts are output"},
     FIELDS_OF_RUN,
 };
 const struct schema run_message_schema = {"RunMessage", run_message_fields,
@@ -103,6 +108,8 @@ static uint32_t flags_of(const struct oneshot_options *o) {
         flags |= RUN_STDIN;
     if (strcmp(field_str(body, "policy", "none"), "restricted") == 0)
         flags |= RUN_RESTRICTED;
+    if (o->on_stdin && field_bool(body, "allow_stdin", false))
+        flags |= RUN_ASKS;
     if (o->shows)
         return flags | RUN_SHOWN | formats_of(body) |
                (field_bool(body, "silent", false) ? 0 : RUN_VALUE);

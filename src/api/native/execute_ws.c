@@ -380,12 +380,13 @@ SHOWS(shows_stdout, "RunStdout", "stdout", &utf8_stream_schema);
 SHOWS(shows_stderr, "RunStderr", "stderr", &utf8_stream_schema);
 SHOWS(shows_main, "RunShown", "result", &cell_main_schema);
 SHOWS(shows_display, "RunDisplay", "display", &cell_display_schema);
+SHOWS(shows_input, "RunInput", "input", &cell_input_schema);
 SHOWS(shows_error, "RunError", "error", &exception_schema);
 SHOWS(shows_end, "RunEnd", "end", &cell_end_schema);
 SHOWS(shows_failed, "RunFailed", "failed", &error_schema);
 static const struct schema run_sends_schema = {
     "RunSaid", ONE_OF(&shows_accepted, &shows_start, &shows_stdout, &shows_stderr, &shows_main,
-                      &shows_display, &shows_error, &shows_end, &shows_failed)};
+                      &shows_display, &shows_input, &shows_error, &shows_end, &shows_failed)};
 static const struct schema run_takes_schema = {"RunTold",
                                                ONE_OF(&run_message_schema, &message_schema)};
 

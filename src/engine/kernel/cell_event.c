@@ -11,6 +11,7 @@
 #include "engine/kernel/kernel_talk.h"
 #include "engine/process/live_state.h"
 #include "engine/said/said.h"
+#include "engine/said/told.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -86,20 +87,15 @@ static bool go_on_after_interrupt(struct cell *c) {
 
 static void cell_on_input(struct cell *c, struct said *s) {
     AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
     if (c->stop != STOP_NONE && !go_on_after_interrupt(c))
         return;
     if (c->req.stdin_text) {
         answer_from_request(c, said_true(s, "rest"));
         return;
     }
-    const char *prompt = said_str(s, "prompt");
     c->waits_for_input = true;
     live_changed_lately(c->kernel->live);
-    jw_object(&j);
-    jw_key_str(&j, "prompt", prompt ? prompt : "");
-    jw_key_bool(&j, "password", said_true(s, "password"));
-    jw_object_end(&j);
+    told_input(said_str(s, "prompt"), said_true(s, "password"), &json);
     if (cell_has_room(c))
         cell_emit(c, "input", &json);
 }

@@ -15,6 +15,7 @@
 #include "engine/oneshot/collect.h"
 #include "engine/oneshot/internal.h"
 #include "engine/said/said_long.h"
+#include "engine/said/told.h"
 #include "loop/crew.h"
 
 #include <errno.h>
@@ -78,6 +79,14 @@ static void run_show(struct run *r, struct said *s, bool is_main) {
     shown_keep(&r->shown, &o);
 }
 
+/* What is answered comes as its stdin. */
+static void run_ask(struct run *r, struct said *s) {
+    AUTO_BUF json = BUF_INIT;
+    told_input(said_str(s, "prompt"), said_true(s, "password"), &json);
+    if (!r->cancelled && r->cb.on_event)
+        r->cb.on_event(r->cb.arg, "input", &json);
+}
+
 /* SECURITY: one that reads its answers leaves room for the next. */
 static void answer(struct run *r) {
     struct chan *ctl = &r->sandbox->ctl;
@@ -105,6 +114,9 @@ static void run_hear(struct run *r, struct said *s) {
     run_catch_up(r); /* what it printed before it spoke */
     if (r->state == RUN_ACTIVE && kind && (is_main || strcmp(kind, "display") == 0))
         run_show(r, s, is_main);
+    else if (r->state == RUN_ACTIVE && kind && strcmp(kind, "input") == 0 &&
+             r->req.flags & RUN_ASKS)
+        run_ask(r, s);
     said_done(s);
 }
 

@@ -38,7 +38,8 @@ struct run_callbacks {
     void *arg;
     void (*on_start)(void *arg, struct run *r);
     void (*on_output)(void *arg, int stream, const void *data, size_t len);
-    /* Or NULL. It shows something (RUN_SHOWN): result, display. `json` is an object. */
+    /* Or NULL. It shows something (RUN_SHOWN): result, display; or waits for its stdin (RUN_ASKS):
+     * input. `json` is an object. */
     void (*on_event)(void *arg, const char *type, const struct buf *json);
     /* The program took so much of its stdin (RUN_STDIN); 0: it reads no more, the rest is dropped.
      */

@@ -15,6 +15,14 @@ void told_start(const char *id, const char *kernel_id, bool resumed, struct buf 
     jw_object_end(&j);
 }
 
+void told_input(const char *prompt, bool password, struct buf *to) {
+    struct jw j = JW_INIT(to);
+    jw_object(&j);
+    jw_key_str(&j, "prompt", prompt ? prompt : "");
+    jw_key_bool(&j, "password", password);
+    jw_object_end(&j);
+}
+
 void told_error(const char *name, const char *value, char *const *lines, unsigned n,
                 struct buf *to) {
     struct jw j = JW_INIT(to);

@@ -75,8 +75,7 @@ class AsyncTransport:
 
     async def send(self, call: Call) -> httpx.Response:
         """The reply, once it is a good one. Of a call that streams, its body is yet to be read."""
-        if call.inputs:
-            await self._store(call)
+        await self.store_inputs(call)
         tries = self.tries()
         began = time.monotonic()
         may_be_done = False  # an attempt may have arrived
@@ -248,7 +247,10 @@ class AsyncTransport:
 
     # ---- files that go with a request
 
-    async def _store(self, call: Call) -> None:
+    async def store_inputs(self, call: Call) -> None:
+        """Those that are too large to be in the request."""
+        if not call.inputs:
+            return
         entries = []
         for path, upload in call.inputs:
             stored = await self.store(upload, "input")

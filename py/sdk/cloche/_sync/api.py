@@ -29,6 +29,7 @@ def run(
     on_stderr: Output = None,
     on_result: Optional[Callable[[Display], Any]] = None,
     on_event: Optional[Callable[[Event], Any]] = None,
+    on_input: Optional[Callable[[str], Any]] = None,
     idempotency_key: Optional[str] = None,
     client: Optional[Client] = None,
     **more: Any,
@@ -49,6 +50,7 @@ def run(
         on_stderr=on_stderr,
         on_result=on_result,
         on_event=on_event,
+        on_input=on_input,
         idempotency_key=idempotency_key,
         **more,
     )

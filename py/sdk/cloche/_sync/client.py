@@ -10,9 +10,10 @@ import httpx
 
 from cloche._sync.events import Events
 from cloche._sync.stored import Stored
+from cloche._sync.talk import Talk
 from cloche._sync.transport import Transport
-from cloche._calls import Call, Network, batch_call, run_call, segment
-from cloche._errors import BadReply
+from cloche._calls import Call, Network, batch_call, run_call, segment, talk_call
+from cloche._errors import BadArgument, BadReply, refusal
 from cloche._events import Event, Handlers, Lines, Output
 from cloche._records import listed
 from cloche._settings import Server
@@ -56,14 +57,15 @@ class Client:
         on_stderr: Output = None,
         on_result: Optional[Callable[[Display], Any]] = None,
         on_event: Optional[Callable[[Event], Any]] = None,
+        on_input: Optional[Callable[[str], Any]] = None,
         idempotency_key: Optional[str] = None,
         **more: Any,
     ) -> Result:
         """Runs a program in a fresh sandbox. `on_stdout` and `on_stderr` get each line as it is
-        printed, `on_result` what is shown, `on_event` all events. `more` are fields that a newer
-        server knows."""
-        call = run_call(
-            code,
+        printed, `on_result` what is shown, `on_event` all events. `on_input` gets the prompt of an
+        input() and returns the answer (None: the end of the input); that takes a WebSocket, whose
+        loss ends the program. `more` are fields that a newer server knows."""
+        fields: Dict[str, Any] = dict(
             timeout=timeout,
             stdin=stdin,
             env=env,
@@ -73,10 +75,15 @@ class Client:
             limits=limits,
             network=network,
             silent=silent,
-            idempotency_key=idempotency_key,
             **more,
         )
         handlers = Handlers(on_stdout, on_stderr, on_result, on_event)
+        if on_input:
+            if idempotency_key:
+                raise BadArgument("on_input and idempotency_key: a conversation is not repeated")
+            with self.talk(code, **fields) as talk:
+                return talk.converse(handlers, on_input)
+        call = run_call(code, idempotency_key=idempotency_key, **fields)
         if handlers:
             with self._followed(call) as events:
                 return events.handle(handlers)
@@ -120,6 +127,39 @@ class Client:
             )
         )
 
+    def talk(
+        self,
+        code: str,
+        *,
+        timeout: Optional[float] = None,
+        stdin: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        files: Optional[Mapping[str, Source]] = None,
+        profile: Optional[str] = None,
+        policy: Optional[str] = None,
+        limits: Optional[Mapping[str, float]] = None,
+        network: Network = None,
+        silent: Optional[bool] = None,
+        **more: Any,
+    ) -> Talk:
+        """The same with a stdin that stays open: a program to write to, and to answer."""
+        return Talk(
+            self.transport,
+            talk_call(
+                code,
+                timeout=timeout,
+                stdin=stdin,
+                env=env,
+                files=files,
+                profile=profile,
+                policy=policy,
+                limits=limits,
+                network=network,
+                silent=silent,
+                **more,
+            ),
+        )
+
     def _followed(self, call: Call) -> Events[Result]:
         call.streams = True
         return Events(self.transport, call, "/v1/executions/{id}/events", Result)
@@ -146,9 +186,14 @@ class Client:
             response.close()
 
     def result(self, execution_id: str) -> Optional[Result]:
-        """Of an execution that ended within the last minutes; None while it runs."""
+        """Of an execution that ended within the last minutes; None while it runs. Raises why there
+        is none."""
         found = self.transport.json(Call("GET", f"/v1/executions/{segment(execution_id)}"))
-        return Result(found["result"]) if found.get("result") else None
+        result = found.get("result")
+        error = refusal(result) if result and "status" not in result else None
+        if error:
+            raise error
+        return Result(result) if result else None
 
     def follow(self, execution_id: str, after: int = 0) -> Events[Result]:
         """The events of an execution behind number `after`, to its end."""

@@ -76,8 +76,7 @@ class Transport:
 
     def send(self, call: Call) -> httpx.Response:
         """The reply, once it is a good one. Of a call that streams, its body is yet to be read."""
-        if call.inputs:
-            self._store(call)
+        self.store_inputs(call)
         tries = self.tries()
         began = time.monotonic()
         may_be_done = False  # an attempt may have arrived
@@ -249,7 +248,10 @@ class Transport:
 
     # ---- files that go with a request
 
-    def _store(self, call: Call) -> None:
+    def store_inputs(self, call: Call) -> None:
+        """Those that are too large to be in the request."""
+        if not call.inputs:
+            return
         entries = []
         for path, upload in call.inputs:
             stored = self.store(upload, "input")
