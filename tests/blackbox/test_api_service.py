@@ -75,6 +75,18 @@ def test_profiles_tell_their_modules(service: Service) -> None:
     assert "pandas" in profiles["data"]["modules"]
 
 
+def test_profiles_come_in_pages(service: Service) -> None:
+    whole = get(service.port, "/v1/profiles").json
+    names = [p["name"] for p in whole["profiles"]]
+    assert len(names) == 2 and whole["next"] is None
+    first = get(service.port, "/v1/profiles?limit=1").json
+    assert ([p["name"] for p in first["profiles"]], first["next"]) == (names[:1], names[0])
+    last = get(service.port, f"/v1/profiles?limit=1&after={first['next']}").json
+    assert ([p["name"] for p in last["profiles"]], last["next"]) == (names[1:], None)
+    for wrong in ("limit=0", "after=nothing"):
+        assert get(service.port, f"/v1/profiles?{wrong}").status == 422
+
+
 def test_metrics_count(service: Service) -> None:
     ok = ("cloche_executions_total", 'status="ok",profile="base"')
     asked = ("cloche_requests_total", 'method="POST",route="/v1/execute",status="200"')

@@ -12,7 +12,7 @@ import {
 } from "./execution.js";
 import { refusalIn, type ErrorReply } from "./failures.js";
 import { bodyOf, inputsOf, type CallOptions, type RunOptions } from "./options.js";
-import { listed } from "./pages.js";
+import { pages } from "./pages.js";
 import { Result } from "./result.js";
 import { Sandboxes } from "./sandbox.js";
 import { FileStore } from "./store.js";
@@ -171,14 +171,9 @@ export class Client {
   }
 
   async profiles(options: CallOptions = {}): Promise<Profile[]> {
-    const call: Call = {
-      method: "GET",
-      path: "/v1/profiles",
-      signal: options.signal,
-      again: "always",
-    };
-    const { profiles } = await this.#transport.json<{ profiles: wire.Profile[] }>(call);
-    return toCamel(listed<wire.Profile>(profiles)) as Profile[];
+    const query = { limit: undefined }; // an earlier server knows none, and gives all
+    const listing = { path: "/v1/profiles", member: "profiles", query, signal: options.signal };
+    return pages(this.#transport, listing, (one: wire.Profile) => toCamel(one)).toArray();
   }
 }
 

@@ -1,6 +1,7 @@
 /* What there is, how it is, and the pages for people. */
 
 #include "api/core/call.h"
+#include "api/core/pages.h"
 #include "api/core/spec.h"
 #include "api/jobs/network_field.h"
 #include "api/native/native.h"
@@ -181,35 +182,40 @@ static const struct field profile_fields[] = {
     ABOUT_LIVE_FIELDS,
 };
 static const struct schema profile_schema = {SCHEMA("Profile", profile_fields)};
-static const struct field profiles_fields[] = {HAS("profiles", LIST_OF(profile_schema))};
+static const struct field profiles_fields[] = {
+    HAS("profiles", LIST_OF(profile_schema)),
+    PAGE_NEXT,
+};
 static const struct schema profiles_schema = {SCHEMA("ProfileList", profiles_fields)};
 
-static void do_profiles(struct call *c) {
+static void put_profile(const struct engine *g, unsigned i, struct buf *to) {
     static const char *const states[] = {"starting", "ready", "broken", "restarting"};
-    AUTO_BUF json = BUF_INIT;
-    struct jw j = JW_INIT(&json);
-    const struct engine *g = c->api->o.engine;
+    const struct profile_pool *p = &g->pools[i];
+    bool ready = p->state == PROFILE_READY;
+    struct jw j = JW_INIT(to);
     jw_object(&j);
-    jw_key(&j, "profiles");
-    jw_array(&j);
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        const struct profile_pool *p = &g->pools[i];
-        if (p->config->removed || p->config->live)
-            continue;
-        bool ready = p->state == PROFILE_READY;
-        jw_object(&j);
-        jw_key_str(&j, "name", p->config->name);
-        jw_key_str(&j, "state", states[p->state]);
-        jw_key_str(&j, "version", ready ? p->what : NULL);
-        jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
-        put_modules(&j, p->modules);
-        jw_key_uint(&j, "ready_sandboxes", p->nready);
-        about_put_live(&j, g, i);
-        jw_object_end(&j);
-    }
-    jw_array_end(&j);
+    jw_key_str(&j, "name", p->config->name);
+    jw_key_str(&j, "state", states[p->state]);
+    jw_key_str(&j, "version", ready ? p->what : NULL);
+    jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
+    put_modules(&j, p->modules);
+    jw_key_uint(&j, "ready_sandboxes", p->nready);
+    about_put_live(&j, g, i);
     jw_object_end(&j);
-    call_json(c, 200, &json);
+}
+
+static void do_profiles(struct call *c) {
+    const struct engine *g = c->api->o.engine;
+    struct page_walk w;
+    if (!page_walk(c, "profiles", &w))
+        return;
+    for (unsigned i = 0; i < g->config.nprofiles; i++) {
+        const struct config_profile *p = g->pools[i].config;
+        struct buf *to = p->removed || p->live ? NULL : page_place(&w, p->name);
+        if (to)
+            put_profile(g, i, to);
+    }
+    page_reply(c, &w);
 }
 
 static void put_pools(struct buf *to, const struct engine *g) {
@@ -408,7 +414,7 @@ static const struct route routes[] = {
     {{"GET", "/v1/info", "Version, limits, state", "service", NULL, NULL, 200, "about this server",
       JSON_TYPE, .gives = &info_schema}, do_info},
     {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
-      JSON_TYPE, .gives = &profiles_schema}, do_profiles},
+      JSON_TYPE, &pages_query, .gives = &profiles_schema}, do_profiles},
     {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
       JSON_TYPE, .gives = &health_schema}, do_health, .is_open = true, .is_free = true,
      .at_doors = true},

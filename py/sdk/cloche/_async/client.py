@@ -14,7 +14,6 @@ from cloche._async.transport import AsyncTransport
 from cloche._calls import Call, Network, batch_call, run_call, segment, talk_call
 from cloche._errors import BadArgument, BadReply, refusal
 from cloche._events import Event, Handlers, Lines, Output
-from cloche._records import listed
 from cloche._settings import Server
 from cloche._uploads import Source
 from cloche.results import BatchItem, Display, Profile, Result
@@ -209,8 +208,8 @@ class AsyncClient:
         return info
 
     async def profiles(self) -> List[Profile]:
-        found = await self.transport.json(Call("GET", "/v1/profiles"))
-        return [Profile(profile) for profile in listed(found["profiles"])]
+        found = await self.transport.whole(Call("GET", "/v1/profiles"), "profiles")
+        return [Profile(profile) for profile in found]
 
     async def aclose(self) -> None:
         await self.transport.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import IO, Any, AsyncIterator, Dict, List, Optional, Union
+from typing import IO, Any, AsyncIterator, List, Optional, Union
 
 import httpx
 
@@ -15,7 +15,6 @@ from cloche._calls import Call, PathLike, place_of
 from cloche._errors import APIError, BadArgument, ConnectionLost
 from cloche._fileobj import AsyncOpens
 from cloche._progress import Wish, progress_for
-from cloche._records import listed
 from cloche._retry import Tries
 from cloche._uploads import (
     IN_MEMORY,
@@ -176,14 +175,8 @@ class AsyncFiles(AsyncOpens):
 
     async def list(self, path: PathLike = "", recursive: bool = False) -> List[Entry]:
         """What is in a directory, by name; with `recursive`, all that is below it."""
-        entries: List[Entry] = []
-        query: Dict[str, Any] = {"recursive": recursive, "limit": PAGE}
-        while True:
-            page = await self._transport.json(self._call("GET", path, query=query))
-            entries += [Entry(entry) for entry in listed(page["entries"])]
-            if page.get("next") in (None, query.get("after")):
-                return entries
-            query["after"] = page["next"]
+        call = self._call("GET", path, query={"recursive": recursive, "limit": PAGE})
+        return [Entry(entry) for entry in await self._transport.whole(call, "entries")]
 
     async def exists(self, path: PathLike) -> bool:
         return await self._head(path) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import httpx
 
@@ -22,6 +22,7 @@ from cloche._errors import (
     refusal_of,
 )
 from cloche._replies import Reply, decoded, whole
+from cloche._records import listed
 from cloche._retry import Tries, passes
 from cloche._settings import CONNECT_S, CONNECTIONS, IDLE_CONNECTIONS, KEEP_S, Server
 from cloche._uploads import Upload
@@ -72,6 +73,16 @@ class AsyncTransport:
             return decoded(response.content) if response.content else {}
         except ValueError:
             raise self._no_cloche(response.status_code) from None
+
+    async def whole(self, call: Call, member: str) -> List[Any]:
+        """All of a list, which may come in pages."""
+        found: List[Any] = []
+        while True:
+            page = await self.json(call)
+            found += listed(page[member])
+            if page.get("next") in (None, call.query.get("after")):
+                return found
+            call.query = {**call.query, "after": page["next"]}
 
     async def send(self, call: Call) -> httpx.Response:
         """The reply, once it is a good one. Of a call that streams, its body is yet to be read."""

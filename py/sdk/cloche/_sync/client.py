@@ -15,7 +15,6 @@ from cloche._sync.transport import Transport
 from cloche._calls import Call, Network, batch_call, run_call, segment, talk_call
 from cloche._errors import BadArgument, BadReply, refusal
 from cloche._events import Event, Handlers, Lines, Output
-from cloche._records import listed
 from cloche._settings import Server
 from cloche._uploads import Source
 from cloche.results import BatchItem, Display, Profile, Result
@@ -210,8 +209,8 @@ class Client:
         return info
 
     def profiles(self) -> List[Profile]:
-        found = self.transport.json(Call("GET", "/v1/profiles"))
-        return [Profile(profile) for profile in listed(found["profiles"])]
+        found = self.transport.whole(Call("GET", "/v1/profiles"), "profiles")
+        return [Profile(profile) for profile in found]
 
     def close(self) -> None:
         self.transport.close()

@@ -15,7 +15,6 @@ from cloche._calls import Call, Network, new_key, policy_of, segment, without_no
 from cloche._codes import NoSuchSandbox, SandboxGone
 from cloche._default import default_client
 from cloche._errors import ClocheError
-from cloche._records import listed
 from cloche._uploads import Inputs, Source, inputs_of
 from cloche.results import SandboxInfo
 
@@ -119,13 +118,8 @@ class Sandbox(Cells):
         transport = (client or default_client()).transport
         query = {f"metadata.{name}": value for name, value in (metadata or {}).items()}
         query["limit"] = "1000"
-        found: List[SandboxInfo] = []
-        while True:
-            page = transport.json(Call("GET", "/v1/sandboxes", query=query))
-            found += [SandboxInfo(info) for info in listed(page["sandboxes"])]
-            if page.get("next") in (None, query.get("after")):
-                return found
-            query["after"] = page["next"]
+        found = transport.whole(Call("GET", "/v1/sandboxes", query=query), "sandboxes")
+        return [SandboxInfo(info) for info in found]
 
     # ---- its life
 

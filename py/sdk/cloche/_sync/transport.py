@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import httpx
 
@@ -23,6 +23,7 @@ from cloche._errors import (
     refusal_of,
 )
 from cloche._replies import Reply, decoded, whole
+from cloche._records import listed
 from cloche._retry import Tries, passes
 from cloche._settings import CONNECT_S, CONNECTIONS, IDLE_CONNECTIONS, KEEP_S, Server
 from cloche._uploads import Upload
@@ -73,6 +74,16 @@ class Transport:
             return decoded(response.content) if response.content else {}
         except ValueError:
             raise self._no_cloche(response.status_code) from None
+
+    def whole(self, call: Call, member: str) -> List[Any]:
+        """All of a list, which may come in pages."""
+        found: List[Any] = []
+        while True:
+            page = self.json(call)
+            found += listed(page[member])
+            if page.get("next") in (None, call.query.get("after")):
+                return found
+            call.query = {**call.query, "after": page["next"]}
 
     def send(self, call: Call) -> httpx.Response:
         """The reply, once it is a good one. Of a call that streams, its body is yet to be read."""
