@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -170,6 +171,24 @@ def test_a_batch_does_not_wait_for_ever(start_service: Callable[..., Service]) -
         lines = by_index(batch(service, [{"code": "1"}] * 5))
         codes = [line["error"]["code"] for line in lines]
         assert len(codes) == 5 and set(codes) <= {"queue_full", "queue_timeout"}
+
+
+def test_what_is_over_is_not_kept_until_the_end(service: Service) -> None:
+    """Neither the text of an item that ran nor that of one that was refused."""
+    large = {"code": "1 #" + "x" * (1 << 20), "timeout_ms": 60000}
+    items = [large, large, large, {**large, "profile": "none"}, {**large, "code": 5, "stdin": "x"}]
+    items = [*items, {"code": SLEEP, "timeout_ms": 60000, "args": ["x" * 100]}]
+    body = {"items": items, "concurrency": 1}
+    with Stream(service.port, "POST", "/v1/execute/batch", body) as stream:
+        lines = stream.lines()
+        assert [next(lines)["index"] for _ in range(5)] == [0, 1, 2, 3, 4]
+        assert eventually(lambda: bodies(service) < 1 << 20, seconds=20.0), bodies(service)
+    assert eventually(lambda: bodies(service) == 0)
+
+
+def bodies(service: Service) -> int:
+    text = get(service.port, "/metrics").body.decode()
+    return int(float(re.findall(r"^cloche_bodies_bytes (\S+)$", text, re.M)[0]))
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ struct body {
     struct call *call; /* borrowed; NULL when the call is over */
     void (*then)(struct call *c);
     unsigned refs;
-    size_t tree;    /* bytes that the tree takes, or will take until `is_read` */
-    size_t counted; /* how many of them are in `count` */
+    size_t tree;       /* bytes that the tree takes, or will take until `is_read` */
+    size_t counted;    /* how many of them are in `count` */
+    size_t text_bytes; /* how many of its text are in there */
+    size_t most;       /* what `count` had at first */
     bool is_weighed, is_read, is_refused; /* for want of room */
     /* what the reader needs */
     const struct schema *schema;
@@ -42,6 +44,17 @@ struct body {
     uint8_t hash[32];
     struct body_text *texts;
     unsigned ntexts;
+    const json_t *part; /* whose texts are being made */
+};
+
+/* A part of it that goes before the rest. */
+struct drop {
+    struct work work;
+    struct body *body; /* a reference */
+    json_t *part;      /* owned, as the descriptors */
+    int *fds;
+    unsigned nfds;
+    size_t tree, text; /* bytes that it took */
 };
 
 /* ---- beside the loop ---- */
@@ -49,12 +62,16 @@ struct body {
 static struct body_text *text_of(struct body *b, const json_t *of) {
     b->texts = xrealloc(b->texts, (b->ntexts + 1) * sizeof *b->texts);
     struct body_text *t = &b->texts[b->ntexts++];
-    *t = (struct body_text){.of = of, .fd = -1};
+    *t = (struct body_text){.of = of, .part = b->part, .fd = -1};
     return t;
 }
 
 struct body_text *body_add_text(struct body *b, const json_t *of) {
     return json_string_length(of) > BODY_LONG_TEXT ? text_of(b, of) : NULL;
+}
+
+void body_part(struct body *b, const json_t *part) {
+    b->part = part;
 }
 
 void body_text_hash(struct body_text *t) {
@@ -81,6 +98,15 @@ static size_t tree_bytes(const json_t *v) {
     json_t *inner;
     json_array_foreach(v, i, inner) bytes += tree_bytes(inner);
     json_object_foreach((json_t *)v, key, inner) bytes += tree_bytes(inner);
+    return bytes;
+}
+
+static size_t text_bytes(const json_t *v) {
+    size_t bytes = json_string_length(v), i;
+    const char *key;
+    json_t *inner;
+    json_array_foreach(v, i, inner) bytes += text_bytes(inner);
+    json_object_foreach((json_t *)v, key, inner) bytes += text_bytes(inner);
     return bytes;
 }
 
@@ -128,6 +154,17 @@ static bool free_slice(struct work *w) {
     return false;
 }
 
+static bool drop_slice(struct work *w) {
+    struct drop *d = w->arg;
+    d->tree = tree_bytes(d->part);
+    d->text = text_bytes(d->part);
+    json_decref(d->part);
+    for (unsigned i = 0; i < d->nfds; i++)
+        fd_close(&d->fds[i]);
+    free(d->fds);
+    return false;
+}
+
 /* ---- in the loop ---- */
 
 static bool trim_slice(struct work *w) {
@@ -153,14 +190,16 @@ static void give_back(struct api *a) {
     crew_add(a->o.engine->crew, w);
 }
 
-static void note_many(struct api *a) {
-    if (a->bodies_trim == BODIES_KEPT && http_bodies(a->http) > TRIM_ABOVE)
+static void note_many(const struct body *b) {
+    struct api *a = b->api;
+    if (a->bodies_trim == BODIES_KEPT &&
+        (http_bodies(a->http) > TRIM_ABOVE || b->most > TRIM_ABOVE / 4))
         a->bodies_trim = BODIES_WERE_MANY;
 }
 
 static void on_freed(struct work *w) {
     struct body *b = w->arg;
-    note_many(b->api);
+    note_many(b);
     http_uncount(&b->count);
     give_back(b->api);
     free(b);
@@ -190,9 +229,12 @@ static void body_on_read(struct work *w) {
         crew_add(b->crew, &b->work);
         return;
     }
-    note_many(b->api);
-    if (b->counted > b->tree)
+    b->most = b->count.bytes;
+    note_many(b);
+    if (b->counted > b->tree) {
         http_count_less(&b->count, b->counted - b->tree);
+        b->counted = b->tree;
+    }
     b->is_read = true;
     if (b->call)
         b->then(b->call);
@@ -216,6 +258,7 @@ void body_read(struct call *c, void (*then)(struct call *c)) {
                        .type = type ? xstrdup(type) : NULL};
     if (http_header(c->req, "Idempotency-Key"))
         b->path = xstrdup(http_path(c->req));
+    b->text_bytes = b->text.len < b->count.bytes ? b->text.len : b->count.bytes;
     b->work = (struct work){.slice = read_slice,
                             .done = body_on_read,
                             .arg = b,
@@ -259,6 +302,42 @@ void body_unref(struct body *b) {
         return;
     b->refs--;
     release(b);
+}
+
+static void on_dropped(struct work *w) {
+    struct drop *d = w->arg;
+    struct body *b = d->body;
+    size_t tree = d->tree < b->counted ? d->tree : b->counted;
+    size_t text = d->text < b->text_bytes ? d->text : b->text_bytes;
+    b->counted -= tree;
+    b->text_bytes -= text;
+    http_count_less(&b->count, tree + text);
+    give_back(b->api);
+    body_unref(b);
+    free(d);
+}
+
+void body_drop(struct body *b, json_t *part) {
+    if (!b) {
+        json_decref(part);
+        return;
+    }
+    struct drop *d = xcalloc(1, sizeof *d);
+    *d = (struct drop){.body = body_ref(b), .part = part};
+    for (unsigned i = 0; i < b->ntexts; i++) {
+        struct body_text *t = &b->texts[i];
+        if (t->part != part)
+            continue;
+        d->fds = xrealloc(d->fds, (d->nfds + 1) * sizeof *d->fds);
+        d->fds[d->nfds++] = fd_take(&t->fd);
+        t->of = t->part = NULL;
+    }
+    d->work = (struct work){.slice = drop_slice,
+                            .done = on_dropped,
+                            .arg = d,
+                            .owner = b->work.owner,
+                            .is_long = b->tree > CREW_LONG};
+    crew_add(b->crew, &d->work);
 }
 
 bool body_hash(const struct body *b, uint8_t ret[32]) {

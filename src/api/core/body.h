@@ -15,7 +15,7 @@ struct body;
 
 /* What a long text has become. */
 struct body_text {
-    const json_t *of;
+    const json_t *of, *part; /* NULL: it is dropped; and see body_part */
     int fd; /* the body's: a sealed memfd of the text, or of what it means in base64; or -1 */
     uint8_t sha256[32]; /* when body_text_hash was called */
     bool is_bad;        /* it is not base64 */
@@ -26,6 +26,8 @@ struct body_text {
 
 /* NULL: `of` is no text, or a short one. The pointer is good until the next call. */
 struct body_text *body_add_text(struct body *b, const json_t *of);
+/* The texts that come now are in this part of the request, which may be dropped by itself. */
+void body_part(struct body *b, const json_t *part);
 void body_text_hash(struct body_text *t);
 void body_text_seal(struct body_text *t, const char *data, size_t len);
 
@@ -46,6 +48,9 @@ void body_leave(struct body *b);
 /* For work that outlives its call. */
 struct body *body_ref(struct body *b);
 void body_unref(struct body *b);
+/* Takes a part that nobody needs any more, and that is out of the tree: it is freed beside the
+ * loop, and counts no longer. */
+void body_drop(struct body *b, json_t *part);
 
 /* What requests with the same Idempotency-Key must have in common: the path and these bytes. */
 void body_request_hash(const char *path, const void *data, size_t len, uint8_t ret[32]);

@@ -49,8 +49,8 @@ struct batch {
     struct outlet out;
     json_t *body;       /* owned: a reference, since a batch may outlive its call */
     struct body *large; /* owned, likewise; or NULL */
-    const json_t *items;
-    bool shows; /* they are run requests */
+    json_t *items;      /* borrowed; null in the place of one that is over */
+    bool shows;         /* they are run requests */
     size_t next, n, busy, most;
     size_t later[MAX_BUSY], nlater; /* found the queue full; with `busy` at most `most` */
     bool crowded;                   /* one just did */
@@ -115,6 +115,13 @@ static void line(struct batch *b, size_t index, struct buf *json) {
     line_of(b, index, &rope);
 }
 
+/* What it asked for may be large, and the rest of the batch long. */
+static void forget_item(struct batch *b, size_t index) {
+    json_t *item = json_incref(json_array_get(b->items, index));
+    json_array_set_new(b->items, index, json_null());
+    body_drop(b->large, item);
+}
+
 /* Not from within a callback of the engine's. */
 static void more_soon(struct batch *b) {
     loop_share_wait(&b->out.who.api->batching, &b->turn);
@@ -150,6 +157,7 @@ static void batch_refuse(struct batch *b, size_t index, const struct problem *p)
     call_refused(b->out.who.api, p);
     problem_json(p, &json);
     line(b, index, &json);
+    forget_item(b, index);
 }
 
 static void batch_on_done(void *arg, struct oneshot *x, const struct err *why) {
@@ -164,6 +172,7 @@ static void batch_on_done(void *arg, struct oneshot *x, const struct err *why) {
     } else {
         oneshot_result(x, &json);
         line_of(b, i->index, &json);
+        forget_item(b, i->index);
     }
     free(i);
     more_soon(b);
@@ -182,6 +191,7 @@ static void batch_start(struct batch *b, size_t index) {
     if (n) {
         call_add_error(&errors, 422);
         line(b, index, &errors);
+        forget_item(b, index);
         return;
     }
     struct item *i = xcalloc(1, sizeof *i);
@@ -285,7 +295,10 @@ static void do_run_batch(struct call *c) {
 static void batch_prepare(struct body *b, const json_t *request) {
     const json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(request, "items"), i, item) oneshot_prepare(b, item);
+    json_array_foreach(json_object_get(request, "items"), i, item) {
+        body_part(b, item);
+        oneshot_prepare(b, item);
+    }
 }
 
 static const struct field line_fields[] = {HAS("index", FIELD_INT, .help = "of the item")};
