@@ -131,6 +131,8 @@ Result({"stdout": "out", "stderr": "err", "status": "error",
         "results": [{"data": {"text/html": "<b>"}, "metadata": {}}],
         "error": {"name": "E", "traceback": ["line 1", "line 2"]}})._ipython_display_()
 Result({"status": "timeout", "limit_hit": "time"})._ipython_display_()
+Result({"stderr": "a\\nline 1\\nline 2\\n", "status": "error",
+        "error": {"name": "E", "traceback": ["line 1\\n", "line 2\\n"]}})._ipython_display_()
 print(shown)
 """
 
@@ -140,6 +142,7 @@ def test_a_notebook_shows_a_result() -> None:
     assert done.stdout == "out[{'text/html': '<b>'}]\n", done.stderr
     assert done.stderr == (
         "errline 1\nline 2\nthe code ended with status timeout, at its limit of time\n"
+        "a\nline 1\nline 2\n"
     )
 
 

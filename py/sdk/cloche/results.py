@@ -193,7 +193,8 @@ class Result(Record):
         for shown in self.results:
             display(shown.data, metadata=shown.metadata, raw=True)
         if self.error:
-            sys.stderr.write(str(self.error))
+            printed = str(self.error) in self.stderr  # by a program, which is no cell
+            sys.stderr.write("" if printed else str(self.error))
         elif not self.ok:
             sys.stderr.write(self.failure + "\n")
 

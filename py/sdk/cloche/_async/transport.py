@@ -244,7 +244,8 @@ class AsyncTransport:
         if isinstance(error, httpx.TimeoutException):
             why = f"no sign of life for {call.silence_s:.0f} s"
         if call.upload:
-            what = f"while {call.upload.size} bytes were sent; it may be more than the server takes"
+            what = f"while {call.upload.size} bytes were sent; it may be more than disk_mb of the"
+            what += " sandbox or --max-file-mb of the server: info() says, then send it again"
         elif call.is_post:
             what = "before the reply was there; it may have been carried out, so look before you"
             what += " ask again"
