@@ -90,6 +90,8 @@ export interface RunOptions extends DisconnectOptions, Listeners, InputListener 
   files?: InputFiles | undefined;
   limits?: Limits | undefined;
   network?: Network | undefined;
+  /** Installed by pip before the program runs: `["rich>=13"]`. */
+  packages?: readonly string[] | undefined;
 }
 
 export interface SandboxOptions extends CallOptions {

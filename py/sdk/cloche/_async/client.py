@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Type
+from typing import (
+    Any,
+    AsyncIterator,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Type,
+)
 
 import httpx
 
@@ -50,6 +61,7 @@ class AsyncClient:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         on_stdout: Output = None,
         on_stderr: Output = None,
@@ -72,6 +84,7 @@ class AsyncClient:
             policy=policy,
             limits=limits,
             network=network,
+            packages=packages,
             silent=silent,
             **more,
         )
@@ -103,6 +116,7 @@ class AsyncClient:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         **more: Any,
@@ -119,6 +133,7 @@ class AsyncClient:
                 policy=policy,
                 limits=limits,
                 network=network,
+                packages=packages,
                 silent=silent,
                 idempotency_key=idempotency_key,
                 **more,
@@ -137,6 +152,7 @@ class AsyncClient:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         **more: Any,
     ) -> AsyncTalk:
@@ -153,6 +169,7 @@ class AsyncClient:
                 policy=policy,
                 limits=limits,
                 network=network,
+                packages=packages,
                 silent=silent,
                 **more,
             ),

@@ -4,7 +4,18 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Iterator, Callable, Dict, Iterable, List, Mapping, Optional, Type
+from typing import (
+    Any,
+    Iterator,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Type,
+)
 
 import httpx
 
@@ -51,6 +62,7 @@ class Client:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         on_stdout: Output = None,
         on_stderr: Output = None,
@@ -73,6 +85,7 @@ class Client:
             policy=policy,
             limits=limits,
             network=network,
+            packages=packages,
             silent=silent,
             **more,
         )
@@ -104,6 +117,7 @@ class Client:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
         **more: Any,
@@ -120,6 +134,7 @@ class Client:
                 policy=policy,
                 limits=limits,
                 network=network,
+                packages=packages,
                 silent=silent,
                 idempotency_key=idempotency_key,
                 **more,
@@ -138,6 +153,7 @@ class Client:
         policy: Optional[str] = None,
         limits: Optional[Mapping[str, float]] = None,
         network: Network = None,
+        packages: Optional[Sequence[str]] = None,
         silent: Optional[bool] = None,
         **more: Any,
     ) -> Talk:
@@ -154,6 +170,7 @@ class Client:
                 policy=policy,
                 limits=limits,
                 network=network,
+                packages=packages,
                 silent=silent,
                 **more,
             ),
