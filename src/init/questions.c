@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "init/files.h"
+#include "init/ports.h"
 #include "sandbox/proc.h"
 #include "sandbox/root.h"
 
@@ -161,6 +162,30 @@ static void question_traffic(struct question *q) {
     i_reply_traffic_put(q->o, &(struct i_reply_traffic){.records = {records.data, records.len}});
 }
 
+static void question_connect(struct question *q) {
+    struct init *b = q->init;
+    struct i_connect m;
+    struct err e;
+    if (i_connect_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "connect");
+        return;
+    }
+    int r = ports_connect(&m, q->ret_fd, &e);
+    *b->plan.used = 1; /* the server may have it for longer than the sandbox lives */
+    if (r < 0)
+        question_done(q, e.code, e.text);
+    else
+        i_reply_fd_put(q->o, &(struct i_reply_fd){.fd = *q->ret_fd});
+}
+
+static void question_ports(struct question *q) {
+    uint16_t ports[PORTS_MAX];
+    bool cut;
+    unsigned n = ports_list(q->init->plan.uid, ports, &cut);
+    i_reply_ports_put(q->o,
+                      &(struct i_reply_ports){.cut = cut, .ports = {ports, n * sizeof *ports}});
+}
+
 #define FRESH   (1u << INIT_FRESH)
 #define ONESHOT (1u << INIT_ONESHOT)
 #define LIVE    (1u << INIT_LIVE)
@@ -191,6 +216,8 @@ static const struct {
     {WIRE_I_NETWORK, ONESHOT | LIVE, question_network},
     {WIRE_I_TRAFFIC, ONESHOT | LIVE, question_traffic},
     {WIRE_I_BIND, LIVE, question_bind},
+    {WIRE_I_CONNECT, LIVE, question_connect},
+    {WIRE_I_PORTS, LIVE, question_ports},
     {WIRE_I_LEFT, FRESH | ONESHOT | LIVE, NULL},
 };
 #define QUESTIONS (sizeof questions / sizeof *questions)

@@ -32,6 +32,8 @@
     X(I_NETWORK, 129, 3) /* from now on connects to outside are asked for on this channel */       \
     X(I_TRAFFIC, 130, 3) /* what went through the network, by rule */                              \
     X(I_BIND, 131, 5)    /* a directory of the host, in the workspace from now on */               \
+    X(I_CONNECT, 132, 7) /* to what listens inside: a socket on its way there */                   \
+    X(I_PORTS, 133, 7)   /* where something listens inside */                                      \
     /* I→S */                                                                                    \
     X(I_REPLY, 140, 2) /* one of i_reply_… below, as the question asks, or nothing */            \
     X(I_ERROR, 141, 2)                                                                             \
@@ -70,7 +72,9 @@
     P(i_denied, I_DENIED, false)                                                                   \
     P(i_limit, I_LIMIT, false)                                                                     \
     P(i_tasks, I_TASKS, false)                                                                     \
-    P(i_bind, I_BIND, false)
+    P(i_bind, I_BIND, false)                                                                       \
+    P(i_connect, I_CONNECT, false)                                                                 \
+    P(i_reply_ports, I_REPLY, false)
 
 #define i_ready_fields(F)  F(0, fds, ours, SANDBOX_SNMP) F(0, fds, ends, KERNEL_END_FDS)
 #define i_broken_fields(F) F(0, text, why, WIRE_WHY)
@@ -108,15 +112,17 @@
     F(5, str, below, WIRE_PATH)   /* what is meant in it */                                        \
     F(5, str, path, WIRE_PATH)    /* in the workspace */                                           \
     F(5, u32, writable, 1)
+#define i_connect_fields(F) F(7, u32, port, 65535) F(7, u32, ipv6, 1)
 
-#define i_reply_fd_fields(F)    F(0, fd, fd, 0)       /* I_OPEN, I_TEMP, I_TTY */
+#define i_reply_fd_fields(F)    F(0, fd, fd, 0)       /* I_OPEN, I_TEMP, I_TTY, I_CONNECT */
 #define i_reply_entry_fields(F) F(0, bytes, entry, 0) /* I_STAT: a record of wire/entry.h */
 #define i_reply_list_fields(F)  /* I_LIST: such records; I_CHANGES: records of init/list.h */      \
     F(0, u32, count, 0) F(0, u32, cut, 1) F(0, fd, records, 0)
 #define i_reply_place_fields(F)   F(0, u32, replaced, 1)
 #define i_reply_usage_fields(F)   F(0, u64, memory_peak, 0) F(0, u64, cpu_us, 0)
 #define i_reply_echo_fields(F)    F(0, u64, value, 0)
-#define i_reply_traffic_fields(F) F(3, bytes, records, 0) /* of wire/traffic.h */
+#define i_reply_traffic_fields(F) F(3, bytes, records, 0)                 /* of wire/traffic.h */
+#define i_reply_ports_fields(F)   F(7, u32, cut, 1) F(7, bytes, ports, 0) /* uint16_t, ascending */
 #define i_error_fields(F)         F(0, u32, errnum, 0) F(0, text, why, 300)
 #define i_denied_fields(F)                                                                         \
     F(0, u32, process, 0) F(0, text, op, 200) F(0, text, detail, 400) F(0, text, rule, 100)

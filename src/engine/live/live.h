@@ -18,6 +18,7 @@
 #include "engine/live/live_binds.h"
 #include "engine/live/live_change.h"
 #include "engine/live/live_network.h"
+#include "engine/live/live_ports.h"
 #include "engine/live/live_view.h"
 #include "engine/process/live_hold.h"
 #include "engine/process/live_request.h"
