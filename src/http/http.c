@@ -19,6 +19,7 @@
 #include "http/http_read.h"
 #include "http/http_reply.h"
 #include "http/http_turn.h"
+#include "http/tunnel.h"
 #include "http/ws_internal.h"
 
 #include <errno.h>
@@ -75,7 +76,9 @@ void http_req_free(struct http_req *r) {
         MHD_destroy_response(r->response);
     http_let_go(r);
     ws_free(r->ws);
+    tunnel_free(r->tunnel);
     free(r->path);
+    free(r->raw_path);
     free(r->query);
     free(r->authority);
     free(r);
@@ -126,6 +129,8 @@ static const char *split_uri(struct http_req *r) {
     const char *wrong = split_query(r, query);
     if (r->path[0] != '/')
         return "the path does not begin with a slash";
+    if (strchr(r->path, '%'))
+        r->raw_path = xstrdup(r->path);
     return http_decode(r->path, false) ? wrong : "the path holds a bad escape or a control byte";
 }
 
@@ -171,6 +176,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
             r->on_gone(r);
         if (r->ws)
             ws_over(r->ws);
+        if (r->tunnel)
+            tunnel_over(r->tunnel);
         if (r->phase != REQ_NEW && h->o.on_finished)
             h->o.on_finished(h->o.arg, r);
         r->conn->req = NULL;
@@ -185,12 +192,6 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
     http_req_free(r);
 }
 
-static bool has_body(const struct http_req *r) {
-    const char *len = http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    return (len && strspn(len, "0") != strlen(len)) ||
-           http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
-}
-
 static void refuse_request(struct http_req *r, const char *wrong) {
     AUTO_BUF json = BUF_INIT;
     http_refusal(wrong, &json);
@@ -203,7 +204,7 @@ static enum MHD_Result before_body(struct http_req *r) {
     if (r->phase == REQ_CUT)
         return MHD_NO;
     /* Before a body has come, a reply also means that the connection ends: the body is not read. */
-    if (r->response && has_body(r) && !http_body_drains(r))
+    if (r->response && http_has_body(r) && !http_body_drains(r))
         return http_queue(r);
     loop_timer_in_ms(h->o.loop, &r->conn->timer, h->o.body_step_s * SECOND_MS);
     http_conn_ack(r->conn);
@@ -256,6 +257,10 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
         return before_body(r);
     if (r->phase == REQ_CUT)
         return MHD_NO;
+    if (*len && r->held_back) {
+        http_sleep(r);
+        return MHD_YES;
+    }
     if (*len && !http_may_take_piece(r->conn))
         return MHD_YES; /* the library has it still, and calls again */
     if (*len) {
@@ -335,6 +340,7 @@ void http_drain(struct http *h) {
     h->draining = true;
     http_accept_no_more(h);
     ws_drain(h);
+    tunnel_drain(h);
 }
 
 /* ---- what handlers ask ---- */
@@ -345,11 +351,38 @@ const char *http_method(const struct http_req *r) {
 const char *http_path(const struct http_req *r) {
     return r->path;
 }
+const char *http_raw_path(const struct http_req *r) {
+    return r->raw_path ? r->raw_path : r->path;
+}
 const char *http_raw_query(const struct http_req *r) {
     return r->query;
 }
 const char *http_header(const struct http_req *r, const char *name) {
     return MHD_lookup_connection_value(r->conn->mhd, MHD_HEADER_KIND, name);
+}
+
+struct each_header {
+    http_header_fn *fn;
+    void *arg;
+};
+
+static enum MHD_Result http_on_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                      const char *value) {
+    const struct each_header *e = arg;
+    (void)kind;
+    e->fn(e->arg, name, value ? value : "");
+    return MHD_YES;
+}
+
+void http_each_header(const struct http_req *r, http_header_fn *fn, void *arg) {
+    struct each_header e = {fn, arg};
+    MHD_get_connection_values(r->conn->mhd, MHD_HEADER_KIND, http_on_header, &e);
+}
+
+bool http_has_body(const struct http_req *r) {
+    const char *len = http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    return (len && strspn(len, "0") != strlen(len)) ||
+           http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
 }
 
 const char *http_query(const struct http_req *r, const char *name) {

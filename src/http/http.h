@@ -71,9 +71,13 @@ const char *http_query(const struct http_req *r, const char *name);
 /* The query parameters one by one; false after the last. */
 bool http_query_at(const struct http_req *r, unsigned i, const char **ret_name,
                    const char **ret_value);
-const char *http_raw_query(const struct http_req *r); /* as it came, or NULL */
-bool http_is_unix(const struct http_req *r);          /* came through a unix socket */
-const char *http_door(const struct http_req *r);      /* the door it came in by; or NULL */
+const char *http_raw_path(const struct http_req *r);  /* as it came */
+const char *http_raw_query(const struct http_req *r); /* likewise, or NULL */
+typedef void http_header_fn(void *arg, const char *name, const char *value);
+void http_each_header(const struct http_req *r, http_header_fn *fn, void *arg);
+bool http_has_body(const struct http_req *r);    /* or may have one of no bytes, in chunks */
+bool http_is_unix(const struct http_req *r);     /* came through a unix socket */
+const char *http_door(const struct http_req *r); /* the door it came in by; or NULL */
 uint64_t http_born_ns(const struct http_req *r);
 /* How many bytes the bodies and messages of one account hold, and may hold. Lives as long as any of
  * them counts. */
@@ -134,9 +138,17 @@ bool http_form_is_whole(const struct http_req *r);
 void http_take_stream(struct http_req *r,
                       void (*piece)(struct http_req *r, const char *data, size_t len),
                       http_fn *end);
-/* In on_request: nothing of the body is read until http_proceed, or until there is a reply. */
+/* In on_request, or when a piece has come: nothing more of the body is read until http_proceed, or
+ * until there is a reply. */
 void http_hold(struct http_req *r);
 void http_proceed(struct http_req *r);
+
+struct http_tunnel_options {
+    const void *early;
+    size_t len;
+    uint64_t idle_ms;
+    uint64_t owner; /* whose share of the turns it takes: see loop/share.h */
+};
 
 /* ---- the reply: one of these, once ---- */
 /* Before the reply; as often as wanted. */
@@ -160,12 +172,18 @@ void http_reply_file(struct http_req *r, int status, const char *type, int *fd, 
                      uint64_t size);
 /* Chunks that come as they are written. */
 void http_stream(struct http_req *r, int status, const char *type);
+/* The same of so many bytes in all. Of a reply to HEAD none is written, whatever the size. */
+void http_stream_of(struct http_req *r, int status, uint64_t size);
 void http_write(struct http_req *r, const void *data, size_t len);
 void http_write_rope(struct http_req *r, struct rope *rope); /* takes it */
 /* Bytes without a meaning that may be written at any time, to find out whether the client is
  * there. */
 void http_set_sign(struct http_req *r, const char *sign);
 void http_end(struct http_req *r);
+/* The reply 101: from then on the client's bytes go to that socket, and the other way round, until
+ * both have ended or nobody has sent anything for so long. Takes the descriptor; `early` is what it
+ * has said already. Headers are added before: Upgrade and what belongs to it. */
+void http_tunnel(struct http_req *r, int *fd, const struct http_tunnel_options *o);
 /* The reply cannot be completed: the connection is cut, so that nobody takes a part of the reply
  * for the whole. */
 void http_abort(struct http_req *r);

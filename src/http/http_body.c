@@ -121,8 +121,14 @@ void http_take_stream(struct http_req *r,
     r->take.whole = end;
 }
 
+/* The client is not late while nobody reads. */
 void http_hold(struct http_req *r) {
-    r->on_hold = true;
+    if (r->beginning) {
+        r->on_hold = true;
+    } else if (!r->body_done) {
+        r->held_back = true;
+        loop_timer_stop(r->http->o.loop, &r->conn->timer);
+    }
 }
 
 void http_proceed(struct http_req *r) {
@@ -130,6 +136,14 @@ void http_proceed(struct http_req *r) {
         r->on_hold = false;
     else if (r->on_hold)
         http_wake(r);
+    else if (r->held_back)
+        http_body_go_on(r);
+}
+
+void http_body_go_on(struct http_req *r) {
+    r->held_back = false;
+    loop_timer_in_ms(r->http->o.loop, &r->conn->timer, r->http->o.body_step_s * SECOND_MS);
+    http_wake(r);
 }
 
 bool http_body_drains(const struct http_req *r) {

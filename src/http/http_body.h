@@ -15,5 +15,7 @@ void http_body_done(struct http_req *r);
  * or for the account of the request. */
 bool http_reserve(struct http_req *r, size_t len);
 void http_release(struct http_req *r);
+/* The end of http_hold in the midst of a body. */
+void http_body_go_on(struct http_req *r);
 /* Whether to drain the body before replying. */
 bool http_body_drains(const struct http_req *r);

@@ -79,8 +79,8 @@ static size_t end_head(struct http_conn *c, char *to, size_t room) {
 /* What the library is to see of `len` bytes; -1: the connection is over. */
 static ssize_t follow_bytes(struct http_conn *c, char *data, size_t len, size_t room) {
     struct http_req *r = c->req;
-    if (r && r->ws)
-        return (ssize_t)len; /* frames */
+    if (r && r->switched)
+        return (ssize_t)len; /* frames, say */
     size_t good = framing_add(&c->framing, data, len);
     if (c->framing.cut) {
         c->ending = "0\r\n\r\n";

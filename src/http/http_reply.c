@@ -5,6 +5,7 @@
 #include "http/http_reply.h"
 
 #include "base/fd.h"
+#include "http/http_body.h"
 #include "http/http_conn.h"
 #include "http/http_held.h"
 #include "http/http_turn.h"
@@ -25,14 +26,16 @@ static void dress(struct http_req *r, int status, const char *type) {
         MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     for (unsigned i = 0; i < r->nheaders; i++)
         MHD_add_response_header(r->response, r->headers[i].name, r->headers[i].value);
-    if (!r->ws && (r->closing || r->http->draining))
+    if (!r->switched && (r->closing || r->http->draining))
         MHD_add_response_header(r->response, MHD_HTTP_HEADER_CONNECTION, "close");
     r->status = status;
 }
 
 /* To be queued when the library asks next. */
 static void ready(struct http_req *r) {
-    if (r->phase == REQ_WAITING || r->on_hold)
+    if (r->held_back)
+        http_body_go_on(r);
+    else if (r->phase == REQ_WAITING || r->on_hold)
         http_wake(r);
 }
 
@@ -101,10 +104,10 @@ void http_reply_file(struct http_req *r, int status, const char *type, int *fd, 
     ready(r);
 }
 
-bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn) {
-    if (!may_reply(r) || !made(r, MHD_create_response_for_upgrade(fn, w)))
+bool http_switch(struct http_req *r, void *arg, MHD_UpgradeHandler fn) {
+    if (!may_reply(r) || !made(r, MHD_create_response_for_upgrade(fn, arg)))
         return false;
-    r->ws = w;
+    r->switched = true;
     dress(r, MHD_HTTP_SWITCHING_PROTOCOLS, NULL);
     ready(r);
     return true;
@@ -184,6 +187,11 @@ void http_stream(struct http_req *r, int status, const char *type) {
         http_reply(r, status, type, "", 0);
     else
         begin_reply(r, status, type, MHD_SIZE_UNKNOWN);
+}
+
+void http_stream_of(struct http_req *r, int status, uint64_t size) {
+    if (may_reply(r))
+        begin_reply(r, status, NULL, size);
 }
 
 void http_reply_rope(struct http_req *r, int status, const char *type, struct rope *rope) {

@@ -5,9 +5,8 @@
 #include <stdbool.h>
 
 struct http_req;
-struct ws;
 
 /* Gives the reply to the library. */
 enum MHD_Result http_queue(struct http_req *r);
-/* The reply after which the connection is the WebSocket's; false when none is possible. */
-bool http_switch(struct http_req *r, struct ws *w, MHD_UpgradeHandler fn);
+/* The reply after which the connection speaks something else; false when none is possible. */
+bool http_switch(struct http_req *r, void *arg, MHD_UpgradeHandler fn);

@@ -10,6 +10,7 @@
 #include <microhttpd.h>
 
 struct http_conn;
+struct tunnel;
 struct ws;
 
 #define MAX_PARAMS 32
@@ -31,6 +32,7 @@ struct http {
     unsigned nreaders;
     size_t bodies;                      /* what all requests hold; see http_take_body */
     struct ws *sockets;                 /* borrowed: the WebSockets that are open */
+    struct tunnel *tunnels;             /* likewise */
     struct loop_share reading, sending; /* from and to them, in a turn of the loop */
     unsigned giving_up;                 /* those whose messages are about to be dropped */
     bool draining;
@@ -87,6 +89,7 @@ struct http_req {
     enum req_phase phase;
     char method[16];
     char *path;      /* owned, and the parameters behind it */
+    char *raw_path;  /* owned: as it came, where that differs; or NULL */
     char *query;     /* owned: as it came, or NULL */
     char *authority; /* owned: the host that the request line names, or NULL */
     const char *uri; /* where it stands in the library's buffer, uri_len bytes; for the check */
@@ -112,6 +115,7 @@ struct http_req {
     bool form_stopped;
     void (*stream)(struct http_req *r, const char *data, size_t len);
     bool on_hold;   /* asleep before its body */
+    bool held_back; /* likewise in the midst of it, as soon as more has come */
     bool beginning; /* on_request is being called */
     /* reply */
     struct MHD_Response *response; /* owned until queued */
@@ -131,7 +135,9 @@ struct http_req {
     const char *sign; /* of life, on a stream; borrowed */
     bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;
-    struct ws *ws; /* owned: what it has become, or NULL */
+    bool switched;         /* to another protocol: */
+    struct ws *ws;         /* owned: what it has become, or NULL */
+    struct tunnel *tunnel; /* likewise */
 };
 
 /* http.c: runs the library soon, since something changed that it should look at. */

@@ -159,6 +159,8 @@ static void write_responses(struct writing *w, const struct api_doc *d) {
         if (r->status != d->status && r->status != d->also)
             write_reply(j, r->status, r->words, d);
     refusals_write(j, &w->refusals, d);
+    if (d->passes)
+        write_json(j, "default", "{\"description\":\"whatever else is answered there\"}");
     jw_object_end(j);
 }
 

@@ -37,9 +37,10 @@ struct api_doc {
     /* Its fields are what the query may have, or NULL; one called PREFIX.NAME stands for all that
      * begin with the prefix. */
     const struct schema *query;
-    bool is_open;               /* needs no key */
-    bool replays;               /* takes an Idempotency-Key */
-    int also;                   /* another status with the same reply, or 0 */
+    bool is_open; /* needs no key */
+    bool replays; /* takes an Idempotency-Key */
+    bool passes;  /* the answer may be somebody else's: of any status, in whatever form */
+    int also;     /* another status with the same reply, or 0 */
     const struct schema *gives; /* what the reply's JSON is; NULL: the reply is text, or bytes */
     /* With that status it may also be a stream, of which each event or line is one of these. */
     const struct schema *events;

@@ -3,6 +3,7 @@
 #include "http/ws_handshake.h"
 
 #include "base/base64.h"
+#include "http/chars.h"
 #include "http/http_reply.h"
 #include "http/ws_internal.h"
 
@@ -13,19 +14,6 @@
 #define KEY_BYTES 16
 #define GUID      "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define VERSION   "13"
-
-/* Whether the word is in a header's comma separated list. */
-static bool lists(const char *value, const char *word) {
-    size_t len = strlen(word);
-    for (const char *at = value; at && *at;) {
-        at += strspn(at, " \t,");
-        size_t n = strcspn(at, " \t,");
-        if (n == len && strncasecmp(at, word, len) == 0)
-            return true;
-        at += n;
-    }
-    return false;
-}
 
 /* A key is what an encoder makes of 16 bytes: nothing beside, no bits left over. */
 static bool is_key(const char *key) {
@@ -39,14 +27,14 @@ static bool is_key(const char *key) {
 const char *ws_wrong(struct http_req *r, int *ret_status) {
     const char *version = http_header(r, "Sec-WebSocket-Version");
     *ret_status = 426;
-    if (!lists(http_header(r, "Upgrade"), "websocket")) {
+    if (!char_lists(http_header(r, "Upgrade"), "websocket")) {
         http_add_header(r, "Upgrade", "websocket");
         return "this path takes a WebSocket with GET: the header \"Upgrade: websocket\" is missing";
     }
     *ret_status = 400;
     if (strcmp(r->method, "GET") != 0 || r->is_1_0)
         return "a WebSocket begins with GET and HTTP/1.1";
-    if (!lists(http_header(r, "Connection"), "upgrade"))
+    if (!char_lists(http_header(r, "Connection"), "upgrade"))
         return "the header \"Connection: Upgrade\" is missing";
     if (http_header(r, "Transfer-Encoding") || http_body_length(r) > 0)
         return "the request for a WebSocket has no body";
@@ -77,8 +65,10 @@ struct ws *ws_accept(struct http_req *r, const struct ws_options *o) {
     http_add_header(r, "Upgrade", "websocket");
     http_add_header(r, "Sec-WebSocket-Accept", accepted.data);
     struct ws *w = ws_new(r, o);
-    if (http_switch(r, w, ws_upgraded))
+    if (http_switch(r, w, ws_upgraded)) {
+        r->ws = w;
         return w;
+    }
     ws_free(w);
     return NULL;
 }
