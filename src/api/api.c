@@ -26,6 +26,7 @@
 #define RECORDS_BYTES (64u << 20)
 #define RECORDS_MS    600000
 #define DRAIN_LOOK_MS 50
+#define PORTS_NS      2000000u
 
 static int check_networks(const struct api *a, const struct keys *keys, struct err *e) {
     for (unsigned i = 0; i < keys->n; i++) {
@@ -91,6 +92,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->records = records_new(o->loop, RECORDS_BYTES, RECORDS_MS);
     a->replays = replays_new(a->config->http.idempotency_keys);
     a->started_ns = now_ns();
+    loop_share_init(&a->port_share, o->loop, PORTS_NS);
     routes_add(&a->routes, native_tables, NULL);
     dialects_start(a, dialects);
     audit_open(&a->audit,

@@ -469,6 +469,30 @@ class PathTaken(APIError):
     code = "path_taken"
 
 
+class PortBadAnswer(APIError):
+    """502: what it says."""
+
+    code = "port_bad_answer"
+
+
+class PortClosed(APIError):
+    """502: what it says."""
+
+    code = "port_closed"
+
+
+class PortTimeout(APIError):
+    """504: what it says."""
+
+    code = "port_timeout"
+
+
+class PortsUnavailable(APIError):
+    """501: what it says."""
+
+    code = "ports_unavailable"
+
+
 class ProfileBroken(APIError):
     """503: as above."""
 
@@ -678,6 +702,10 @@ CODES: Dict[str, Type[APIError]] = {
     "not_waiting": NotWaiting,
     "path_busy": PathBusy,
     "path_taken": PathTaken,
+    "port_bad_answer": PortBadAnswer,
+    "port_closed": PortClosed,
+    "port_timeout": PortTimeout,
+    "ports_unavailable": PortsUnavailable,
     "profile_broken": ProfileBroken,
     "queue_full": QueueFull,
     "queue_timeout": QueueTimeout,
@@ -775,6 +803,10 @@ __all__ = [
     "NotWaiting",
     "PathBusy",
     "PathTaken",
+    "PortBadAnswer",
+    "PortClosed",
+    "PortTimeout",
+    "PortsUnavailable",
     "ProfileBroken",
     "QueueFull",
     "QueueTimeout",

@@ -11,10 +11,12 @@
 #include "engine/store/store.h"
 #include "http/http.h"
 #include "keys/keys.h"
+#include "loop/share.h"
 
 struct quota;
 struct alias;
 struct door;
+struct port_call;
 struct records;
 struct replays;
 
@@ -28,14 +30,16 @@ struct api {
     struct metrics metrics;
     struct keys keys;
     bool has_keys;
-    struct quota *quota;        /* per-key limits */
-    struct records *records;    /* recent executions */
-    struct replays *replays;    /* replies by Idempotency-Key */
-    struct alias *aliases;      /* owned: sandboxes that dialects call by name, being made */
-    struct door *doors;         /* owned: ports that mean one live sandbox each */
-    struct shares alone;        /* pieces of work that go on without their clients */
-    struct loop_share batching; /* of turns of the loop, for items of batches that begin */
-    struct shares archives;     /* archives under way; of uploads also their bytes */
+    struct quota *quota;          /* per-key limits */
+    struct records *records;      /* recent executions */
+    struct replays *replays;      /* replies by Idempotency-Key */
+    struct alias *aliases;        /* owned: sandboxes that dialects call by name, being made */
+    struct door *doors;           /* owned: ports that mean one live sandbox each */
+    struct port_call *port_calls; /* borrowed: requests to servers in sandboxes, under way */
+    struct loop_share port_share; /* of turns of the loop, for what those answer */
+    struct shares alone;          /* pieces of work that go on without their clients */
+    struct loop_share batching;   /* of turns of the loop, for items of batches that begin */
+    struct shares archives;       /* archives under way; of uploads also their bytes */
     enum { BODIES_KEPT, BODIES_WERE_MANY, BODIES_BEING_TRIMMED } bodies_trim; /* see body.c */
     struct audit audit;
     uint64_t started_ns;

@@ -281,6 +281,21 @@ static void log_refused(struct api *a, const struct http_req *r, double seconds)
              (unsigned long long)http_bytes_out(r));
 }
 
+/* SECURITY: of answers that are not ours only the kind is counted: there are few of those. */
+static void count_request(const struct call *c, double seconds) {
+    struct metrics *m = &c->api->metrics;
+    int status = http_status(c->req);
+    if (c->route && c->route->doc.passes)
+        status -= status % 100;
+    metrics_request(m, c->route ? c->route->doc.method : "-",
+                    c->route ? c->route->doc.path : "none", status, seconds);
+    if (c->route && c->route->doc.passes) {
+        m->passed++;
+        m->passed_in += http_bytes_in(c->req);
+        m->passed_out += http_bytes_out(c->req);
+    }
+}
+
 void call_finished(void *arg, struct http_req *r) {
     struct api *a = arg;
     struct call *c = http_user(r);
@@ -289,8 +304,7 @@ void call_finished(void *arg, struct http_req *r) {
         log_refused(a, r, seconds);
         return;
     }
-    metrics_request(&a->metrics, c->route ? c->route->doc.method : "-",
-                    c->route ? c->route->doc.path : "none", http_status(r), seconds);
+    count_request(c, seconds);
     a->metrics.bytes_in += http_bytes_in(r);
     a->metrics.bytes_out += http_bytes_out(r);
     access_log(c, seconds);

@@ -29,6 +29,7 @@ struct metrics {
     unsigned nrefused;
     struct histogram request_s, wall_s, queue_s;
     uint64_t bytes_in, bytes_out;
+    uint64_t passed, passed_in, passed_out; /* of those, to servers in sandboxes */
 };
 
 void metrics_request(struct metrics *m, const char *method, const char *path, int status,

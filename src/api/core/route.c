@@ -64,7 +64,7 @@ static bool matches(struct call *c, const char *pattern) {
 
 static bool method_is(const struct call *c, const struct route *r) {
     const char *m = http_method(c->req);
-    return strcmp(m, r->doc.method) == 0 ||
+    return strcmp(m, r->doc.method) == 0 || strcmp(r->doc.method, "*") == 0 ||
            (strcmp(m, "HEAD") == 0 && strcmp(r->doc.method, "GET") == 0);
 }
 

@@ -14,6 +14,7 @@ const struct route_table *const native_tables[] = {
     &executions_routes,
     &sandboxes_routes,
     &network_routes,
+    &ports_routes,
     &kernels_routes,
     &sandbox_ws_routes,
     &command_pty_routes,

@@ -7,7 +7,7 @@
 extern const struct route_table execute_routes, execute_ws_routes, run_routes, batch_routes;
 extern const struct route_table executions_routes;
 extern const struct route_table sandboxes_routes, network_routes, kernels_routes;
-extern const struct route_table sandbox_ws_routes;
+extern const struct route_table ports_routes, sandbox_ws_routes;
 extern const struct route_table command_pty_routes, commands_routes;
 extern const struct route_table files_routes, files_list_routes, sandbox_file_routes;
 extern const struct route_table info_routes;
