@@ -179,6 +179,9 @@ void http_write_rope(struct http_req *r, struct rope *rope); /* takes it */
 /* Bytes without a meaning that may be written at any time, to find out whether the client is
  * there. */
 void http_set_sign(struct http_req *r, const char *sign);
+/* There is no such sign, and somebody works on the reply as long as it is not through: a client
+ * that sends no more once it has begun counts as gone. */
+void http_set_for_client(struct http_req *r);
 void http_end(struct http_req *r);
 /* The reply 101: from then on the client's bytes go to that socket, and the other way round, until
  * both have ended or nobody has sent anything for so long. Takes the descriptor; `early` is what it

@@ -122,6 +122,8 @@ static void say_something(struct http_req *r) {
     static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
     if (r->queued && r->sign) {
         http_write(r, r->sign, strlen(r->sign));
+    } else if (r->queued && r->for_client) {
+        http_cut(r);
     } else if (!r->queued && r->is_1_0) {
         http_cut(r); /* it knows no interim replies */
     } else if (!r->queued) {

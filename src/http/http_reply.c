@@ -269,6 +269,10 @@ void http_set_sign(struct http_req *r, const char *sign) {
     r->sign = sign;
 }
 
+void http_set_for_client(struct http_req *r) {
+    r->for_client = true;
+}
+
 void http_end(struct http_req *r) {
     r->ended = true;
     if (r->queued && r->phase != REQ_CUT)

@@ -133,6 +133,7 @@ struct http_req {
     bool listed, too_slow;
     struct http_req *idler, *livelier;
     const char *sign; /* of life, on a stream; borrowed */
+    bool for_client;  /* it is nothing without its client */
     bool high;        /* the backlog was above the high water mark */
     http_fn *on_drain, *on_gone;
     bool switched;         /* to another protocol: */

@@ -270,12 +270,31 @@ static void put_audit(struct buf *to, const struct audit *a) {
              (unsigned long long)a->failures, (unsigned long long)a->lost);
 }
 
+struct counted {
+    const char *name, *help;
+    uint64_t n;
+};
+
+static void put_counted(struct buf *to, const struct counted *what, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s counter\ncloche_%s %llu\n",
+                 what[i].name, what[i].help, what[i].name, what[i].name,
+                 (unsigned long long)what[i].n);
+}
+
+/* Servers in sandboxes, whose clients came through us. */
+static void put_passed(struct buf *to, const struct metrics *m) {
+    const struct counted what[] = {
+        {"port_requests_total", "Requests to servers in sandboxes.", m->passed},
+        {"port_received_bytes_total", "Bytes of such requests' bodies.", m->passed_in},
+        {"port_sent_bytes_total", "Bytes that such servers answered.", m->passed_out},
+    };
+    put_counted(to, what, sizeof what / sizeof *what);
+}
+
 static void put_network(struct buf *to, const struct engine *g) {
     const struct g_counts n = network_counts(g);
-    const struct {
-        const char *name, *help;
-        uint64_t n;
-    } what[] = {
+    const struct counted what[] = {
         {"network_asks_total", "Connections that sandboxes asked for.", n.asks},
         {"network_refused_total", "Connections that no rule allowed.", n.refused},
         {"network_connect_errors_total", "Allowed connections that failed.", n.connect_errors},
@@ -285,10 +304,7 @@ static void put_network(struct buf *to, const struct engine *g) {
         {"network_sent_bytes_total", "Bytes out of sandboxes, to the network.", n.bytes_out},
         {"network_received_bytes_total", "Bytes into sandboxes, from the network.", n.bytes_in},
     };
-    for (size_t i = 0; i < sizeof what / sizeof *what; i++)
-        buf_addf(to, "# HELP cloche_%s %s\n# TYPE cloche_%s counter\ncloche_%s %llu\n",
-                 what[i].name, what[i].help, what[i].name, what[i].name,
-                 (unsigned long long)what[i].n);
+    put_counted(to, what, sizeof what / sizeof *what);
     metrics_gauge(to, "network_connections", "Open connections of sandboxes to the network.",
                   (double)n.open);
     metrics_gauge(to, "network_up", "0 while the gate is away: nothing new is reached.",
@@ -304,6 +320,7 @@ static void do_metrics(struct call *c) {
     put_restarts(&text, a->o.engine);
     put_audit(&text, &a->audit);
     put_network(&text, a->o.engine);
+    put_passed(&text, &a->metrics);
     const struct loop_turns *turns = loop_turns(a->o.loop);
     metrics_histogram(&text, "loop_turn_seconds", "Turns of the event loop.", &turns->wall);
     metrics_histogram(&text, "loop_turn_cpu_seconds",

@@ -434,6 +434,7 @@ void port_call_begin(struct call *c, const struct port_target *t) {
     live_hold(l);
     port_head_request(c, t, p->upgrade, &p->out);
     http_take_stream(c->req, port_on_piece, port_on_whole);
+    http_set_for_client(c->req);
     if (http_has_body(c->req))
         http_hold(c->req);
     if (live_ports_connect(l, t->port, false, &p->ask, &e) < 0)
