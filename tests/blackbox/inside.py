@@ -18,7 +18,8 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 # `serve(port, answers)`: each connection gets the next of the answers (the last one for ever) when
 # its request has come whole, and is closed; what it sent is in heard. A step of an answer is bytes,
-# "read" (what else there is), "hold" (until the other side closes) or a time to sleep.
+# "read" (what else there is), "hold" (until the other side closes), "echo", "flood" or a time to
+# sleep; after "deaf" no request is waited for.
 SCRIPT = r"""
 import base64, itertools, json, re, socket, threading, time
 heard, ended, servers = [], [], []
@@ -50,6 +51,9 @@ def _talk(sock, number, steps):
                     pass
             elif step == "read":
                 heard[-1] += sock.recv(1 << 16)
+            elif step == "flood":  # 64 MiB
+                for _ in range(64):
+                    sock.sendall(bytes(1 << 20))
             elif step == "echo":
                 while more := sock.recv(1 << 16):
                     sock.sendall(more)
