@@ -125,7 +125,7 @@ def test_of_a_body_no_more_is_read_than_the_server_takes(service: LiveService, b
         "    c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\nfine')\n"
         "threading.Thread(target=slow, daemon=True).start()"
     )
-    eventually(lambda: box.ports() == [PORT])
+    assert eventually(lambda: box.ports() == [PORT])
     before = resident_mb(service)
     with Raw(box.port) as raw:
         raw.sock.settimeout(1)
@@ -420,7 +420,7 @@ def test_the_server_hears_that_a_client_left(box: Inside) -> None:
     box.serve([OK + b"\r\nsome", "hold"])
     with raw_request(box.port, request("GET", box.at("/"))) as raw:
         assert raw.head().status == 200
-    eventually(lambda: box.python("len(ended)") == "1")
+    assert eventually(lambda: box.python("len(ended)") == "1")
 
 
 def test_a_client_hears_that_the_sandbox_ended(client: Client) -> None:
@@ -429,7 +429,7 @@ def test_a_client_hears_that_the_sandbox_ended(client: Client) -> None:
         begun = raw_request(box.port, request("GET", box.at("/")))
         assert begun.head().status == 200
         waits = raw_request(box.port, request("GET", box.at("/")))
-        eventually(lambda: box.python("len(heard)") == "2")
+        assert eventually(lambda: box.python("len(heard)") == "2")
         assert box.delete().status == 204
         assert waits.reply().status == 410
         assert not begun.ends().endswith(b"0\r\n\r\n")
@@ -447,7 +447,7 @@ def test_a_sandbox_has_so_many_connections(box: Inside) -> None:
         "        taken[-1].sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\nx')\n"
         "threading.Thread(target=take, daemon=True).start()"
     )
-    eventually(lambda: box.ports() == [PORT])
+    assert eventually(lambda: box.ports() == [PORT])
     held = [raw_request(box.port, request("GET", box.at("/"))) for _ in range(64)]
     for raw in held:
         assert raw.head().status == 200
@@ -458,7 +458,7 @@ def test_a_sandbox_has_so_many_connections(box: Inside) -> None:
         held.append(raw_request(box.port, request("GET", box.at("/"))))
         return held[-1].head().status == 200
 
-    eventually(again)
+    assert eventually(again)
     for raw in held:
         raw.sock.close()
 
@@ -470,7 +470,7 @@ def test_a_sandbox_whose_server_is_asked_is_in_use(client: Client) -> None:
         with raw_request(box.port, request("GET", box.at("/"))) as raw:
             assert raw.head().status == 200
             assert box.get()["idle_expires"] is None
-        eventually(lambda: box.get()["idle_expires"] is not None)
+        assert eventually(lambda: box.get()["idle_expires"] is not None)
 
 
 def test_a_client_that_does_not_read_slows_the_server_down(
@@ -489,7 +489,7 @@ def test_a_client_that_does_not_read_slows_the_server_down(
         "    c.close()\n"
         "threading.Thread(target=flood, daemon=True).start()"
     )
-    eventually(lambda: box.ports() == [PORT])
+    assert eventually(lambda: box.ports() == [PORT])
     before = resident_mb(service)
     with raw_request(box.port, request("GET", box.at("/"))) as raw:
         assert raw.head().status == 200
@@ -498,7 +498,7 @@ def test_a_client_that_does_not_read_slows_the_server_down(
             first = box.python("sent[0]")
             return box.python("time.sleep(0.2); sent[0]") == first
 
-        eventually(stands)
+        assert eventually(stands)
         assert int(box.python("sent[0]")) < 32 << 20
         assert resident_mb(service) - before < 16
         got = sum(len(piece) for piece in iter(raw.chunk, b""))

@@ -108,7 +108,7 @@ static void port_fail(struct port_call *p, const struct err *e) {
 
 static void port_refuse(struct port_call *p, const char *kind, const char *what, const char *why) {
     struct err e;
-    err_user(&e, kind, "the server at port %u of the sandbox %s%s", p->target.port, what, why);
+    err_user(&e, kind, "the server at port %u of the sandbox%s%s", p->target.port, what, why);
     port_fail(p, &e);
 }
 
