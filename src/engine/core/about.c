@@ -95,6 +95,7 @@ static const struct field profile_fields[] = {
     HAS("modules", FIELD_STRING),
     HAS("ready", FIELD_INT),
     HAS("pool", FIELD_INT),
+    HAS("busy", FIELD_INT, .help = "sandboxes that have a program, or are live"),
     HAS("making", FIELD_INT),
     HAS("queued", FIELD_INT),
     ABOUT_LIVE_FIELDS,
@@ -183,6 +184,14 @@ void about_put_limits(struct jw *j, const char *key, const struct limits *l, uns
     jw_object_end(j);
 }
 
+static unsigned busy(const struct profile_pool *p) {
+    const struct profile_pool *live = pool_live_at(p->engine, p->index);
+    unsigned n = 0;
+    for (const struct sandbox *s = p->engine->sandboxes; s; s = s->next)
+        n += s->state == SANDBOX_BUSY && (s->pool == p || s->pool == live);
+    return n;
+}
+
 static void put_profile(struct jw *j, const struct profile_pool *p) {
     static const char *const states[] = {"starting", "ready", "broken", "restarting"};
     jw_object(j);
@@ -192,6 +201,7 @@ static void put_profile(struct jw *j, const struct profile_pool *p) {
     jw_key_str(j, "modules", p->modules);
     jw_key_uint(j, "ready", p->nready);
     jw_key_uint(j, "pool", p->config->pool);
+    jw_key_uint(j, "busy", busy(p));
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->queue.n);
     about_put_live(j, p->engine, p->index);
