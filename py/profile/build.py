@@ -13,11 +13,13 @@ import glob
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tarfile
 import venv
 from typing import Any, Dict, List, Optional, Tuple
+from urllib.parse import urlsplit
 
 WORKSPACE = "/workspace"
 ENV = "/tmp/env"
@@ -26,6 +28,8 @@ REQUIREMENTS = "/tmp/requirements.txt"
 PIP_WHEELS = "/usr/share/python-wheels"  # Debian's; some interpreters come without a pip
 PIP_LEAST = (22, 3)  # that can install for another interpreter
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+INDEX = "https://pypi.org/simple"
+CONNECT_S = 10
 IPYTHON = ["ipython", "matplotlib-inline"]
 UNSAID = ("Looking in", "WARNING: Running pip", "[notice]")
 # site would run them in the zygote, before anything is given up.
@@ -136,6 +140,17 @@ def environment(plan: Dict[str, Any]) -> Dict[str, str]:
     return env
 
 
+def check_index(plan: Dict[str, Any]) -> None:
+    """pip would try for long, and then say that there is no such package."""
+    url = urlsplit(plan.get("index") or INDEX)
+    port = url.port or (80 if url.scheme == "http" else 443)
+    try:
+        socket.create_connection((str(url.hostname), port), CONNECT_S).close()
+    except OSError as exc:
+        why = exc.strerror or str(exc)
+        raise Failed(f"{url.hostname} cannot be reached from the build ({why}); see build_network")
+
+
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -211,6 +226,8 @@ def install_all(plan: Dict[str, Any], wanted: List[str]) -> List[Dict[str, str]]
     say(f"installing {len(wanted)} requirement{'s' if len(wanted) != 1 else ''}")
     if not wanted:
         return []
+    if plan["network"]:
+        check_index(plan)
     write_lines(REQUIREMENTS, wanted)
     words = ["--report", "/tmp/report.json", "-r", REQUIREMENTS]
     if plan.get("locked"):
