@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -141,6 +142,14 @@ static int try_fresh(struct making *m, const char *out, json_t **ret, struct err
     return rc;
 }
 
+/* From the first script on signals wait to be asked for. */
+static int check_signals(struct err *e) {
+    sigset_t set;
+    if (sigpending(&set) == 0 && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM)))
+        return err_user(e, "interrupted", "interrupted; nothing was changed");
+    return 0;
+}
+
 static int make_all(struct making *m, json_t **ret, struct err *e) {
     AUTO_BUF first = BUF_INIT;
     AUTO_BUF second = BUF_INIT;
@@ -164,7 +173,7 @@ static int make_all(struct making *m, json_t **ret, struct err *e) {
         return -1;
     place_forget(m->place, "out");
     place_forget(m->place, "tried");
-    return place_commit(m->place, e);
+    return check_signals(e) < 0 ? -1 : place_commit(m->place, e);
 }
 
 int make_profile(struct making *m, json_t **ret, struct err *e) {

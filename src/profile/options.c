@@ -203,9 +203,7 @@ int profile_options_parse(int argc, char **argv, struct profile_options *ret, st
                                     .build_disk_mb = BUILD_DISK_MB};
     struct option longs[FIXED + LIMITS_ + 1] = {0};
     memcpy(longs, fixed_options, sizeof fixed_options);
-    for (size_t i = 0; i < LIMITS_; i++)
-        longs[FIXED + i] = (struct option){limits_info[i].flag + 2, required_argument, NULL,
-                                           (int)(LIMIT_BASE + i)};
+    limit_flags_options(longs + FIXED, LIMIT_BASE);
     optind = 0;
     opterr = 0;
     int code;
