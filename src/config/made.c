@@ -39,16 +39,16 @@ static int open_place(const char *dir, int *ret, struct err *e) {
 
 static int read_file(int place, const char *dir, const char *name, json_t **ret, struct err *e) {
     AUTO_BUF path = BUF_INIT;
-    AUTO_FREE char *text = malloc(FILE_MAX);
+    AUTO_BUF text = BUF_INIT;
     size_t len = 0;
     buf_addf(&path, "%s/" MADE_FILE, name);
     AUTO_FD fd = openat(place, path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return err_user(e, "unknown_profile", "there is no profile %s in %s", name, dir);
-    if (fd < 0 || !text || fd_read_all(fd, text, FILE_MAX, &len, e) < 0)
+    if (fd < 0 || fd_read_all(fd, buf_reserve(&text, FILE_MAX), FILE_MAX, &len, e) < 0)
         return err_user(e, "bad_config", "%s/%s cannot be read: %s", dir, path.data,
                         strerror(errno));
-    if (json_read(text, len, DEPTH, ret, e) < 0)
+    if (json_read(text.data, len, DEPTH, ret, e) < 0)
         return err_wrap(e, "%s/%s", dir, path.data);
     if (json_is_object(json_object_get(*ret, "profile")))
         return 0;

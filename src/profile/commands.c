@@ -227,9 +227,11 @@ static void plan_locked(struct making *m, const struct config *c, const json_t *
 
 /* ---- the verbs ---- */
 
-static int finish_made(const struct profile_options *o, struct place *place, const json_t *costs,
-                       bool was_busy, struct err *e) {
-    struct told t;
+static int finish_made(const struct making *m, const json_t *costs, const struct told *before,
+                       struct err *e) {
+    const struct profile_options *o = m->cmd;
+    struct place *place = m->place;
+    struct told now;
     json_auto_t *record = NULL;
     if (made_read_one(place->dir, place->name, &record, e) < 0)
         return -1;
@@ -240,9 +242,9 @@ static int finish_made(const struct profile_options *o, struct place *place, con
         print_costs(costs);
     }
     fflush(stdout);
-    tell_reload(o->options, place->name, false);
-    tell_look(o->options, place->name, &t);
-    if (!was_busy)
+    tell_reload(o->options, place->name, before, false);
+    tell_look(o->options, place->name, &now);
+    if (!now.busy)
         place_drop(place);
     return 0;
 }
@@ -253,7 +255,7 @@ static int make_with(struct making *m, struct err *e) {
     tell_look(m->cmd->options, m->place->name, &before);
     if (make_profile(m, &costs, e) < 0)
         return -1;
-    return finish_made(m->cmd, m->place, costs, before.busy > 0, e);
+    return finish_made(m, costs, &before, e);
 }
 
 static int add_locked(struct making *m, const struct config *c, struct err *e) {
@@ -288,7 +290,7 @@ static int remove_locked(struct making *m, const struct config *c, struct err *e
                         t.busy == 1 ? "has" : "have", t.busy == 1 ? "is" : "are");
     if (place_retire(m->place, e) < 0)
         return -1;
-    tell_reload(o->options, m->place->name, true);
+    tell_reload(o->options, m->place->name, &t, true);
     if (!t.busy)
         place_drop(m->place);
     return 0;

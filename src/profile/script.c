@@ -158,14 +158,14 @@ static int run(struct running *r, struct err *e) {
 
 static int read_result(const struct running *r, json_t **ret, struct err *e) {
     AUTO_BUF path = BUF_INIT;
-    AUTO_FREE char *text = malloc(RESULT_MAX);
+    AUTO_BUF text = BUF_INIT;
     size_t len;
     struct err why;
     buf_addf(&path, "%s/result.json", r->out.path);
     AUTO_FD fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     *ret = NULL;
-    if (fd < 0 || !text || fd_read_all(fd, text, RESULT_MAX, &len, &why) < 0 ||
-        json_read(text, len, 16, ret, &why) < 0 || !json_is_object(*ret))
+    if (fd < 0 || fd_read_all(fd, buf_reserve(&text, RESULT_MAX), RESULT_MAX, &len, &why) < 0 ||
+        json_read(text.data, len, 16, ret, &why) < 0 || !json_is_object(*ret))
         return err_user(e, "build_failed", "what came out of the sandbox cannot be read");
     return 0;
 }
@@ -174,6 +174,8 @@ static int read_result(const struct running *r, json_t **ret, struct err *e) {
 static int explain(const struct running *r, struct err *e) {
     const struct limits *l = &r->s->limits;
     uint32_t status = r->outcome.status;
+    if (status == 128 + SIGINT || status == 128 + SIGTERM) /* which we passed on to it */
+        return err_user(e, "interrupted", "interrupted; nothing was changed");
     if (status == 124)
         return err_user(e, "build_failed", "it was not done within %u s (--build-timeout)",
                         l->timeout_ms / 1000);

@@ -53,6 +53,8 @@ void tell_look(const struct options *o, const char *profile, struct told *ret) {
                  : strcmp(how, "ready") == 0  ? TELL_READY
                  : strcmp(how, "broken") == 0 ? TELL_BROKEN
                                               : TELL_STARTING;
+    const char *stamp = json_string_value(json_object_get(p, "stamp"));
+    snprintf(ret->stamp, sizeof ret->stamp, "%s", stamp ? stamp : "");
     ret->busy = (unsigned)json_integer_value(json_object_get(p, "busy"));
     snprintf(ret->what, sizeof ret->what, "%s", what ? what : "");
 }
@@ -69,31 +71,33 @@ static pid_t find_server(const char *path) {
     return who.pid;
 }
 
-static bool is_settled(const struct told *t, bool is_gone) {
+/* Whether it has read the profiles since. */
+static bool has_read(const struct told *before, const struct told *now, bool is_gone) {
     if (is_gone)
-        return t->state == TELL_NONE || t->state == TELL_UNKNOWN;
-    return t->state == TELL_NONE || t->state == TELL_READY || t->state == TELL_BROKEN;
+        return now->state == TELL_UNKNOWN;
+    return now->state != TELL_UNKNOWN && strcmp(before->stamp, now->stamp) != 0;
 }
 
-static void say(const char *profile, const struct told *t, bool is_gone) {
+static void say(const char *profile, const struct told *t, bool is_read, bool is_gone) {
     AUTO_BUF line = BUF_INIT;
     if (t->state == TELL_NONE)
         return;
-    if (is_gone)
+    if (is_gone && is_read)
         buf_addf(&line, "the server has given up profile %s", profile);
-    else if (t->state == TELL_READY)
+    else if (is_read && t->state == TELL_READY)
         buf_addf(&line, "the server has profile %s", profile);
-    else if (t->state == TELL_BROKEN)
+    else if (is_read && t->state == TELL_BROKEN)
         buf_addf(&line, "the server cannot use profile %s: %s", profile, t->what);
     else
         buf_addf(&line,
-                 "the server does not take profile %s up: does it have another profiles_dir, or "
+                 "the server does not read profile %s again: does it have another profiles_dir, or "
                  "--profiles without it? Its log says more",
                  profile);
     report_say(line.data);
 }
 
-void tell_reload(const struct options *o, const char *profile, bool is_gone) {
+void tell_reload(const struct options *o, const char *profile, const struct told *before,
+                 bool is_gone) {
     const char *path = options_text(o, "socket");
     pid_t server = find_server(path);
     if (server <= 0)
@@ -107,12 +111,15 @@ void tell_reload(const struct options *o, const char *profile, bool is_gone) {
     }
     uint64_t start = now_ms();
     struct told t;
+    bool is_read;
     for (;;) {
         tell_look(o, profile, &t);
-        uint64_t most_s = t.state == TELL_UNKNOWN ? KNOWN_S : WITHIN_S;
-        if (is_settled(&t, is_gone) || now_ms() > start + most_s * 1000)
+        is_read = has_read(before, &t, is_gone);
+        uint64_t most_s = is_read ? WITHIN_S : KNOWN_S;
+        if (t.state == TELL_NONE || (is_read && t.state != TELL_STARTING) ||
+            now_ms() > start + most_s * 1000)
             break;
         poll(NULL, 0, STEP_MS);
     }
-    say(profile, &t, is_gone);
+    say(profile, &t, is_read, is_gone);
 }

@@ -13,9 +13,11 @@ struct told {
     enum tell_state state; /* NONE: no server; UNKNOWN: it has no such profile */
     unsigned busy;         /* sandboxes of it that have a program, or are live */
     char what[200];        /* why it is broken */
+    char stamp[24];        /* of what it is made of */
 };
 
 void tell_look(const struct options *o, const char *profile, struct told *ret);
-/* Has it read its profiles, and waits until it has taken this one up, or, where it is gone, until
- * it has forgotten it. Says so on stderr. */
-void tell_reload(const struct options *o, const char *profile, bool is_gone);
+/* Has it read its profiles, and waits until it has taken this one up as it is now, or, where it is
+ * gone, until it has forgotten it. `before` is how that was. Says so on stderr. */
+void tell_reload(const struct options *o, const char *profile, const struct told *before,
+                 bool is_gone);

@@ -584,6 +584,8 @@ export interface components {
             modules: string;
             ready: number;
             pool: number;
+            /** @description another one when what it is made of changed */
+            stamp: string;
             /** @description sandboxes that have a program, or are live */
             busy: number;
             making: number;
