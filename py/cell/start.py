@@ -1,9 +1,9 @@
 """The zygote's main function: load what the profile preloads, then fork kernels for ever.
 
 Started by the nursery with descriptor 3 as its channel, 4 the system call filter and 5 the setup:
-lines `site DIR`, `preload MODULE`, `allow MODULE` and `deny MODULE` (the operator's lists of the
-policy), `index URL` and `registry URL` (of packages), and `live` where kernels stay. From then on
-everything happens in cloche_zygote.serve().
+lines `site DIR`, `env NAME=VALUE`, `preload MODULE`, `allow MODULE` and `deny MODULE` (the
+operator's lists of the policy), `index URL` and `registry URL` (of packages), and `live` where
+kernels stay. From then on everything happens in cloche_zygote.serve().
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cell import hooks
 
 hooks.record()  # before anything is imported that has some
 
-from cell import oneshot, packages  # noqa: E402
+from cell import blas, environment, oneshot, packages  # noqa: E402
 from cell.policy import Policy  # noqa: E402
 
 CHAN, FILTER, SETUP = 3, 4, 5
@@ -34,7 +34,7 @@ def read_setup() -> dict[str, list[str]]:
     setup = os.pread(SETUP, os.fstat(SETUP).st_size, 0).decode("utf-8")
     os.close(SETUP)
     pairs = [line.partition(" ") for line in setup.split("\n")]
-    keys = ("site", "preload", "live", "allow", "deny", "index", "registry")
+    keys = ("site", "env", "preload", "live", "allow", "deny", "index", "registry")
     return {key: [v for k, _, v in pairs if k == key] for key in keys}
 
 
@@ -85,11 +85,15 @@ def main() -> None:
     make_streams()
     setup = read_setup()
     sys.path.extend(setup["site"])
+    env = dict(pair.split("=", 1) for pair in setup["env"])
+    late = {name: env.pop(name) for name in blas.VARIABLES if name in env}  # here it has one thread
+    environment.set_for_good(env)
     for name in setup["preload"]:
         try:
             importlib.import_module(name)
         except BaseException as exc:  # SystemExit too: nobody else would say why
             give_up(f"module {name} cannot be imported: {type(exc).__name__}: {exc}")
+    os.environ.update(late)
     # The directory of a script stands first on the path; for the programs to come it is theirs.
     sys.path.insert(0, "/workspace")
     packages.prepare("".join(setup["index"]), "".join(setup["registry"]))

@@ -69,6 +69,29 @@ static void write_list(struct jw *j, const char *key, const struct config_list *
     jw_array_end(j);
 }
 
+static void write_limits(struct jw *j, const struct limits *l) {
+    jw_key(j, "limits");
+    jw_object(j);
+    for (size_t i = 0; i < LIMITS_; i++) {
+        uint64_t v = limits_value(l, i);
+        if (v && limits_info[i].type == LIMIT_CORES)
+            jw_key_real(j, limits_info[i].name, (double)v / 100);
+        else if (v)
+            jw_key_uint(j, limits_info[i].name, v);
+    }
+    jw_object_end(j);
+}
+
+static void print_limits(const struct limits *l) {
+    for (size_t i = 0; i < LIMITS_; i++) {
+        AUTO_BUF text = BUF_INIT;
+        if (!limits_value(l, i))
+            continue;
+        limits_add_text(&text, i, limits_value(l, i));
+        printf("  %-10s %s %s\n", "limit", limits_info[i].name, text.data);
+    }
+}
+
 static void write_profile(struct jw *j, const struct config_profile *p) {
     jw_key(j, p->name);
     jw_object(j);
@@ -76,6 +99,8 @@ static void write_profile(struct jw *j, const struct config_profile *p) {
     write_list(j, "sites", &p->sites);
     write_list(j, "preload", &p->preload);
     write_list(j, "read_only", &p->binds);
+    write_list(j, "env", &p->env);
+    write_limits(j, &p->limits);
     jw_key_uint(j, "pool", p->pool);
     jw_key_uint(j, "zygotes", p->zygotes);
     jw_object_end(j);
@@ -156,6 +181,8 @@ static void print_text(const struct options *o, const struct config *c) {
             printf("  zygotes    %u\n", p->zygotes);
         print_list("sites", &p->sites);
         print_list("read_only", &p->binds);
+        print_list("env", &p->env);
+        print_limits(&p->limits);
         print_list("preload", &p->preload);
     }
 }

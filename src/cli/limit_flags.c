@@ -5,7 +5,13 @@
 
 #include "base/num.h"
 
+#include <getopt.h>
 #include <stdio.h>
+
+void limit_flags_options(struct option *to, int first) {
+    for (size_t i = 0; i < LIMITS_; i++)
+        to[i] = (struct option){limits_info[i].flag + 2, required_argument, NULL, first + (int)i};
+}
 
 int limit_flags_read(size_t i, const char *text, struct limits *to, struct err *e) {
     const struct limit_info *l = &limits_info[i];

@@ -29,6 +29,7 @@ static const struct verb {
     {"run", verb_run, "run a Python program in a fresh sandbox"},
     {"sandbox", verb_sandbox, "make, use and end live sandboxes of a server"},
     {"shell", verb_sandbox, "open a Python prompt in a sandbox"},
+    {"profile", verb_profile, "build an environment with packages, list and remove them"},
     {"serve", verb_serve, "keep an engine with warm sandboxes running"},
     {"status", verb_status, "say how a running engine or server is doing"},
     {"doctor", verb_doctor, "check what isolation this machine gives"},

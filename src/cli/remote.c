@@ -17,22 +17,27 @@ const char *remote_named(const char *flag) {
     return url && *url ? url : flag;
 }
 
-int remote_exec(char **argv, bool json) {
+static int exec_fellow(const char *program, char **argv, bool json) {
     struct err e;
     AUTO_FREE char *dir = NULL;
     if (paths_libexec(&dir, &e) < 0)
         return report(&e, json);
     AUTO_BUF path = BUF_INIT;
-    buf_addf(&path, "%s/cloche-remote", dir);
+    buf_addf(&path, "%s/%s", dir, program);
     execv(path.data, argv);
     err_user(&e, "engine_failed", "cannot start %s: %s", path.data, strerror(errno));
     return report(&e, json);
 }
 
-/* Its options are read where they are used. */
+int remote_exec(char **argv, bool json) {
+    return exec_fellow("cloche-remote", argv, json);
+}
+
+/* Their options are read where they are used. */
 int verb_sandbox(int argc, char **argv) {
-    bool json = false;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        json |= strcmp(argv[i], "--json") == 0;
-    return remote_exec(argv, json);
+    return remote_exec(argv, report_wants_json(argc, argv));
+}
+
+int verb_profile(int argc, char **argv) {
+    return exec_fellow("cloche-profile", argv, report_wants_json(argc, argv));
 }

@@ -11,5 +11,8 @@ const char *remote_named(const char *flag);
  * fails: the exit status, after a line that says why. */
 int remote_exec(char **argv, bool json);
 
+/* `cloche profile`, a program of its own as well. */
+int verb_profile(int argc, char **argv);
+
 /* `cloche sandbox` and `cloche shell`, which are all HTTP. */
 int verb_sandbox(int argc, char **argv);

@@ -207,9 +207,7 @@ int run_options_parse(int argc, char **argv, struct options *o, struct run_optio
                                 .msg = {.profile = "auto", .code_fd = -1}};
     struct option longs[FIXED + LIMITS_ + 1] = {0};
     memcpy(longs, fixed_options, sizeof fixed_options);
-    for (size_t i = 0; i < LIMITS_; i++)
-        longs[FIXED + i] = (struct option){limits_info[i].flag + 2, required_argument, NULL,
-                                           (int)(LIMIT_BASE + i)};
+    limit_flags_options(longs + FIXED, LIMIT_BASE);
     optind = 0;
     opterr = 0;
     int code;

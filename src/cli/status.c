@@ -54,7 +54,7 @@ static int read_state(int fd, struct buf *to, struct err *e) {
     }
 }
 
-static int ask_engine(const char *path, struct buf *to, struct err *e) {
+int status_ask(const char *path, struct buf *to, struct err *e) {
     AUTO_FD sock = -1;
     if (listen_connect(path, &sock, e) < 0)
         return -1;
@@ -82,7 +82,7 @@ static int status(const struct status_options *s, struct err *e) {
     const char *path = options_text(o, "socket");
     AUTO_BUF json = BUF_INIT;
     json_auto_t *state = NULL;
-    if (ask_engine(path, &json, e) < 0 || json_read(json.data, json.len, 16, &state, e) < 0)
+    if (status_ask(path, &json, e) < 0 || json_read(json.data, json.len, 16, &state, e) < 0)
         return -1;
     if (s->json)
         puts(json.data);

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 6\n";
+static const char magic[] = "cloche configuration 7\n";
 
 enum kind { K_STR, K_RULES, K_LIST, K_U32, K_U64, K_LIMITS };
 #define KIND_PATH            K_STR
@@ -56,10 +56,11 @@ static const struct field config_fields[] = {
 #define PROFILE_FIELD(kind, member)                                                                \
     { kind, offsetof(struct config_profile, member), CONFIG_NURSERY }
 static const struct field profile_fields[] = {
-    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python), PROFILE_FIELD(K_LIST, sites),
-    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds), PROFILE_FIELD(K_LIST, mounts),
-    PROFILE_FIELD(K_LIST, allowed), PROFILE_FIELD(K_U32, pool),   PROFILE_FIELD(K_U32, zygotes),
-    PROFILE_FIELD(K_U32, removed),  PROFILE_FIELD(K_U32, live),   PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_STR, name),     PROFILE_FIELD(K_STR, python),    PROFILE_FIELD(K_LIST, sites),
+    PROFILE_FIELD(K_LIST, preload), PROFILE_FIELD(K_LIST, binds),    PROFILE_FIELD(K_LIST, mounts),
+    PROFILE_FIELD(K_LIST, allowed), PROFILE_FIELD(K_U32, pool),      PROFILE_FIELD(K_U32, zygotes),
+    PROFILE_FIELD(K_U32, removed),  PROFILE_FIELD(K_U32, live),      PROFILE_FIELD(K_U64, stamp),
+    PROFILE_FIELD(K_LIST, env),     PROFILE_FIELD(K_LIMITS, limits),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

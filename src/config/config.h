@@ -31,6 +31,8 @@ struct config_profile {
     struct config_list binds;   /* extra read-only paths */
     struct config_list mounts;  /* host directories in the workspace: see wire/mounts.h */
     struct config_list allowed; /* those that a request may ask for */
+    struct config_list env;     /* NAME=VALUE of all its programs */
+    struct limits limits;       /* where its programs get other ones than all; 0: as all */
     uint32_t pool;              /* ready sandboxes to keep */
     uint32_t zygotes;           /* 0: as many as the cores want */
     uint32_t removed;           /* 1: gone from the configuration since the start */
@@ -80,11 +82,10 @@ static inline uint64_t config_group_bytes(const struct limits *l) {
     return ((uint64_t)l->memory_mb + l->disk_mb) << 20;
 }
 
-/* What init gives a profile's sandboxes at birth; others are told their own before they are used.
+/* What a profile's programs get that ask for nothing, and what init gives its sandboxes at birth.
  */
-static inline const struct limits *config_born(const struct config *c,
-                                               const struct config_profile *p) {
-    return p->live ? &c->live : &c->defaults;
+static inline struct limits config_born(const struct config *c, const struct config_profile *p) {
+    return limits_over(p->live ? &c->live : &c->defaults, &p->limits);
 }
 
 /* What the server is handed besides its own three when there is HTTP. */

@@ -180,6 +180,11 @@ static char *default_state_dir(void) {
     return dir ? dir : xstrdup("/tmp/cloche"); /* no home: a directory that only its maker uses */
 }
 
+static char *default_profiles_dir(void) {
+    char *dir = paths_profiles_dir();
+    return dir ? dir : xstrdup("/tmp/cloche-profiles");
+}
+
 static int load_defaults(struct options *o, struct err *e) {
     for (size_t i = 0; i < settings_count; i++) {
         struct option_value *v = &o->values[i];
@@ -195,6 +200,8 @@ static int load_defaults(struct options *o, struct err *e) {
             v->text = paths_socket();
         else if (strcmp(settings[i].name, "state_dir") == 0)
             v->text = default_state_dir();
+        else if (strcmp(settings[i].name, "profiles_dir") == 0)
+            v->text = default_profiles_dir();
         else if (strcmp(settings[i].name, "memory_budget_mb") == 0)
             v->text = memory_default_budget();
         else if (paths_libexec(&v->text, e) < 0)

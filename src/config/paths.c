@@ -108,6 +108,13 @@ char *paths_state_dir(void) {
     return home ? join(home, ".local/state/cloche") : NULL;
 }
 
+char *paths_profiles_dir(void) {
+    if (geteuid() == 0)
+        return xstrdup("/var/lib/cloche-profiles"); /* the server can write to the other */
+    AUTO_FREE char *state = paths_state_dir();
+    return state ? join(state, "profiles") : NULL;
+}
+
 int paths_make_state_dir(const char *dir, int *ret, struct err *e) {
     return safedir_make(dir, geteuid() == 0 ? 0755 : 0700, ret, e);
 }

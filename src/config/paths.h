@@ -14,6 +14,8 @@ char *paths_config_file(void);
 char *paths_env_file(const char *config_file);
 /* Where this user's lasting state is kept; NULL when the environment does not tell. */
 char *paths_state_dir(void);
+/* Where `cloche profile` puts what it makes. */
+char *paths_profiles_dir(void);
 /* Opens that directory; it and those above it are made where they are missing: 0755 for root, else
  * 0700. Refused if another user has a hand in it (safedir.h). */
 int paths_make_state_dir(const char *dir, int *ret, struct err *e);

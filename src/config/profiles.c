@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "config/config.h"
+#include "config/made.h"
 #include "config/options.h"
+#include "config/profile_read.h"
 #include "wire/mounts.h"
 
 #include <ctype.h>
@@ -82,110 +84,18 @@ static const struct builtin *find_builtin(const char *name) {
     return NULL;
 }
 
-static void list_clear(struct config_list *l) {
-    for (unsigned k = 0; k < l->n; k++)
-        free(l->items[k]);
-    free(l->items);
-    *l = (struct config_list){0};
-}
-
-static void list_add(struct config_list *l, const char *item) {
-    l->items = xrealloc(l->items, (l->n + 1) * sizeof *l->items);
-    l->items[l->n++] = xstrdup(item);
-}
-
-/* What may stand in a list. */
-static bool is_absolute(const char *s) {
-    return s[0] == '/';
-}
-
-static bool is_module(const char *s) {
-    do {
-        if (!isalpha((unsigned char)*s) && *s != '_')
-            return false;
-        while (isalnum((unsigned char)*s) || *s == '_')
-            s++;
-    } while (*s++ == '.');
-    return s[-1] == '\0';
-}
-
-/* One key of a profile's definition; `where` names it in messages. */
-struct key {
-    const char *where;
-    const json_t *value;
+/* Where definitions come from: the configuration file first, then what `cloche profile` made. */
+struct source {
+    const struct options *o; /* borrowed */
+    json_t *made;            /* owned */
 };
 
-static int read_list(const struct key *k, bool (*good)(const char *), const char *what,
-                     struct config_list *ret, struct err *e) {
-    if (!json_is_array(k->value) || json_array_size(k->value) > CONFIG_MAX_LIST)
-        return err_user(e, "bad_config", "%s must be a list of at most %d %s", k->where,
-                        CONFIG_MAX_LIST, what);
-    list_clear(ret);
-    size_t i;
-    json_t *item;
-    json_array_foreach(k->value, i, item) {
-        const char *s = json_string_value(item);
-        if (!s || !good(s) || strlen(s) > CONFIG_MAX_STRING)
-            return err_user(e, "bad_config", "%s: item %zu is none of: %s", k->where, i + 1, what);
-        list_add(ret, s);
-    }
-    return 0;
-}
-
-static int read_number(const struct key *k, uint32_t min, uint32_t max, uint32_t *ret,
-                       struct err *e) {
-    json_int_t v = json_is_integer(k->value) ? json_integer_value(k->value) : -1;
-    if (v < (json_int_t)min || v > (json_int_t)max)
-        return err_user(e, "bad_config", "%s must be a whole number from %u to %u", k->where, min,
-                        max);
-    *ret = (uint32_t)v;
-    return 0;
-}
-
-static int read_python(const struct key *k, char **ret, struct err *e) {
-    const char *s = json_string_value(k->value);
-    if (!s || s[0] != '/' || strlen(s) > CONFIG_MAX_STRING)
-        return err_user(e, "bad_config", "%s must be the absolute path of an interpreter",
-                        k->where);
-    free(*ret);
-    *ret = xstrdup(s);
-    return 0;
-}
-
-static int read_key(const char *name, const struct key *k, struct config_profile *p,
-                    struct err *e) {
-    if (strcmp(name, "python") == 0)
-        return read_python(k, &p->python, e);
-    if (strcmp(name, "sites") == 0)
-        return read_list(k, is_absolute, "absolute paths", &p->sites, e);
-    if (strcmp(name, "read_only") == 0)
-        return read_list(k, is_absolute, "absolute paths", &p->binds, e);
-    if (strcmp(name, "preload") == 0)
-        return read_list(k, is_module, "names of modules", &p->preload, e);
-    if (strcmp(name, "pool") == 0)
-        return read_number(k, 0, 1024, &p->pool, e);
-    if (strcmp(name, "zygotes") == 0)
-        return read_number(k, 0, 64, &p->zygotes, e);
-    return err_user(e, "bad_config",
-                    "there is no key %s; a profile has python, sites, preload, read_only, pool and "
-                    "zygotes",
-                    k->where);
-}
-
-static int read_definition(const char *file, const json_t *definition, struct config_profile *p,
-                           struct err *e) {
-    if (!json_is_object(definition))
-        return err_user(e, "bad_config", "%s: profiles.%s must be an object", file, p->name);
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)definition, name, value) {
-        AUTO_BUF where = BUF_INIT;
-        buf_addf(&where, "%.200s: profiles.%s.%.40s", file, p->name, name);
-        struct key k = {where.data, value};
-        if (read_key(name, &k, p, e) < 0)
-            return -1;
-    }
-    return 0;
+static const json_t *find_definition(const struct source *s, const char *name,
+                                     const char **ret_where) {
+    const json_t *all = options_profiles(s->o);
+    const json_t *definition = all ? json_object_get(all, name) : NULL;
+    *ret_where = definition ? options_file(s->o) : options_text(s->o, "profiles_dir");
+    return definition ? definition : json_object_get(s->made, name);
 }
 
 /* The number of a setting that may be "auto"; options_resolve has checked it. */
@@ -197,11 +107,12 @@ static bool explicit_number(const struct options *o, const char *name, uint32_t 
 
 /* Weakest first: built in, the file's setting for all, the file's own for this profile, environment
  * and flag. */
-static int fill(const struct options *o, struct config_profile *p, struct err *e) {
+static int fill(const struct source *s, struct config_profile *p, struct err *e) {
+    const struct options *o = s->o;
     const struct builtin *b = find_builtin(p->name);
     p->python = xstrdup(DEFAULT_PYTHON);
     for (const char *const *m = b ? b->modules : NULL; m && *m; m++)
-        list_add(&p->preload, *m);
+        profile_list_add(&p->preload, *m);
     p->pool = b ? b->pool : OTHERS_POOL;
     uint32_t pool, zygotes;
     bool all_pool = explicit_number(o, "pool", &pool);
@@ -210,9 +121,9 @@ static int fill(const struct options *o, struct config_profile *p, struct err *e
         p->pool = pool;
     if (all_zygotes)
         p->zygotes = zygotes;
-    const json_t *all = options_profiles(o);
-    const json_t *definition = all ? json_object_get(all, p->name) : NULL;
-    if (json_is_object(definition) && read_definition(options_file(o), definition, p, e) < 0)
+    const char *where;
+    const json_t *definition = find_definition(s, p->name, &where);
+    if (json_is_object(definition) && profile_read(where, definition, p, e) < 0)
         return -1;
     if (all_pool && options_origin(o, "pool") > ORIGIN_FILE)
         p->pool = pool;
@@ -221,7 +132,7 @@ static int fill(const struct options *o, struct config_profile *p, struct err *e
     return 0;
 }
 
-static int add(const struct options *o, const char *name, struct config *c, struct err *e) {
+static int add(const struct source *s, const char *name, struct config *c, struct err *e) {
     for (unsigned i = 0; i < c->nprofiles; i++)
         if (strcmp(c->profiles[i].name, name) == 0)
             return 0;
@@ -229,18 +140,19 @@ static int add(const struct options *o, const char *name, struct config *c, stru
         return err_user(e, "bad_config", "there are more than %d profiles", CONFIG_MAX_NAMED);
     struct config_profile *p = &c->profiles[c->nprofiles++];
     p->name = xstrdup(name);
-    return fill(o, p, e);
+    return fill(s, p, e);
 }
 
 /* The names of the setting `profiles`. */
-static int add_named(const struct options *o, struct config *c, struct err *e) {
-    const json_t *all = options_profiles(o);
+static int add_named(const struct source *s, struct config *c, struct err *e) {
+    const struct options *o = s->o;
     AUTO_FREE char *names = xstrdup(options_text(o, "profiles"));
     char *rest = names, *name;
     while ((name = strsep(&rest, ", "))) {
         if (!*name)
             continue;
-        const json_t *definition = all ? json_object_get(all, name) : NULL;
+        const char *where;
+        const json_t *definition = find_definition(s, name, &where);
         bool chosen = options_origin(o, "profiles") != ORIGIN_DEFAULT;
         if (json_is_null(definition) && !chosen)
             continue; /* switched off in the file */
@@ -249,7 +161,7 @@ static int add_named(const struct options *o, struct config *c, struct err *e) {
             return err_user(e, "unknown_profile", "there is no profile %s",
                             log_quote(name, quoted, sizeof quoted));
         }
-        if (add(o, name, c, e) < 0)
+        if (add(s, name, c, e) < 0)
             return -1;
     }
     return 0;
@@ -270,7 +182,7 @@ static int check_definitions(const struct options *o, struct err *e) {
             continue;
         struct config scratch = {.nprofiles = 1};
         scratch.profiles[0].name = xstrdup(name);
-        int rc = read_definition(options_file(o), definition, &scratch.profiles[0], e);
+        int rc = profile_read(options_file(o), definition, &scratch.profiles[0], e);
         config_done(&scratch);
         if (rc < 0)
             return -1;
@@ -280,7 +192,7 @@ static int check_definitions(const struct options *o, struct err *e) {
 
 static void list_copy(struct config_list *to, const struct config_list *from) {
     for (unsigned k = 0; k < from->n; k++)
-        list_add(to, from->items[k]);
+        profile_list_add(to, from->items[k]);
 }
 
 /* A host directory for the workspaces of live sandboxes. */
@@ -309,7 +221,7 @@ static int read_mounts(const char *text, struct config_list *ret, struct err *e)
         at += n + (at[n] == ',');
         if (check_mount(one, all, ret->n, e) < 0)
             return -1;
-        list_add(ret, one);
+        profile_list_add(ret, one);
     }
     return 0;
 }
@@ -333,7 +245,7 @@ static int read_allowed(const char *text, struct config_list *ret, struct err *e
             return err_user(e, "bad_value", "bind_allow has more than %d directories", MOUNTS_MAX);
         if (check_allowed(one, &ignored, e) < 0)
             return -1;
-        list_add(ret, one);
+        profile_list_add(ret, one);
     }
     return 0;
 }
@@ -356,6 +268,8 @@ static int add_twins(const struct options *o, struct config *c, struct err *e) {
         list_copy(&twin->sites, &p->sites);
         list_copy(&twin->preload, &p->preload);
         list_copy(&twin->binds, &p->binds);
+        list_copy(&twin->env, &p->env);
+        twin->limits = p->limits;
         if (read_mounts(options_text(o, "live_bind"), &twin->mounts, e) < 0 ||
             read_allowed(options_text(o, "bind_allow"), &twin->allowed, e) < 0)
             return -1;
@@ -363,17 +277,34 @@ static int add_twins(const struct options *o, struct config *c, struct err *e) {
     return 0;
 }
 
-int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
-    if (check_definitions(o, e) < 0 || add_named(o, c, e) < 0)
-        return -1;
-    if (options_origin(o, "profiles") == ORIGIN_DEFAULT) {
-        const char *name;
-        json_t *definition;
-        json_object_foreach(options_profiles(o), name, definition) {
-            if (json_is_object(definition) && add(o, name, c, e) < 0)
-                return -1;
-        }
+static int add_all(const struct source *s, json_t *definitions, struct config *c, struct err *e) {
+    const char *name, *where;
+    json_t *definition;
+    json_object_foreach(definitions, name, definition) {
+        if (json_is_object(find_definition(s, name, &where)) && add(s, name, c, e) < 0)
+            return -1;
     }
+    return 0;
+}
+
+static int add_chosen(const struct source *s, struct config *c, struct err *e) {
+    if (add_named(s, c, e) < 0)
+        return -1;
+    if (options_origin(s->o, "profiles") != ORIGIN_DEFAULT)
+        return 0;
+    return add_all(s, options_profiles(s->o), c, e) < 0 ? -1 : add_all(s, s->made, c, e);
+}
+
+int profiles_resolve(const struct options *o, struct config *c, struct err *e) {
+    struct source s = {o, NULL};
+    int rc = check_definitions(o, e);
+    if (rc == 0)
+        rc = made_read(options_text(o, "profiles_dir"), &s.made, e);
+    if (rc == 0)
+        rc = add_chosen(&s, c, e);
+    json_decref(s.made);
+    if (rc < 0)
+        return -1;
     if (c->nprofiles == 0)
         return err_user(e, "bad_config", "no profile is to be started");
     if (strcmp(options_text(o, "live"), "on") == 0 && strcmp(c->http.mode, "on") == 0)

@@ -40,12 +40,15 @@ static int check_shared_domains(const struct config *c, const struct net_sets *s
 int rules_check(const struct config *c, struct err *e) {
     AUTO_NET_SETS sets = {0};
     AUTO_NET_POLICY p = NET_POLICY_INIT;
+    AUTO_NET_POLICY builds = NET_POLICY_INIT;
     struct err why;
     if (net_sets_from_text(c->network_sets, strlen(c->network_sets), &sets, &why) < 0 ||
         net_policy_from_text(c->network, strlen(c->network), &sets, "network", &p, &why) < 0 ||
         net_policy_deny_from_text(c->network_deny, strlen(c->network_deny), "network_deny", &p,
                                   &why) < 0 ||
-        check_shared_domains(c, &sets, &p, &why) < 0)
+        check_shared_domains(c, &sets, &p, &why) < 0 ||
+        net_policy_from_text(c->build_network, strlen(c->build_network), &sets, "build_network",
+                             &builds, &why) < 0)
         return err_user(e, "bad_value", "%s", why.text);
     return check_resolvers(c->network_resolvers, e);
 }

@@ -65,16 +65,6 @@ static void question_signal(struct question *q) {
                   "signal");
 }
 
-/* An older server does not send all of them: those are 0, and stay as they are. */
-static struct limits limits_over(const struct limits *old, const struct limits *sent) {
-    struct limits l = *sent;
-    for (size_t i = 0; i < LIMITS_; i++) {
-        if (!limits_value(&l, i))
-            limits_set(&l, i, limits_value(old, i));
-    }
-    return l;
-}
-
 static void question_limits(struct question *q) {
     struct init *b = q->init;
     struct i_limits m;
@@ -83,6 +73,7 @@ static void question_limits(struct question *q) {
         question_done(q, EINVAL, "resize");
         return;
     }
+    /* An older server does not send all of them: those are 0, and stay as they are. */
     const struct limits old = b->plan.limits, next = limits_over(&old, &m.limits);
     struct root_private places = {.disk_mb = next.disk_mb, .disk_files = DISK_FILES};
     int r = next.disk_mb == old.disk_mb ? 0 : root_resize(&places, &e);

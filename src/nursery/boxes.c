@@ -115,15 +115,15 @@ static _Noreturn void become_init(struct init_plan *plan, int hand) {
 static int box_start(struct nursery *n, struct box *b, struct err *e) {
     int pair[2];
     *b->used = 0;
-    const struct limits *born = config_born(&n->config, n->profile);
+    struct limits born = config_born(&n->config, n->profile);
     /* SECURITY: a tmpfs of size 0 has no bound. */
-    if (!born->disk_mb)
+    if (!born.disk_mb)
         return err_set(e, EINVAL, "profile %s: its sandboxes have no size of disk",
                        n->profile->name);
     if (netpool_enter(&n->nets, &b->net, e) < 0 || wire_pair(pair, e) < 0)
         return -1;
     struct init_plan plan = {.config = &n->config,
-                             .limits = *born,
+                             .limits = born,
                              .uid = b->uid,
                              .live = n->profile->live,
                              .used = b->used,

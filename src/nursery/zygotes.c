@@ -55,6 +55,8 @@ int zygotes_init(struct nursery *n, struct err *e) {
         buf_addf(&b, "site %s\n", n->profile->sites.items[i]);
     for (unsigned i = 0; i < n->profile->preload.n; i++)
         buf_addf(&b, "preload %s\n", n->profile->preload.items[i]);
+    for (unsigned i = 0; i < n->profile->env.n; i++)
+        buf_addf(&b, "env %s\n", n->profile->env.items[i]);
     if (n->profile->live)
         buf_adds(&b, "live\n");
     if (n->config.pip_index_url[0])

@@ -15,6 +15,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
+int own_engine_launch(struct own_engine *p, int *ret_sock, struct err *e) {
+    AUTO_FD listening = -1;
+    AUTO_FD sock = -1;
+    if (listen_private(&listening, &sock, e) < 0 ||
+        warden_start(&p->config, listening, NULL, &p->warden, e) < 0)
+        return -1;
+    *ret_sock = fd_take(&sock);
+    return 0;
+}
+
 int own_engine_start(struct options *o, const struct own_program *p, struct own_engine *ret,
                      int *ret_sock, struct err *e) {
     struct config *c = &ret->config;
@@ -32,14 +42,7 @@ int own_engine_start(struct options *o, const struct own_program *p, struct own_
         if (rules_check(c, e) < 0)
             return -1;
     }
-    AUTO_FD listening = -1;
-    AUTO_FD sock = -1;
-    if (listen_private(&listening, &sock, e) < 0)
-        return -1;
-    if (warden_start(c, listening, NULL, &ret->warden, e) < 0)
-        return -1;
-    *ret_sock = fd_take(&sock);
-    return 0;
+    return own_engine_launch(ret, ret_sock, e);
 }
 
 /* The last line that begins with "problem " or tells of a broken profile. */

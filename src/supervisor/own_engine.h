@@ -25,6 +25,8 @@ struct own_program {
 /* *ret_sock is a connection to it; it may still be starting. */
 int own_engine_start(struct options *o, const struct own_program *p, struct own_engine *ret,
                      int *ret_sock, struct err *e);
+/* The same where the configuration is there already. */
+int own_engine_launch(struct own_engine *p, int *ret_sock, struct err *e);
 /* After the connection was lost: takes the engine down and fills *e with why it went, or with
  * `lost` when it knows no reason. */
 void own_engine_explain(struct own_engine *p, const char *lost, struct err *e);

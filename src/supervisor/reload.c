@@ -2,6 +2,7 @@
 
 #include "supervisor/reload.h"
 
+#include "base/buf.h"
 #include "config/config.h"
 
 #include <string.h>
@@ -16,10 +17,18 @@ static uint64_t stamp_of(const char *path) {
            (uint64_t)st.st_ino;
 }
 
+/* Made anew with each virtual environment, whose interpreter is a link to one that stays. */
+static uint64_t stamp_of_env(const char *python) {
+    AUTO_BUF path = BUF_INIT;
+    const char *slash = strrchr(python, '/');
+    buf_addf(&path, "%.*s/../pyvenv.cfg", slash ? (int)(slash - python) : 0, python);
+    return stamp_of(path.data);
+}
+
 void reload_stamp(struct config *c) {
     for (unsigned i = 0; i < c->nprofiles; i++) {
         struct config_profile *p = &c->profiles[i];
-        p->stamp = stamp_of(p->python);
+        p->stamp = stamp_of(p->python) * 31 + stamp_of_env(p->python);
         for (unsigned k = 0; k < p->sites.n; k++)
             p->stamp = p->stamp * 31 + stamp_of(p->sites.items[k]);
     }

@@ -56,6 +56,15 @@ void limits_set(struct limits *l, size_t i, uint64_t v) {
         *(uint32_t *)p = (uint32_t)(v < UINT32_MAX ? v : UINT32_MAX);
 }
 
+struct limits limits_over(const struct limits *usual, const struct limits *own) {
+    struct limits l = *usual;
+    for (size_t i = 0; i < LIMITS_; i++) {
+        if (limits_value(own, i))
+            limits_set(&l, i, limits_value(own, i));
+    }
+    return l;
+}
+
 void limits_add_bytes(struct buf *to, uint64_t n) {
     if (n && n % 1000000 == 0)
         buf_addf(to, "%" PRIu64 " MB", n / 1000000);

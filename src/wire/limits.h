@@ -116,6 +116,8 @@ bool limits_same(const struct limits *a, const struct limits *b, unsigned scopes
 /* The largest number that the member can hold; limits_set makes that of a larger one. */
 uint64_t limits_most(size_t i);
 void limits_set(struct limits *l, size_t i, uint64_t v);
+/* The second, and where it has 0 the first. */
+struct limits limits_over(const struct limits *usual, const struct limits *own);
 
 /* A value for people, with its unit: 1.5 s, 0.5 processors, 100 processes. */
 void limits_add_text(struct buf *to, size_t i, uint64_t v);

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from harness import PYTHON, LiveService, clean_env, eventually, failed, run_cli
 from raw_http import ask, execute, request
+from made import place_of_profiles
 
 Starter = Callable[..., LiveService]
 
@@ -32,13 +32,8 @@ def profile(service: LiveService, name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory that a profile can show: every sandbox has a /tmp of its own."""
-    home = Path.home()
-    if str(home).startswith("/tmp"):
-        pytest.skip("no home outside of /tmp")
-    with tempfile.TemporaryDirectory(prefix=".cloche-test-", dir=home) as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with place_of_profiles() as place:
+        yield place
 
 
 class Changing:

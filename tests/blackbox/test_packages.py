@@ -4,7 +4,6 @@ which needs no network (with one: tests/network/test_packages.py)."""
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from family import write_config
 from harness import PYTHON, LiveService, failed, run_cli
 from http_client import ask, execute, post
 from live import Box, Client
+from made import place_of_profiles
 from wheels import wheel, wheels_place
 
 PLACE = "/tmp/.local"
@@ -115,12 +115,8 @@ def test_the_place_is_within_the_disk(service: LiveService) -> None:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    home = Path.home()
-    if str(home).startswith("/tmp"):
-        pytest.skip("no home outside of /tmp")
-    with tempfile.TemporaryDirectory(prefix=".cloche-test-", dir=home) as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with place_of_profiles() as place:
+        yield place
 
 
 @pytest.mark.parametrize("with_pip", [True, False])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,15 @@ import pytest
 
 from family import write_config
 from harness import PYTHON, Engine, clean_env, failed, run_cli
+from made import place_of_profiles
 
 Starter = Callable[..., Engine]
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory that a profile can show: every sandbox has a /tmp of its own."""
-    home = Path.home()
-    if str(home).startswith("/tmp"):
-        pytest.skip("no home outside of /tmp")
-    with tempfile.TemporaryDirectory(prefix=".cloche-test-", dir=home) as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    with place_of_profiles() as place:
+        yield place
 
 
 @pytest.fixture

@@ -561,6 +561,14 @@ export interface components {
             problem: string | null;
             modules: string[];
             ready_sandboxes: number;
+            /** @description variables of all its programs */
+            env: {
+                [key: string]: string;
+            };
+            /** @description of a program that asks for nothing */
+            limits: components["schemas"]["LimitsInForce"];
+            /** @description the same of a live sandbox */
+            live_limits: components["schemas"]["LimitsInForce"];
             /** @enum {string} */
             live: "starting" | "ready" | "broken" | "off";
             /** @description why it is broken */
@@ -576,6 +584,10 @@ export interface components {
             modules: string;
             ready: number;
             pool: number;
+            /** @description another one when what it is made of changed */
+            stamp: string;
+            /** @description sandboxes that have a program, or are live */
+            busy: number;
             making: number;
             queued: number;
             /** @enum {string} */

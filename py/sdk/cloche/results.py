@@ -369,3 +369,6 @@ class Profile(Record):
     problem = Field(NO_TEXT)
     modules: Field[List[str]] = Field([])
     ready_sandboxes = Field(0)
+    env: Field[Dict[str, str]] = Field({})
+    limits: Field[Dict[str, Any]] = Field({})  #: of a program that asks for nothing
+    live_limits: Field[Dict[str, Any]] = Field({})  #: the same of a live sandbox

@@ -172,6 +172,17 @@ static void put_modules(struct jw *j, const char *words) {
     jw_array_end(j);
 }
 
+static void put_env(struct jw *j, const struct config_list *env) {
+    jw_key(j, "env");
+    jw_object(j);
+    for (unsigned k = 0; k < env->n; k++) {
+        const char *pair = env->items[k], *value = strchr(pair, '=');
+        AUTO_FREE char *name = xstrndup(pair, value ? (size_t)(value - pair) : 0);
+        jw_key_str(j, name, value ? value + 1 : "");
+    }
+    jw_object_end(j);
+}
+
 static const struct field profile_fields[] = {
     HAS("name", FIELD_STRING),
     HAS("state", FIELD_STRING, WORDS("starting", "ready", "broken", "restarting")),
@@ -179,6 +190,9 @@ static const struct field profile_fields[] = {
     HAS_OR_NULL("problem", FIELD_STRING),
     HAS("modules", FIELD_LIST),
     HAS("ready_sandboxes", FIELD_INT),
+    HAS("env", FIELD_MAP, .help = "variables of all its programs"),
+    HAS("limits", OBJECT(about_limits_schema), .help = "of a program that asks for nothing"),
+    HAS("live_limits", OBJECT(about_limits_schema), .help = "the same of a live sandbox"),
     ABOUT_LIVE_FIELDS,
 };
 static const struct schema profile_schema = {SCHEMA("Profile", profile_fields)};
@@ -200,6 +214,11 @@ static void put_profile(const struct engine *g, unsigned i, struct buf *to) {
     jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
     put_modules(&j, p->modules);
     jw_key_uint(&j, "ready_sandboxes", p->nready);
+    put_env(&j, &p->config->env);
+    struct limits usual = limits_over(&g->config.defaults, &p->config->limits);
+    struct limits live = limits_over(&g->config.live, &p->config->limits);
+    about_put_limits(&j, "limits", &usual, LIMIT_OF_ANY);
+    about_put_limits(&j, "live_limits", &live, LIMIT_OF_ANY);
     about_put_live(&j, g, i);
     jw_object_end(&j);
 }

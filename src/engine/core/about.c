@@ -6,6 +6,7 @@
 #include "engine/core/engine.h"
 #include "engine/core/sandbox.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -95,6 +96,8 @@ static const struct field profile_fields[] = {
     HAS("modules", FIELD_STRING),
     HAS("ready", FIELD_INT),
     HAS("pool", FIELD_INT),
+    HAS("stamp", FIELD_STRING, .help = "another one when what it is made of changed"),
+    HAS("busy", FIELD_INT, .help = "sandboxes that have a program, or are live"),
     HAS("making", FIELD_INT),
     HAS("queued", FIELD_INT),
     ABOUT_LIVE_FIELDS,
@@ -183,6 +186,14 @@ void about_put_limits(struct jw *j, const char *key, const struct limits *l, uns
     jw_object_end(j);
 }
 
+static unsigned busy(const struct profile_pool *p) {
+    const struct profile_pool *live = pool_live_at(p->engine, p->index);
+    unsigned n = 0;
+    for (const struct sandbox *s = p->engine->sandboxes; s; s = s->next)
+        n += s->state == SANDBOX_BUSY && (s->pool == p || s->pool == live);
+    return n;
+}
+
 static void put_profile(struct jw *j, const struct profile_pool *p) {
     static const char *const states[] = {"starting", "ready", "broken", "restarting"};
     jw_object(j);
@@ -192,6 +203,10 @@ static void put_profile(struct jw *j, const struct profile_pool *p) {
     jw_key_str(j, "modules", p->modules);
     jw_key_uint(j, "ready", p->nready);
     jw_key_uint(j, "pool", p->config->pool);
+    char stamp[24];
+    snprintf(stamp, sizeof stamp, "%016" PRIx64, p->config->stamp);
+    jw_key_str(j, "stamp", stamp);
+    jw_key_uint(j, "busy", busy(p));
     jw_key_uint(j, "making", p->making);
     jw_key_uint(j, "queued", p->queue.n);
     about_put_live(j, p->engine, p->index);

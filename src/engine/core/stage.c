@@ -128,8 +128,8 @@ int stage_begin(struct stage *t, struct err *e) {
     t->to = -1;
     if (stage_cgroup(t->sandbox, l, false, e) < 0)
         return -1;
-    const struct limits *born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
-    if (is_for_init(l, born) && tell_init(t, born, e) < 0)
+    struct limits born = config_born(&t->sandbox->engine->config, t->sandbox->pool->config);
+    if (is_for_init(l, &born) && tell_init(t, &born, e) < 0)
         return -1;
     if (!cgroup_fds_there(t->sandbox->cgroup)) {
         struct i_watch m = {.limits = *l};

@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,6 +62,14 @@ static void merge_env(json_t *all, const char *more) {
         json_object_update(all, other);
 }
 
+static void merge_profile(json_t *all, const struct config_list *env) {
+    for (unsigned k = 0; k < env->n; k++) {
+        size_t n = strcspn(env->items[k], "=");
+        AUTO_FREE char *name = xstrndup(env->items[k], n);
+        json_object_set_new(all, name, json_string(env->items[k] + n + 1));
+    }
+}
+
 /* Returns how many strings there are. */
 static uint32_t put_env(struct buf *to, const struct command *c) {
     json_auto_t *all = json_loads(usual_env, 0, NULL);
@@ -68,6 +77,7 @@ static uint32_t put_env(struct buf *to, const struct command *c) {
     json_t *value;
     if (c->req.rows)
         json_object_set_new(all, "TERM", json_string("xterm-256color"));
+    merge_profile(all, &c->live->sandbox->pool->config->env);
     merge_env(all, c->live->req.env);
     merge_env(all, c->req.env);
     json_object_foreach(all, key, value) {

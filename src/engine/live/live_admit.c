@@ -92,9 +92,10 @@ int live_admit(struct engine *g, struct live_request *q, struct profile_pool **r
                uint64_t *ret_files, struct err *e) {
     if (choose_pool(g, q, ret, e) < 0)
         return -1;
+    struct limits usual = config_born(&g->config, (*ret)->config);
     struct admission a = {.pool = *ret,
                           .tenant = q->tenant,
-                          .defaults = &g->config.live,
+                          .defaults = &usual,
                           .maxima = g->config.maxima,
                           .limits = &q->limits,
                           .inputs = q->inputs,

@@ -117,9 +117,10 @@ static int run_check(struct admission *a, struct err *e) {
 int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret, struct err *e) {
     if (choose_profile(g, q, ret, e) < 0)
         return -1;
+    struct limits usual = config_born(&g->config, (*ret)->config);
     struct admission a = {.pool = *ret,
                           .tenant = run_tenant(q),
-                          .defaults = &g->config.defaults,
+                          .defaults = &usual,
                           .maxima = g->config.maxima,
                           .limits = &q->limits,
                           .inputs = q->inputs,
