@@ -1,5 +1,5 @@
 """Packages that sandboxes install for themselves, here from the operator's directory of wheels,
-which needs no network (with one: tests/network/test_packages.py)."""
+which needs no network (with one: tests/network/test_network_packages.py)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from cloche import _events, errors
 from cloche._calls import Call
 from cloche._uploads import unpack
 from driven import World
-from hostile import Answer, Asked, Hostile, refusal
+from broken import Answer, Asked, Hostile, refusal
 
 DONE: dict[str, Any] = {"status": "ok", "stdout": "", "stderr": "", "results": []}
 BOX: dict[str, Any] = {"id": "sbx_1", "kernels": [], "next": None}

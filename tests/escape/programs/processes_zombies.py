@@ -9,10 +9,20 @@ import os
 
 from attempt import says
 
+
+def fork() -> int:
+    """Orphans count until init has seen them, which on a busy machine is a little later."""
+    while True:
+        try:
+            return os.fork()
+        except BlockingIOError:
+            pass
+
+
 for _ in range(200):
     r, w = os.pipe()
-    if os.fork() == 0:
-        if os.fork() == 0:
+    if fork() == 0:
+        if fork() == 0:
             os._exit(0)
         os._exit(0)
     os.close(w)
@@ -21,6 +31,6 @@ for _ in range(200):
     os.wait()
 says("orphans", 200)
 for _ in range(10):
-    if os.fork() == 0:
+    if fork() == 0:
         os._exit(0)
 says("zombies", 10)
