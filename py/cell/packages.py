@@ -112,11 +112,19 @@ def tell() -> None:
         os.environ.setdefault(name, value)
 
 
-def attach() -> None:
-    """In a live kernel, before its first cell. A disk that is full is no reason not to start."""
+def begin() -> None:
+    """In each new process of a live sandbox, before it is one of somebody's: the place is there when
+    anybody looks. A disk that is full is no reason not to start."""
     try:
         if not os.path.isdir(PLACE):
             _make()
+    except OSError:
+        pass
+
+
+def attach() -> None:
+    """In a live kernel, before its first cell. Code of packages may run here."""
+    try:
         _find_them()
     except OSError:
         pass
@@ -126,6 +134,7 @@ def install(requirements: str) -> None:
     """For a program that asks for them, a line each, before it runs. What pip says goes nowhere,
     unless it fails: then its last lines are what the program's error says."""
     tell()
+    begin()
     attach()
     import subprocess
     import tempfile

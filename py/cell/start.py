@@ -81,6 +81,18 @@ def prepare_live() -> Live:
         give_up(f"IPython cannot be used: {type(exc).__name__}: {exc}")
 
 
+def choose_begin(live: bool) -> Optional[Callable[[], None]]:
+    """What a new kernel runs before it says that it is ready."""
+    if not live:
+        return oneshot.begin if oneshot.has_to_begin() else None
+
+    def begin() -> None:
+        oneshot.begin()
+        packages.begin()
+
+    return begin
+
+
 def main() -> None:
     make_streams()
     setup = read_setup()
@@ -104,5 +116,5 @@ def main() -> None:
     version = ".".join(map(str, sys.version_info[:3]))
     tops = " ".join(sorted({name.partition(".")[0] for name in setup["preload"]}))
     settle = functools.partial(oneshot.settle, policy)
-    cell = (settle, oneshot.begin if oneshot.has_to_begin() else None, hooks.kept, live)
+    cell = (settle, choose_begin(bool(live)), hooks.kept, live)
     cloche_zygote.serve(CHAN, FILTER, *cell, version, tops[:4000])
