@@ -124,7 +124,8 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     lives->command_arg = a;
     lives->heir =
         (struct live_heir){.arg = a, .cell = cell_job_inherit, .command = command_job_inherit};
-    if (api_reload(a, e) < 0)
+    if (api_reload(a, e) < 0 ||
+        (*a->config->http.ports_domain && link_secret_open(o->state_dir, &a->links, e) < 0))
         return -1;
     return http_new(&http, &a->http, e);
 }

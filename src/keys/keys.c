@@ -63,6 +63,10 @@ void keys_sha256(const void *data, size_t len, uint8_t ret[32]) {
     keys_hash_end(&ctx, ret);
 }
 
+bool keys_is_secret(const char *text) {
+    return strncmp(text, SECRET_PREFIX, sizeof SECRET_PREFIX - 1) == 0;
+}
+
 const struct key *keys_find(const struct keys *k, const char *secret, size_t len) {
     uint8_t sent[32];
     keys_sha256(secret, len, sent);

@@ -57,6 +57,9 @@ void keys_hash_end(struct sha256_ctx *h, uint8_t ret[32]);
  * exit. NULL when there is none. */
 const struct key *keys_find(const struct keys *k, const char *secret, size_t len);
 
+/* Whether it has the form of one, whether or not it is known. */
+bool keys_is_secret(const char *text);
+
 /* A new key and its secret, which is kept nowhere else. tenant may be NULL (the name is taken), and
  * so may limits (none). */
 int key_make(const char *name, const char *tenant, const struct key_limits *limits, struct key *ret,

@@ -244,7 +244,24 @@ static int check_words(const char *setting, const char *words, bool (*is_good)(c
     return 0;
 }
 
+/* Below which hosts are made. */
+static bool is_domain(const char *word) {
+    const char *scheme = strstr(word, "://"), *name = scheme ? scheme + 3 : word;
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-");
+    const char *port = name + len;
+    return (!scheme || strncmp(word, "http://", 7) == 0 || strncmp(word, "https://", 8) == 0) &&
+           len > 0 && name[0] != '.' && name[len - 1] != '.' &&
+           (!*port ||
+            (*port == ':' && port[1] && strspn(port + 1, "0123456789") == strlen(port + 1)));
+}
+
 static int check_names(const struct config *c, struct err *e) {
+    char quoted[120];
+    if (*c->http.ports_domain && !is_domain(c->http.ports_domain))
+        return err_user(e, "bad_value",
+                        "ports_domain is %s; it must be DOMAIN or DOMAIN:PORT, with https:// in "
+                        "front where a proxy speaks that",
+                        log_quote(c->http.ports_domain, quoted, sizeof quoted));
     if (check_words("cors_origin", c->http.cors_origins, is_origin,
                     "SCHEME://HOST or SCHEME://HOST:PORT, without a path, or *", e) < 0)
         return -1;

@@ -15,6 +15,7 @@ from raw_http import Raw
 
 PORT = 8001
 OK = b"HTTP/1.1 200 OK\r\n"
+PLAIN = OK + b"Content-Length: 5\r\n\r\nhello"
 
 # `serve(port, answers)`: each connection gets the next of the answers (the last one for ever) when
 # its request has come whole, and is closed; what it sent is in heard. A step of an answer is bytes,

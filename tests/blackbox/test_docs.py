@@ -4,7 +4,8 @@ A console block is a session: "$ " begins a command, "> " goes on with it, the r
 prints; SANDBOX, COMMAND and KERNEL stay from one command to the next. One that names the server of
 the pages talks to a real one, which has live sandboxes where the block needs them; "console
 with-keys" to one that wants the key in the file `secret`, "console with-network" to one that grants
-a network, as do Python blocks that ask for one, "console with-wheels" to one that has some wheels.
+a network, as do Python blocks that ask for one, "console with-wheels" to one that has some wheels,
+"console with-ports" to one that has a domain for servers in sandboxes.
 The Python blocks of a page are one program, and so are its TypeScript blocks; what it prints stands
 in its comments that begin with "prints"."""
 
@@ -138,6 +139,12 @@ def wheels_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSer
     wheel(place, "alpha")
     options = ("--profiles", "base", "--wheels", str(place))
     yield from settled(LiveService(tmp_path_factory.mktemp("with-wheels"), *options))
+
+
+@pytest.fixture(scope="module")
+def ports_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    options = ("--profiles", "base", "--ports-domain", "ports.localhost")
+    yield from settled(LiveService(tmp_path_factory.mktemp("with-ports"), *options))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])

@@ -95,8 +95,8 @@ def test_everything_in_it_is_referred_to(spec: dict[str, Any]) -> None:
 
 def test_every_reply_and_every_error_is_described(spec: dict[str, Any]) -> None:
     for name, operation in operations(spec):
-        good = [s for s in operation["responses"] if int(s) < 400]
-        bad = [s for s in operation["responses"] if int(s) >= 400]
+        good = [s for s in operation["responses"] if s < "400"]
+        bad = [s for s in operation["responses"] if "400" <= s <= "599"]
         assert good and {"400", "403", "421", "500", "503"} <= set(bad), name
         for status in good:
             content = operation["responses"][status].get("content")

@@ -200,7 +200,8 @@ def test_the_client_of_websockets(box: Inside) -> None:
 
     async def talk() -> None:
         url = f"ws://127.0.0.1:{box.port}{box.at('/ws')}"
-        async with websockets.connect(url, max_size=1 << 26) as socket:  # type: ignore[attr-defined]
+        connect = websockets.connect  # type: ignore[attr-defined]
+        async with connect(url, max_size=1 << 26) as socket:
             assert [e.name for e in socket.extensions] == ["permessage-deflate"]
             for message in ("hello", os.urandom(1 << 20), "ä" * 100_000):
                 await socket.send(message)

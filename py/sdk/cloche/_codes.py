@@ -89,6 +89,13 @@ class BadKey(APIError):
     code = "bad_key"
 
 
+class BadLink(APIError):
+    """403: a link to a server in a sandbox that is over, was made for another one, or by a key
+    that is gone."""
+
+    code = "bad_link"
+
+
 class BadMethod(APIError):
     """405: the path is right, the method is not; see `Allow`."""
 
@@ -366,6 +373,12 @@ class NoPort(APIError):
     code = "no_port"
 
 
+class NoPortsDomain(APIError):
+    """501: no links: the operator has set no `--ports-domain`."""
+
+    code = "no_ports_domain"
+
+
 class NoRoute(APIError):
     """404: nothing is at this path."""
 
@@ -470,25 +483,27 @@ class PathTaken(APIError):
 
 
 class PortBadAnswer(APIError):
-    """502: what it says."""
+    """502: nothing listens at that port of the sandbox; what the server there says could be read
+    in two ways, or breaks off."""
 
     code = "port_bad_answer"
 
 
 class PortClosed(APIError):
-    """502: what it says."""
+    """502: nothing listens at that port of the sandbox; what the server there says could be read
+    in two ways, or breaks off."""
 
     code = "port_closed"
 
 
 class PortTimeout(APIError):
-    """504: what it says."""
+    """504: the server in the sandbox accepts no connection, or does not answer in time."""
 
     code = "port_timeout"
 
 
 class PortsUnavailable(APIError):
-    """501: what it says."""
+    """501: the sandbox was made by an older build, which knows of no connections inwards."""
 
     code = "ports_unavailable"
 
@@ -641,6 +656,7 @@ CODES: Dict[str, Type[APIError]] = {
     "bad_idempotency_key": BadIdempotencyKey,
     "bad_json": BadJson,
     "bad_key": BadKey,
+    "bad_link": BadLink,
     "bad_method": BadMethod,
     "bad_origin": BadOrigin,
     "bad_path": BadPath,
@@ -685,6 +701,7 @@ CODES: Dict[str, Type[APIError]] = {
     "no_file": NoFile,
     "no_key": NoKey,
     "no_port": NoPort,
+    "no_ports_domain": NoPortsDomain,
     "no_route": NoRoute,
     "no_sandbox": NoSandbox,
     "no_such_command": NoSuchCommand,
@@ -742,6 +759,7 @@ __all__ = [
     "BadIdempotencyKey",
     "BadJson",
     "BadKey",
+    "BadLink",
     "BadMethod",
     "BadOrigin",
     "BadPath",
@@ -786,6 +804,7 @@ __all__ = [
     "NoFile",
     "NoKey",
     "NoPort",
+    "NoPortsDomain",
     "NoRoute",
     "NoSandbox",
     "NoSuchCommand",

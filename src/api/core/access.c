@@ -14,6 +14,7 @@
 
 #include "api/core/access.h"
 
+#include "api/core/sites.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
@@ -108,6 +109,8 @@ static void allow_origin(struct call *c, const char *origin) {
 }
 
 bool access_check_origin(struct call *c, struct problem *ret) {
+    if (site_find(c))
+        return true; /* site_check_key looks at its origin */
     const struct config *cfg = c->api->config;
     const char *host = http_header(c->req, "Host"), *origin = http_header(c->req, "Origin");
     if (host && !is_name_of_ours(c, host) && !any_host(c)) {
@@ -125,8 +128,8 @@ bool access_check_origin(struct call *c, struct problem *ret) {
 }
 
 bool access_preflight(struct call *c) {
-    if (strcmp(http_method(c->req), "OPTIONS") != 0 || !http_header(c->req, "Origin") ||
-        !http_header(c->req, "Access-Control-Request-Method"))
+    if (c->site.is || strcmp(http_method(c->req), "OPTIONS") != 0 ||
+        !http_header(c->req, "Origin") || !http_header(c->req, "Access-Control-Request-Method"))
         return false;
     http_add_header(c->req, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, HEAD");
     http_add_header(c->req, "Access-Control-Allow-Headers",
@@ -140,12 +143,13 @@ bool access_preflight(struct call *c) {
 /* Clients of some dialects write "token" for "Bearer", or put the key into the query where they can
  * set no header. */
 static const char *secret_of(const struct call *c) {
-    const char *h = http_header(c->req, "Authorization"), *key;
+    const char *h = http_header(c->req, "Authorization"), *key = http_header(c->req, "X-API-Key");
+    if (key && c->route->doc.passes)
+        return key; /* the other one is for whom the request goes to */
     if (h && strncasecmp(h, "Bearer ", 7) == 0)
         return h + 7 + strspn(h + 7, " ");
     if (h && strncasecmp(h, "token ", 6) == 0)
         return h + 6 + strspn(h + 6, " ");
-    key = http_header(c->req, "X-API-Key");
     if (key || !c->dialect || !c->dialect->secret)
         return key;
     return http_query(c->req, c->dialect->secret);
@@ -154,18 +158,18 @@ static const char *secret_of(const struct call *c) {
 bool access_check_key(struct call *c, struct problem *ret) {
     struct api *a = c->api;
     snprintf(c->who.tenant, sizeof c->who.tenant, "%s", NO_TENANT);
+    const char *secret = secret_of(c);
+    if (c->site.is && !(secret && keys_is_secret(secret)))
+        return site_check_key(c, ret);
     if (!a->has_keys || c->route->is_open)
         return true;
-    const char *secret = secret_of(c);
     const struct key *key = secret ? keys_find(&a->keys, secret, strlen(secret)) : NULL;
     if (!key) {
         problem_set(ret, secret ? "bad_key" : "no_key",
                     secret ? "this key is not known" : "this server wants an API key");
         return false;
     }
-    snprintf(c->who.tenant, sizeof c->who.tenant, "%s", key->tenant);
-    snprintf(c->who.key, sizeof c->who.key, "%s", key->id);
-    c->who.limits = key->limits;
+    caller_is(&c->who, key);
     return true;
 }
 

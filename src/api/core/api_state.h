@@ -11,6 +11,7 @@
 #include "engine/store/store.h"
 #include "http/http.h"
 #include "keys/keys.h"
+#include "keys/links.h"
 #include "loop/share.h"
 
 struct quota;
@@ -30,6 +31,7 @@ struct api {
     struct metrics metrics;
     struct keys keys;
     bool has_keys;
+    struct link_secret links;     /* what links are signed with */
     struct quota *quota;          /* per-key limits */
     struct records *records;      /* recent executions */
     struct replays *replays;      /* replies by Idempotency-Key */

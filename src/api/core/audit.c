@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "keys/keys.h"
+#include "keys/links.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -243,6 +244,21 @@ void audit_write(struct audit *a, const struct audit_line *l) {
     jw_array_end(&j);
     jw_object_end(&j);
     add_line(a, &line, l->execution);
+}
+
+void audit_link(struct audit *a, const struct caller *who, const struct link_claim *link) {
+    AUTO_BUF line = BUF_INIT;
+    struct jw j = JW_INIT(&line);
+    jw_object(&j);
+    put_time(&j);
+    jw_key_str(&j, "sandbox", link->sandbox);
+    jw_key_str(&j, "request", who->request);
+    jw_key_str(&j, "tenant", who->tenant);
+    jw_key_str(&j, "key", who->key[0] ? who->key : NULL);
+    jw_key_uint(&j, "link_port", link->port);
+    jw_key_uint(&j, "link_expires", link->expires);
+    jw_object_end(&j);
+    add_line(a, &line, link->sandbox);
 }
 
 void audit_network(struct audit *a, const struct audit_network *n) {

@@ -14,6 +14,7 @@
 #include "engine/core/outcome.h"
 
 struct caller;
+struct link_claim;
 struct problem;
 
 struct audit_code {
@@ -66,6 +67,8 @@ struct audit {
 void audit_open(struct audit *ret, const struct audit_options *o);
 void audit_write(struct audit *a, const struct audit_line *l);
 void audit_network(struct audit *a, const struct audit_network *n);
+/* Somebody made a link to a server in a sandbox. */
+void audit_link(struct audit *a, const struct caller *who, const struct link_claim *link);
 /* Before something begins that is to be audited: -1 when it must not. */
 int audit_lets(struct audit *a, struct problem *ret);
 bool audit_refuses(const struct audit *a);

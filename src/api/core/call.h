@@ -6,6 +6,7 @@
 #include "api/core/api_state.h"
 #include "api/core/caller.h"
 #include "api/core/problem.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "http/fields.h"
 
@@ -24,6 +25,13 @@ struct call {
     char *path_copy;                 /* owned */
     json_t *body;                    /* owned: checked against the route's table, or NULL */
     struct body *large;              /* owned: where `body` is from, if that was large; or NULL */
+    struct {
+        bool is;         /* it is for a host of its own; see sites.h */
+        bool opens;      /* with a link, for */
+        uint64_t left_s; /* seconds */
+        uint16_t port;
+        char id[ID_MAX];
+    } site;
     struct tenant_use *use;          /* borrowed: what its tenant holds, this one too; or NULL */
     bool counted;                    /* holds a place of the key's concurrent ones */
     void *state;                     /* of the handler */

@@ -4,6 +4,8 @@
 
 #include "keys/keys.h"
 
+#include <stdio.h>
+
 struct api;
 
 struct caller {
@@ -13,3 +15,9 @@ struct caller {
     char request[40]; /* the id of the request, for logs and the X-Request-Id header */
     struct key_limits limits;
 };
+
+static inline void caller_is(struct caller *who, const struct key *key) {
+    snprintf(who->tenant, sizeof who->tenant, "%s", key->tenant);
+    snprintf(who->key, sizeof who->key, "%s", key->id);
+    who->limits = key->limits;
+}

@@ -11,4 +11,5 @@ struct api_options {
     struct store *store;
     int audit_dir; /* where the audit log is */
     int keys_dir;  /* where the file of keys is */
+    int state_dir;
 };

@@ -32,6 +32,7 @@ static const struct kind {
     {"bad_key", 401,
      "send it as \"Authorization: Bearer KEY\" or X-API-Key; the operator makes one with "
      "`cloche key add`"},
+    {"bad_link", 403, "ask for another one: POST the sandbox's /links"},
     {"bad_origin", 403,
      "list the site with --cors-origin, or the server's own name with --allow-host"},
     {"no_route", 404, "GET /openapi.json lists what there is"},
@@ -122,6 +123,7 @@ static const struct kind {
     {"port_closed", 502, "start a server there: GET the sandbox's /ports lists those that listen"},
     {"port_bad_answer", 502, "see what the server sends: it has to be HTTP/1.1 in its strict form"},
     {"port_timeout", 504, "see what the server does", true},
+    {"no_ports_domain", 501, "the operator sets ports_domain; …/ports/PORT/ works without"},
     {"ports_unavailable", 501, "make another sandbox"},
     {"cannot_limit", 501, "leave limits out; see cloche doctor"},
     {"no_such_kernel", 404, "GET the sandbox's /kernels"},

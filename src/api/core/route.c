@@ -126,8 +126,19 @@ static bool redirected(struct call *c) {
     return false;
 }
 
+/* A host of its own has one route for all paths. */
+static bool find_site(struct call *c) {
+    const struct route_list *all = &c->api->routes;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->items[i].route->at_sites)
+            c->route = all->items[i].route;
+    return c->route != NULL;
+}
+
 bool route_find(struct call *c) {
     const struct route_list *all = &c->api->routes;
+    if (c->site.is)
+        return find_site(c);
     AUTO_BUF allow = BUF_INIT;
     for (size_t i = 0; i < all->n; i++) {
         const struct route *r = all->items[i].route;

@@ -29,6 +29,7 @@ struct route {
     size_t body_max; /* 0: the route takes no body, or takes it by itself */
     bool is_open;    /* needs no key */
     bool is_free;    /* does not count against a key's limits */
+    bool at_sites;   /* is what is asked of hosts of their own; one route is (sites.h) */
     bool at_doors;   /* is there at the ports of single sandboxes too, as those of some dialects */
     tell_fn *tell;   /* NULL: as its dialect says errors */
     const struct schema *refusal; /* what it writes then; NULL: what its dialect writes */

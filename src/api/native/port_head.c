@@ -9,13 +9,13 @@
 
 #include "api/native/ports.h"
 
+#include "api/core/sites.h"
 #include "http/chars.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#define KEY_PREFIX "clk_"
 #define SANDBOX                                                                                    \
     "sandbox allow-scripts allow-forms allow-modals allow-popups allow-downloads "                 \
     "allow-pointer-lock"
@@ -83,8 +83,23 @@ static bool is_our_secret(const struct call *c, const char *value) {
     if (!secret || (strncasecmp(value, "bearer ", 7) != 0 && strncasecmp(value, "token ", 6) != 0))
         return false;
     secret += strspn(secret, " ");
-    return strncmp(secret, KEY_PREFIX, sizeof KEY_PREFIX - 1) == 0 ||
-           keys_find(&c->api->keys, secret, strlen(secret)) != NULL;
+    return keys_is_secret(secret) || keys_find(&c->api->keys, secret, strlen(secret)) != NULL;
+}
+
+/* But for ours. */
+static void add_cookies(const char *value, struct buf *to) {
+    const char *before = "Cookie: ";
+    for (const char *at = value + strspn(value, "; "); *at; at += strspn(at, "; ")) {
+        size_t len = strcspn(at, ";");
+        if (!site_is_our_cookie(at)) {
+            buf_adds(to, before);
+            buf_add(to, at, len);
+            before = "; ";
+        }
+        at += len;
+    }
+    if (*before == ';')
+        buf_adds(to, "\r\n");
 }
 
 static void add_request_field(void *arg, const char *name, const char *value) {
@@ -94,7 +109,10 @@ static void add_request_field(void *arg, const char *name, const char *value) {
         (!is_own_origin(w->target) && is_among(of_our_origin, name)) ||
         (strcasecmp(name, "authorization") == 0 && is_our_secret(w->call, value)))
         return;
-    buf_addf(w->to, "%s: %s\r\n", name, value);
+    if (strcasecmp(name, "cookie") == 0)
+        add_cookies(value, w->to);
+    else
+        buf_addf(w->to, "%s: %s\r\n", name, value);
 }
 
 /* SECURITY: a key in the query is for us, wherever it came from. */
@@ -103,7 +121,7 @@ static void add_query(const struct call *c, struct buf *to) {
     char before = '?';
     while (at && *at) {
         size_t len = strcspn(at, "&"), name = strcspn(at, "=&");
-        if (strncmp(at + name, "=" KEY_PREFIX, sizeof KEY_PREFIX) != 0) {
+        if (at[name] != '=' || !keys_is_secret(at + name + 1)) {
             buf_addc(to, before);
             buf_add(to, at, len);
             before = '&';
@@ -131,7 +149,8 @@ void port_head_request(const struct call *c, const struct port_target *t, const 
     buf_addf(to, "%s %s", http_method(c->req), t->path);
     add_query(c, to);
     if (is_own_origin(t))
-        buf_addf(to, " HTTP/1.1\r\nHost: %s\r\n", host);
+        buf_addf(to, " HTTP/1.1\r\nHost: %s\r\nX-Forwarded-Proto: %s\r\n", host,
+                 site_is_secure(c->api) ? "https" : "http");
     else
         buf_addf(to, " HTTP/1.1\r\nHost: localhost:%u\r\nX-Forwarded-Prefix: %s\r\n", t->port,
                  t->prefix);
@@ -214,6 +233,18 @@ static void add_location(struct call *c, const struct port_target *t, const char
     http_add_header(c->req, "Location", location.data);
 }
 
+/* SECURITY: a cookie for the whole domain would reach the servers of others. */
+static bool is_own_cookie(const char *value) {
+    if (site_is_our_cookie(value))
+        return false;
+    for (const char *at = strchr(value, ';'); at; at = strchr(at, ';')) {
+        at += strspn(at, "; \t");
+        if (strncasecmp(at, "domain", 6) == 0)
+            return false;
+    }
+    return true;
+}
+
 static bool goes_out(const struct port_target *t, const struct answer *a, const char *name) {
     return !is_among(of_connection, name) && !answer_lists(a, "connection", name) &&
            !is_among(never, name) && (is_own_origin(t) || !is_among(not_for_ours, name));
@@ -226,7 +257,8 @@ void port_head_reply(struct call *c, const struct port_target *t, const struct a
     }
     for (unsigned i = 0; i < a->nfields; i++) {
         const struct answer_field *f = &a->fields[i];
-        if (!goes_out(t, a, f->name))
+        if (!goes_out(t, a, f->name) ||
+            (strcasecmp(f->name, "set-cookie") == 0 && !is_own_cookie(f->value)))
             continue;
         if (strcasecmp(f->name, "location") == 0)
             add_location(c, t, f->value);
