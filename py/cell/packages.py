@@ -113,8 +113,8 @@ def tell() -> None:
 
 
 def begin() -> None:
-    """In each new process of a live sandbox, before it is anybody's: the place is there when somebody
-    looks. A disk that is full is no reason not to start."""
+    """In each new process of a live sandbox, before it is anybody's: the place is there when it is
+    looked for. A disk that is full is no reason not to start."""
     try:
         if not os.path.isdir(PLACE):
             _make()
