@@ -39,7 +39,7 @@ def test_ports_that_listen_are_listed(box: Inside) -> None:
     box.serve(PLAIN, port=8002, **v6).serve(PLAIN, port=8003, host="'::1'", **v6)
     box.serve(PLAIN, port=9000, **v6).serve(PLAIN, port=7000, host="'127.0.0.2'")
     assert box.ports() == [8000, 8002, 8003, 9000], "not what connections from us cannot reach"
-    assert box.get("/ports")["ports"][0] == {"port": 8000, "path": box.at("/", 8000)}
+    assert box.get("/ports")["ports"][0] == {"port": 8000, "path": box.at("/", 8000), "url": None}
 
 
 @pytest.mark.parametrize("host, family", [("::1", "socket.AF_INET6"), ("::", "socket.AF_INET6")])

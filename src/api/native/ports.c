@@ -211,7 +211,7 @@ static const struct schema any_query = {.name = "", .open = true};
 
 #define ERRORS_OF_PORT                                                                             \
     ERRORS_OF_SANDBOX "sandbox_paused sandbox_busy ports_unavailable port_closed port_timeout "    \
-                      "port_bad_answer"
+                      "port_bad_answer bad_link"
 
 /* ---- routes ---- */
 
