@@ -90,6 +90,12 @@ export class NoDescriptorsError extends ApiError {}
 export class SandboxBusyError extends ApiError {}
 export class ProfileBrokenError extends ApiError {}
 export class ClientGoneError extends ApiError {}
+export class PortClosedError extends ApiError {}
+export class PortBadAnswerError extends ApiError {}
+export class PortTimeoutError extends ApiError {}
+export class PortsUnavailableError extends ApiError {}
+export class NoPortsDomainError extends ApiError {}
+export class BadLinkError extends ApiError {}
 
 type ApiErrorClass = new (refusal: Refusal) => ApiError;
 
@@ -178,6 +184,12 @@ const CLASSES = {
   sandbox_busy: SandboxBusyError,
   profile_broken: ProfileBrokenError,
   client_gone: ClientGoneError,
+  port_closed: PortClosedError,
+  port_bad_answer: PortBadAnswerError,
+  port_timeout: PortTimeoutError,
+  ports_unavailable: PortsUnavailableError,
+  no_ports_domain: NoPortsDomainError,
+  bad_link: BadLinkError,
 } satisfies Partial<Record<ErrorBody["code"], ApiErrorClass>>;
 
 /** By code. */
