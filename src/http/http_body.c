@@ -123,7 +123,7 @@ void http_take_stream(struct http_req *r,
 
 /* The client is not late while nobody reads. */
 void http_hold(struct http_req *r) {
-    if (r->beginning) {
+    if (r->beginning || r->on_hold) { /* it may be held for more than one reason */
         r->on_hold = true;
     } else if (!r->body_done) {
         r->held_back = true;
