@@ -16,7 +16,7 @@ from inside import OK, PORT, Inside, raw_request, refused
 from keyed_live import KeyedLive
 from live import Client
 from raw_http import Raw, ask, request, resident_mb
-from test_turns import IS_ASAN, LONGEST_S, Turns
+from turns import IS_ASAN, LONGEST_S, Turns
 
 PLAIN = OK + b"Content-Length: 2\r\n\r\nhi"
 MOST_MB = 400 if IS_ASAN else 64  # sanitizers keep what was freed for a while
