@@ -146,7 +146,8 @@ def test_what_the_server_is(client: Any) -> None:
 
 
 def test_a_program_that_asks(sdk: World, live: LiveService) -> None:
-    asked, lines = [], []
+    asked: list[str] = []
+    lines: list[str] = []
 
     def answer(prompt: str) -> Any:
         asked.append(prompt)
