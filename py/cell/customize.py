@@ -15,7 +15,7 @@ _INDEX = "https://pypi.org/simple"
 _CONNECT_S = 10
 
 
-def _let_others():
+def _let_others() -> None:
     sys.path[:] = [path for path in sys.path if path != _OWN]
     own = sys.modules.pop("sitecustomize", None)
     try:
@@ -23,10 +23,11 @@ def _let_others():
     except ImportError:
         pass
     finally:
-        sys.modules.setdefault("sitecustomize", own)
+        if own is not None:
+            sys.modules.setdefault("sitecustomize", own)
 
 
-def _pip_words():
+def _pip_words():  # type: ignore[no-untyped-def]
     """What pip is told, if this Python is to be pip; else None."""
     words = getattr(sys, "orig_argv", None)
     if words is None:  # before 3.10
@@ -43,7 +44,7 @@ def _pip_words():
     return None
 
 
-def _bring_pip():
+def _bring_pip() -> None:
     from importlib.util import find_spec
 
     if find_spec("pip") is None and os.path.isdir(_WHEELS):
@@ -54,7 +55,7 @@ def _bring_pip():
         ]
 
 
-def _why_not(url):
+def _why_not(url):  # type: ignore[no-untyped-def]
     """Why the index cannot be reached; None when it can."""
     import socket
     from urllib.parse import urlsplit
@@ -68,7 +69,7 @@ def _why_not(url):
     return None
 
 
-def _look_at_index(words):
+def _look_at_index(words):  # type: ignore[no-untyped-def]
     asks = [word for word in words if not word.startswith("-")]
     if not asks or asks[0] not in ("install", "download", "wheel", "index"):
         return
@@ -101,7 +102,7 @@ def _look_at_index(words):
     os._exit(status)
 
 
-def _be_pip(words):
+def _be_pip(words):  # type: ignore[no-untyped-def]
     profile = os.environ.get("CLOCHE_PREFIX")
     if profile and sys.prefix == profile:  # which nobody can write to
         own = _BASE + "/bin/python3"
@@ -113,7 +114,7 @@ def _be_pip(words):
     _look_at_index(words)
 
 
-def _main():
+def _main() -> None:
     _let_others()
     if os.environ.get("CLOCHE_PREFIX") == sys.prefix:
         import site

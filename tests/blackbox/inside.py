@@ -124,7 +124,7 @@ class Inside(Box):
         return f"{self.path}/ports/{port}{path}"
 
     def ask_inside(
-        self, path: str = "/", method: str = "GET", port: int = PORT, **headers: str
+        self, path: str = "/", method: str = "GET", port: int = PORT, **headers: Any
     ) -> Reply:
         return self.ask(method, f"/ports/{port}{path}", **headers)
 
@@ -144,11 +144,11 @@ def raw_request(service: Service | int | Path, data: bytes) -> Raw:
     return raw
 
 
-def fields_of(reply: Reply, name: str) -> list[str]:
+def fields_of(reply: Any, name: str) -> list[str]:
     return [value for key, value in reply.headers if key.lower() == name.lower()]
 
 
-def refused(reply: Reply, status: int, code: str, *words: str) -> None:
+def refused(reply: Any, status: int, code: str, *words: str) -> None:
     error = json.loads(reply.body)["error"]
     assert (reply.status, error["code"]) == (status, code), reply
     for word in words:

@@ -175,7 +175,7 @@ def test_a_batch_does_not_wait_for_ever(start_service: Callable[..., Service]) -
 
 def test_what_is_over_is_not_kept_until_the_end(service: Service) -> None:
     """Neither the text of an item that ran nor that of one that was refused."""
-    large = {"code": "1 #" + "x" * (1 << 20), "timeout_ms": 60000}
+    large: dict[str, Any] = {"code": "1 #" + "x" * (1 << 20), "timeout_ms": 60000}
     items = [large, large, large, {**large, "profile": "none"}, {**large, "code": 5, "stdin": "x"}]
     items = [*items, {"code": SLEEP, "timeout_ms": 60000, "args": ["x" * 100]}]
     body = {"items": items, "concurrency": 1}

@@ -148,6 +148,8 @@ def test_credentials_of_ours_stay_outside(box: Inside) -> None:
     box.serve(PLAIN)
     reply = box.ask_inside(
         "/?a=1&token=clk_secret&b=2",
+        "GET",
+        PORT,
         **{
             "Authorization": "Bearer clk_abc",
             "X-API-Key": "clk_def",
@@ -185,7 +187,7 @@ def test_headers_of_one_connection_stay_there(box: Inside) -> None:
         "Forwarded": "for=1.2.3.4",
         "X-Stays": "1",
     }
-    assert box.ask_inside(**headers).status == 200
+    assert box.ask_inside("/", "GET", PORT, **headers).status == 200
     names = {name for name, _ in box.head()[1]}
     assert names == {"host", "x-forwarded-prefix", "x-forwarded-host", "connection", "x-stays"}
 

@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,7 +183,7 @@ def test_sync_makes_it_again_from_the_lock(maker: Maker) -> None:
 
 def test_one_sentence_each(maker: Maker) -> None:
     place = maker.place
-    lines = {
+    lines: dict[str, tuple[str, list[Any]]] = {
         "unknown package": ("no wheel of gamma", ["gamma>=2"]),
         "no file": ("nowhere.txt", ["-r", place / "nowhere.txt"]),
         "directory": ("no file", ["-r", place]),

@@ -51,7 +51,7 @@ def box(service: LiveService) -> Iterator[Inside]:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(service: LiveService) -> Iterator[None]:
+def nothing_is_left(service: LiveService) -> Iterator[LiveService]:
     yield from checked(service)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from client import MESSAGES, WIRE_VERSION
+from harness import eventually
 from http_client import ask, execute, post
 from raw_ws import Socket
 
@@ -279,6 +280,7 @@ input()
 for i in range(6): display({"text/plain": "x" * 4_000_000}, raw=True)
 input()
 """
+    assert eventually(lambda: charged_mb(port) < 60)  # those of other tests have ended
     with Socket(port, path="/v1/run") as ws:
         ws.say(code=code, timeout_ms=60_000, profile="base", limits={"memory_mb": 400})
         until(ws, "stdout")

@@ -27,7 +27,8 @@ def at_once(port: int, many: int, method: str, path: str, value: Any = None) -> 
         asked = [stack.enter_context(Connection(port)) for _ in range(many)]
         for connection in asked:
             connection.send(method, path, body, JSON if body else {})
-        return [connection.reply() for connection in asked]
+        replies = [connection.reply() for connection in asked]
+    return replies
 
 
 # --------------------------------------------------------------------------------- lists

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import requests
+import requests  # type: ignore[import]
 
 
 class Interpreter:
@@ -44,12 +44,13 @@ class Interpreter:
                 yield "result", self.execute(code, timeout_ms, **fields)
                 return
             reply.raise_for_status()
-            kind, data = None, []
+            kind: str = ""
+            data: list[str] = []
             for line in reply.iter_lines(decode_unicode=True):
                 if line == "":
-                    if kind is not None and data:
+                    if kind and data:
                         yield kind, json.loads("\n".join(data))
-                    kind, data = None, []
+                    kind, data = "", []
                 elif line.startswith("event:"):
                     kind = line[6:].strip()
                 elif line.startswith("data:"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-import requests
+import requests  # type: ignore[import]
 
 KEYS = {"status", "stdout", "stderr", "execution_time", "memory_used", "error"}
 
