@@ -50,6 +50,11 @@ static struct loop *tunnel_loop(const struct tunnel *t) {
 
 /* ---- the end ---- */
 
+static void tunnel_leave(struct tunnel *t) {
+    (void)LIST_REMOVE(&t->req->http->tunnels, t, next);
+    loop_share_wait(&t->req->http->reading, &t->turn);
+}
+
 /* At the end of the batch: it may be freed as soon as the library has the socket back. */
 static void tunnel_end(struct tunnel *t) {
     if (t->over)
@@ -59,10 +64,8 @@ static void tunnel_end(struct tunnel *t) {
         loop_unwatch(tunnel_loop(t), &t->watches[i]);
     loop_timer_stop(tunnel_loop(t), &t->timer);
     fd_close(&t->fds[BEHIND]);
-    if (t->handle) {
-        (void)LIST_REMOVE(&t->req->http->tunnels, t, next);
-        loop_share_wait(&t->req->http->reading, &t->turn);
-    }
+    if (t->handle)
+        tunnel_leave(t);
 }
 
 void tunnel_over(struct tunnel *t) {
