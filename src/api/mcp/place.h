@@ -1,0 +1,33 @@
+#pragma once
+/* The live sandbox that a call means: by the name in its argument `sandbox`, else by the URL, the
+ * session, or `default`. Names are a tenant's; a sandbox is made when its name is first used. For
+ * api/ only. */
+
+#include "api/mcp/who.h"
+#include "engine/live/live.h"
+
+/* The argument itself, for tables of fields. */
+#define FIELD_OF_SANDBOX                                                                           \
+    {                                                                                              \
+        .name = "sandbox", .type = FIELD_STRING, .wrong = place_wrong,                             \
+        .help = "name of the sandbox (letters, digits, -); it is made when first used"             \
+    }
+const char *place_wrong(const json_t *name);
+
+/* The name that is meant. */
+const char *place_name(const struct mcp_call *c);
+/* `then` with the sandbox, at once or when it is ready; it is borrowed for this turn of the loop.
+ * If none can be had, the call has its answer and `then` is not called. What the model should know
+ * of a sandbox that is new stands before the answer's text (place_news). */
+typedef void place_fn(struct mcp_call *c, struct live *l);
+void place_use(struct mcp_call *c, place_fn *then);
+/* The one that is there and ready, or NULL: none is made, nothing is answered. */
+struct live *place_find(const struct mcp_call *c, const char *name);
+/* The tenant's sandboxes that MCP can name: the first, and the one after `l`; their names. */
+struct live *place_next(const struct mcp_call *c, const struct live *l);
+const char *place_name_of(const struct live *l);
+
+/* An error of the engine or a problem, as isError: one sentence, and what to do. */
+struct problem;
+void place_fail(struct mcp_call *c, const struct err *e);
+void place_problem(struct mcp_call *c, const struct problem *p);

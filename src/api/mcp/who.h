@@ -1,0 +1,22 @@
+#pragma once
+/* Who asks over MCP: the caller of the API, and what the URL says of its sandboxes. The host of
+ * every mcp_call is one of these: mcp_who(c). For api/ only. */
+
+#include "api/core/caller.h"
+#include "mcp/call.h"
+
+#define MCP_NAME_MAX 64 /* of a sandbox */
+
+/* The sets of tools; ?tools= of the URL names them, separated by commas. */
+enum mcp_set { MCP_CORE = 1, MCP_FILES = 2, MCP_FORKS = 4, MCP_IPYBOX = 8 };
+
+struct mcp_who {
+    struct mcp_asker asker;
+    struct caller caller;           /* its tenant, key, limits; caller.api is everything else */
+    char sandbox[MCP_NAME_MAX + 1]; /* meant where a call names none */
+    char profile[65];               /* of sandboxes that are made; "" is the default */
+};
+
+static inline struct mcp_who *mcp_who(const struct mcp_call *c) {
+    return (struct mcp_who *)mcp_asker(c);
+}
