@@ -2,6 +2,7 @@
 
 #include "api/files/file_call.h"
 
+#include "api/files/file_problem.h"
 #include "api/files/paths.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -142,12 +143,9 @@ void file_call_ask(struct file_call *fc, const struct file_question *q, file_cal
     fc->then = then;
     if (files_ask(live_sandbox(l), q, &fc->ask))
         return;
-    tell(fc, &(struct problem){.status = 503,
-                               .code = "sandbox_busy",
-                               .message = "too many requests for this sandbox's files wait",
-                               .remediation = "try again later",
-                               .retryable = true,
-                               .retry_after_s = 1});
+    struct problem p;
+    file_problem_busy(&p);
+    tell(fc, &p);
 }
 
 void file_call_close(const struct file_call *fc, int *fd) {
@@ -160,65 +158,25 @@ bool file_call_waits(const struct file_call *fc) {
 
 /* ---- what can go wrong ---- */
 
-static const struct {
-    int errnum, status;
-    const char *code, *remediation;
-    bool retryable;
-} known[] = {
-    {ENOENT, 404, "no_such_path", "GET …/files lists what there is", false},
-    {ENOTDIR, 404, "no_such_path", "GET …/files lists what there is", false},
-    {EEXIST, 409, "path_taken", "delete what is there, or choose another", false},
-    {EISDIR, 409, "path_taken", "delete the directory, or choose another", false},
-    {ENOTEMPTY, 409, "not_empty", "add ?recursive=true", false},
-    {EAGAIN, 409, "path_busy", "the program has a lease on it: try again", true},
-    {EBUSY, 409, "path_busy", "files are made there meanwhile: try again", true},
-    {ELOOP, 422, "bad_path", "it is a symbolic link: use what it leads to", false},
-    {EXDEV, 422, "bad_path", "stay in the workspace", false},
-    {EROFS, 403, "no_access", "this directory of the host can only be read", false},
-    {EACCES, 403, "no_access", "the host keeps it from sandboxes", false},
-    {EPERM, 403, "no_access", "the host keeps it from sandboxes", false},
-    {EINVAL, 422, "bad_path", "use another path", false},
-    {ENAMETOOLONG, 422, "bad_path", "names have at most 255 bytes", false},
-    {ENXIO, 422, "bad_path", "only regular files have content", false},
-};
-
 void file_call_disk_full(struct file_call *fc, const char *why) {
-    struct problem p = {.status = 507,
-                        .code = "disk_full",
-                        .remediation = "delete files, or give the sandbox more disk "
-                                       "(limits.disk_mb); it also has a number of files"};
-    snprintf(p.text, sizeof p.text, "%s", why);
+    struct problem p;
+    file_problem_disk_full(&p, why);
     tell(fc, &p);
 }
 
 void file_call_bad_path(struct file_call *fc, const char *why) {
-    struct problem p = {
-        .status = 422, .code = "bad_path", .remediation = "use a relative path without \"..\""};
-    paths_wrong(why, fc->path, p.text, sizeof p.text);
+    struct problem p;
+    file_problem_bad_path(&p, fc->path, why);
     tell(fc, &p);
 }
 
 void file_call_fail(struct file_call *fc, int errnum, const char *why) {
-    if (errnum == ENOSPC || errnum == EDQUOT) {
-        file_call_disk_full(fc, why);
-        return;
-    }
-    if (errnum == ENOTDIR && fc->writes)
-        errnum = EEXIST; /* a file is where a directory should be */
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (known[i].errnum != errnum)
-            continue;
-        struct problem p = {.status = known[i].status,
-                            .code = known[i].code,
-                            .remediation = known[i].remediation,
-                            .retryable = known[i].retryable};
-        snprintf(p.text, sizeof p.text, "%s", why);
-        tell(fc, &p);
-        return;
-    }
-    struct err e;
-    err_set(&e, errnum, "init: %s", why);
-    tell_err(fc, &e);
+    struct problem p;
+    file_problem(&p, errnum, fc->writes, why);
+    if (p.status == 500)
+        log_error("request failed id=%s errno=%d error=%s", fc->call->who.request, errnum,
+                  log_text(why));
+    tell(fc, &p);
 }
 
 /* ---- content ---- */

@@ -10,18 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct waiter {
-    struct waiter *next;
-    struct call *call; /* NULL: whoever asked is gone */
-    alias_fn *then;
-    bool needs_it; /* then() takes no NULL */
-};
-
 struct alias {
     struct alias *next;
     struct api *api;
-    char *tenant, *alias;             /* owned */
-    struct waiter *waiters, **at_end; /* owned */
+    char *tenant, *alias; /* owned */
+    struct alias_seeker *first, **at_end;
 };
 
 /* ---- names ---- */
@@ -48,45 +41,45 @@ static char *alias_of(const char *dialect, const char *name) {
     return buf_take(&b);
 }
 
-static struct alias *find_entry(const struct call *c, const char *dialect, const char *name) {
+static struct alias *find_entry(const struct caller *who, const char *dialect, const char *name) {
     AUTO_FREE char *alias = alias_of(dialect, name);
-    struct alias *m = c->api->aliases;
-    while (m && (strcmp(m->alias, alias) != 0 || strcmp(m->tenant, c->who.tenant) != 0))
+    struct alias *m = who->api->aliases;
+    while (m && (strcmp(m->alias, alias) != 0 || strcmp(m->tenant, who->tenant) != 0))
         m = m->next;
     return m;
 }
 
 bool alias_is_taken(const struct call *c, const char *dialect, const char *name) {
     return alias_find(c->api->o.engine, c->who.tenant, dialect, name) ||
-           find_entry(c, dialect, name);
+           find_entry(&c->who, dialect, name);
 }
 
 /* ---- those who wait ---- */
 
-static void alias_leave(void *state) {
-    struct waiter *w = state;
-    w->call = NULL;
+static void alias_wait_for(struct alias *m, struct alias_seeker *s) {
+    s->of = m;
+    s->next = NULL;
+    *m->at_end = s;
+    m->at_end = &s->next;
 }
 
-static void alias_wait_for(struct alias *m, struct call *c, alias_fn *then, bool needs_it) {
-    struct waiter *w = xcalloc(1, sizeof *w);
-    w->call = c;
-    w->then = then;
-    w->needs_it = needs_it;
-    *m->at_end = w;
-    m->at_end = &w->next;
-    c->state = w;
-    c->state_done = alias_leave;
+void alias_leave(struct alias_seeker *s) {
+    struct alias *m = s->of;
+    if (!m)
+        return;
+    LIST_REMOVE(&m->first, s, next);
+    m->at_end = LIST_END(&m->first, next);
+    s->of = NULL;
 }
 
-static struct alias *add_entry(struct call *c, const char *dialect, const char *name) {
+static struct alias *add_entry(const struct caller *who, const char *dialect, const char *name) {
     struct alias *m = xcalloc(1, sizeof *m);
-    m->api = c->api;
-    m->tenant = xstrdup(c->who.tenant);
+    m->api = who->api;
+    m->tenant = xstrdup(who->tenant);
     m->alias = alias_of(dialect, name);
-    m->at_end = &m->waiters;
-    m->next = c->api->aliases;
-    c->api->aliases = m;
+    m->at_end = &m->first;
+    m->next = who->api->aliases;
+    who->api->aliases = m;
     return m;
 }
 
@@ -100,28 +93,15 @@ static struct live *still_there(const struct alias *m, const char *id) {
     return id ? live_find(m->api->o.engine, m->tenant, id, &e) : NULL;
 }
 
-static void alias_tell(const struct alias *m, struct waiter *w, const char *id,
-                       const struct problem *p) {
-    struct call *c = w->call;
-    if (!c)
-        return;
-    struct live *l = still_there(m, id);
-    c->state = NULL;
-    c->state_done = NULL;
-    if (l || !w->needs_it)
-        w->then(c, l);
-    else
-        call_problem(c, p);
-}
-
 /* `id` is that of the sandbox, or NULL and `p` says why there is none. */
 static void alias_over(struct alias *m, const char *id, const struct problem *p) {
     unlink_entry(m); /* they may ask again at once */
-    while (m->waiters) {
-        struct waiter *w = m->waiters;
-        m->waiters = w->next;
-        alias_tell(m, w, id, p);
-        free(w);
+    while (m->first) {
+        struct live *l = still_there(m, id);
+        struct alias_seeker *s = LIST_POP(&m->first, next);
+        m->at_end = m->first ? m->at_end : &m->first;
+        s->of = NULL;
+        s->then(s, l, l ? NULL : p);
     }
     free(m->tenant);
     free(m->alias);
@@ -135,18 +115,18 @@ static void alias_on_ready(void *arg, struct live *l, const struct err *why) {
     alias_over(arg, why ? NULL : live_id(l), &p);
 }
 
-static void alias_make(struct alias *m, struct call *c, alias_fill *fill) {
-    struct live_request q = live_request_for(&c->who);
+static void alias_make(struct alias *m, const struct alias_wanted *w) {
+    struct live_request q = live_request_for(w->who);
     struct live *l;
     struct problem p = {0};
     struct err e;
     q.alias = xstrdup(m->alias);
-    if (fill(c, &q, &p) < 0) {
+    if (w->fill(w->arg, &q, &p) < 0) {
         alias_over(m, NULL, &p);
     } else {
         if (!q.metadata)
             q.metadata = xstrdup("{}");
-        if (live_new(c->api->o.engine, &q, alias_on_ready, m, &l, &e) < 0) {
+        if (live_new(w->who->api->o.engine, &q, alias_on_ready, m, &l, &e) < 0) {
             p = problem_of(&e);
             alias_over(m, NULL, &p);
         }
@@ -154,7 +134,66 @@ static void alias_make(struct alias *m, struct call *c, alias_fill *fill) {
     live_request_done(&q); /* empty when it was taken */
 }
 
-/* ---- used ---- */
+bool alias_seek(struct alias_seeker *s, const struct alias_wanted *w) {
+    struct live *l = alias_find(w->who->api->o.engine, w->who->tenant, w->dialect, w->name);
+    struct alias *m = l ? NULL : find_entry(w->who, w->dialect, w->name);
+    bool makes = !l && !m && w->fill;
+    s->of = NULL;
+    if (makes)
+        m = add_entry(w->who, w->dialect, w->name);
+    if (m)
+        alias_wait_for(m, s);
+    else
+        s->then(s, l, NULL);
+    if (makes)
+        alias_make(m, w);
+    return makes;
+}
+
+/* ---- for calls ---- */
+
+struct waiter {
+    struct alias_seeker seeker;
+    struct call *call;
+    alias_fill *fill; /* or NULL */
+    alias_fn *then;
+};
+
+static void waiter_leave(void *state) {
+    struct waiter *w = state;
+    alias_leave(&w->seeker);
+    free(w);
+}
+
+static void waiter_then(struct alias_seeker *s, struct live *l, const struct problem *why) {
+    const struct waiter w = *(struct waiter *)s;
+    struct call *c = w.call;
+    c->state = NULL;
+    c->state_done = NULL;
+    free(s);
+    if (l || !w.fill)
+        w.then(c, l);
+    else
+        call_problem(c, why);
+}
+
+static int waiter_fill(void *arg, struct live_request *q, struct problem *p) {
+    const struct waiter *w = arg;
+    return w->fill(w->call, q, p);
+}
+
+static void seek_for(struct call *c, const char *dialect, const char *name, alias_fill *fill,
+                     alias_fn *then) {
+    struct waiter *w = xcalloc(1, sizeof *w);
+    *w = (struct waiter){.seeker = {.then = waiter_then}, .call = c, .fill = fill, .then = then};
+    c->state = w;
+    c->state_done = waiter_leave;
+    alias_seek(&w->seeker, &(struct alias_wanted){.who = &c->who,
+                                                  .dialect = dialect,
+                                                  .name = name,
+                                                  .fill = fill ? waiter_fill : NULL,
+                                                  .arg = w});
+}
 
 static bool is_good(struct call *c, const char *name) {
     if (*name && strlen(name) <= ALIAS_MAX)
@@ -165,26 +204,10 @@ static bool is_good(struct call *c, const char *name) {
 
 void alias_use(struct call *c, const char *dialect, const char *name, alias_fill *fill,
                alias_fn *then) {
-    if (!is_good(c, name))
-        return;
-    struct live *l = alias_find(c->api->o.engine, c->who.tenant, dialect, name);
-    struct alias *m = l ? NULL : find_entry(c, dialect, name);
-    if (l) {
-        then(c, l);
-    } else if (m) {
-        alias_wait_for(m, c, then, true);
-    } else {
-        m = add_entry(c, dialect, name);
-        alias_wait_for(m, c, then, true);
-        alias_make(m, c, fill);
-    }
+    if (is_good(c, name))
+        seek_for(c, dialect, name, fill, then);
 }
 
 void alias_when(struct call *c, const char *dialect, const char *name, alias_fn *then) {
-    struct live *l = alias_find(c->api->o.engine, c->who.tenant, dialect, name);
-    struct alias *m = l ? NULL : find_entry(c, dialect, name);
-    if (m)
-        alias_wait_for(m, c, then, false);
-    else
-        then(c, l);
+    seek_for(c, dialect, name, NULL, then);
 }

@@ -27,3 +27,25 @@ void alias_when(struct call *c, const char *dialect, const char *name, alias_fn 
 bool alias_is_taken(const struct call *c, const char *dialect, const char *name);
 /* The dialect's name of a sandbox; NULL when it is not one of its own. */
 const char *alias_name(const struct live *l, const char *dialect);
+
+/* The same for those who may outlive their request. Embedded in its owner, who sets `then`, and
+ * leaves before it goes. */
+struct alias_seeker {
+    struct alias_seeker *next;
+    struct alias *of; /* the one that it waits for; or NULL */
+    /* Once: with the sandbox, or with NULL and the reason. It waits no more, and may be gone. */
+    void (*then)(struct alias_seeker *s, struct live *l, const struct problem *why);
+};
+/* Fills in what `arg` asks for, before alias_seek returns. */
+typedef int alias_filler(void *arg, struct live_request *q, struct problem *p);
+struct alias_wanted {
+    const struct caller *who;
+    const char *dialect, *name; /* at most ALIAS_MAX bytes */
+    alias_filler *fill;         /* NULL: none is made, and `then` may get NULL and no reason */
+    void *arg;
+};
+/* `then` may come before it returns. True when the sandbox was not there, and no other one was
+ * being made. */
+bool alias_seek(struct alias_seeker *s, const struct alias_wanted *w);
+/* Also when it does not wait. */
+void alias_leave(struct alias_seeker *s);
