@@ -7,6 +7,7 @@
 #include "api/core/doors.h"
 #include "api/files/archive.h"
 #include "api/files/download.h"
+#include "api/files/file_type.h"
 #include "api/files/paths.h"
 #include "api/files/unpack.h"
 #include "api/jobs/command_wait.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define HEADER     "X-Cloche-Sandbox"
 #define ALLOWED    "X-Cloche-Allowed-Domains"
@@ -109,49 +109,8 @@ static void do_ipybox_upload(struct call *c) {
     use(c, put_file);
 }
 
-/* The type follows from the end of the name, as in Python's mimetypes. */
-static const char *type_of(const char *path) {
-    static const char *const types[][2] = {
-        {"txt", "text/plain"},
-        {"log", "text/plain"},
-        {"py", "text/x-python"},
-        {"csv", "text/csv"},
-        {"tsv", "text/tab-separated-values"},
-        {"md", "text/markdown"},
-        {"htm", "text/html"},
-        {"html", "text/html"},
-        {"css", "text/css"},
-        {"js", "text/javascript"},
-        {"json", "application/json"},
-        {"xml", "text/xml"},
-        {"pdf", "application/pdf"},
-        {"zip", "application/zip"},
-        {"tar", "application/x-tar"},
-        {"png", "image/png"},
-        {"jpg", "image/jpeg"},
-        {"jpeg", "image/jpeg"},
-        {"gif", "image/gif"},
-        {"bmp", "image/bmp"},
-        {"svg", "image/svg+xml"},
-        {"webp", "image/webp"},
-        {"ico", "image/x-icon"},
-        {"tif", "image/tiff"},
-        {"tiff", "image/tiff"},
-        {"mp3", "audio/mpeg"},
-        {"wav", "audio/x-wav"},
-        {"mp4", "video/mp4"},
-        {"mpeg", "video/mpeg"},
-    };
-    const char *dot = strrchr(paths_name(path), '.');
-    for (size_t i = 0; dot && i < sizeof types / sizeof *types; i++) {
-        if (strcasecmp(dot + 1, types[i][0]) == 0)
-            return types[i][1];
-    }
-    return "application/octet-stream";
-}
-
 static void get_file(struct call *c, struct live *l) {
-    files_get(c, live_id(l), c->params[0], type_of(c->params[0]));
+    files_get(c, live_id(l), c->params[0], file_type(c->params[0]));
 }
 
 static void do_ipybox_download(struct call *c) {
