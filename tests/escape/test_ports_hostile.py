@@ -276,12 +276,12 @@ def test_a_server_that_comes_and_goes(box: Inside) -> None:
         "    while not stop:\n"
         f"        s = socket.create_server(('127.0.0.1', {PORT}))\n"
         "        s.close()\n"
-        "threading.Thread(target=flicker, daemon=True).start()"
+        "flickering = threading.Thread(target=flicker, daemon=True)\n"
+        "flickering.start()"
     )
     for _ in range(300):
         assert box.ask_inside().status in (502, 504)
-    box.python("stop.append(1)")
-    box.python("time.sleep(0.05)")
+    box.python("stop.append(1); flickering.join()")
     box.serve(PLAIN)
     assert box.ask_inside().body == b"hi"
 

@@ -105,7 +105,7 @@ static void allow_origin(struct call *c, const char *origin) {
     http_add_header(c->req, "Vary", "Origin");
     http_add_header(c->req, "Access-Control-Expose-Headers",
                     "X-Request-Id, X-Execution-Id, Content-Disposition, Content-Range, "
-                    "Retry-After, ETag, Idempotent-Replayed");
+                    "Retry-After, ETag, Idempotent-Replayed, X-Cloche-Port");
 }
 
 bool access_check_origin(struct call *c, struct problem *ret) {

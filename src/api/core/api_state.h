@@ -37,7 +37,7 @@ struct api {
     struct replays *replays;      /* replies by Idempotency-Key */
     struct alias *aliases;        /* owned: sandboxes that dialects call by name, being made */
     struct door *doors;           /* owned: ports that mean one live sandbox each */
-    struct port_call *port_calls; /* borrowed: requests to servers in sandboxes, under way */
+    struct shares port_calls;     /* requests to servers in sandboxes, under way */
     struct loop_share port_share; /* of turns of the loop, for what those answer */
     struct shares alone;          /* pieces of work that go on without their clients */
     struct loop_share batching;   /* of turns of the loop, for items of batches that begin */

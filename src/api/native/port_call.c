@@ -11,9 +11,9 @@
 #include "api/native/ports.h"
 
 #include "api/core/quota.h"
+#include "api/core/shares.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/list.h"
 #include "base/log.h"
 #include "loop/crew.h"
 
@@ -37,8 +37,8 @@ enum port_state {
 };
 
 struct port_call {
-    struct port_call *next; /* of all that are not over */
-    struct call *call;      /* borrowed: owns us */
+    struct share_item share; /* among all that are not over */
+    struct call *call;       /* borrowed: owns us */
     struct port_target target;
     struct live_watcher watcher;
     struct ports_ask ask;
@@ -72,14 +72,14 @@ static void port_over(struct port_call *p) {
     if (p->state == PORT_OVER)
         return;
     p->state = PORT_OVER;
-    (void)LIST_REMOVE(&p->call->api->port_calls, p, next);
+    shares_remove(&p->call->api->port_calls, &p->share);
     live_ports_leave(&p->ask);
     loop_share_leave(&p->turn);
     loop_unwatch(port_loop(p), &p->watch);
     loop_timer_stop(port_loop(p), &p->timer);
     fd_close(&p->fd);
     if (p->held && l)
-        live_release(l);
+        live_ports_exit(l);
     p->held = false;
     live_unwatch(&p->watcher);
     buf_done(&p->out);
@@ -370,20 +370,16 @@ static void port_on_socket(void *arg, const struct ports_answer *a) {
 }
 
 /* Who else is connected. */
-static bool has_room(struct call *c, const char *id) {
-    unsigned all = 0, own = 0, there = 0;
-    unsigned most = c->api->config->http.ports_connections;
-    for (const struct port_call *p = c->api->port_calls; p; p = p->next) {
-        all++;
-        own += strcmp(p->call->who.tenant, c->who.tenant) == 0;
-        there += strcmp(p->target.id, id) == 0;
-    }
+static bool has_room(struct call *c, const struct live *l) {
+    const struct shares *s = &c->api->port_calls;
+    unsigned there = live_ports_entered(l), most = c->api->config->http.ports_connections;
     if (there >= OF_SANDBOX)
         call_refuse(c, "too_many_at_once", "%u connections to servers in this sandbox are open",
                     there);
-    else if (all >= most || own >= quota_share(c->api, c->who.tenant, most))
+    else if (s->n >= most ||
+             shares_count(s, c->who.tenant) >= quota_share(c->api, c->who.tenant, most))
         call_refuse(c, "too_many_at_once",
-                    "%u connections to servers in sandboxes are open, as many as may be", all);
+                    "%zu connections to servers in sandboxes are open, as many as may be", s->n);
     else
         return true;
     return false;
@@ -410,7 +406,7 @@ void port_call_begin(struct call *c, const struct port_target *t) {
         call_refuse(c, "sandbox_paused", "the sandbox is paused");
         return;
     }
-    if (!is_passed(c) || !has_room(c, t->id))
+    if (!is_passed(c) || !has_room(c, l))
         return;
     struct port_call *p = xcalloc(1, sizeof *p);
     *p = (struct port_call){.call = c, .target = *t, .fd = -1, .out = BUF_INIT, .held = true};
@@ -429,9 +425,9 @@ void port_call_begin(struct call *c, const struct port_target *t) {
         (struct loop_sharer){.fn = port_on_turn, .arg = p, .owner = crew_owner(c->who.tenant)};
     c->state = p;
     c->state_done = port_call_free;
-    LIST_PUSH(&c->api->port_calls, p, next);
+    shares_add(&c->api->port_calls, &p->share, c->who.tenant, 0);
     live_watch(l, &p->watcher);
-    live_hold(l);
+    live_ports_enter(l);
     port_head_request(c, t, p->upgrade, &p->out);
     http_take_stream(c->req, port_on_piece, port_on_whole);
     http_set_for_client(c->req);

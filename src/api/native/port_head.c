@@ -5,7 +5,8 @@
  * credentials of ours: neither keys nor cookies that a browser has for our origin. Outwards goes
  * nothing that holds for more than the one reply: cookies, what a browser remembers of an origin,
  * who may read it. Without an origin of its own a page is sandboxed into none, so that it is not
- * ours either, whatever it does. */
+ * ours either, whatever it does. The mark of an answer that comes from inside is not for those to
+ * leave out who would like it to be taken for one of ours. */
 
 #include "api/native/ports.h"
 
@@ -190,6 +191,7 @@ static const char *const never[] = {"alt-svc",
                                     "set-login",
                                     "strict-transport-security",
                                     "use-as-dictionary",
+                                    "x-cloche-port",
                                     "x-request-id",
                                     "accept-ch",
                                     "critical-ch",
@@ -251,9 +253,12 @@ static bool goes_out(const struct port_target *t, const struct answer *a, const 
 }
 
 void port_head_reply(struct call *c, const struct port_target *t, const struct answer *a) {
+    char port[8];
+    snprintf(port, sizeof port, "%u", t->port);
     if (!is_own_origin(t)) {
         http_add_header(c->req, "Content-Security-Policy", SANDBOX);
         http_add_header(c->req, "X-Content-Type-Options", "nosniff");
+        http_add_header(c->req, "X-Cloche-Port", port);
     }
     for (unsigned i = 0; i < a->nfields; i++) {
         const struct answer_field *f = &a->fields[i];

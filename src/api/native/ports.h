@@ -7,8 +7,7 @@
 
 /* Which server is meant, and what of it. */
 struct port_target {
-    const char *id;   /* borrowed from the call, as the others: of the sandbox */
-    const char *word; /* the port, as it stands in the path */
+    const char *id; /* borrowed from the call, as the path: of the sandbox */
     uint16_t port;
     const char *path;         /* as it came, from the first slash on */
     char prefix[ID_MAX + 40]; /* what stands before it; "" on an origin of its own */

@@ -2,10 +2,25 @@
 
 #include "engine/live/live_ports.h"
 
+#include "engine/process/live_hold.h"
 #include "engine/process/live_state.h"
 
 #include <errno.h>
 #include <string.h>
+
+void live_ports_enter(struct live *l) {
+    l->inward++;
+    live_hold(l);
+}
+
+void live_ports_exit(struct live *l) {
+    l->inward--;
+    live_release(l);
+}
+
+unsigned live_ports_entered(const struct live *l) {
+    return l->inward;
+}
 
 uint16_t ports_at(const struct ports_answer *a, size_t i) {
     uint16_t port;

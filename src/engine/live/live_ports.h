@@ -25,6 +25,11 @@ struct ports_ask {
     bool lists;        /* for live_ports.c */
 };
 
+/* A request to a server inside, from its begin to its end: until then the sandbox is in use. Of one
+ * that has ended nothing is left. */
+void live_ports_enter(struct live *l);
+void live_ports_exit(struct live *l);
+unsigned live_ports_entered(const struct live *l);
 /* -1: nothing was asked; kind "sandbox_busy", or "ports_unavailable" in a sandbox that an older
  * build made. */
 int live_ports_connect(struct live *l, uint16_t port, bool ipv6, struct ports_ask *a,

@@ -47,6 +47,7 @@ struct live {
     double created;
     uint64_t expires_ns, idle_since_ns; /* 0: never; in use */
     unsigned held;
+    unsigned inward; /* requests to servers inside: see live/live_ports.h */
     bool paused;
     uint16_t port;      /* of its own; 0: none */
     struct timer timer; /* while it waits: for a sandbox; then: its end */

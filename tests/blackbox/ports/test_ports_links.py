@@ -104,7 +104,7 @@ def test_a_link_is_for_one_server_of_one_sandbox(box: Inside, keyed: KeyedLive) 
     assert at(box, "/", cookie).status == 200
 
 
-@pytest.mark.parametrize("change", ["mac", "time", "key", "cut", "more", "empty"])
+@pytest.mark.parametrize("change", ["mac", "time", "key", "cut", "more", "zeros", "empty"])
 def test_a_link_that_was_changed_is_none(box: Inside, change: str) -> None:
     link = link_to(box)
     path, _, token = link.partition("=")
@@ -115,6 +115,7 @@ def test_a_link_that_was_changed_is_none(box: Inside, change: str) -> None:
         "key": f"{expires}.-.{mac}",
         "cut": token[:-1],
         "more": token + "A",
+        "zeros": f"0{token}",
         "empty": "",
     }[change]
     assert at(box, f"{path}={changed}").code == "bad_link"
@@ -242,7 +243,7 @@ def test_answers_keep_what_is_for_their_origin(box: Inside, keyed: KeyedLive) ->
         b"Set-Cookie: __Host-cloche_link=x\r\nAccess-Control-Allow-Origin: *\r\n"
         b"Clear-Site-Data: *\r\nStrict-Transport-Security: max-age=1\r\nAlt-Svc: h2\r\n"
         b"Content-Security-Policy: default-src x\r\nWWW-Authenticate: Basic\r\n"
-        b"Location: /x\r\nContent-Length: 0\r\n\r\n"
+        b"X-Cloche-Port: 1\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"
     )
     reply = at(box, "/", f"X-API-Key: {keyed.keys[0]}")
     assert fields_of(reply, "Set-Cookie") == ["a=b; Path=/"]
@@ -250,7 +251,7 @@ def test_answers_keep_what_is_for_their_origin(box: Inside, keyed: KeyedLive) ->
     assert fields_of(reply, "Content-Security-Policy") == ["default-src x"]
     for name in ("Access-Control-Allow-Origin", "WWW-Authenticate"):
         assert fields_of(reply, name)
-    for name in ("Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc"):
+    for name in ("Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "X-Cloche-Port"):
         assert not fields_of(reply, name)
 
 

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 
 import pytest
 
-from harness import LiveService, eventually, settled
+from harness import LiveService, eventually
 from http_client import Connection
 from inside import OK, PLAIN, PORT, Inside, fields_of, raw_request, refused
-from live import Client
 from raw_http import Raw, chunks, request, resident_mb
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    options = ("--profiles", "base", "--ports-idle-s", "3600")
-    yield from settled(LiveService(tmp_path_factory.mktemp("ports"), *options))
-
-
-@pytest.fixture
-def client(service: LiveService) -> Client:
-    return Client(service.port)
-
-
-@pytest.fixture
-def box(client: Client) -> Iterator[Inside]:
-    with Inside(client) as made:
-        yield made
 
 
 # ---------------------------------------------------------------------------- requests
@@ -270,6 +251,7 @@ def test_headers_that_hold_for_more_than_a_reply_are_dropped(box: Inside) -> Non
     assert reply.body == b"hi"
     for name in dropped:
         assert name == "X-Request-Id" or not fields_of(reply, name), name
+    assert fields_of(reply, "X-Cloche-Port") == [str(PORT)], "the mark of an answer from inside"
     (ours,) = fields_of(reply, "X-Request-Id")
     assert ours.startswith("req_")
     for name, value in kept.items():
@@ -343,6 +325,14 @@ def test_an_answer_that_breaks_off_is_no_whole_one(box: Inside, answer: bytes) -
         got = raw.ends()
     assert got == b"" or got.startswith(b"HTTP/1.1 200 ")
     assert b"chunked" not in got or not got.endswith(b"\r\n0\r\n\r\n")
+
+
+def test_a_refusal_of_ours_has_no_mark_of_an_answer(box: Inside) -> None:
+    assert not fields_of(box.ask_inside(), "X-Cloche-Port")
+    box.serve(OK + b"X-Cloche-Port: 1\r\nbad\r\n\r\n")
+    reply = box.ask_inside()
+    refused(reply, 502, "port_bad_answer")
+    assert not fields_of(reply, "X-Cloche-Port")
 
 
 def test_what_follows_an_answer_reaches_nobody(box: Inside) -> None:

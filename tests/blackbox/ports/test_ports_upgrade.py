@@ -6,14 +6,13 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 import websockets
 
-from harness import LiveService, eventually, settled
+from harness import LiveService, eventually
 from inside import PORT, Inside, raw_request, refused
 from live import Client
 from raw_http import Raw, request, resident_mb, server_pid
@@ -32,22 +31,6 @@ async def main():
         await asyncio.Future()
 asyncio.run(main())
 """
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    yield from settled(LiveService(tmp_path_factory.mktemp("ports"), "--profiles", "base"))
-
-
-@pytest.fixture
-def client(service: LiveService) -> Client:
-    return Client(service.port)
-
-
-@pytest.fixture
-def box(client: Client) -> Iterator[Inside]:
-    with Inside(client) as made:
-        yield made
 
 
 def own(box: Inside, *headers: str) -> Raw:
