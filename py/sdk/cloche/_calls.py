@@ -7,15 +7,17 @@ import json
 import uuid
 from pathlib import PurePath
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from cloche._errors import BadArgument
 from cloche._uploads import Form, Source, Upload, inputs_of
 
 SILENCE_S = 60.0  # a stream gives a sign of life every 10 s
+INSIDE_S = 150.0  # the server gives an answer of a server inside less
 QUEUE_S = 90.0  # what a request may wait for its turn, with time to spare
 EVENTS = "application/x-ndjson"
 REPLY_MAX = 1 << 29  # bytes: some ten times what a result has
+URL_BYTES = "/?:@!$&'()*+,;=%-._~[]"  # of a path with its query, besides letters and digits
 PathLike = Union[str, "PurePath"]
 Network = Union[None, str, List[Any], Mapping[str, Any]]
 
@@ -34,6 +36,7 @@ class Call:
     streams: bool = False
     reply_max: int = REPLY_MAX  # bytes of a reply that does not stream
     silence_s: float = SILENCE_S
+    inside: bool = False  # for a server in a sandbox: what it says is no refusal of ours
     # Files that are uploaded before, and deleted when the reply is there.
     inputs: List[Tuple[str, Upload]] = dataclasses.field(default_factory=list)
     stored: List[str] = dataclasses.field(default_factory=list)
@@ -41,7 +44,8 @@ class Call:
     def __post_init__(self) -> None:
         """SECURITY: dots would lead to another place of the API, one that the caller did not mean:
         a path in it may come from a stranger."""
-        if not {".", ".."}.isdisjoint(self.path.split("/")):
+        names = self.path.partition("?")[0].split("/")
+        if not {".", ".."}.isdisjoint(map(unquote, names)):
             raise BadArgument(f"{self.path!r} has a name in it that names nothing: '.' or '..'")
 
     @property
@@ -50,6 +54,8 @@ class Call:
 
     @property
     def may_repeat(self) -> bool:
+        if self.inside:
+            return self.method in ("GET", "HEAD", "OPTIONS")
         return not self.is_post or bool(self.key)
 
     @property
@@ -71,7 +77,7 @@ class Call:
         headers = dict(self.headers)
         if self.body is not None:
             headers["Content-Type"] = "application/json"
-        if self.streams and "Accept" not in headers:
+        if self.streams and not self.inside and "Accept" not in headers:
             headers["Accept"] = EVENTS
         if self.key:
             headers["Idempotency-Key"] = self.key
@@ -210,6 +216,21 @@ def store_call(upload: Upload, filename: str) -> Call:
     return Call(
         "POST", "/v1/files", upload=form, headers={"Content-Type": form.type}, key=new_key()
     )
+
+
+def inside_path(box: str, port: int, path: str) -> str:
+    """A path of a server inside, perhaps with a query, as one of ours."""
+    if not 1 <= port <= 65535:
+        raise BadArgument(f"port is {port!r}; it must be from 1 to 65535")
+    return f"{box}/ports/{port}/{quote(path[path.startswith('/') :], safe=URL_BYTES)}"
+
+
+def sent(data: Optional[Source], json_data: Any) -> Optional[Source]:
+    if json_data is None:
+        return data
+    if data is not None:
+        raise BadArgument("data and json exclude each other")
+    return Call("", "", json_data).content()
 
 
 def segment(name: str) -> str:

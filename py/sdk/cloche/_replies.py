@@ -8,6 +8,7 @@ from typing import Any, Dict
 
 import httpx
 
+from cloche._calls import Call
 from cloche._errors import BadReply
 
 # Of a body that has been read they are true no more.
@@ -27,6 +28,12 @@ def decoded(text: bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is too deep") from None
+
+
+def is_answer(call: Call, response: httpx.Response) -> bool:
+    """What was asked for, and no refusal. SECURITY: a server inside may say what looks like one of
+    ours, but the server of cloche alone can leave out its mark."""
+    return response.is_success or (call.inside and "x-cloche-port" in response.headers)
 
 
 def whole(response: httpx.Response, content: bytes) -> httpx.Response:

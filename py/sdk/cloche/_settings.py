@@ -29,6 +29,7 @@ class Server:
         self.headers = {"User-Agent": f"cloche-python/{__version__}"}
         # An empty key is none, as with the command line.
         secret = os.environ.get("CLOCHE_API_KEY", "") if key is None else key
+        self.secret = secret
         if secret:
             self.headers["Authorization"] = "Bearer " + _sound(secret, key is not None)
 

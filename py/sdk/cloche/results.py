@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from cloche._errors import ExecutionFailed
 from cloche._records import Field, Many, One, Record
@@ -20,6 +21,9 @@ __all__ = [
     "Inspection",
     "KernelInfo",
     "MadeFile",
+    "PortInfo",
+    "PortLink",
+    "PortReply",
     "Profile",
     "Result",
     "SandboxInfo",
@@ -342,6 +346,40 @@ class Inspection(Record):
     @property
     def text(self) -> str:
         return str(self.data.get("text/plain", ""))
+
+
+class PortInfo(Record):
+    """A port on which something listens in a sandbox."""
+
+    port = Field(0)
+    path = Field("")  #: on the server of cloche
+    url = Field(NO_TEXT)  #: of its own, where the operator has a domain for that
+
+
+class PortLink(Record):
+    """What opens a server inside to a browser."""
+
+    url = Field("")
+    expires = Field(0)  #: seconds since 1970
+
+
+class PortReply:
+    """What a server inside answered. `headers` are found in any case of letters."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.content = content
+
+    def __repr__(self) -> str:
+        return f"PortReply(status={self.status}, {len(self.content)} bytes)"
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
+
+    def json(self) -> Any:
+        return json.loads(self.content)
 
 
 class Entry(Record):

@@ -9,6 +9,7 @@ from cloche._async.cells import AsyncCells
 from cloche._async.commands import AsyncCommands
 from cloche._async.files import AsyncFiles
 from cloche._async.kernels import AsyncKernels
+from cloche._async.ports import AsyncPorts
 from cloche._async.transport import AsyncTransport, log
 from cloche._calls import Call, Network, new_key, policy_of, segment, without_none
 from cloche._codes import NoSuchSandbox, SandboxGone
@@ -32,6 +33,7 @@ class AsyncSandbox(AsyncCells):
         self.kernels = AsyncKernels(transport, path)
         self.commands = AsyncCommands(transport, path)
         self.files = AsyncFiles(transport, path)
+        self.ports = AsyncPorts(transport, path)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"

@@ -21,7 +21,7 @@ from cloche._errors import (
     OlderServer,
     refusal_of,
 )
-from cloche._replies import Reply, decoded, whole
+from cloche._replies import Reply, decoded, is_answer, whole
 from cloche._records import listed
 from cloche._retry import Tries, passes
 from cloche._settings import CONNECT_S, CONNECTIONS, IDLE_CONNECTIONS, KEEP_S, Server
@@ -96,7 +96,7 @@ class AsyncTransport:
             try:
                 response = await self._send_once(call)
                 self._has_met = True
-                if response.is_success:
+                if is_answer(call, response):
                     return response
                 pause = await self._pause_after_refusal(call, tries, response, may_be_done)
             except httpx.TransportError as error:
@@ -121,7 +121,7 @@ class AsyncTransport:
             timeout=httpx.Timeout(call.silence_s, connect=CONNECT_S, pool=None),
         )
         response = await self._http.send(request, stream=True)
-        if not call.streams or not response.is_success:
+        if not call.streams or not is_answer(call, response):
             response = await self._whole(call, response)
         if log.isEnabledFor(logging.DEBUG):
             took_ms = (time.monotonic() - began) * 1e3
@@ -243,7 +243,9 @@ class AsyncTransport:
         why = str(error) or type(error).__name__
         if isinstance(error, httpx.TimeoutException):
             why = f"no sign of life for {call.silence_s:.0f} s"
-        if call.upload:
+        if call.inside:
+            what = "before the answer was whole; the server inside may have got the request"
+        elif call.upload:
             what = f"while {call.upload.size} bytes were sent; it may be more than disk_mb of the"
             what += " sandbox or --max-file-mb of the server: info() says, then send it again"
         elif call.is_post:

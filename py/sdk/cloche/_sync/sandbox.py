@@ -10,6 +10,7 @@ from cloche._sync.cells import Cells
 from cloche._sync.commands import Commands
 from cloche._sync.files import Files
 from cloche._sync.kernels import Kernels
+from cloche._sync.ports import Ports
 from cloche._sync.transport import Transport, log
 from cloche._calls import Call, Network, new_key, policy_of, segment, without_none
 from cloche._codes import NoSuchSandbox, SandboxGone
@@ -33,6 +34,7 @@ class Sandbox(Cells):
         self.kernels = Kernels(transport, path)
         self.commands = Commands(transport, path)
         self.files = Files(transport, path)
+        self.ports = Ports(transport, path)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id}>"
