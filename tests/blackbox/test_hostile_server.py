@@ -106,6 +106,7 @@ def test_numbers_are_only_numbers(number: Any) -> None:
         "list": {"sandboxes": [box]},
         "ls": {"entries": [{**entry, "mode": number}]},
         "logs": {"commands": [{**command, "created": number}]},
+        "ports": {"ports": [{"port": number, "path": "/", "url": number}]},
     }
     for verb, answer in answers.items():
         with server(says({**box, **answer})) as url:
@@ -133,6 +134,8 @@ def test_texts_cannot_steer_the_terminal() -> None:
         "sandboxes": [box],
         "entries": [entry],
         "commands": [{"id": EVIL, "cmd": EVIL, "status": EVIL}],
+        "ports": [{"port": 1, "path": EVIL, "url": EVIL}, {"port": EVIL, "path": EVIL}],
+        "url": f"http://x/{EVIL}",
         "engine": {"version": EVIL, "profiles": [profile]},
     }
     runs = [
@@ -142,6 +145,10 @@ def test_texts_cannot_steer_the_terminal() -> None:
         ["sandbox", "ls", BOX],
         ["sandbox", "ls", "-l", BOX],
         ["sandbox", "logs", BOX],
+        ["sandbox", "ports", BOX],
+        ["sandbox", "ports", "--json", BOX],
+        ["sandbox", "link", BOX, "1"],
+        ["sandbox", "link", "--json", BOX, "1"],
         ["status"],
         ["status", "--json"],
         ["run", "--json", "-c", "1"],

@@ -24,6 +24,8 @@ enum sandbox_verb {
     SANDBOX_RESUME,
     SANDBOX_EXTEND,
     SANDBOX_NETWORK,
+    SANDBOX_PORTS,
+    SANDBOX_LINK,
     SANDBOX_PROMPT, /* `cloche shell` */
     SANDBOX_VERBS_
 };

@@ -12,6 +12,7 @@
 #include "remote/sandbox/life.h"
 #include "remote/sandbox/ls.h"
 #include "remote/sandbox/manage.h"
+#include "remote/sandbox/ports.h"
 #include "remote/sandbox/terminal.h"
 #include "remote/shell/prompt.h"
 #include "remote/value.h"
@@ -37,6 +38,7 @@ static int (*const verbs[SANDBOX_VERBS_])(struct sandbox_cmd *b, struct err *e) 
     [SANDBOX_RESTART] = sandbox_restart, [SANDBOX_PAUSE] = sandbox_pause,
     [SANDBOX_RESUME] = sandbox_resume,   [SANDBOX_EXTEND] = sandbox_extend,
     [SANDBOX_NETWORK] = sandbox_network, [SANDBOX_TERMINAL] = sandbox_terminal,
+    [SANDBOX_PORTS] = sandbox_ports,     [SANDBOX_LINK] = sandbox_link,
     [SANDBOX_PROMPT] = sandbox_prompt,
 };
 
