@@ -44,6 +44,10 @@ def test_network(package: Path, start_live: Callable[..., LiveService]) -> None:
     passes(package, "network", CLOCHE_SERVER=start_live("--network", "pypi.org").url)
 
 
+def test_ports(package: Path, start_live: Callable[..., LiveService]) -> None:
+    passes(package, "ports", CLOCHE_SERVER=start_live("--ports-domain", "ports.localhost").url)
+
+
 def test_types_are_those_of_what_happens(package: Path, live_service: LiveService) -> None:
     """It is compiled as a user's program, with `await using`, and run."""
     done = node(package, compiled(package, "types.ts"), CLOCHE_SERVER=live_service.url)

@@ -24,6 +24,8 @@ export type * from "./kernels.js";
 export type * from "./options.js";
 export { Pages } from "./pages.js";
 export type { WebSocketClass, WebSocketLike } from "./platform.js";
+export { Ports } from "./ports.js";
+export type { PortInfo, PortLink, PortRequest } from "./ports.js";
 export { Display, Result } from "./result.js";
 export type { CodeError, Denial, MadeFile, Usage } from "./result.js";
 export { Sandbox, Sandboxes } from "./sandbox.js";

@@ -449,6 +449,12 @@ export interface components {
             /** @description kept of stdout, and as much of stderr */
             output_bytes: number | null;
         };
+        /** Link */
+        Link: {
+            url: string;
+            /** @description unix time; it ends with the sandbox, or with the key that made it, if that is before */
+            expires: number;
+        };
         /** ListedFile */
         ListedFile: {
             /** @description unix time */
@@ -551,6 +557,20 @@ export interface components {
          * @enum {string}
          */
         NetworkWord: "none" | "open";
+        /** Port */
+        Port: {
+            port: number;
+            /** @description of this server, where it is reached */
+            path: string;
+            /** @description its own, where the operator has a domain for that */
+            url: string | null;
+        };
+        /** PortList */
+        PortList: {
+            ports: components["schemas"]["Port"][];
+            /** @description there are more than 1024 */
+            truncated: boolean;
+        };
         /** Profile */
         Profile: {
             name: string;

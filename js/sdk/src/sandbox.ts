@@ -17,6 +17,7 @@ import {
 } from "./options.js";
 import { pages, type Pages } from "./pages.js";
 import { asyncDispose } from "./platform.js";
+import { Ports } from "./ports.js";
 import { keyed, segment, type Call, type Transport } from "./transport.js";
 import type * as wire from "./wire.js";
 
@@ -47,6 +48,7 @@ export class Sandbox extends Interpreter implements AsyncDisposable {
   readonly files: Files;
   readonly commands: Commands;
   readonly kernels: Kernels;
+  readonly ports: Ports;
 
   constructor(transport: Transport, id: string) {
     const path = `/v1/sandboxes/${segment(id)}`;
@@ -55,6 +57,7 @@ export class Sandbox extends Interpreter implements AsyncDisposable {
     this.files = new Files(transport, path);
     this.commands = new Commands(transport, path);
     this.kernels = new Kernels(transport, path);
+    this.ports = new Ports(transport, path);
   }
 
   /** Makes one, on the server of `client` or on that of the environment. */
