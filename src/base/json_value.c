@@ -4,6 +4,7 @@
 #include "base/json_value.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -200,4 +201,75 @@ struct json_span json_member(const char *text, size_t len, const char *name) {
 
 struct json_span json_member_as(const char *text, size_t len, const char *json_name) {
     return find_member(text, len, json_name + 1, strlen(json_name) - 2);
+}
+
+/* ---- the inside of strings ---- */
+
+static uint32_t hex4(const char *at) {
+    uint32_t v = 0;
+    for (int i = 0; i < 4; i++) {
+        uint32_t c = (unsigned char)at[i];
+        v = v << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+    }
+    return v;
+}
+
+/* The second escape of a pair, of which `c` is the first; or 0. */
+static uint32_t low_half(uint32_t c, const char *at, const char *end) {
+    if (c < 0xd800 || c >= 0xdc00 || end - at < 6 || at[0] != '\\' || at[1] != 'u')
+        return 0;
+    uint32_t low = hex4(at + 2);
+    return low >= 0xdc00 && low < 0xe000 ? low : 0;
+}
+
+/* Behind the escape at `at`, of which the backslash and the u are read. */
+static const char *add_code(struct buf *to, const char *at, const char *end) {
+    uint32_t c = end - at < 4 ? 0xfffd : hex4(at);
+    at = end - at < 4 ? end : at + 4;
+    uint32_t low = low_half(c, at, end);
+    if (low) {
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+        at += 6;
+    }
+    text_add_char(to, c);
+    return at;
+}
+
+void json_unescape(struct buf *to, const char *inside, size_t len) {
+    static const char from[] = "bfnrt", means[] = "\b\f\n\r\t";
+    const char *end = inside + len;
+    buf_reserve(to, len);
+    while (inside < end) {
+        const char *slash = memchr(inside, '\\', (size_t)(end - inside));
+        buf_add(to, inside, (size_t)((slash ? slash : end) - inside));
+        if (!slash || end - slash < 2)
+            return;
+        const char *known = memchr(from, slash[1], sizeof from - 1);
+        inside = slash + 2;
+        if (slash[1] == 'u')
+            inside = add_code(to, inside, end);
+        else
+            buf_addc(to, known ? means[known - from] : slash[1]);
+    }
+}
+
+/* Behind the escape at `at`. */
+static const char *after_escape(const char *at, const char *end) {
+    if (end - at < 6 || at[1] != 'u')
+        return end - at < 2 || at[1] == 'u' ? end : at + 2;
+    return low_half(hex4(at + 2), at + 6, end) ? at + 12 : at + 6;
+}
+
+size_t json_inside_cut(const char *inside, size_t len, size_t at) {
+    const char *from = inside, *end = inside + len, *want = inside + at;
+    while (from < want && at < len) {
+        const char *slash = memchr(from, '\\', (size_t)(want - from));
+        if (slash) {
+            from = after_escape(slash, end);
+            continue;
+        }
+        for (from = want; from < end && ((unsigned char)*from & 0xc0) == 0x80; from++)
+            ;
+    }
+    return at < len ? (size_t)(from - inside) : len;
 }

@@ -29,6 +29,16 @@ size_t text_char(const char *text, size_t left, uint32_t *ret) {
     return 0;
 }
 
+void text_add_char(struct buf *to, uint32_t c) {
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        c = 0xfffd;
+    unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
+    buf_addc(to, (char)(first[more] | c >> (6 * more)));
+    while (more-- > 0)
+        buf_addc(to, (char)(0x80 | (c >> (6 * more) & 0x3f)));
+}
+
 size_t text_chars(const char *text, size_t len) {
     size_t n = 0;
     for (size_t i = 0; i < len; i++)

@@ -12,6 +12,9 @@ struct buf;
  */
 size_t text_char(const char *text, size_t left, uint32_t *ret);
 
+/* Appends a character as UTF-8; what is none, such as a surrogate, as U+FFFD. */
+void text_add_char(struct buf *to, uint32_t c);
+
 /* Characters of a text that is well-formed. */
 size_t text_chars(const char *text, size_t len);
 

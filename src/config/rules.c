@@ -26,11 +26,9 @@ static int check_resolvers(const char *text, struct err *e) {
     return 0;
 }
 
-/* What the sandbox of notebooks is given is asked for as anybody asks. */
-static int check_shared_domains(const struct config *c, const struct net_sets *sets,
-                                const struct net_policy *most, struct err *e) {
-    static const char where[] = "ipybox_allowed_domains";
-    const char *text = c->shared_domains;
+/* What some sandboxes are given is asked for as anybody asks. */
+static int check_given(const char *text, const char *where, const struct net_sets *sets,
+                       const struct net_policy *most, struct err *e) {
     AUTO_NET_POLICY p = NET_POLICY_INIT;
     if (net_policy_from_text(text, strlen(text), sets, where, &p, e) < 0)
         return -1;
@@ -46,7 +44,8 @@ int rules_check(const struct config *c, struct err *e) {
         net_policy_from_text(c->network, strlen(c->network), &sets, "network", &p, &why) < 0 ||
         net_policy_deny_from_text(c->network_deny, strlen(c->network_deny), "network_deny", &p,
                                   &why) < 0 ||
-        check_shared_domains(c, &sets, &p, &why) < 0 ||
+        check_given(c->shared_domains, "ipybox_allowed_domains", &sets, &p, &why) < 0 ||
+        check_given(c->mcp_network, "mcp_network", &sets, &p, &why) < 0 ||
         net_policy_from_text(c->build_network, strlen(c->build_network), &sets, "build_network",
                              &builds, &why) < 0)
         return err_user(e, "bad_value", "%s", why.text);

@@ -17,6 +17,7 @@
 struct quota;
 struct alias;
 struct door;
+struct place_known;
 struct port_call;
 struct records;
 struct replays;
@@ -36,6 +37,7 @@ struct api {
     struct records *records;      /* recent executions */
     struct replays *replays;      /* replies by Idempotency-Key */
     struct alias *aliases;        /* owned: sandboxes that dialects call by name, being made */
+    struct place_known *places;   /* owned: which sandbox a name of MCP meant last */
     struct door *doors;           /* owned: ports that mean one live sandbox each */
     struct shares port_calls;     /* requests to servers in sandboxes, under way */
     struct loop_share port_share; /* of turns of the loop, for what those answer */

@@ -1,8 +1,9 @@
 #pragma once
 /* The live sandbox that a call means: by the name in its argument `sandbox`, else by the URL, the
- * session, or `default`. Names are a tenant's; a sandbox is made when its name is first used. For
- * api/ only. */
+ * session, or `default`. Names are a tenant's, but for `default`, which is a key's own; a sandbox
+ * is made when its name is first used. For api/ only. */
 
+#include "api/core/problem.h"
 #include "api/mcp/who.h"
 #include "engine/live/live.h"
 
@@ -13,21 +14,26 @@
         .help = "name of the sandbox (letters, digits, -); it is made when first used"             \
     }
 const char *place_wrong(const json_t *name);
+/* NULL, or what may be a name. */
+const char *place_name_wrong(const char *name);
 
 /* The name that is meant. */
 const char *place_name(const struct mcp_call *c);
 /* `then` with the sandbox, at once or when it is ready; it is borrowed for this turn of the loop.
- * If none can be had, the call has its answer and `then` is not called. What the model should know
- * of a sandbox that is new stands before the answer's text (place_news). */
+ * If none can be had, the call has its answer and `then` is not called. Nothing is kept with the
+ * call before that. */
 typedef void place_fn(struct mcp_call *c, struct live *l);
 void place_use(struct mcp_call *c, place_fn *then);
+/* What the model should know of a sandbox that this call made, as a part of its answer. */
+void place_news(struct mcp_call *c);
 /* The one that is there and ready, or NULL: none is made, nothing is answered. */
 struct live *place_find(const struct mcp_call *c, const char *name);
-/* The tenant's sandboxes that MCP can name: the first, and the one after `l`; their names. */
+/* The sandboxes that the call can name: the first, and the one after `l`; their names. */
 struct live *place_next(const struct mcp_call *c, const struct live *l);
 const char *place_name_of(const struct live *l);
+/* The client has ended its legacy session: the sandbox that was the session's own goes. */
+void place_session_over(const struct mcp_asker *who);
 
 /* An error of the engine or a problem, as isError: one sentence, and what to do. */
-struct problem;
 void place_fail(struct mcp_call *c, const struct err *e);
 void place_problem(struct mcp_call *c, const struct problem *p);
