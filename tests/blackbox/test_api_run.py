@@ -268,6 +268,12 @@ def test_figures_that_are_left_open(service: Service) -> None:
     assert len(failed["results"]) == 3 and failed["error"]["name"] == "ZeroDivisionError"
 
 
+def test_figures_are_before_the_value(service: Service) -> None:
+    result = run(service, "import pandas as pd\npd.Series([1, 3]).plot()", **DATA)
+    assert ["image/png" in data for data in data_of(result)] == [True, False]
+    assert result["text"] == result["results"][-1]["data"]["text/plain"]
+
+
 def test_figures_are_those_of_a_cell(live_service: Any) -> None:
     codes = [
         PLOT + "plt.show()",

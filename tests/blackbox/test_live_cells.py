@@ -225,6 +225,14 @@ def test_figures_come_by_themselves_in_the_formats_asked_for(data: Box) -> None:
     assert "image/png" in shown["data"] and "image/svg+xml" not in shown["data"]
 
 
+def test_figures_are_before_the_value_in_the_result(data: Box) -> None:
+    code = "import pandas as pd\npd.Series([1, 3]).plot()"
+    assert [kind for kind, _ in shown(data, code)] == ["result", "display"]
+    figure, value = data.run(code)["results"]
+    assert "image/png" in figure["data"] and not figure["is_main_result"]
+    assert value["data"]["text/plain"].startswith("<Axes") and value["is_main_result"]
+
+
 def test_figures_and_prints_stay_in_order(data: Box) -> None:
     code = "import matplotlib.pyplot as plt\nprint(1)\nplt.plot([1])\nplt.show()\nprint(2)"
     assert [kind for kind, _ in shown(data, code)] == ["stdout", "display", "stdout"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -36,6 +36,10 @@ def put(service: KeyedLive, number: int, box: Box, data: bytes = GOOD) -> Reply:
     return ask(service.port, "PUT", box.path + "/archive", data, key(service, number))
 
 
+def get(service: KeyedLive, number: int, box: Box) -> Reply:
+    return ask(service.port, "GET", box.path + "/archive", None, key(service, number))
+
+
 def code_of(reply: Reply) -> tuple[int, str]:
     return reply.status, reply.json["error"]["code"] if reply.status >= 300 else ""
 
@@ -55,12 +59,20 @@ def test_a_tenant_has_so_many_archives_at_once(service: KeyedLive) -> None:
         with contextlib.ExitStack() as stack:
             for _ in range(MOST):
                 stack.enter_context(begin(service, own, GOOD[:10]))
-            assert eventually(lambda: put(service, 0, own).status == 429), "no more for alice"
-            reply = put(service, 0, own)
-            assert code_of(reply) == (429, "too_many_archives")
-            assert int(reply.header("Retry-After") or 0) > 0
-            out = ask(service.port, "GET", own.path + "/archive", None, key(service, 0))
-            assert code_of(out) == (429, "too_many_archives"), "those that go count as well"
+
+            def refused(ask_for: Callable[[KeyedLive, int, Box], Reply]) -> Reply | None:
+                reply = ask_for(service, 0, own)
+                if reply.status == 429:
+                    return reply
+                # This had a place for a moment, for want of which one of those above got none.
+                stack.enter_context(begin(service, own, GOOD[:10]))
+                return None
+
+            assert eventually(lambda: refused(put) and refused(get)), "no more for alice"
+            for ask_for in (put, get):
+                reply = eventually(lambda: refused(ask_for))
+                assert code_of(reply) == (429, "too_many_archives")
+                assert int(reply.header("Retry-After") or 0) > 0
             assert put(service, 1, other).status == 200, "bob has his own"
         assert eventually(lambda: put(service, 0, own).status == 200), "they are given back"
 

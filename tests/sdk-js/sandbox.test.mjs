@@ -56,8 +56,9 @@ test("what is put together from events is what the server says it was", () =>
 
 test("a figure is bytes", () =>
     withBox({ profile: "data" }, async (box) => {
-        const result = await box.run("import pandas as pd\npd.DataFrame({'a': [1, 3]}).plot();");
-        const figure = result.results.find((shown) => shown.png);
+        const result = await box.run("import pandas as pd\npd.DataFrame({'a': [1, 3]}).plot()");
+        const [figure, value] = result.results;
+        assert.equal(value.text, result.text);
         assert.deepEqual([...figure.png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
         const table = await box.run("pd.DataFrame({'a': [1]})");
         assert.match(table.results[0].html, /<table/);

@@ -156,13 +156,15 @@ export class Assembly {
   }
 
   end(end: wire.ResultEnd): Result {
-    const main = this.#shown.filter(({ output }) => output.is_main_result).at(-1);
-    const text = main?.output.data["text/plain"];
+    const isMain = ({ output }: Shown) => output.is_main_result;
+    const displays = this.#shown.filter((shown) => !isMain(shown));
+    const values = this.#shown.filter(isMain);
+    const text = values.at(-1)?.output.data["text/plain"];
     return new Result({
       ...end,
       stdout: this.#stdout.join(""),
       stderr: this.#stderr.join(""),
-      results: this.#shown.map(({ output }) => output),
+      results: [...displays, ...values].map(({ output }) => output),
       text: typeof text === "string" ? text : null,
     });
   }

@@ -109,7 +109,7 @@ class Assembly:
         whole: Dict[str, Any] = {name: "".join(texts) for name, texts in self._out.items()}
         whole["results"] = [
             {name: shown[name] for name in ("data", "metadata", "is_main_result")}
-            for shown in self._shown
+            for shown in sorted(self._shown, key=lambda shown: bool(shown["is_main_result"]))
         ]
         main = [shown for shown in self._shown if shown["is_main_result"]]
         whole["text"] = main[-1]["data"].get("text/plain") if main else None

@@ -131,30 +131,42 @@ static void put_part(struct jw *j, struct rope *to, struct blob *of, size_t from
     rope_add_part(to, of, from, len);
 }
 
+/* The value. There is at most one, but for code that calls the hook itself. */
+struct main_text {
+    struct blob *text; /* owned, or NULL */
+    size_t at, len;
+};
+
+static void put_output(struct jw *j, struct rope *to, struct shown_output *o,
+                       struct main_text *value) {
+    struct blob *text = blob_take(&o->text);
+    put_part(j, to, text, 0, text->bytes.len);
+    jw_key_bool(j, "is_main_result", o->is_main);
+    jw_object_end(j);
+    if (o->is_main) {
+        blob_unref(value->text);
+        *value = (struct main_text){blob_ref(text), o->plain_at, o->plain_len};
+    }
+    blob_unref(text);
+}
+
+/* Displays in their order and then the value, although IPython tells of it before the figures that
+ * are left open: a figure is what somebody wants of a cell that ends in `df.plot()`. */
 void shown_put(struct shown *s, struct jw *j, struct rope *to) {
-    struct blob *last = NULL;
-    size_t at = 0, len = 0;
+    struct main_text value = {0};
     jw_key(j, "results");
     jw_array(j);
-    for (unsigned i = 0; i < s->n; i++) {
-        struct shown_output *o = &s->outputs[i];
-        struct blob *text = blob_take(&o->text);
-        put_part(j, to, text, 0, text->bytes.len);
-        jw_key_bool(j, "is_main_result", o->is_main);
-        jw_object_end(j);
-        if (o->is_main) {
-            blob_unref(last);
-            last = blob_ref(text);
-            at = o->plain_at;
-            len = o->plain_len;
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < s->n; i++) {
+            if (s->outputs[i].is_main == (pass == 1))
+                put_output(j, to, &s->outputs[i], &value);
         }
-        blob_unref(text);
     }
     jw_array_end(j);
     jw_key(j, "text");
-    if (len)
-        put_part(j, to, last, at, len);
+    if (value.len)
+        put_part(j, to, value.text, value.at, value.len);
     else
         jw_null(j);
-    blob_unref(last);
+    blob_unref(value.text);
 }
