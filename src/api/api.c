@@ -10,6 +10,7 @@
 #include "api/jobs/command_job.h"
 #include "api/jobs/records.h"
 #include "api/jobs/replays.h"
+#include "api/mcp/mcp.h"
 #include "api/native/native.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -94,6 +95,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     a->started_ns = now_ns();
     loop_share_init(&a->port_share, o->loop, PORTS_NS);
     routes_add(&a->routes, native_tables, NULL);
+    routes_add(&a->routes, mcp_tables, NULL);
     dialects_start(a, dialects);
     audit_open(&a->audit,
                &(struct audit_options){.loop = o->loop,
@@ -125,7 +127,9 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     lives->heir =
         (struct live_heir){.arg = a, .cell = cell_job_inherit, .command = command_job_inherit};
     if (api_reload(a, e) < 0 ||
-        (*a->config->http.ports_domain && link_secret_open(o->state_dir, &a->links, e) < 0))
+        (*a->config->http.ports_domain &&
+         link_secret_open(o->state_dir, LINK_SECRET_LINKS, &a->links, e) < 0) ||
+        mcp_start(a, e) < 0)
         return -1;
     return http_new(&http, &a->http, e);
 }

@@ -417,6 +417,12 @@ void http_set_user(struct http_req *r, void *user) {
 void *http_user(const struct http_req *r) {
     return r->user;
 }
+void http_set_guest(struct http_req *r, void *guest) {
+    r->guest = guest;
+}
+void *http_guest(const struct http_req *r) {
+    return r->guest;
+}
 int http_status(const struct http_req *r) {
     return r->status;
 }

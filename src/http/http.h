@@ -91,6 +91,9 @@ void http_settle(struct http_req *r, struct http_account *a);
 /* A pointer that the handlers keep with the request. */
 void http_set_user(struct http_req *r, void *user);
 void *http_user(const struct http_req *r);
+/* A second one, for whoever answers in their place. */
+void http_set_guest(struct http_req *r, void *guest);
+void *http_guest(const struct http_req *r);
 int http_status(const struct http_req *r); /* 0 while there is none */
 const char *http_reason(int status);       /* "Not Found" */
 uint64_t http_bytes_in(const struct http_req *r), http_bytes_out(const struct http_req *r);

@@ -98,7 +98,7 @@ struct http_req {
         const char *name, *value; /* borrowed from `path` */
     } params[MAX_PARAMS];
     unsigned nparams;
-    void *user;
+    void *user, *guest;
     uint64_t born_ns, bytes_in, bytes_out, step_bytes;
     int status;
     bool suspended, is_1_0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ALONE_DEPTH 8
+
 /* What FIELD_JSON is: named, so that generators of types have a word for it. TypeScript takes no
  * array type that refers to itself, as an object type may, so arrays in arrays have names of their
  * own, and what is in the third is not said. */
@@ -87,6 +89,20 @@ void schema_write_ref(struct jw *j, const struct schema *s) {
     jw_key_str(j, "$ref", path.data);
 }
 
+static void write_inside(struct jw *j, const struct schemas *list, const struct schema *s);
+
+/* In the schema that is open: all of that table's, or where it is. */
+static void write_table(struct jw *j, const struct schemas *list, const struct schema *s) {
+    struct schemas within = *list;
+    if (!list->alone) {
+        schema_write_ref(j, s);
+        return;
+    }
+    within.alone--;
+    if (within.alone > 0 && s != &json_schema)
+        write_inside(j, &within, s);
+}
+
 static void write_bounds(struct jw *j, const struct field *f, const char *min, const char *max) {
     if (f->flags & FIELD_MIN)
         jw_key_int(j, min, f->min);
@@ -129,18 +145,18 @@ static void write_inner(struct jw *j, const struct schemas *list, const char *ke
     jw_key(j, key);
     jw_object(j);
     if (f->of)
-        schema_write_ref(j, f->of);
+        write_table(j, list, f->of);
     else
         schema_write_type(j, list, &item);
     jw_object_end(j);
 }
 
 /* Of one whose members nobody knows before. */
-static void write_any_object(struct jw *j) {
+static void write_any_object(struct jw *j, const struct schemas *list) {
     jw_key_str(j, "type", "object");
     jw_key(j, "additionalProperties");
     jw_object(j);
-    schema_write_ref(j, &json_schema);
+    write_table(j, list, &json_schema);
     jw_object_end(j);
 }
 
@@ -169,13 +185,13 @@ void schema_write_type(struct jw *j, const struct schemas *list, const struct fi
         break;
     case FIELD_OBJECT:
         if (f->of)
-            schema_write_ref(j, f->of);
+            write_table(j, list, f->of);
         else
-            write_any_object(j);
+            write_any_object(j, list);
         break;
     case FIELD_ANY:
     case FIELD_JSON:
-        schema_write_ref(j, f->of ? f->of : &json_schema);
+        write_table(j, list, f->of ? f->of : &json_schema);
         break;
     }
 }
@@ -239,24 +255,24 @@ static void write_required(struct jw *j, const struct schema *s) {
         jw_array_end(j);
 }
 
-static void write_choice(struct jw *j, const struct schema *s) {
+static void write_choice(struct jw *j, const struct schemas *list, const struct schema *s) {
     jw_key(j, "oneOf");
     jw_array(j);
     for (const struct schema *const *one = s->one_of; *one; one++) {
         jw_object(j);
-        schema_write_ref(j, *one);
+        write_table(j, list, *one);
         jw_object_end(j);
     }
     jw_array_end(j);
 }
 
-static void write_schema(struct jw *j, const struct schemas *list, const struct schema *s) {
-    jw_object(j);
-    jw_key_str(j, "title", s->name);
+static void write_inside(struct jw *j, const struct schemas *list, const struct schema *s) {
+    if (!list->alone)
+        jw_key_str(j, "title", s->name);
     if (s->help)
         jw_key_str(j, "description", s->help);
     if (s->one_of) {
-        write_choice(j, s);
+        write_choice(j, list, s);
     } else if (s->value) {
         write_value(j, list, s->value);
     } else {
@@ -266,7 +282,17 @@ static void write_schema(struct jw *j, const struct schemas *list, const struct 
         if (!s->open)
             jw_key_bool(j, "additionalProperties", false);
     }
+}
+
+static void write_schema(struct jw *j, const struct schemas *list, const struct schema *s) {
+    jw_object(j);
+    write_inside(j, list, s);
     jw_object_end(j);
+}
+
+void schema_write_alone(struct jw *j, const struct schema *s) {
+    const struct schemas list = {.alone = ALONE_DEPTH};
+    write_schema(j, &list, s);
 }
 
 /* Of those that no table can say; NULL: a table does. */

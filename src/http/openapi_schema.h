@@ -12,6 +12,7 @@ struct schemas {
     const struct schema **all; /* owned; what it points to is borrowed */
     size_t n;
     const char *const *codes; /* borrowed: the words of FIELD_CODE, NULL-terminated; or NULL */
+    unsigned alone; /* not 0: there is no list; tables stand where they are used, so many deep */
 };
 
 /* Two with one name are one, of which the first is written. NULL is none. */
@@ -29,3 +30,5 @@ void schema_write_type(struct jw *j, const struct schemas *list, const struct fi
 void schema_write_default(struct jw *j, const struct field *f);
 /* The member "$ref". */
 void schema_write_ref(struct jw *j, const struct schema *s);
+/* One table as a schema by itself: those within it stand in it, a few levels deep. */
+void schema_write_alone(struct jw *j, const struct schema *s);

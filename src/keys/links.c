@@ -15,19 +15,18 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define NAME     "links.key"
-#define NEXT     "links.key.new"
+#define NEXT     "secret.new"
 #define MAC_TEXT 43 /* 32 bytes in base64url, without padding */
 #define DIGITS   18
 
-static bool read_secret(int state_dir, struct link_secret *ret) {
-    AUTO_FD fd = openat(state_dir, NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+static bool read_secret(int state_dir, const char *name, struct link_secret *ret) {
+    AUTO_FD fd = openat(state_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd >= 0 && read(fd, ret->bytes, sizeof ret->bytes) == (ssize_t)sizeof ret->bytes;
 }
 
 /* Whole before it has its name. */
-int link_secret_open(int state_dir, struct link_secret *ret, struct err *e) {
-    if (read_secret(state_dir, ret))
+int link_secret_open(int state_dir, const char *name, struct link_secret *ret, struct err *e) {
+    if (read_secret(state_dir, name, ret))
         return 0;
     if (getrandom(ret->bytes, sizeof ret->bytes, 0) != (ssize_t)sizeof ret->bytes)
         return err_sys(e, "getrandom");
@@ -37,7 +36,7 @@ int link_secret_open(int state_dir, struct link_secret *ret, struct err *e) {
         return err_sys(e, "open %s", NEXT);
     if (fd_write_all(fd, ret->bytes, sizeof ret->bytes, e) < 0)
         return -1;
-    return renameat(state_dir, NEXT, state_dir, NAME) < 0 ? err_sys(e, "rename %s", NEXT) : 0;
+    return renameat(state_dir, NEXT, state_dir, name) < 0 ? err_sys(e, "rename %s", NEXT) : 0;
 }
 
 static void sign(const struct link_secret *s, const struct link_claim *c, char ret[MAC_TEXT + 2]) {

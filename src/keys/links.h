@@ -20,8 +20,10 @@ struct link_claim {
     char key[24];     /* the id of the key that made it; "" for none */
 };
 
-/* Reads it, or makes it. */
-int link_secret_open(int state_dir, struct link_secret *ret, struct err *e);
+/* Reads the file with that name, or makes it. */
+#define LINK_SECRET_LINKS "links.key"
+#define LINK_SECRET_MCP   "mcp.key"
+int link_secret_open(int state_dir, const char *name, struct link_secret *ret, struct err *e);
 void link_write(const struct link_secret *s, const struct link_claim *c, struct buf *to);
 /* Whether the text is a link to that sandbox and port, of which the rest is read: the caller looks
  * at the time, and for the key. */

@@ -6,7 +6,9 @@ struct mcp_asker {
     /* Whose calls, sessions and states of questions these are: tenant and key. SECURITY: nobody
      * reaches what belongs to another owner. */
     char owner[128];
-    unsigned sets;    /* of tools: see mcp_tool.sets; 0: all */
-    char session[48]; /* of a legacy session, its own name; "" without one */
+    unsigned sets; /* of tools: see mcp_tool.sets; 0: all */
     void (*free)(struct mcp_asker *who);
+    /* The protocol's: */
+    char session[48]; /* the name of the legacy session (letters, digits, -); "" without one */
+    unsigned refs;
 };

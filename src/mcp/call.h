@@ -44,6 +44,9 @@ void mcp_progress(struct mcp_call *c, double done, double total, const char *mes
 /* notifications/message, where the client wants those. `json` is any JSON. */
 void mcp_log(struct mcp_call *c, const char *level, const char *logger, const char *json);
 
+/* A legacy client's connection is closed; it comes back for the rest after so long. */
+void mcp_break(struct mcp_call *c, unsigned retry_ms);
+
 /* ---- asking the user ---- */
 /* Whether the client can answer: "elicitation", "sampling", "roots". */
 bool mcp_can(const struct mcp_call *c, const char *capability);

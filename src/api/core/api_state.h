@@ -17,6 +17,7 @@
 struct quota;
 struct alias;
 struct door;
+struct mcp;
 struct place_known;
 struct port_call;
 struct records;
@@ -33,6 +34,7 @@ struct api {
     struct keys keys;
     bool has_keys;
     struct link_secret links;     /* what links are signed with */
+    struct mcp *mcp;              /* what is at /mcp */
     struct quota *quota;          /* per-key limits */
     struct records *records;      /* recent executions */
     struct replays *replays;      /* replies by Idempotency-Key */
