@@ -130,7 +130,9 @@ class Inside(Box):
 
     def command(self, cmd: str) -> str:
         """One that goes on."""
-        return str(self.do("/commands", cmd=cmd, background=True)["id"]) if cmd else ""
+        reply = self.ask("POST", "/commands", {"cmd": cmd, "background": True})
+        assert reply.status == 202, reply
+        return str(reply.json["id"])
 
     def ports(self) -> list[int]:
         return [one["port"] for one in self.get("/ports")["ports"]]
