@@ -39,12 +39,14 @@ struct http_options {
     size_t reply_max;   /* bytes of one stream or WebSocket that wait for its reader; 0: no bound */
     size_t replies_max; /* bytes that wait for all readers together; 0: no bound */
 };
-#define HTTP_SMALL_BODY (64u << 10)
-#define HTTP_SMALL      (64u << 10) /* a reply up to this is made at once */
-#define HTTP_SLICE      (32u << 10) /* a larger reply is made in steps of so many bytes */
-#define HTTP_SLOWEST    1024
-#define HTTP_HIGH_WATER (256u << 10) /* bytes of a stream that wait for a slow reader */
-#define HTTP_LOW_WATER  (64u << 10)
+#define HTTP_SMALL_BODY  (64u << 10)
+#define HTTP_SMALL       (64u << 10) /* a reply up to this is made at once */
+#define HTTP_SLICE       (32u << 10) /* a larger reply is made in steps of so many bytes */
+#define HTTP_LARGE       (1u << 20)  /* a reply that is known to be larger, in steps of */
+#define HTTP_LARGE_SLICE (96u << 10)
+#define HTTP_SLOWEST     1024
+#define HTTP_HIGH_WATER  (256u << 10) /* bytes of a stream that wait for a slow reader */
+#define HTTP_LOW_WATER   (64u << 10)
 
 int http_new(const struct http_options *o, struct http **ret, struct err *e);
 /* Takes a listening socket, TCP or unix. With a name (or NULL) it is a door: all that comes in by

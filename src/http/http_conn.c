@@ -78,16 +78,25 @@ void http_cut(struct http_req *r) {
 
 /* A client whose head and body go out in two writes waits with the second, as Nagle's algorithm
  * has it, until we acknowledge the first; and our system delays that by 40 ms in case there is a
- * reply to send it with. There is none before the body is whole. */
+ * reply to send it with. There is none before the body is whole. Where more is there to be read, it
+ * does not wait. */
 static void on_ack(struct deferred *d) {
     struct http_conn *c = d->arg;
     const int on = 1;
-    if (c->req && c->req->phase == REQ_BODY && !c->req->body_done && !c->is_unix)
+    if (c->req && c->req->phase == REQ_BODY && !c->req->body_done && !c->is_unix && c->drained)
         setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 void http_conn_ack(struct http_conn *c) {
     loop_defer(c->http->o.loop, &c->ack);
+}
+
+void http_conn_drained(struct http_conn *c, bool all) {
+    int saved = errno;
+    if (all && !c->drained)
+        http_conn_ack(c);
+    c->drained = all;
+    errno = saved;
 }
 
 /* ---- clients that send no more ---- */

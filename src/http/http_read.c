@@ -108,5 +108,7 @@ ssize_t recv(int fd, void *buf, size_t n, int flags) {
         return -1;
     }
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);
+    if (c)
+        http_conn_drained(c, got < (ssize_t)n);
     return c && got > 0 ? follow_bytes(c, buf, (size_t)got, n) : got;
 }

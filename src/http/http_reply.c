@@ -54,8 +54,9 @@ static ssize_t on_more(void *arg, uint64_t pos, char *to, size_t max);
 
 /* A reply that on_more makes of what `r` has by then; `size` as far as it is known. */
 static void begin_reply(struct http_req *r, int status, const char *type, uint64_t size) {
+    size_t slice = size != MHD_SIZE_UNKNOWN && size > HTTP_LARGE ? HTTP_LARGE_SLICE : HTTP_SLICE;
     r->streaming = true;
-    if (!made(r, MHD_create_response_from_callback(size, HTTP_SLICE, on_more, r, NULL)))
+    if (!made(r, MHD_create_response_from_callback(size, slice, on_more, r, NULL)))
         return;
     dress(r, status, type);
     http_weigh(r);

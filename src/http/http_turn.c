@@ -44,6 +44,10 @@ void http_turn_end(struct http *h) {
     h->began_ns = 0;
 }
 
+bool http_turn_has_room(struct http *h) {
+    return !h->queue && !is_spent(h);
+}
+
 /* Before all with a later ticket. Who comes last has the latest; few have an earlier one. */
 static void stand(struct http_conn *c) {
     struct http *h = c->http;

@@ -10,6 +10,8 @@ void http_turn_init(struct http *h);
 /* The library runs from begin to end. */
 void http_turn_begin(struct http *h);
 void http_turn_end(struct http *h);
+/* Whether it may run once more: there is time left, and nobody waits for another turn. */
+bool http_turn_has_room(struct http *h);
 /* Where the library is about to do something for the connection. False: not in this turn of the
  * loop; the connection sleeps until its turn comes, and the library calls again then. */
 bool http_may_go(struct http_conn *c);

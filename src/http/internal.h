@@ -60,6 +60,7 @@ struct http_conn {
     bool leaves;               /* it was evicted */
     bool put_off;              /* it waits for its turn */
     bool closed;               /* the library has let go of it */
+    bool drained;              /* of its socket nothing is left to read, as far as was seen */
     uint64_t ticket;           /* for the queue of those */
     uint64_t turn;             /* of the loop, that was its own last, */
     uint64_t free_turn;        /* and in which it may go, whatever others have spent; */

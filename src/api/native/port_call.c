@@ -24,10 +24,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define PIECE       (64u << 10)
-#define OUT_HIGH    (64u << 10) /* bytes for the server that wait before no more is read */
-#define OF_SANDBOX  64          /* connections to one sandbox */
-#define METHOD_MOST 14          /* bytes: http keeps so many of a method, and one more */
+#define PIECE       (128u << 10)
+#define OUT_HIGH    (64u << 10)  /* bytes for the server that wait before no more is read */
+#define OUT_MOST    (128u << 10) /* what is gathered in a turn before it is sent */
+#define OF_SANDBOX  64           /* connections to one sandbox */
+#define METHOD_MOST 14           /* bytes: http keeps so many of a method, and one more */
 
 enum port_state {
     PORT_ASKED,      /* init is to connect */
@@ -55,6 +56,7 @@ struct port_call {
     struct answer answer;
     struct buf out; /* for the server, from `at` on */
     size_t at;
+    struct deferred flush; /* of that */
 };
 
 static struct loop *port_loop(const struct port_call *p) {
@@ -87,11 +89,16 @@ static void port_over(struct port_call *p) {
     p->at = 0;
 }
 
+static void port_on_free(struct deferred *d) {
+    free(d->arg);
+}
+
 static void port_call_free(void *state) {
     struct port_call *p = state;
     port_over(p);
     answer_done(&p->answer);
-    free(p);
+    p->flush.fn = port_on_free; /* it may be on its way */
+    loop_defer(port_loop(p), &p->flush);
 }
 
 /* The client hears of it if nothing of an answer is on its way; else it is cut. */
@@ -269,9 +276,21 @@ static void port_on_piece(struct http_req *r, const char *data, size_t len) {
     buf_add(&p->out, data, len);
     if (chunked)
         buf_adds(&p->out, "\r\n");
+    loop_defer(port_loop(p), &p->flush); /* a turn has some pieces */
+    if (port_waits(p) < OUT_MOST)
+        return;
     port_send(p);
     if (p->state == PORT_OPEN && port_waits(p) >= OUT_HIGH)
         http_hold(r);
+}
+
+static void port_on_flush(struct deferred *d) {
+    struct port_call *p = d->arg;
+    if (p->state != PORT_OPEN)
+        return;
+    port_send(p);
+    if (port_waits(p) >= OUT_HIGH)
+        http_hold(p->call->req);
     port_watch(p);
 }
 
@@ -420,6 +439,7 @@ void port_call_begin(struct call *c, const struct port_target *t) {
     p->watcher = (struct live_watcher){.on_end = port_on_live_end, .arg = p};
     p->ask = (struct ports_ask){.fn = port_on_socket, .arg = p};
     p->watch = (struct watch){.fd = -1, .fn = port_on_ready, .arg = p};
+    p->flush = (struct deferred){.fn = port_on_flush, .arg = p};
     p->timer = (struct timer){.fn = port_on_timer, .arg = p};
     p->turn =
         (struct loop_sharer){.fn = port_on_turn, .arg = p, .owner = crew_owner(c->who.tenant)};
