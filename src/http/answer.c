@@ -98,12 +98,16 @@ static const char *read_encoding(struct answer *a, const char *value) {
 /* What the fields say of the body. */
 static const char *read_framing(struct answer *a) {
     const char *wrong = NULL;
+    size_t listed = 0;
     for (unsigned i = 0; i < a->nfields && !wrong; i++) {
         const struct answer_field *f = &a->fields[i];
         if (strcasecmp(f->name, "content-length") == 0)
             wrong = read_length(a, f->value);
         else if (strcasecmp(f->name, "transfer-encoding") == 0)
             wrong = read_encoding(a, f->value);
+        else if (strcasecmp(f->name, "connection") == 0 &&
+                 (listed += strlen(f->value)) > ANSWER_LISTED)
+            wrong = "its Connection headers have more than 1 KiB";
     }
     if (!wrong && a->chunked && a->length != ANSWER_LENGTH_NONE)
         wrong = "it has both Content-Length and Transfer-Encoding";

@@ -6,8 +6,11 @@
 #include "base/buf.h"
 #include "http/framing.h"
 
-#define ANSWER_HEAD_MAX    (32u << 10) /* bytes of a head, and of all interim ones together */
-#define ANSWER_FIELDS      100
+#define ANSWER_HEAD_MAX (32u << 10) /* bytes of a head, and of all interim ones together */
+#define ANSWER_FIELDS   100
+#define ANSWER_LISTED                                                                              \
+    1024 /* bytes of its Connection headers: each other one is looked up there                     \
+          */
 #define ANSWER_LENGTH_NONE UINT64_MAX
 
 enum answer_state {

@@ -104,6 +104,8 @@ static bool is_own_page(const struct call *c) {
     const char *name = origin ? strstr(origin, "://") : NULL;
     if (origin && (!name || strcasecmp(name + 3, host) != 0))
         return false;
+    if (origin && site_is_secure(c->api) && strncmp(origin, "https:", 6) != 0)
+        return false; /* of the same name, from whoever is between the browser and us */
     if (!http_header(c->req, "Sec-Fetch-Site") || is_word(c, "Sec-Fetch-Site", "same-origin") ||
         is_word(c, "Sec-Fetch-Site", "none"))
         return true;
@@ -133,6 +135,10 @@ static bool takes_link(struct call *c, const char *text, size_t len) {
     return true;
 }
 
+bool site_is_link(const char *param) {
+    return strncmp(param, SITE_PARAM "=", sizeof SITE_PARAM) == 0;
+}
+
 bool site_is_our_cookie(const char *cookie) {
     size_t n = strcspn(cookie, "= ;");
     return (n == sizeof SITE_COOKIE - 1 && strncmp(cookie, SITE_COOKIE, n) == 0) ||
@@ -148,7 +154,8 @@ static void look_for_cookie(void *arg, const char *name, const char *value) {
     struct cookie_search *s = arg;
     if (strcasecmp(name, "cookie") != 0)
         return;
-    for (const char *at = value; *at && !s->found; at += strspn(at, "; ")) {
+    for (const char *at = value + strspn(value, "; \t"); *at && !s->found;
+         at += strspn(at, "; \t")) {
         size_t len = strcspn(at, ";"), is = strcspn(at, "=;");
         if (is < len && site_is_our_cookie(at))
             s->found = takes_link(s->call, at + is + 1, len - is - 1);
@@ -187,7 +194,7 @@ static void add_location(struct call *c) {
              http_header(c->req, "Host"), http_raw_path(c->req));
     while (at && *at) {
         size_t len = strcspn(at, "&");
-        if (strncmp(at, SITE_PARAM "=", sizeof SITE_PARAM) != 0) {
+        if (!site_is_link(at)) {
             buf_addc(&to, before);
             buf_add(&to, at, len);
             before = '&';

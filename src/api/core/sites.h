@@ -18,5 +18,7 @@ void site_url(const struct call *c, const char *id, uint16_t port, struct buf *t
 bool site_is_secure(const struct api *a);
 /* The request opens a link: sets the cookie, and leads to the same place without the link. */
 void site_open(struct call *c);
+/* Whether a parameter, as it stands in a query, is a link. */
+bool site_is_link(const char *param);
 /* A cookie of ours, in "NAME=VALUE…". */
 bool site_is_our_cookie(const char *cookie);

@@ -52,6 +52,7 @@ struct port_call {
     int fd;              /* owned */
     struct watch watch;
     struct timer timer;
+    struct timer link; /* until that is over which lets the client in */
     struct loop_sharer turn;
     struct answer answer;
     struct buf out; /* for the server, from `at` on */
@@ -79,6 +80,7 @@ static void port_over(struct port_call *p) {
     loop_share_leave(&p->turn);
     loop_unwatch(port_loop(p), &p->watch);
     loop_timer_stop(port_loop(p), &p->timer);
+    loop_timer_stop(port_loop(p), &p->link);
     fd_close(&p->fd);
     if (p->held && l)
         live_ports_exit(l);
@@ -131,6 +133,12 @@ static void port_on_timer(struct timer *t) {
         port_refuse(p, "port_timeout", " accepts no connection", "");
     else
         port_refuse(p, "port_timeout", p->begun ? " sends nothing more" : " does not answer", "");
+}
+
+static void port_on_link_end(struct timer *t) {
+    struct err e;
+    err_user(&e, "bad_link", "this link is over");
+    port_fail(t->arg, &e);
 }
 
 static void port_set_timer(struct port_call *p, uint64_t seconds) {
@@ -441,6 +449,9 @@ void port_call_begin(struct call *c, const struct port_target *t) {
     p->watch = (struct watch){.fd = -1, .fn = port_on_ready, .arg = p};
     p->flush = (struct deferred){.fn = port_on_flush, .arg = p};
     p->timer = (struct timer){.fn = port_on_timer, .arg = p};
+    p->link = (struct timer){.fn = port_on_link_end, .arg = p};
+    if (c->site.left_s && c->api->has_keys)
+        loop_timer_in_ms(port_loop(p), &p->link, c->site.left_s * 1000);
     p->turn =
         (struct loop_sharer){.fn = port_on_turn, .arg = p, .owner = crew_owner(c->who.tenant)};
     c->state = p;

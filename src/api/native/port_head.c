@@ -90,7 +90,7 @@ static bool is_our_secret(const struct call *c, const char *value) {
 /* But for ours. */
 static void add_cookies(const char *value, struct buf *to) {
     const char *before = "Cookie: ";
-    for (const char *at = value + strspn(value, "; "); *at; at += strspn(at, "; ")) {
+    for (const char *at = value + strspn(value, "; \t"); *at; at += strspn(at, "; \t")) {
         size_t len = strcspn(at, ";");
         if (!site_is_our_cookie(at)) {
             buf_adds(to, before);
@@ -116,13 +116,13 @@ static void add_request_field(void *arg, const char *name, const char *value) {
         buf_addf(w->to, "%s: %s\r\n", name, value);
 }
 
-/* SECURITY: a key in the query is for us, wherever it came from. */
+/* SECURITY: a key in the query is for us, wherever it came from, and so is a link. */
 static void add_query(const struct call *c, struct buf *to) {
     const char *at = http_raw_query(c->req);
     char before = '?';
     while (at && *at) {
         size_t len = strcspn(at, "&"), name = strcspn(at, "=&");
-        if (at[name] != '=' || !keys_is_secret(at + name + 1)) {
+        if (!site_is_link(at) && (at[name] != '=' || !keys_is_secret(at + name + 1))) {
             buf_addc(to, before);
             buf_add(to, at, len);
             before = '&';
@@ -196,6 +196,12 @@ static const char *const never[] = {"alt-svc",
                                     "accept-ch",
                                     "critical-ch",
                                     "activate-storage-access",
+                                    "idp-signin-status",
+                                    "sec-session-registration",
+                                    "sec-session-challenge",
+                                    "secure-session-registration",
+                                    "secure-session-challenge",
+                                    "shared-storage-write",
                                     NULL};
 
 /* What it keeps, asks or lets others read where the page is none of an origin of its own. */

@@ -302,6 +302,7 @@ def test_redirects_are_the_clients_to_follow(box: Inside, to: str, seen: str) ->
         (b"", "ended before its head"),
         (OK + b"A: b\r\n" * 200 + b"\r\n", "100 headers"),
         (OK + b"A: " + b"b" * 40000 + b"\r\n\r\n", "32 KiB"),
+        (OK + b"Connection: %s\r\n" % (b"a," * 300) * 2 + b"\r\n", "1 KiB"),
     ],
 )
 def test_answers_that_could_be_read_in_two_ways_are_refused(

@@ -16,7 +16,7 @@ from harness import LiveService, eventually, run_cli, settled
 from inside import OK, PLAIN, PORT, Inside, fields_of, raw_request, refused
 from keyed_live import KeyedLive
 from live import Client, error
-from raw_http import Reply, request, server_pid
+from raw_http import Raw, Reply, request, server_pid
 
 DOMAIN = "ports.localhost"
 
@@ -91,6 +91,20 @@ def test_a_link_leads_to_where_it_was_opened(box: Inside) -> None:
         assert fields_of(opened, "Location") == [f"http://{host_of(box)}{there}"]
 
 
+def test_a_link_stays_outside(box: Inside, keyed: KeyedLive) -> None:
+    """Where it opens nothing, too."""
+    box.serve(PLAIN)
+    link = link_to(box)
+    key = f"X-API-Key: {keyed.keys[0]}"
+    cookie = cookie_of(at(box, link)).replace("Cookie: ", "Cookie: a=b;\t")
+    assert at(box, link + "&a=1", key, method="POST").status == 200
+    assert box.head()[0] == "POST /?a=1 HTTP/1.1"
+    assert at(box, "/?b", cookie).status == 200
+    assert ("cookie", "a=b") in box.head()[1]
+    assert box.ask_inside(link, "POST").status == 200
+    assert b"cloche_link" not in box.heard()
+
+
 def test_a_link_is_for_one_server_of_one_sandbox(box: Inside, keyed: KeyedLive) -> None:
     box.serve(PLAIN).serve(PLAIN, port=9000)
     link = link_to(box)
@@ -129,6 +143,25 @@ def test_a_link_is_over_when_its_time_is(box: Inside) -> None:
     assert opened.status == 303
     assert eventually(lambda: at(box, "/", cookie_of(opened)).status == 401)
     assert at(box, link).code == "bad_link"
+
+
+def test_what_a_link_has_opened_ends_with_it(box: Inside) -> None:
+    switch = b"HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\n"
+    box.serve([OK + b"\r\nsome", "hold"], [switch, "echo"], ["hold"])
+    cookie = cookie_of(at(box, link_to(box, ttl_seconds=6)))
+    host = f"Host: {host_of(box)}\r\n".encode()
+
+    def ask(*lines: str) -> Raw:
+        return raw_request(box.port, request("GET", "/", cookie, *lines, host=host))
+
+    with ask() as answer:
+        assert answer.head().status == 200
+        with ask("Connection: Upgrade", "Upgrade: own") as tunnel:
+            assert tunnel.head().status == 101
+            with ask() as waits:
+                assert waits.reply().code == "bad_link"
+            assert tunnel.ends() == b""
+        assert not answer.ends().endswith(b"0\r\n\r\n")
 
 
 def test_a_link_ends_with_its_sandbox(keyed: KeyedLive) -> None:
@@ -287,7 +320,8 @@ def test_only_its_own_pages_use_what_a_browser_has(
             assert at(box, "/", *navigates, *more, method=method).code == "bad_origin"
         assert box.python("len(heard)") == "0"
         for headers in OWN:
-            said = [h.replace("HOST", host_of(box)) for h in headers]
+            scheme = "http" if keys else "https"
+            said = [h.replace("http://HOST", f"{scheme}://{host_of(box)}") for h in headers]
             assert at(box, "/", *said, *more).status == 200, headers
 
 
@@ -303,6 +337,8 @@ def test_behind_a_proxy_that_speaks_tls(open_service: LiveService) -> None:
         assert at(box, "/", cookie_of(opened)).status == 200
         assert ("x-forwarded-proto", "https") in box.head()[1]
         assert b"cloche_link" not in box.heard()
+        assert at(box, "/", f"Origin: https://{host_of(box)}").status == 200
+        assert at(box, "/", f"Origin: http://{host_of(box)}").code == "bad_origin"
         refused(box.ask_inside(port=9000), 502, "port_closed")
 
 
