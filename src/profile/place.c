@@ -58,26 +58,9 @@ int place_open(const struct options *o, const char *name, struct place *ret, str
     return 0;
 }
 
-void place_remove_tree(int at, const char *name) {
-    if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
-        return;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        fd_close(&fd);
-        return;
-    }
-    for (struct dirent *ent; (ent = readdir(d));) {
-        if (strcmp(ent->d_name, ".") != 0 && strcmp(ent->d_name, "..") != 0)
-            place_remove_tree(fd, ent->d_name);
-    }
-    closedir(d);
-    unlinkat(at, name, AT_REMOVEDIR);
-}
-
 static void remove_fresh(const struct place *p) {
     if (p->lock >= 0 && p->fresh.len)
-        place_remove_tree(p->fd, strrchr(p->fresh.data, '/') + 1);
+        safedir_remove_tree(p->fd, strrchr(p->fresh.data, '/') + 1);
 }
 
 void place_done(struct place *p) {
@@ -102,7 +85,7 @@ int place_begin(struct place *p, struct err *e) {
 void place_forget(struct place *p, const char *name) {
     AUTO_FD fd = open(p->fresh.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
-        place_remove_tree(fd, name);
+        safedir_remove_tree(fd, name);
 }
 
 /* Takes a name away; its time counts from now. */
@@ -134,7 +117,7 @@ int place_commit(struct place *p, struct err *e) {
 
 void place_drop(struct place *p) {
     if (p->old.len)
-        place_remove_tree(p->fd, p->old.data);
+        safedir_remove_tree(p->fd, p->old.data);
 }
 
 void place_sweep(const struct place *p, bool is_used, uint32_t live_s) {
@@ -151,7 +134,7 @@ void place_sweep(const struct place *p, bool is_used, uint32_t live_s) {
             fstatat(copy, ent->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (!is_used || st.st_mtime < before)
-            place_remove_tree(copy, ent->d_name);
+            safedir_remove_tree(copy, ent->d_name);
     }
     closedir(d);
 }

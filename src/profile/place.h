@@ -38,8 +38,6 @@ void place_forget(struct place *p, const char *name);
 int place_commit(struct place *p, struct err *e);
 /* NAME is none any more. */
 int place_retire(struct place *p, struct err *e);
-/* All of a directory, which nobody else writes to; or a file. */
-void place_remove_tree(int at, const char *name);
 /* Nobody sees the files of what was replaced or removed any more. */
 void place_drop(struct place *p);
 /* Removes what was replaced or removed longer ago than a sandbox can live, or whatever there is
