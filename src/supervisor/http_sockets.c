@@ -293,8 +293,12 @@ int http_sockets_open(struct config *c, struct http_sockets *ret, struct err *e)
     if (check_names(c, e) < 0 || open_dirs(c, ret, &keys, e) < 0)
         return -1;
     const struct address first = {c->http.host, "--port (or PORT)", c->http.port};
-    if (listen_host(c, &first, keys, ret, e) < 0 || listen_also(c, keys, ret, e) < 0 ||
-        listen_unix(c, ret, e) < 0)
+    if (!*first.host && !*c->http.unix_path)
+        return err_user(e, "bad_value",
+                        "host is empty and there is no http_socket: give one of them, or --http "
+                        "off");
+    if ((*first.host && listen_host(c, &first, keys, ret, e) < 0) ||
+        listen_also(c, keys, ret, e) < 0 || listen_unix(c, ret, e) < 0)
         return -1;
     c->http.listeners = ret->n - HTTP_FD_DIRS_;
     return 0;
