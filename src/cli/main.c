@@ -6,6 +6,7 @@
 #include "cli/config.h"
 #include "cli/doctor.h"
 #include "cli/key.h"
+#include "cli/mcp.h"
 #include "cli/remote.h"
 #include "cli/report.h"
 #include "cli/run.h"
@@ -29,6 +30,7 @@ static const struct verb {
     {"run", verb_run, "run a Python program in a fresh sandbox"},
     {"sandbox", verb_sandbox, "make, use and end live sandboxes of a server"},
     {"shell", verb_sandbox, "open a Python prompt in a sandbox"},
+    {"mcp", verb_mcp, "be an MCP server on stdin and stdout, for Claude and other clients"},
     {"profile", verb_profile, "build an environment with packages, list and remove them"},
     {"serve", verb_serve, "keep an engine with warm sandboxes running"},
     {"status", verb_status, "say how a running engine or server is doing"},

@@ -1,4 +1,4 @@
-/* See launch.h. The one file of the command line that forks. What can fail in the child is sent
+/* See launch.h. Of the command line only this and keeper.c fork. What can fail in the child is sent
  * back as a struct err through a pipe that closes on exec. */
 
 #include "supervisor/launch.h"

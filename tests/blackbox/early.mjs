@@ -1,7 +1,7 @@
-// node early.mjs URL BYTES CHUNKED METHOD: sends so many bytes with fetch and prints the status.
-const [url, bytes, chunked, method] = process.argv.slice(2);
+// node early.mjs URL BYTES CHUNKED [KEY]: posts so many bytes with fetch and prints the status.
+const [url, bytes, chunked, key] = process.argv.slice(2);
 const block = Buffer.alloc(1 << 20, "x");
-const headers = { "content-type": "application/json" };
+const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
 
 function stream() {
   let left = Number(bytes);
@@ -15,5 +15,5 @@ function stream() {
 }
 
 const body = chunked === "1" ? stream() : Buffer.alloc(Number(bytes), "x");
-const reply = await fetch(url, { method, headers, body, duplex: "half" });
+const reply = await fetch(url, { method: "POST", headers, body, duplex: "half" });
 console.log(reply.status, (await reply.json()).error.code);

@@ -1,0 +1,3 @@
+#pragma once
+
+int remote_mcp(int argc, char **argv);
