@@ -7,6 +7,7 @@ import base64
 import dataclasses
 import itertools
 import json
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -50,8 +51,9 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The first text: what was printed."""
-        return str(self.of("text")[0]["text"])
+        """What was said, but for the line on what is new of the sandbox."""
+        news = r"\n?\[(new sandbox|reset|the kernel was restarted)\b.*\]$"
+        return re.sub(news, "", self.texts)
 
     @property
     def texts(self) -> str:

@@ -7,6 +7,7 @@
 #include "api/mcp/terms.h"
 #include "engine/core/pool.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MODULES_MAX 500u /* characters */
@@ -28,16 +29,23 @@ static const struct profile_pool *pool_of(const struct mcp_who *w) {
     return best;
 }
 
-/* Those that nobody needs to know of. */
-static bool is_inner(const char *name, size_t len) {
-    return len == 0 || *name == '_' || memchr(name, '.', len);
+/* Those that nobody needs to hear of: Python's own, of those that are preloaded by default. */
+static bool is_usual(const char *name, size_t len) {
+    static const char usual[] =
+        " bisect collections copy csv dataclasses datetime decimal fractions functools heapq "
+        "itertools json math operator pathlib random re statistics string textwrap time typing ";
+    char word[40];
+    if (len == 0 || *name == '_' || memchr(name, '.', len) || len > sizeof word - 3)
+        return true;
+    snprintf(word, sizeof word, " %.*s ", (int)len, name);
+    return strstr(usual, word) != NULL;
 }
 
 static void add_modules(const char *words, struct buf *to) {
     size_t from = to->len;
     while (*words && to->len - from < MODULES_MAX) {
         size_t n = strcspn(words, " ");
-        if (!is_inner(words, n))
+        if (!is_usual(words, n))
             buf_addf(to, "%s%.*s", to->len == from ? " Installed and ready: " : ", ", (int)n,
                      words);
         words += n + (words[n] == ' ');

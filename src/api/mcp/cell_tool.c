@@ -156,21 +156,30 @@ static void put_links(const struct cell_tool *x, const char *id) {
     struct linking k = {x->call, place_name(x->call)};
     for (unsigned i = 0; i < x->report.nlinks; i++)
         link_image(x, id, &x->report.links[i]);
-    unsigned n = report_files(&x->report, REPORT_FILES, link_file, &k);
-    if (n > REPORT_FILES)
-        mcp_textf(x->call, "[%u files more were made or changed: list_files shows them]",
-                  n - REPORT_FILES);
+    report_files(&x->report, REPORT_FILES, link_file, &k);
 }
 
-static void put_news(const struct cell_tool *x) {
+static void skip_file(void *arg, const char *inside, size_t len) {
+    (void)arg, (void)inside, (void)len;
+}
+
+/* What is to be known besides, a line each. */
+static void add_news(const struct cell_tool *x, struct buf *to) {
     struct json_span restarted = report_end(&x->report, "kernel_restarted");
+    unsigned files = report_files(&x->report, 0, skip_file, NULL);
+    const char *end = to->len ? "\n" : "";
+    if (files > REPORT_FILES)
+        buf_addf(to, "%s[%u files were made or changed: list_files shows them]", end, files);
+    end = to->len ? "\n" : "";
     if (x->was_reset)
-        mcp_textf(x->call, "[reset: no variables yet; files are there]");
+        buf_addf(to, "%s[reset: no variables yet; files are there]", end);
     else if (restarted.at && *restarted.at == 't')
-        mcp_textf(x->call, "[the kernel was restarted since the last call: the variables of "
-                           "before are gone, files are there]");
+        buf_addf(to,
+                 "%s[the kernel was restarted since the last call: the variables of before are "
+                 "gone, files are there]",
+                 end);
     else
-        place_news(x->call);
+        place_news(x->call, to);
 }
 
 static void put_late(const struct cell_tool *x, const struct live *l, struct buf *to) {
@@ -202,16 +211,16 @@ static void cell_tool_finish(struct cell_tool *x, struct record *rec) {
                                                                  .is_ipybox = x->o.is_ipybox,
                                                                  .late = late.data},
                                           &text);
+    if (!x->o.is_ipybox)
+        add_news(x, &text);
     if (text.len || x->o.is_ipybox || x->report.nimages == 0)
         mcp_text(c, text.data, text.len);
     for (unsigned i = 0; i < x->report.nimages; i++) {
         const struct report_image *m = &x->report.images[i];
         mcp_image(c, m->mime, m->base64.data, m->base64.len);
     }
-    if (!x->o.is_ipybox) {
+    if (!x->o.is_ipybox)
         put_links(x, record_id(rec));
-        put_news(x);
-    }
     if (told.cut)
         receipt_link(c, record_id(rec));
     receipt_put(c, &x->report, record_id(rec), x->sandbox);

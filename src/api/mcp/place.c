@@ -193,15 +193,17 @@ void place_use(struct mcp_call *c, place_fn *then) {
             .who = &w->caller, .dialect = KEPT_AS, .name = x->kept, .fill = place_fill, .arg = x});
 }
 
-void place_news(struct mcp_call *c) {
+void place_news(const struct mcp_call *c, struct buf *to) {
     const struct mcp_who *w = mcp_who(c);
     if (!w->is_new)
         return;
+    if (to->len)
+        buf_addc(to, '\n');
     if (*w->reason)
-        mcp_textf(c, "[new sandbox: the one before is gone (%s): its variables and files, too]",
-                  w->reason);
+        buf_addf(to, "[new sandbox: the one before is gone (%s): its variables and files, too]",
+                 w->reason);
     else
-        mcp_textf(c, "[new sandbox: no variables yet]");
+        buf_adds(to, "[new sandbox: no variables yet]");
 }
 
 void place_session_over(const struct mcp_asker *who) {

@@ -24,8 +24,8 @@ const char *place_name(const struct mcp_call *c);
  * call before that. */
 typedef void place_fn(struct mcp_call *c, struct live *l);
 void place_use(struct mcp_call *c, place_fn *then);
-/* What the model should know of a sandbox that this call made, as a part of its answer. */
-void place_news(struct mcp_call *c);
+/* What the model should know of a sandbox that this call made, as a line behind its text. */
+void place_news(const struct mcp_call *c, struct buf *to);
 /* The one that is there and ready, or NULL: none is made, nothing is answered. */
 struct live *place_find(const struct mcp_call *c, const char *name);
 /* The sandboxes that the call can name: the first, and the one after `l`; their names. */

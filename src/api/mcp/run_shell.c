@@ -105,10 +105,10 @@ static void shell_call_on_done(void *arg, struct rope *result) {
     bool cut = report_said(&x->report, rec, is_error ? REPORT_ERROR - 500 : REPORT_TEXT - 500, true,
                            &text);
     put_status(x, &text);
+    place_news(c, &text);
     mcp_text(c, text.data, text.len);
     if (cut)
         receipt_link(c, x->id);
-    place_news(c);
     receipt_put(c, &x->report, x->id, x->sandbox);
     if (is_error)
         mcp_answer_error(c);
