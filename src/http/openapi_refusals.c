@@ -85,6 +85,16 @@ static void write_codes(struct jw *j, const struct refusal_set *s) {
         jw_object_end(j);
 }
 
+/* Not where `error` is an object of somebody else's, of which nothing is said. */
+static bool has_codes(const struct schema *s) {
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct field *f = &s->fields[i];
+        if (strcmp(f->name, "error") == 0 && f->type == FIELD_OBJECT && !f->of)
+            return false;
+    }
+    return true;
+}
+
 static void write_set(struct jw *j, const struct refusal_set *s) {
     jw_key(j, s->name);
     jw_object(j);
@@ -100,7 +110,8 @@ static void write_set(struct jw *j, const struct refusal_set *s) {
     jw_object(j);
     schema_write_ref(j, s->body);
     jw_object_end(j);
-    write_codes(j, s);
+    if (has_codes(s->body))
+        write_codes(j, s);
     jw_array_end(j);
     for (size_t i = 0; i < 4; i++)
         jw_object_end(j);
