@@ -49,7 +49,10 @@ void call_problem(struct call *c, const struct problem *p) {
         http_add_header(c->req, "Retry-After", text);
     }
     if (p->status == 401)
-        http_add_header(c->req, "WWW-Authenticate", "Bearer");
+        http_add_header(c->req, "WWW-Authenticate",
+                        strcmp(p->code, "bad_key") == 0
+                            ? "Bearer realm=\"cloche\", error=\"invalid_token\""
+                            : "Bearer realm=\"cloche\"");
     int status = p->status;
     tell_fn *tell = teller(c);
     if (tell)
