@@ -19,6 +19,7 @@
 #include "base/fd.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define HUGE_BYTES  (2ul << 20)
@@ -179,10 +181,14 @@ static void use_huge_pages(void) {
  * What a fork has to copy entry by entry is private memory that was written to. So that is put into
  * a sealed file in memory, made of huge pages where they can be had, and the file is mapped in its
  * place. A small piece (every library has some) is then mapped by the child that reads it, and a
- * fork has nothing to copy there. A large one, and the code of the interpreter and of libc, is
- * mapped in the zygote: the kernel copies and drops the entries of one huge page in one go, and a
- * child has no faults there but for what it writes. Memory that is already made of huge pages stays
- * as it is. */
+ * fork has nothing to copy there. Of a large one, and of the code of the interpreter and of libc,
+ * the zygote maps what a kernel needs, so that a child has no faults there but for what it writes;
+ * what no kernel needs would only be copied by each fork and dropped at each end. Memory that is
+ * already made of huge pages stays as it is.
+ *
+ * A scout tells what a kernel needs: a child that never leaves the zygote's place, does once what
+ * kernels do, and looks at what the kernel has mapped for it meanwhile. Where there is no answer,
+ * all is mapped. */
 
 #define PAGE        4096ul
 #define PRESENT     (1ull << 63)
@@ -191,6 +197,8 @@ static void use_huge_pages(void) {
 #define MAPS_MAX    (1ul << 20)
 #define MAX_PIECES  2048
 #define LARGE       (256ul << 10)
+#define MAX_RUNS    1024
+#define SCOUT_S     2 /* it takes some milliseconds */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* kernel 5.14 */
 #endif
@@ -210,12 +218,19 @@ struct snapshot {
     size_t size;
 };
 
+/* What is known of up to MAX_ENTRIES pages from `page` on, below `end`: how many those are, or 0.
+ */
+static size_t read_pages(int pagemap, uintptr_t page, uintptr_t end, uint64_t *entries) {
+    size_t n = end - page < MAX_ENTRIES ? end - page : MAX_ENTRIES;
+    return pread(pagemap, entries, n * 8, (off_t)(page * 8)) == (ssize_t)(n * 8) ? n : 0;
+}
+
 /* Whether a page of the mapping is the zygote's own, and not a file's. */
 static bool is_written(const struct snapshot *s, const char *from, const char *to) {
     uint64_t entries[MAX_ENTRIES];
     for (uintptr_t page = (uintptr_t)from / PAGE, end = (uintptr_t)to / PAGE; page < end;) {
-        size_t n = end - page < MAX_ENTRIES ? end - page : MAX_ENTRIES;
-        if (pread(s->pagemap, entries, n * 8, (off_t)(page * 8)) != (ssize_t)(n * 8))
+        size_t n = read_pages(s->pagemap, page, end, entries);
+        if (n == 0)
             return false;
         for (size_t i = 0; i < n; i++) {
             if ((entries[i] & (PRESENT | OF_FILE)) == PRESENT)
@@ -326,7 +341,6 @@ static bool put_piece(const struct snapshot *s, const struct piece *p, size_t of
     if (p->len >= LARGE) {
         char first = *(volatile char *)at;
         *(volatile char *)at = first;
-        madvise(at, p->len, MADV_POPULATE_READ);
     }
     if (mprotect(at, p->len, p->prot) == 0 &&
         mremap(at, p->len, p->len, MREMAP_MAYMOVE | MREMAP_FIXED, p->at) == p->at)
@@ -346,6 +360,89 @@ static void take(struct snapshot *s) {
     fcntl(s->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
 }
 
+/* ---- what of it a kernel needs ---- */
+
+/* Pages that lie side by side. */
+struct run {
+    uintptr_t page, n;
+};
+
+struct report { /* in memory that the scout and the zygote share */
+    unsigned nruns;
+    bool whole;
+    struct run runs[MAX_RUNS];
+};
+
+static bool report_page(struct report *to, uintptr_t page) {
+    struct run *last = to->nruns ? &to->runs[to->nruns - 1] : NULL;
+    if (last && last->page + last->n == page) {
+        last->n++;
+        return true;
+    }
+    if (to->nruns == MAX_RUNS)
+        return false;
+    to->runs[to->nruns++] = (struct run){page, 1};
+    return true;
+}
+
+static bool report_piece(struct report *to, int pagemap, const struct piece *p) {
+    uint64_t entries[MAX_ENTRIES];
+    for (uintptr_t page = (uintptr_t)p->at / PAGE, end = page + p->len / PAGE; page < end;) {
+        size_t n = read_pages(pagemap, page, end, entries);
+        for (size_t i = 0; i < n; i++) {
+            if (entries[i] & PRESENT && !report_page(to, page + i))
+                return false;
+        }
+        if (n == 0)
+            return false;
+        page += n;
+    }
+    return true;
+}
+
+static _Noreturn void be_scout(const struct snapshot *s, struct report *to, void (*life)(void)) {
+    alarm(SCOUT_S);
+    PyOS_AfterFork_Child();
+    life();
+    AUTO_FD pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC); /* its own */
+    bool good = pagemap >= 0;
+    for (unsigned i = 0; good && i < s->npieces; i++)
+        good = s->pieces[i].len < LARGE || report_piece(to, pagemap, &s->pieces[i]);
+    to->whole = good;
+    _exit(0);
+}
+
+/* By reading, as the scout did: MADV_POPULATE_READ maps a whole huge page of the file (seen with
+ * 6.18). */
+static void populate(const struct snapshot *s, const struct report *r) {
+    if (r && r->whole) {
+        for (unsigned i = 0; i < r->nruns; i++) {
+            for (uintptr_t k = 0; k < r->runs[i].n; k++)
+                (void)*(const volatile char *)((r->runs[i].page + k) * PAGE);
+        }
+        return;
+    }
+    for (unsigned i = 0; i < s->npieces; i++) {
+        if (s->pieces[i].len >= LARGE)
+            madvise(s->pieces[i].at, s->pieces[i].len, MADV_POPULATE_READ);
+    }
+}
+
+static void map_needed(const struct snapshot *s, void (*life)(void)) {
+    struct report *r =
+        mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    PyOS_BeforeFork();
+    pid_t pid = r == MAP_FAILED ? -1 : fork();
+    if (pid == 0)
+        be_scout(s, r, life);
+    PyOS_AfterFork_Parent();
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    populate(s, pid > 0 ? r : NULL);
+    if (r != MAP_FAILED)
+        munmap(r, sizeof *r);
+}
+
 static void name_of(const void *symbol, char out[64]) {
     Dl_info info;
     char real[PATH_MAX];
@@ -354,7 +451,7 @@ static void name_of(const void *symbol, char out[64]) {
         snprintf(out, 64, "%.63s", real);
 }
 
-void memory_snapshot(void) {
+void memory_snapshot(void (*life)(void)) {
     struct snapshot s = {.file = memfd_create("zygote", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                          .pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
                          .huge = is_worth()};
@@ -367,6 +464,7 @@ void memory_snapshot(void) {
         fd_read_all(maps, text, MAPS_MAX, NULL, &e) == 0) {
         find_pieces(&s, text);
         take(&s);
+        map_needed(&s, life);
     }
     if (text != MAP_FAILED)
         munmap(text, MAPS_MAX);

@@ -110,6 +110,21 @@ static int fresh_thread_state(void) {
 
 /* ---- the kernel: a child, inside its sandbox ---- */
 
+static void rehearse(void) {
+    if (live_is_prepared())
+        live_rehearse();
+    else
+        program_rehearse();
+}
+
+/* As in a kernel, without what concerns others. */
+static void scout_life(void) {
+    secrets_renew();
+    rehearse();
+    if (!live_is_prepared())
+        program_scout();
+}
+
 static _Noreturn void kernel_main(struct kernel_entry *k) {
     struct err e;
     struct wire_in in;
@@ -130,12 +145,8 @@ static _Noreturn void kernel_main(struct kernel_entry *k) {
         _exit(1);
     /* Where programs are waiting, one comes at once; else this is a ready sandbox of the pool. */
     struct pollfd ctl = {.fd = KERNEL_CTL_FD, .events = POLLIN};
-    if (poll(&ctl, 1, REST_MS) == 0) {
-        if (live_is_prepared())
-            live_rehearse();
-        else
-            program_rehearse();
-    }
+    if (poll(&ctl, 1, REST_MS) == 0)
+        rehearse();
     in.nfds = in.fd_at = 0;
     enum wire_got got;
     do
@@ -267,7 +278,7 @@ static _Noreturn void loop(void) {
             _exit(1);
         /* Not before the first programs: somebody may be waiting for the engine to start. */
         if (!settled && (n == 0 || zygote.forks >= FIRST_FORKS)) {
-            memory_snapshot();
+            memory_snapshot(scout_life);
             settled = true;
         }
         if (p[0].revents) {
