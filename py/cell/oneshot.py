@@ -26,7 +26,7 @@ from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, Generator, List, Optional, Set, Tuple
 
 import cloche_zygote
-from cell import blas, environment, figures, handler, hooks, packages, rehearsal, shown
+from cell import blas, environment, figures, handler, hooks, lastline, packages, rehearsal, shown
 from cell.policy import Policy, PolicyError
 
 WORKSPACE = "/workspace"
@@ -38,7 +38,6 @@ MANY_OBJECTS = 100_000
 # What a program may leave behind without anything happening at its end.
 CELL = type((lambda x: lambda: x)(0).__closure__[0])  # type: ignore[index]
 QUIET = (dict, frozenset, list, set, tuple, CELL, types.FunctionType, types.ModuleType)
-FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
 Outcome = Tuple[None, int, int, bytes, bytes, List[bytes]]
 Step = Tuple[Callable[..., Any], Tuple[Any, ...]]
@@ -112,6 +111,9 @@ def settle(policy: Policy) -> Dict[str, Any]:
     modules = sys.modules
     hooks.settle()
     rehearsal.prepare()
+    for _ in range(rehearsal.TIMES):
+        policy.restrict(b"print(1)", {})
+        lastline.print_last(b"print(1)")
     tempfile: Any = modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
@@ -132,10 +134,11 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "modules": modules,
         "rehearse": rehearsal.rehearse,
         "compile": builtins.compile,
-        "split": _split,
-        "split_value": _split_value,
-        "print_last": _print_last,
+        "split": lastline.split,
+        "split_value": lastline.split_value,
+        "print_last": lastline.print_last,
         "restrict": policy.restrict,
+        "check": policy.check,
         "keep_figures": figures.keep,
         "arguments": _arguments,
         "use_threads": blas.use,
@@ -207,57 +210,6 @@ def _arguments(args: List[str], env: List[str]) -> None:
     sys.argv = [PATH, *args]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv = [sys.executable, PATH, *args]
-
-
-def _split(code: bytes) -> Tuple[Any, ...]:
-    """The statements but for a last expression, and that expression for the interactive printer."""
-    tree = ast.parse(code, PATH)
-    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        return (compile(tree, PATH, "exec", dont_inherit=True),)
-    last = ast.Interactive([tree.body.pop()])
-    head = compile(tree, PATH, "exec", dont_inherit=True)
-    return head, compile(last, PATH, "single", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
-
-
-def _has_semicolon(code: bytes, node: ast.stmt) -> bool:
-    """Whether one follows it, on its last line."""
-    line: Any = getattr(node, "end_lineno", None)  # from 3.8 on
-    rest = code.splitlines()[line - 1][getattr(node, "end_col_offset") :] if line else b""
-    return rest.lstrip().startswith(b";")
-
-
-def _split_value(code: bytes) -> Tuple[Any, ...]:
-    """The same with the expression for somebody who wants its value. Nobody does when a semicolon
-    follows, as in a cell."""
-    tree = ast.parse(code, PATH)
-    last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr) or b";" in code and _has_semicolon(code, last):
-        return (compile(tree, PATH, "exec", dont_inherit=True),)
-    value = ast.Expression(last.value)
-    tree.body.pop()
-    head = compile(tree, PATH, "exec", dont_inherit=True)
-    return head, compile(value, PATH, "eval", head.co_flags & FUTURE_FLAGS, dont_inherit=True)
-
-
-def _print_last(code: bytes) -> Any:
-    """The program with print() around a last expression, as PyRunner has it: unless it is None, or
-    a call of print itself."""
-    tree = ast.parse(code, PATH)
-    last = tree.body[-1] if tree.body else None
-    if isinstance(last, ast.Expr) and not _is_print(last.value):
-        name = "__auto_print_result"
-        extra = ast.parse(f"{name} = 0\nif {name} is not None:\n    print({name})").body
-        for node in extra:
-            for inner in ast.walk(node):
-                ast.copy_location(inner, last)
-        setattr(extra[0], "value", last.value)
-        tree.body[-1:] = extra
-    return compile(tree, PATH, "exec", dont_inherit=True)
-
-
-def _is_print(value: ast.expr) -> bool:
-    called = value.func if isinstance(value, ast.Call) else None
-    return isinstance(called, ast.Name) and called.id == "print"
 
 
 def _exit_code(exc: SystemExit) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Set, Type
 
 BLOCKED_MODULES = frozenset(
@@ -40,6 +41,17 @@ BLOCKED_ATTRIBUTES = frozenset(
     "__dict__ __mro__ mro __base__ __builtins__ __import__ __loader__ __spec__ __self__ __func__ "
     "__closure__ __wrapped__ __getattribute__ __reduce__ __reduce_ex__ tb_frame f_globals "
     "f_builtins f_locals f_back f_code gi_frame gi_code cr_frame cr_code ag_frame ag_code".split()
+)
+
+# Programs that no rule can be about are known by their text, which is far quicker than by a tree.
+# A name stands there as it is, since it is ASCII, and a number may stand right before it.
+_WORDS = BLOCKED_CALLS | BLOCKED_NAMES | BLOCKED_DUNDERS | BLOCKED_ATTRIBUTES
+_SUSPECT = re.compile(
+    rb"(?<![A-Za-z_])(?:%s)(?![A-Za-z0-9_])|coding[:=]" % "|".join(sorted(_WORDS)).encode()
+)
+_IMPORT = re.compile(
+    rb"[ \t]*(?:import[ \t]+([A-Za-z_]\w*)(?:\.\w+)*(?:[ \t]+as[ \t]+\w+)?"
+    rb"|from[ \t]+([A-Za-z_]\w*)(?:\.\w+)*[ \t]+import[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*"
 )
 
 
@@ -93,6 +105,7 @@ class Policy:
         self._blocked = (BLOCKED_MODULES - set(allow)) | set(deny)
         self._allowed = (ALLOWED_MODULES | set(allow)) - set(deny)
         self._io = "io" not in self._allowed and "io" not in self._blocked
+        self._plain = {name.encode() for name in self._allowed - self._blocked - {"io"}}
         self._checks: Dict[Type[ast.AST], Check] = {
             ast.Import: self._import,
             ast.ImportFrom: self._import_from,
@@ -175,9 +188,29 @@ class Policy:
             if check is not None:
                 check(node)
 
+    def is_plain(self, code: bytes) -> bool:
+        """Whether check() would find nothing but, perhaps, an error of syntax. If in doubt, not.
+
+        No line that goes on in the next can hide what an import belongs to; and a line that is an
+        import and nothing else has no quotes, so it is one, or all of it is in a string.
+        """
+        if not code.isascii() or b"\\\n" in code or b"\\\r" in code or _SUSPECT.search(code):
+            return False
+        if b"import" not in code:
+            return True
+        for line in code.splitlines():
+            found = _IMPORT.fullmatch(line) if b"import" in line else None
+            if found is None and b"import" in line:
+                return False
+            if found is not None and (found[1] or found[2]) not in self._plain:
+                return False
+        return True
+
     def restrict(self, code: bytes, space: Dict[str, Any]) -> None:
-        """Checks the program, and gives the namespace that it will run in what it may have."""
-        self.check(code)
+        """Checks the program, and gives the namespace that it will run in what it may have. One
+        that does not compile may have to be checked once more, for its error."""
+        if not self.is_plain(code):
+            self.check(code)
         space.update(__builtins__=self._builtins, __loader__=None)
 
     def _guard(self, plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ int program_prepare(PyObject *from) {
         {"split", &program_cell.split},
         {"print_last", &program_cell.print_last},
         {"restrict", &program_cell.restrict_},
+        {"check", &program_cell.check},
         {"keep_figures", &program_cell.keep_figures},
         {"display", &program_cell.display},
         {"show_value", &program_cell.show_value},
@@ -102,6 +103,21 @@ static bool is_allowed(PyObject *code) {
     return done != NULL;
 }
 
+/* A program that looked plain and does not compile: what the policy says of that comes first. */
+static void complain(PyObject *code) {
+    PyObject *type, *value, *tb;
+    PyErr_Fetch(&type, &value, &tb);
+    PyObject *done = PyObject_CallFunctionObjArgs(program_cell.check, code, NULL);
+    if (done) {
+        PyErr_Restore(type, value, tb);
+    } else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(tb);
+    }
+    Py_XDECREF(done);
+}
+
 /* Without them the program is the same. */
 static void keep_figures(void) {
     PyObject *done = PyObject_CallFunction(program_cell.keep_figures, "s", "/workspace");
@@ -117,21 +133,26 @@ static void drop_traceback(void) {
     PyErr_Restore(type, value, NULL);
 }
 
+static PyObject *compile(PyObject *code, uint32_t flags) {
+    if (flags & RUN_LAST_PRINT)
+        return PyObject_CallFunctionObjArgs(program_cell.print_last, code, NULL);
+    if (flags & RUN_VALUE)
+        return PyObject_CallFunctionObjArgs(program_cell.split_value, code, NULL);
+    if (flags & RUN_LAST_LINE)
+        return PyObject_CallFunctionObjArgs(program_cell.split, code, NULL);
+    return PyObject_CallFunction(program_cell.compile, "OOsii", code, program_cell.path, "exec", 0,
+                                 1);
+}
+
 PyObject *program_compile(PyObject *code, uint32_t flags) {
     PyObject *parts = NULL;
+    bool allowed = !(flags & RUN_RESTRICTED) || is_allowed(code);
     if (flags & RUN_FIGURES)
         keep_figures();
-    if (flags & RUN_RESTRICTED && !is_allowed(code))
-        ;
-    else if (flags & RUN_LAST_PRINT)
-        parts = PyObject_CallFunctionObjArgs(program_cell.print_last, code, NULL);
-    else if (flags & RUN_VALUE)
-        parts = PyObject_CallFunctionObjArgs(program_cell.split_value, code, NULL);
-    else if (flags & RUN_LAST_LINE)
-        parts = PyObject_CallFunctionObjArgs(program_cell.split, code, NULL);
-    else
-        parts = PyObject_CallFunction(program_cell.compile, "OOsii", code, program_cell.path,
-                                      "exec", 0, 1);
+    if (allowed)
+        parts = compile(code, flags);
+    if (!parts && allowed && flags & RUN_RESTRICTED)
+        complain(code);
     if (!parts)
         drop_traceback();
     return parts;

@@ -11,8 +11,8 @@
 /* Borrowed from the cell, which lives as long as the zygote. */
 extern struct program_cell {
     PyObject *main, *path, *modules;
-    PyObject *rehearse, *compile, *split, *print_last, *restrict_, *keep_figures, *arguments,
-        *uncaught, *clear, *use_threads, *install;
+    PyObject *rehearse, *compile, *split, *print_last, *restrict_, *check, *keep_figures,
+        *arguments, *uncaught, *clear, *use_threads, *install;
     PyObject *display, *show_value, *show_figures, *end_figures, *choose_formats, *talk,
         *split_value;
     PyObject *pyplot, *figures; /* None where pyplot is not preloaded */

@@ -20,9 +20,11 @@ from cell.policy import (  # noqa: E402
 
 
 def refusal(code: str, policy: Optional[Policy] = None) -> Optional[str]:
+    policy = policy or Policy()
     try:
-        (policy or Policy()).check(code.encode())
+        policy.check(code.encode())
     except PolicyError as exc:
+        assert not policy.is_plain(code.encode()) or str(exc).startswith("Syntax error: ")
         return str(exc)
     return None
 
@@ -151,6 +153,49 @@ def test_a_coding_cookie_does_not_hide_code() -> None:
     code = b"# coding: utf-7\n+AGk-mport os"  # "import os"
     with pytest.raises(PolicyError, match="Import of 'os'"):
         Policy().check(code)
+    assert not Policy().is_plain(code)
+
+
+# ---- what a look at the text is enough for
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('hello')",
+        "import math\nimport numpy.linalg as la\n\tfrom json import loads, dumps\nprint(dumps)",
+        "profile = openness = my_eval = 1",
+        "x = '''\nimport math\n'''",
+    ],
+)
+def test_plain_programs_need_no_tree(code: str) -> None:
+    assert Policy().is_plain(code.encode())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from os \\\nimport math",
+        "from os \\\r\nimport math",
+        "import math; import os",
+        "import math, os",
+        "from os import (\npath)",
+        "'''\nimport math # '''; import os",
+        "1if eval else 0",
+        "\uff45val('1')",
+        "import io",
+        "from math import eval",
+        "\x0cimport os",
+        "if x: import os",
+    ],
+)
+def test_what_may_hide_something_is_looked_at(code: str) -> None:
+    assert not Policy().is_plain(code.encode())
+
+
+def test_the_lists_of_an_operator_hold_for_plain_programs() -> None:
+    assert Policy(["os"]).is_plain(b"import os")
+    assert not Policy(deny=["math"]).is_plain(b"import math")
 
 
 @pytest.mark.parametrize(
