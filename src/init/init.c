@@ -22,6 +22,7 @@
 #include "init/internal.h"
 #include "init/notify.h"
 #include "init/questions.h"
+#include "sandbox/proc.h"
 #include "sandbox/root.h"
 
 #include <errno.h>
@@ -253,7 +254,8 @@ _Noreturn void init_main(const struct init_plan *plan, int hand) {
     static struct init b; /* not on the stack, where its zeros would have to be written */
     b.plan = *plan;
     b.hand = hand;
-    b.req = b.signals = b.meminfo = b.watcher.timer = -1;
+    b.req = b.signals = b.watcher.timer = -1;
+    b.meminfo = PROC_MEMORY_BORN;
     b.procs.live = plan->live;
     network_init(&b.network);
     struct err e;

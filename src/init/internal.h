@@ -17,7 +17,7 @@
 struct init {
     struct init_plan plan;
     int req, hand, signals, workspace;
-    int meminfo; /* the sandbox's own file, once its memory limit differs from the profile's; see
+    int meminfo; /* the sandbox's own file, if its memory limit differs from the profile's; see
                     proc_memory */
     struct procs procs;
     struct watcher watcher;

@@ -32,6 +32,7 @@
 
 #define MADE         ROOT_PYLIB "/proc"
 #define MEMINFO      "/proc/meminfo"
+#define MEMINFO_OF   "meminfo-%u"
 #define MEMINFO_LINE "%-15.*s %8llu%s\n"
 #define MEMINFO_MAX  8192
 
@@ -241,21 +242,41 @@ static int make_settings(int root, struct err *e) {
     return make_setting(root, "kernel/random/boot_id", id, e);
 }
 
-int proc_make(int root, uint32_t memory_mb, struct err *e) {
-    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
-        AUTO_FREE char *text = NULL;
-        size_t len = 0;
-        char path[32];
-        snprintf(path, sizeof path, "/proc/%s", made[i].name);
-        FILE *in = fopen(path, "re");
-        int r = !in ? -1 : make_lines(in, made[i].fn, memory_mb, &text, &len);
-        if (r < 0)
-            err_sys(e, "%s", path);
-        if (in)
-            fclose(in);
-        if (r < 0 || put_file(root, made[i].name, text, len, e) < 0)
+static int make_file(int root, const char *name, const char *to, line_fn *fn, uint32_t memory_mb,
+                     struct err *e) {
+    AUTO_FREE char *text = NULL;
+    size_t len = 0;
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%s", name);
+    FILE *in = fopen(path, "re");
+    int r = !in ? -1 : make_lines(in, fn, memory_mb, &text, &len);
+    if (r < 0)
+        err_sys(e, "%s", path);
+    if (in)
+        fclose(in);
+    return r < 0 ? r : put_file(root, to, text, len, e);
+}
+
+/* What many programs ask for: a mount says so sooner than a file that has to be written. */
+static const uint32_t usual_mb[] = {64, 128, 256, 512, 1024, 2048, 4096, 8192};
+
+static int make_usual(int root, struct err *e) {
+    for (unsigned i = 0; i < sizeof usual_mb / sizeof *usual_mb; i++) {
+        char name[32];
+        snprintf(name, sizeof name, MEMINFO_OF, (unsigned)usual_mb[i]);
+        if (make_file(root, "meminfo", name, meminfo_line, usual_mb[i], e) < 0)
             return -1;
     }
+    return 0;
+}
+
+int proc_make(int root, uint32_t memory_mb, struct err *e) {
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        if (make_file(root, made[i].name, made[i].name, made[i].fn, memory_mb, e) < 0)
+            return -1;
+    }
+    if (make_usual(root, e) < 0)
+        return -1;
     for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         if (put_text(root, fixed[i].name, fixed[i].text, e) < 0)
             return -1;
@@ -308,6 +329,13 @@ int proc_mount(struct err *e) {
     return 0;
 }
 
+/* One of those that all share, over another of them; false: there is none of this size. */
+static bool mount_usual(uint32_t memory_mb) {
+    char path[64];
+    snprintf(path, sizeof path, MADE "/" MEMINFO_OF, (unsigned)memory_mb);
+    return mount(path, MEMINFO, NULL, MS_BIND, NULL) == 0;
+}
+
 /* A file on the sandbox's own tmpfs, without a name as soon as it is mounted: the first one over
  * the nursery's, which all share. Whoever reads it sees all of it (RUN_MEMORY). */
 static int mount_own_meminfo(const char *text, size_t len, int *ret_fd, struct err *e) {
@@ -351,6 +379,10 @@ static size_t meminfo_with(const char *old, uint32_t memory_mb, char *to, size_t
 
 int proc_memory(int *fd, uint32_t memory_mb, struct err *e) {
     char old[MEMINFO_MAX], text[MEMINFO_MAX];
+    if (*fd == PROC_MEMORY_BORN && mount_usual(memory_mb)) {
+        *fd = PROC_MEMORY_USUAL; /* once: mounts on mounts would have no bound */
+        return 0;
+    }
     if (file_read_at(AT_FDCWD, MADE "/meminfo", old, sizeof old, e) < 0)
         return -1;
     size_t len = meminfo_with(old, memory_mb, text, sizeof text);

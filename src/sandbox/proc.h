@@ -16,6 +16,7 @@ int proc_make(int root, uint32_t memory_mb, struct err *e);
  * above PROC_PINS open, which have to stay so. */
 int proc_mount(struct err *e);
 #define PROC_PINS 200
-/* Another size of memory for /proc/meminfo to say. *fd is the file, kept by the caller from one
- * call to the next; -1 before the first. */
+/* Another size of memory for /proc/meminfo to say. *fd is the sandbox's own file for that, kept by
+ * the caller from one call to the next, or why there is none. */
+enum { PROC_MEMORY_BORN = -1, PROC_MEMORY_USUAL = -2 };
 int proc_memory(int *fd, uint32_t memory_mb, struct err *e);
