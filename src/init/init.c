@@ -69,7 +69,7 @@ static int set_up(struct init *b, struct wire_out *o, struct err *e) {
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts,
                                   .nallowed = b->plan.nallowed};
-    pages_open(&b->pages);
+    pages_open(&b->pages, b->plan.machine);
     if (binds_open(&b->binds, b->plan.allowed, b->plan.nallowed, e) < 0 ||
         root_private(&places, e) < 0)
         return -1;

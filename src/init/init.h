@@ -3,6 +3,7 @@
  * namespaces (and into a network namespace of the pool); see init.c. */
 
 #include "config/config.h"
+#include "init/machine.h"
 #include "sandbox/root.h"
 
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct init_plan {
     unsigned nallowed;
     const int *procs; /* cgroup.procs files of the sandbox's control groups; they stay open */
     unsigned nprocs;
+    int machine[MACHINE_FILES]; /* see machine_open; init moves them */
 };
 
 /* `hand` is a SEQPACKET socket, at whose other end is the nursery, which gets I_READY or I_BROKEN

@@ -4,7 +4,9 @@
  * its own, up to hundreds of megabytes, are listed in /proc/zoneinfo alone, which takes fifteen
  * times as long to read.
  *
- * A sandbox does not see these files (sandbox/proc.c): we open them before its /proc is made. */
+ * A sandbox does not see these files (sandbox/proc.c). The nursery opens them, once, and its inits
+ * inherit them: so what is read of them is read from its beginning, and whoever needs a place of
+ * its own in one opens it anew. */
 
 #include "init/machine.h"
 
@@ -20,14 +22,18 @@
 #define TRIES          3
 #define KEPT_LOOKS     8 /* quick looks between two at what processors keep */
 
-static int open_up(const char *path) {
-    AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+void machine_open(int files[MACHINE_FILES]) {
+    files[0] = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+    files[1] = open("/proc/zoneinfo", O_RDONLY | O_CLOEXEC);
+}
+
+static int move_up(int fd) {
     return fd < 0 ? 0 : fcntl(fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
 }
 
-void machine_open(struct machine *m) {
-    m->meminfo = open_up("/proc/meminfo");
-    m->zones = open_up("/proc/zoneinfo");
+void machine_begin(struct machine *m, const int files[MACHINE_FILES]) {
+    m->meminfo = move_up(files[0]);
+    m->zones = move_up(files[1]);
 }
 
 uint64_t machine_unlisted_of(const char *text, uint64_t *ret_total) {
@@ -51,12 +57,18 @@ static uint64_t unlisted_and_kept(struct machine *m) {
     return machine_unlisted_of(text, &m->total);
 }
 
+static FILE *open_anew(int fd) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return fd > 0 ? fopen(path, "re") : NULL;
+}
+
 /* Free pages in the lists of processors. */
 static uint64_t kept_bytes(struct machine *m) {
     char line[256];
     uint64_t pages = 0;
     unsigned long count;
-    if (!m->zones_text && (m->zones <= 0 || !(m->zones_text = fdopen(m->zones, "re"))))
+    if (!m->zones_text && !(m->zones_text = open_anew(m->zones)))
         return 0;
     rewind(m->zones_text);
     while (fgets(line, sizeof line, m->zones_text)) {

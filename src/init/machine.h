@@ -15,8 +15,11 @@ struct machine {
     uint64_t total; /* bytes */
 };
 
-/* While the nursery's /proc is in sight. A kernel that hides one of the files is no error. */
-void machine_open(struct machine *m);
+enum { MACHINE_FILES = 2 };
+/* In the nursery, for all its inits. A kernel that hides one of the files (-1) is no error. */
+void machine_open(int files[MACHINE_FILES]);
+/* In an init, which inherited them. */
+void machine_begin(struct machine *m, const int files[MACHINE_FILES]);
 /* Bytes; quick, and wrong by as much as `kept` has changed in a few of these looks. */
 uint64_t machine_unlisted_about(struct machine *m);
 /* A close look. */

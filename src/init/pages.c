@@ -49,9 +49,9 @@
 #define STATE_SYN_RECV  3 /* of TCP; these two are no sockets yet or any more */
 #define STATE_TIME_WAIT 6
 
-void pages_open(struct pages *p) {
+void pages_open(struct pages *p, const int files[MACHINE_FILES]) {
     *p = (struct pages){.timer = -1};
-    machine_open(&p->machine);
+    machine_begin(&p->machine, files);
 }
 
 static void set_timer(const struct pages *p, long ns) {

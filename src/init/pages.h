@@ -37,7 +37,7 @@ struct queues {
     uint64_t backlog;
 };
 
-void pages_open(struct pages *p);
+void pages_open(struct pages *p, const int files[MACHINE_FILES]);
 /* The sandbox is about to have a socket. */
 void pages_begin(struct pages *p);
 /* The timer fired. True: the sandbox has to end. */

@@ -91,9 +91,13 @@ static void box_on_init(struct watch *w, uint32_t events) {
 /* In the child, which still shares the nursery's table of descriptors: it gets one of its own, with
  * nothing in it that it would have to close but a few low numbers (see netpool.c). */
 static _Noreturn void become_init(struct init_plan *plan, int hand) {
-    int kept[1 + PROCS_FDS] = {hand}, top = hand;
-    const unsigned n = 1 + plan->nprocs;
+    int kept[1 + PROCS_FDS + MACHINE_FILES] = {hand}, top = hand;
+    unsigned n = 1 + plan->nprocs;
     memcpy(kept + 1, plan->procs, plan->nprocs * sizeof *kept);
+    for (int i = 0; i < MACHINE_FILES; i++) {
+        if (plan->machine[i] >= 0)
+            kept[n++] = plan->machine[i];
+    }
     for (unsigned i = 0; i < n; i++)
         top = kept[i] > top ? kept[i] : top;
     if (close_range((unsigned)top + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
@@ -109,6 +113,10 @@ static _Noreturn void become_init(struct init_plan *plan, int hand) {
     }
     close_range(3 + n, ~0u, 0);
     plan->procs = kept + 1;
+    for (int i = 0, at = 1 + (int)plan->nprocs; i < MACHINE_FILES; i++) {
+        if (plan->machine[i] >= 0)
+            plan->machine[i] = kept[at++];
+    }
     init_main(plan, 3);
 }
 
@@ -132,7 +140,9 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
                              .allowed = n->mounts.allowed,
                              .nallowed = n->mounts.nallowed,
                              .procs = b->kernels->procs,
-                             .nprocs = b->kernels->nprocs};
+                             .nprocs = b->kernels->nprocs,
+                             .machine = {n->machine[0], n->machine[1]}};
+    _Static_assert(MACHINE_FILES == 2, "all of them");
     unsigned long flags = SIGCHLD | CLONE_PIDFD | CLONE_FILES | CLONE_NEWPID | CLONE_NEWNS |
                           CLONE_NEWIPC | CLONE_NEWUTS;
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, &b->pidfd, NULL, NULL);

@@ -118,6 +118,7 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     if (mount_fs("proc", "/proc", MOUNT_NODEV | MOUNT_NOEXEC, NULL, e) < 0 ||
         mount_fs("tmpfs", "/tmp", MOUNT_NODEV, "mode=1777,size=64m", e) < 0)
         return -1;
+    machine_open(n->machine);
     if (sethostname("sandbox", 7) < 0)
         return err_sys(e, "sethostname");
     n->single = setresuid(1, 0, 0) < 0; /* is there a second id to be had? */

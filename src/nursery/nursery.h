@@ -3,6 +3,7 @@
  * asks, keeps the zygotes, reaps everything. See nursery.c. */
 
 #include "config/config.h"
+#include "init/machine.h"
 #include "loop/loop.h"
 #include "nursery/mounts.h"
 #include "nursery/netpool.h"
@@ -96,6 +97,7 @@ struct nursery {
     struct mounts mounts;
     struct chan warden;
     struct netpool nets;
+    int machine[MACHINE_FILES]; /* owned: see machine_open */
     struct box *boxes;
     uint8_t
         *used; /* by slot, shared with the inits: whether a sandbox used its network namespace */

@@ -401,27 +401,35 @@ int root_build(const struct root_plan *p, struct err *e) {
     return r < 0 ? r : enter(e);
 }
 
+struct place_own {
+    const char *dir, *to;
+    mode_t mode;
+};
+
+static int make_own(const struct place_own *place, uint32_t uid, struct err *e) {
+    if (mkdir(place->dir, place->mode) < 0 || chown(place->dir, uid, uid) < 0)
+        return err_sys(e, "make %s", place->dir);
+    if (mount(place->dir, place->to, NULL, MS_BIND, NULL) < 0)
+        return err_sys(e, "mount %s", place->to);
+    return 0;
+}
+
 /* One tmpfs for all that a sandbox can write to, since making and unmaking one costs more than all
  * else here: it is mounted at /workspace, and its directories over /tmp, /dev/shm and itself. */
 static int mount_writable(const struct root_private *p, struct err *e) {
-    static const struct {
-        const char *dir, *to;
-        mode_t mode;
-    } places[] = {{"/workspace/tmp", "/tmp", 01777},
-                  {"/workspace/shm", "/dev/shm", 01777},
-                  {"/workspace/own", "/workspace", 0755}};
+    static const struct place_own places[] = {{"/workspace/tmp", "/tmp", 01777},
+                                              {"/workspace/shm", "/dev/shm", 01777},
+                                              {"/workspace/own", "/workspace", 0755}};
     char data[64];
     snprintf(data, sizeof data, "size=%um,nr_inodes=%u,mode=0755", p->disk_mb, p->disk_files);
     if (mount_fs("tmpfs", "/workspace", MOUNT_NODEV, data, e) < 0)
         return -1;
-    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
-        if (mkdir(places[i].dir, 0700) < 0 || chmod(places[i].dir, places[i].mode) < 0 ||
-            chown(places[i].dir, p->uid, p->uid) < 0)
-            return err_sys(e, "make %s", places[i].dir);
-        if (mount(places[i].dir, places[i].to, NULL, MS_BIND, NULL) < 0)
-            return err_sys(e, "mount %s", places[i].to);
-    }
-    return 0;
+    int r = 0;
+    mode_t mask = umask(0); /* nobody is here yet who could use the modes too soon */
+    for (unsigned i = 0; r == 0 && i < sizeof places / sizeof *places; i++)
+        r = make_own(&places[i], p->uid, e);
+    umask(mask);
+    return r;
 }
 
 /* The directories on the way are the sandbox's; the last one is covered. */
