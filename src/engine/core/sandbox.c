@@ -13,6 +13,7 @@
 #include "engine/core/state.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define READY_MS 10000 /* a kernel that is not ready by then never will be */
+
+#define EMPTY_BYTES 40 /* see sandbox_is_empty */
 
 static const uint8_t sandbox_moves[SANDBOX_STATES_] = {
     [SANDBOX_STARTING] = 1 << SANDBOX_READY | 1 << SANDBOX_BUSY | 1 << SANDBOX_ENDING,
@@ -43,6 +46,15 @@ uint64_t sandbox_workspace_mtime(const struct sandbox *s) {
 /* Without the workspace's descriptor nobody knows. */
 bool sandbox_is_touched(const struct sandbox *s) {
     return s->fds[SANDBOX_WORKSPACE] < 0 || sandbox_workspace_mtime(s) != s->workspace_mtime_ns;
+}
+
+/* A directory of tmpfs says that it has 20 bytes for each name, and 40 for itself. */
+bool sandbox_is_empty(const struct sandbox *s) {
+    struct stat st;
+    struct statfs f;
+    int fd = s->fds[SANDBOX_WORKSPACE];
+    return fstat(fd, &st) == 0 && st.st_size == EMPTY_BYTES && st.st_nlink == 2 &&
+           fstatfs(fd, &f) == 0 && f.f_type == TMPFS_MAGIC;
 }
 
 bool sandbox_is_full(const struct sandbox *s) {

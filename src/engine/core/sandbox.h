@@ -138,6 +138,8 @@ uint64_t sandbox_workspace_mtime(const struct sandbox *s);
 /* Whether a name was made, removed or renamed in its workspace since it was ready; init may know
  * more of what changed below. */
 bool sandbox_is_touched(const struct sandbox *s);
+/* Whether no name at all is in its workspace, as far as that can be seen without a question. */
+bool sandbox_is_empty(const struct sandbox *s);
 bool sandbox_is_full(const struct sandbox *s);
 uint64_t sandbox_disk_bytes(const struct sandbox *s); /* that its files take */
 /* Packets that had no way out, so far. */

@@ -111,9 +111,9 @@ void cell_finish(struct cell *c) {
     take_text(c);
     take_usage(c);
     c->ask = (struct file_ask){.fn = cell_on_changes, .arg = c};
-    bool ask = !c->req.silent || c->stop != STOP_NONE ||
-               c->was_interrupted; /* a signal is answered before that */
     struct sandbox *s = c->kernel->live->sandbox;
+    bool ask = (!c->req.silent && !sandbox_is_empty(s)) || c->stop != STOP_NONE ||
+               c->was_interrupted; /* a signal is answered before that */
     c->asking += network_ask_used(s, cell_on_traffic, c);
     c->asking += ask && outcome_ask_files(s, c->changed_since_ns, &c->ask);
     cell_close_if_through(c);
