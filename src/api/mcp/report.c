@@ -172,15 +172,19 @@ static void clear_until(struct report *r, uint64_t number) {
     r->clears_next = false;
 }
 
+static void keep_event(struct buf *to, const char *json, size_t len) {
+    buf_clear(to);
+    buf_add(to, json, len);
+}
+
 void report_event(struct report *r, uint64_t number, const char *type, const char *json,
                   size_t len) {
-    struct buf *kept = strcmp(type, "error") == 0    ? &r->error
-                       : strcmp(type, "failed") == 0 ? &r->failed
-                       : strcmp(type, "end") == 0    ? &r->end
-                                                     : NULL;
-    if (kept) {
-        buf_clear(kept);
-        buf_add(kept, json, len);
+    if (strcmp(type, "error") == 0) {
+        keep_event(&r->error, json, len);
+    } else if (strcmp(type, "failed") == 0) {
+        keep_event(&r->failed, json, len);
+    } else if (strcmp(type, "end") == 0) {
+        keep_event(&r->end, json, len);
     } else if (strcmp(type, "clear") == 0) {
         struct json_span wait = json_member(json, len, "wait");
         if (wait.at && *wait.at == 't')
