@@ -347,8 +347,10 @@ static bool end_is(const struct report *r, const char *status) {
 static unsigned each_item(struct json_span list, unsigned most,
                           void (*each)(void *arg, struct json_span item), void *arg) {
     unsigned n = 0;
+    if (!list.at)
+        return 0;
     const char *at = list.at, *end = at + list.len;
-    while (at && at < end && (*at == '[' || *at == ',') && at[1] != ']') {
+    while (at < end && (*at == '[' || *at == ',') && at[1] != ']') {
         struct json_span item = json_first(at + 1, (size_t)(end - at - 1));
         if (n++ < most)
             each(arg, item);
