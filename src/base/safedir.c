@@ -7,7 +7,6 @@
 #include "base/fd.h"
 #include "base/service.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -147,21 +146,4 @@ int safedir_make(const char *path, mode_t mode, int *ret, struct err *e) {
 int safedir_open(const char *path, int *ret, struct err *e) {
     struct safewalk w = {.path = path, .dir = -1};
     return safedir(&w, ret, e);
-}
-
-void safedir_remove_tree(int at, const char *name) {
-    if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
-        return;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        fd_close(&fd);
-        return;
-    }
-    for (struct dirent *ent; (ent = readdir(d));) {
-        if (strcmp(ent->d_name, ".") != 0 && strcmp(ent->d_name, "..") != 0)
-            safedir_remove_tree(fd, ent->d_name);
-    }
-    closedir(d);
-    unlinkat(at, name, AT_REMOVEDIR);
 }

@@ -14,6 +14,3 @@
 int safedir_make(const char *path, mode_t mode, int *ret, struct err *e);
 /* The same for a directory that has to be there. */
 int safedir_open(const char *path, int *ret, struct err *e);
-/* A file, or all of a directory that nobody else writes to. Links are removed, not followed; what
- * cannot be removed stays. */
-void safedir_remove_tree(int at, const char *name);

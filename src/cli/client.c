@@ -11,8 +11,8 @@
 #include "cli/client.h"
 
 #include "base/fd.h"
+#include "base/outdir.h"
 #include "cli/input.h"
-#include "cli/outdir.h"
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "wire/codec.h"

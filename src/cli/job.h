@@ -3,8 +3,8 @@
  * machine, and how it ended. `cloche run` gives it to an engine (run.c), `cloche run --server` to a
  * server (src/remote). */
 
+#include "base/outdir.h"
 #include "cli/client.h"
-#include "cli/outdir.h"
 #include "cli/run_options.h"
 
 struct input;

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/safedir.h"
+#include "base/rmtree.h"
 #include "cli/report.h"
 #include "config/config.h"
 #include "config/made.h"
@@ -371,7 +371,7 @@ static int test_one(const struct profile_options *o, const struct config_profile
     const struct trying t = {
         .options = o->options, .profile = p, .out = out, .limits = make_limits(o)};
     int rc = try_out(&t, ret, e);
-    safedir_remove_tree(AT_FDCWD, out);
+    rmtree(AT_FDCWD, out);
     return rc < 0 ? err_wrap(e, "profile %s", p->name) : 0;
 }
 

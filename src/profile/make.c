@@ -4,14 +4,15 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "config/built.h"
 #include "config/made.h"
 #include "config/options.h"
 #include "config/profile_read.h"
+#include "pack/environment.h"
 #include "profile/place.h"
 #include "profile/record.h"
 #include "profile/script.h"
 #include "profile/try_out.h"
-#include "profile/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,10 +43,8 @@ struct limits make_limits(const struct profile_options *o) {
                            .output_bytes = OUTPUT_MOST};
 }
 
-/* A version as it may stand in a path. */
 static int check_version(const json_t *result, struct err *e) {
-    const char *v = said(result, "python");
-    if (v && strlen(v) < 16 && strspn(v, "0123456789.") == strlen(v) && v[0] == '3')
+    if (built_version(result))
         return 0;
     return err_user(e, "build_failed", "what came out of the sandbox names no version of Python");
 }
@@ -87,7 +86,7 @@ static int unpack(struct making *m, const char *out, const json_t *result, struc
                             .version = said(result, "python"),
                             .system_packages =
                                 json_is_true(json_object_get(m->build, "system_packages"))};
-    if (unpack_environment(fd, &x, e) < 0)
+    if (environment_unpack(&x, fd, e) < 0)
         return strcmp(e->kind, "bad_archive") == 0
                    ? err_user(e, "build_failed", "what came out of the sandbox: %.250s", e->text)
                    : -1;
@@ -157,7 +156,7 @@ static int make_all(struct making *m, json_t **ret, struct err *e) {
     buf_addf(&first, "%s/out", m->place->fresh.data);
     buf_addf(&second, "%s/tried", m->place->fresh.data);
     if (place_begin(m->place, e) < 0 || run_build(m, first.data, &result, e) < 0 ||
-        record_installed(json_object_get(result, "installed"), &installed, e) < 0 ||
+        built_installed(json_object_get(result, "installed"), &installed, e) < 0 ||
         unpack(m, first.data, result, e) < 0)
         return -1;
     remember(m, result);

@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/id.h"
+#include "base/rmtree.h"
 #include "base/safedir.h"
 #include "config/config.h"
 #include "config/made.h"
@@ -60,7 +61,7 @@ int place_open(const struct options *o, const char *name, struct place *ret, str
 
 static void remove_fresh(const struct place *p) {
     if (p->lock >= 0 && p->fresh.len)
-        safedir_remove_tree(p->fd, strrchr(p->fresh.data, '/') + 1);
+        rmtree(p->fd, strrchr(p->fresh.data, '/') + 1);
 }
 
 void place_done(struct place *p) {
@@ -85,7 +86,7 @@ int place_begin(struct place *p, struct err *e) {
 void place_forget(struct place *p, const char *name) {
     AUTO_FD fd = open(p->fresh.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
-        safedir_remove_tree(fd, name);
+        rmtree(fd, name);
 }
 
 /* Takes a name away; its time counts from now. */
@@ -117,7 +118,7 @@ int place_commit(struct place *p, struct err *e) {
 
 void place_drop(struct place *p) {
     if (p->old.len)
-        safedir_remove_tree(p->fd, p->old.data);
+        rmtree(p->fd, p->old.data);
 }
 
 void place_sweep(const struct place *p, bool is_used, uint32_t live_s) {
@@ -134,7 +135,7 @@ void place_sweep(const struct place *p, bool is_used, uint32_t live_s) {
             fstatat(copy, ent->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (!is_used || st.st_mtime < before)
-            safedir_remove_tree(copy, ent->d_name);
+            rmtree(copy, ent->d_name);
     }
     closedir(d);
 }

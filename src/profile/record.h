@@ -10,9 +10,6 @@
 
 struct json_t;
 
-/* What the sandbox says was installed, checked: an array of {name, version, sha256?, url?}. The
- * caller's reference. SECURITY: it is shown, and written into a file for pip. */
-int record_installed(const struct json_t *said, struct json_t **ret, struct err *e);
 /* A requirement for each, with its hash where all have one: for pip, in that sandbox again. */
 struct json_t *record_lock(const struct json_t *installed);
 /* Writes both files into the directory. */

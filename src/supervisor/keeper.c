@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/safedir.h"
+#include "base/rmtree.h"
 #include "base/signals.h"
 
 #include <errno.h>
@@ -188,7 +188,7 @@ static void keep(struct keeper *k) {
         watch(k);
     end_server(k);
     if (k->dir)
-        safedir_remove_tree(AT_FDCWD, k->dir);
+        rmtree(AT_FDCWD, k->dir);
 }
 
 int keeper_start(int *ret_fd, struct err *e) {

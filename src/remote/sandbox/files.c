@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 #include "base/id.h"
-#include "cli/outdir.h"
+#include "base/outdir.h"
 #include "cli/report.h"
 #include "remote/net/download.h"
 #include "remote/sandbox/manage.h"

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "cli/outdir.h"
+#include "base/outdir.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,8 +1,8 @@
-/* cli/input and cli/outdir: what goes in, and what may be written on the way out. */
+/* cli/input and base/outdir: what goes in, and what may be written on the way out. */
 
 #include "base/fd.h"
+#include "base/outdir.h"
 #include "cli/input.h"
-#include "cli/outdir.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void files_are_written_and_replaced(void **state) {
     struct err e;
     assert_int_equal(outdir_check("new/out", &e), 0);
     assert_int_equal(access("new", F_OK), -1);
-    struct outdir d = {"new/out", -1};
+    struct outdir d = {"new/out", -1, 0};
     assert_int_equal(write_out(&d, "a", "one", &e), 0);
     assert_string_equal(get("new/out/a"), "one");
     AUTO_FD before = open("new/out/a", O_RDONLY | O_CLOEXEC);
@@ -148,7 +148,7 @@ static void strangers_names_stay_inside(void **state) {
     assert_int_equal(symlink("../outside", "out/link"), 0);
     put("target", "mine");
     assert_int_equal(symlink("../target", "out/file-link"), 0);
-    struct outdir d = {"out", -1};
+    struct outdir d = {"out", -1, 0};
     static const char *const refused[] = {
         "../evil", "/evil", "x/../../evil", "link/evil", "",    ".",
         "..",      "x//y",  "x/",           "./x",       "dir", "target/../x/..",

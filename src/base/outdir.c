@@ -1,6 +1,6 @@
 /* See outdir.h. A file is written under a name of ours in its directory and renamed. */
 
-#include "cli/outdir.h"
+#include "base/outdir.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -21,8 +21,10 @@
 static int outdir_fail(struct err *e, const char *dir, const char *name) {
     int code = errno;
     char quoted[160];
-    return err_user(e, "output_failed", "cannot write %s below %s: %s",
-                    log_quote(name, quoted, sizeof quoted), dir, strerror(code));
+    err_user(e, "output_failed", "cannot write %s below %s: %s",
+             log_quote(name, quoted, sizeof quoted), dir, strerror(code));
+    e->code = code;
+    return -1;
 }
 
 /* The nearest ancestor that exists, for a directory that does not. */
@@ -99,9 +101,16 @@ static bool is_component(const char *s) {
     return *s && strcmp(s, ".") != 0 && strcmp(s, "..") != 0;
 }
 
+/* One that is there is as well. */
+static int make_dir(const struct outdir *d, int dir, const char *name) {
+    if (mkdirat(dir, name, d->dirs ? d->dirs : 0777) < 0)
+        return errno == EEXIST ? 0 : -1;
+    return d->dirs ? fchmodat(dir, name, d->dirs, 0) : 0;
+}
+
 /* Walks to the directory of `name`, making what is missing; *ret_last is the last component. */
-static int open_parent(int root, char *name, int *ret_dir, const char **ret_last) {
-    AUTO_FD dir = open_beneath(root, ".", O_PATH | O_DIRECTORY);
+static int open_parent(const struct outdir *d, char *name, int *ret_dir, const char **ret_last) {
+    AUTO_FD dir = open_beneath(d->fd, ".", O_PATH | O_DIRECTORY);
     char *rest = name, *part;
     while ((part = strsep(&rest, "/")) && dir >= 0) {
         if (!is_component(part)) {
@@ -113,7 +122,7 @@ static int open_parent(int root, char *name, int *ret_dir, const char **ret_last
             *ret_dir = fd_take(&dir);
             return 0;
         }
-        if (mkdirat(dir, part, 0777) < 0 && errno != EEXIST)
+        if (make_dir(d, dir, part) < 0)
             return -1;
         int next = open_beneath(dir, part, O_PATH | O_DIRECTORY);
         fd_close(&dir);
@@ -150,12 +159,15 @@ static int copy(int from, int to, uint64_t size) {
 }
 
 /* New files have 0600; what umask would have given a new file comes before the rename. */
-static mode_t usual_mode(int source) {
-    mode_t mask = umask(0);
-    umask(mask);
+static mode_t usual_mode(const struct outdir *d, int source) {
     struct stat st;
     bool executable = fstat(source, &st) == 0 && (st.st_mode & S_IXUSR);
-    return (executable ? 0777 : 0666) & ~mask;
+    mode_t mode = executable ? 0777 : 0666;
+    if (d->dirs)
+        return mode & d->dirs;
+    mode_t mask = umask(0); /* which all threads share: this is for those who have one */
+    umask(mask);
+    return mode & ~mask;
 }
 
 int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, struct err *e) {
@@ -166,14 +178,14 @@ int outdir_write(struct outdir *d, const char *name, int fd, uint64_t size, stru
     AUTO_FREE char *parts = xstrdup(name);
     AUTO_FD dir = -1;
     const char *last = NULL;
-    if (open_parent(d->fd, parts, &dir, &last) < 0)
+    if (open_parent(d, parts, &dir, &last) < 0)
         return outdir_fail(e, d->path, name);
     char temporary[ID_MAX];
     id_make(".cloche-", temporary, sizeof temporary);
     AUTO_FD to = open_beneath(dir, temporary, O_WRONLY | O_CREAT | O_EXCL);
     if (to < 0)
         return outdir_fail(e, d->path, name);
-    if (copy(fd, to, size) < 0 || fchmod(to, usual_mode(fd)) < 0 ||
+    if (copy(fd, to, size) < 0 || fchmod(to, usual_mode(d, fd)) < 0 ||
         renameat(dir, temporary, dir, last) < 0) {
         outdir_fail(e, d->path, name);
         unlinkat(dir, temporary, 0);
@@ -189,9 +201,9 @@ int outdir_mkdir(struct outdir *d, const char *name, struct err *e) {
     AUTO_FD dir = -1;
     AUTO_FD made = -1;
     const char *last = NULL;
-    if (open_parent(d->fd, parts, &dir, &last) < 0)
+    if (open_parent(d, parts, &dir, &last) < 0)
         return outdir_fail(e, d->path, name);
-    if (mkdirat(dir, last, 0777) < 0 && errno != EEXIST)
+    if (make_dir(d, dir, last) < 0)
         return outdir_fail(e, d->path, name);
     made = open_beneath(dir, last, O_PATH | O_DIRECTORY);
     return made < 0 ? outdir_fail(e, d->path, name) : 0;

@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct outdir {
     const char *path; /* borrowed */
     int fd;           /* owned; -1 until the first file */
+    mode_t dirs;      /* of directories, and of files but for x; 0: as the umask says */
 };
 
 /* Early, before anything runs: could we write there? Makes nothing. */

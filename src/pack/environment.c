@@ -1,10 +1,9 @@
-/* See unpack.h. */
+/* See environment.h. */
 
-#include "profile/unpack.h"
+#include "pack/environment.h"
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "cli/outdir.h"
 #include "pack/unpacker.h"
 
 #include <errno.h>
@@ -13,12 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct unpacking {
-    struct environment *x; /* borrowed */
-    struct outdir to;
-    struct buf site; /* lib/python3.11/site-packages */
-    const char *base;
-};
+#define STEP_BYTES (1u << 20) /* and so many entries, in a step */
+#define STEP_FILES 64
+#define DEPTH_MAX  64
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
@@ -47,85 +43,80 @@ static bool is_program(const char *name) {
            !begins(name, "pybuilddir");
 }
 
+/* Whoever removes it has each of them open. */
+static bool is_deep(const char *path) {
+    unsigned n = 0;
+    for (; *path; path++)
+        n += *path == '/';
+    return n > DEPTH_MAX;
+}
+
 /* Where it goes; false: it is left out. */
-static bool find_place(struct unpacking *u, const char *path, struct buf *ret) {
+static bool find_place(struct environment *x, const char *path, struct buf *ret) {
     const char *rest = rest_of(path);
     if (begins(path, "site-packages/") && *rest && !is_early(rest))
-        buf_addf(ret, "%s/%s", u->site.data, rest);
+        buf_addf(ret, "%s/%s", x->site.data, rest);
     else if ((begins(path, "bin/") && is_program(rest)) || begins(path, "share/") ||
              begins(path, "etc/"))
         buf_adds(ret, path);
     return ret->len > 0;
 }
 
-static int unpack_file(struct unpacking *u, struct unpacker *in, const struct pack_entry *entry,
-                       const char *to, struct err *e) {
-    AUTO_FD fd = open(u->base, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+static int unpack_file(struct environment *x, const struct pack_entry *entry, const char *to,
+                       struct err *e) {
+    AUTO_FD fd = open(x->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     const void *data;
     size_t len;
     uint64_t at, size = entry->size;
     int r;
     if (fd < 0)
-        return err_user(e, "output_failed", "%s: %s", u->base, strerror(errno));
-    while ((r = unpacker_data(in, &data, &len, &at, e)) > 0) {
+        return err_user(e, "output_failed", "%s: %s", x->path, strerror(errno));
+    if (x->most && (size > x->most || x->bytes > x->most - size))
+        return err_user(e, "too_large", "it has more than %llu MB",
+                        (unsigned long long)x->most >> 20);
+    while ((r = unpacker_data(x->in, &data, &len, &at, e)) > 0) {
         if (fd_write_all(fd, data, len, e) < 0)
-            return err_user(e, "output_failed", "%s: %s", u->base, strerror(e->code));
+            return err_user(e, "output_failed", "%s: %s", x->path, strerror(e->code));
     }
     if (r < 0)
         return -1;
     if (fchmod(fd, entry->mode & S_IXUSR ? 0700 : 0600) < 0)
         return err_sys(e, "%s", to);
-    u->x->bytes += size;
-    u->x->files++;
-    return outdir_write(&u->to, to, fd, size, e);
+    x->bytes += size;
+    x->files++;
+    return outdir_write(&x->to, to, fd, size, e);
 }
 
-static int make_parents(struct unpacking *u, const char *path, struct err *e) {
+static int make_parents(struct environment *x, const char *path, struct err *e) {
     AUTO_FREE char *copy = xstrdup(path);
     for (char *at = strchr(copy, '/'); at; at = strchr(at + 1, '/')) {
         *at = '\0';
-        if (outdir_mkdir(&u->to, copy, e) < 0)
+        if (outdir_mkdir(&x->to, copy, e) < 0)
             return -1;
         *at = '/';
     }
     return 0;
 }
 
-static int unpack_entry(struct unpacking *u, struct unpacker *in, const struct pack_entry *entry,
-                        struct err *e) {
+static int unpack_entry(struct environment *x, const struct pack_entry *entry, struct err *e) {
     AUTO_BUF to = BUF_INIT;
     bool is_root = strchr(entry->path, '/') == NULL && entry->type == PACK_DIRECTORY;
     if (is_root)
         return 0;
-    if (entry->type == PACK_SYMLINK || !find_place(u, entry->path, &to)) {
-        u->x->skipped++;
+    if (entry->type == PACK_SYMLINK || is_deep(entry->path) || !find_place(x, entry->path, &to)) {
+        x->skipped++;
         return 0;
     }
-    return entry->type == PACK_DIRECTORY ? outdir_mkdir(&u->to, to.data, e)
-                                         : unpack_file(u, in, entry, to.data, e);
-}
-
-static int unpack_all(struct unpacking *u, int archive, struct err *e) {
-    struct unpacker *in;
-    struct pack_entry entry;
-    int r;
-    if (unpacker_new(archive, &in, e) < 0)
-        return -1;
-    while ((r = unpacker_next(in, &entry, e)) > 0) {
-        if (unpack_entry(u, in, &entry, e) < 0) {
-            r = -1;
-            break;
-        }
-    }
-    unpacker_free(in);
-    return r;
+    return entry->type == PACK_DIRECTORY ? outdir_mkdir(&x->to, to.data, e)
+                                         : unpack_file(x, entry, to.data, e);
 }
 
 /* What makes a virtual environment of it. */
-static int write_own(struct unpacking *u, struct err *e) {
-    const struct environment *x = u->x;
+static int write_own(struct environment *x, struct err *e) {
     AUTO_BUF text = BUF_INIT;
-    const char *slash = strrchr(x->python, '/');
+    const char *slash = x->python ? strrchr(x->python, '/') : NULL;
+    if (!x->python)
+        return 0;
     buf_addf(&text, "home = %.*s\nversion = %s\ninclude-system-site-packages = %s\n",
              slash ? (int)(slash - x->python) : 0, x->python, x->version,
              x->system_packages ? "true" : "false");
@@ -138,23 +129,49 @@ static int write_own(struct unpacking *u, struct err *e) {
     return 0;
 }
 
-int unpack_environment(int archive, struct environment *x, struct err *e) {
-    struct unpacking u = {.x = x, .to = {.path = x->path, .fd = -1}, .site = BUF_INIT};
+int environment_begin(struct environment *x, int archive, struct err *e) {
     const char *first = strchr(x->version, '.'), *second = first ? strchr(first + 1, '.') : NULL;
-    buf_addf(&u.site, "lib/python%.*s/site-packages",
+    x->to = (struct outdir){.path = x->path, .fd = -1, .dirs = x->dirs};
+    x->site = (struct buf)BUF_INIT;
+    x->in = NULL;
+    buf_addf(&x->site, "lib/python%.*s/site-packages",
              (int)((second ? second : x->version + strlen(x->version)) - x->version), x->version);
-    u.base = x->path;
     x->bytes = x->files = x->skipped = 0;
-    int rc = outdir_mkdir(&u.to, "bin", e);
     AUTO_BUF below = BUF_INIT;
-    buf_addf(&below, "%s/x", u.site.data);
-    if (rc == 0)
-        rc = make_parents(&u, below.data, e);
-    if (rc == 0)
-        rc = unpack_all(&u, archive, e);
-    if (rc == 0)
-        rc = write_own(&u, e);
-    outdir_done(&u.to);
-    buf_done(&u.site);
-    return rc;
+    buf_addf(&below, "%s/x", x->site.data);
+    if (outdir_mkdir(&x->to, "bin", e) < 0 || make_parents(x, below.data, e) < 0)
+        return -1;
+    return unpacker_new(archive, &x->in, e);
+}
+
+int environment_step(struct environment *x, struct err *e) {
+    uint64_t before = x->bytes;
+    for (unsigned n = 0; n < STEP_FILES && x->bytes - before < STEP_BYTES; n++) {
+        struct pack_entry entry;
+        int r = unpacker_next(x->in, &entry, e);
+        if (r > 0)
+            r = unpack_entry(x, &entry, e) < 0 ? -1 : 1;
+        else if (r == 0)
+            return write_own(x, e);
+        if (r < 0)
+            return -1;
+    }
+    return 1;
+}
+
+void environment_end(struct environment *x) {
+    unpacker_free(x->in);
+    x->in = NULL;
+    outdir_done(&x->to);
+    buf_done(&x->site);
+}
+
+int environment_unpack(struct environment *x, int archive, struct err *e) {
+    int r = environment_begin(x, archive, e);
+    if (r == 0) {
+        while ((r = environment_step(x, e)) > 0)
+            ;
+    }
+    environment_end(x);
+    return r;
 }
