@@ -44,6 +44,7 @@ static int act_add(const struct key_options *o, struct err *e) {
     char secret[KEYS_SECRET_SIZE];
     if (key_make(o->operand, o->tenant, &o->limits, &made, secret, e) < 0)
         return -1;
+    made.rights = o->rights;
     made.network = o->network ? xstrdup(o->network) : NULL;
     if (key_file_open(o, true, &p, e) < 0 || key_file_load_to_change(&p, &keys, &lock, e) < 0 ||
         keys_add_take(&keys, &made, e) < 0 || key_file_save(&p, &keys, e) < 0)

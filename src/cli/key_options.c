@@ -18,6 +18,7 @@ enum {
     OPT_CPU,
     OPT_SANDBOXES,
     OPT_NETWORK,
+    OPT_RIGHT,
     OPT_KEYS,
     OPT_STATE,
     OPT_CONFIG,
@@ -31,6 +32,7 @@ static const struct option longs[] = {
     {"cpu-seconds-per-minute", required_argument, NULL, OPT_CPU},
     {"sandboxes", required_argument, NULL, OPT_SANDBOXES},
     {"network", required_argument, NULL, OPT_NETWORK},
+    {"right", required_argument, NULL, OPT_RIGHT},
     {"keys", required_argument, NULL, OPT_KEYS},
     {"state-dir", required_argument, NULL, OPT_STATE},
     {"config", required_argument, NULL, OPT_CONFIG},
@@ -53,6 +55,8 @@ int key_options_help(void) {
         "  --network RULES                 the most that its sandboxes may reach, within what the\n"
         "                                  server grants: none, open, or names, addresses and\n"
         "                                  @sets, with commas; otherwise all of that\n"
+        "  --right RIGHT                   what it may do besides, again for more; profiles: make\n"
+        "                                  and remove profiles for its tenant\n"
         "  --keys FILE                     the file of keys; otherwise keys.json in\n"
         "  --state-dir DIR                 the state directory, /var/lib/cloche (root) or\n"
         "                                  ~/.local/state/cloche unless set otherwise: both are\n"
@@ -90,7 +94,7 @@ static int handle(struct key_options *o, int code, struct err *e) {
     const struct num_rule concurrent = {"--concurrent", 1, KEYS_LIMIT_MAX},
                           cpu = {"--cpu-seconds-per-minute", 1, KEYS_LIMIT_MAX},
                           sandboxes = {"--sandboxes", 1, KEYS_LIMIT_MAX};
-    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_NETWORK && longs[i].name; i++)
+    for (size_t i = 0; code >= OPT_TENANT && code <= OPT_RIGHT && longs[i].name; i++)
         if (longs[i].val == code)
             o->only_add = longs[i].name;
     switch (code) {
@@ -110,6 +114,8 @@ static int handle(struct key_options *o, int code, struct err *e) {
     case OPT_NETWORK:
         o->network = optarg;
         return 0;
+    case OPT_RIGHT:
+        return key_read_right("bad_value", optarg, &o->rights, e);
     case OPT_KEYS:
         o->file = optarg;
         return 0;

@@ -11,6 +11,7 @@ struct key_options {
     const char *file, *state_dir, *config, *network; /* likewise */
     const char *only_add;                            /* a flag that was given and is for add only */
     struct key_limits limits;
+    uint32_t rights; /* of enum key_right */
     bool json, help;
 };
 

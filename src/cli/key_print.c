@@ -34,6 +34,13 @@ static void write_key(struct jw *j, const struct key *k) {
     write_limit(j, "sandboxes", k->limits.sandboxes);
     jw_object_end(j);
     jw_key_str(j, "network", k->network);
+    jw_key(j, "rights");
+    jw_array(j);
+    for (unsigned i = 0; key_rights[i]; i++) {
+        if (k->rights & 1u << i)
+            jw_str(j, key_rights[i]);
+    }
+    jw_array_end(j);
 }
 
 static void add_limits(struct buf *b, const struct key *k) {
@@ -51,6 +58,10 @@ static void add_limits(struct buf *b, const struct key *k) {
         buf_addf(b, "%snetwork %s", b->len > before ? ", " : "", k->network);
     if (b->len == before)
         buf_adds(b, "none");
+    for (unsigned i = 0; key_rights[i]; i++) {
+        if (k->rights & 1u << i)
+            buf_addf(b, ", may: %s", key_rights[i]);
+    }
 }
 
 static int widest(int a, const char *text) {

@@ -37,6 +37,20 @@ int key_check_word(const char *kind, const char *field, const char *text, struct
                     field, log_quote(text, quoted, sizeof quoted), KEYS_WORD_MAX);
 }
 
+const char *const key_rights[] = {"profiles", NULL};
+
+int key_read_right(const char *kind, const char *text, uint32_t *to, struct err *e) {
+    for (unsigned i = 0; key_rights[i]; i++) {
+        if (strcmp(text, key_rights[i]) == 0) {
+            *to |= 1u << i;
+            return 0;
+        }
+    }
+    char quoted[96];
+    return err_user(e, kind, "there is no right %s; there is profiles",
+                    log_quote(text, quoted, sizeof quoted));
+}
+
 int key_check_limit(const char *kind, const char *field, double v, double min, struct err *e) {
     /* Written so that a NaN is refused. */
     if (v >= min && v <= KEYS_LIMIT_MAX)

@@ -28,13 +28,21 @@ struct key_limits {
     uint32_t sandboxes; /* live ones of its tenant */
 };
 
+/* What a key may do beside running programs: a bit each, in the order of the names. */
+enum key_right { KEY_PROFILES = 1 };
+#define KEY_RIGHTS_ALL KEY_PROFILES
+extern const char *const key_rights[]; /* NULL-terminated */
+/* Adds the right of that name. -1 with an error of that kind. */
+int key_read_right(const char *kind, const char *text, uint32_t *to, struct err *e);
+
 struct key {
     char id[24];
     char *name, *tenant; /* owned */
     uint8_t sha256[32];
     double created; /* seconds since 1970 */
     struct key_limits limits;
-    char *network; /* owned: rules, the most that it grants; or NULL: all that the server does */
+    char *network;   /* owned: rules, the most that it grants; or NULL: all that the server does */
+    uint32_t rights; /* of enum key_right */
 };
 
 struct keys {

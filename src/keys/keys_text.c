@@ -131,16 +131,32 @@ static int read_network(const json_t *object, struct key *k, struct err *e) {
     return 0;
 }
 
+static int read_rights(const json_t *object, struct key *k, struct err *e) {
+    const json_t *list = json_object_get(object, "rights"), *v;
+    size_t i;
+    if (!list)
+        return 0;
+    if (!json_is_array(list))
+        return err_user(e, "bad_keys", "rights must be a list");
+    json_array_foreach(list, i, v) {
+        if (!json_is_string(v))
+            return err_user(e, "bad_keys", "rights[%zu] must be a string", i);
+        if (key_read_right("bad_keys", json_string_value(v), &k->rights, e) < 0)
+            return err_wrap(e, "rights[%zu]", i);
+    }
+    return 0;
+}
+
 /* *k is the list's already, so what is half read is released with it. */
 static int read_one(const json_t *object, struct key *k, struct err *e) {
-    static const char *const known[] = {"id",      "name",   "tenant",  "sha256",
-                                        "created", "limits", "network", NULL};
+    static const char *const known[] = {"id",     "name",    "tenant", "sha256", "created",
+                                        "limits", "network", "rights", NULL};
     if (!json_is_object(object))
         return err_user(e, "bad_keys", "must be an object");
     if (check_members(object, known, e) < 0 || read_id(object, k, e) < 0 ||
         read_word(object, "name", &k->name, e) < 0 || read_hash(object, k, e) < 0 ||
         read_created(object, k, e) < 0 || read_limits(object, &k->limits, e) < 0 ||
-        read_network(object, k, e) < 0)
+        read_network(object, k, e) < 0 || read_rights(object, k, e) < 0)
         return -1;
     if (json_object_get(object, "tenant"))
         return read_word(object, "tenant", &k->tenant, e);
@@ -228,6 +244,18 @@ static void encode_limits(struct jw *j, const struct key_limits *l) {
     jw_object_end(j);
 }
 
+static void encode_rights(struct jw *j, uint32_t rights) {
+    if (!rights)
+        return;
+    jw_key(j, "rights");
+    jw_array(j);
+    for (unsigned i = 0; key_rights[i]; i++) {
+        if (rights & 1u << i)
+            jw_str(j, key_rights[i]);
+    }
+    jw_array_end(j);
+}
+
 void keys_encode(const struct keys *k, struct buf *to) {
     struct jw j = JW_INIT(to);
     jw_object(&j);
@@ -246,6 +274,7 @@ void keys_encode(const struct keys *k, struct buf *to) {
         encode_limits(&j, &key->limits);
         if (key->network)
             jw_key_str(&j, "network", key->network);
+        encode_rights(&j, key->rights);
         jw_object_end(&j);
     }
     jw_array_end(&j);

@@ -93,6 +93,16 @@ def test_what_to_do_with_the_secret_is_said(file: Path) -> None:
     assert "once" in note and "SIGHUP" in note and done.stdout.decode().strip() not in note
 
 
+def test_rights_are_kept(file: Path) -> None:
+    add(file, "alice", "--right", "profiles")
+    add(file, "bob")
+    assert [entry.get("rights") for entry in stored(file)] == [["profiles"], None]
+    assert [entry["rights"] for entry in listed(file)] == [["profiles"], []]
+    assert b"none, may: profiles\n" in key(file, "list").stdout
+    done = key(file, "add", "carol", "--right", "everything")
+    assert done.returncode == 125 and b"there is no right" in done.stderr
+
+
 def test_tenant_and_limits_are_kept(file: Path) -> None:
     limits = ["--requests-per-second", "2.5", "--concurrent", "4"]
     add(file, "ci", "--tenant", "team-a", *limits, "--cpu-seconds-per-minute", "60")

@@ -118,6 +118,10 @@ static void lists_that_are_refused_say_where(void **state) {
         {"{\"keys\":[{" KEY "}," TWO ",{" KEY "}]}", "keys[2]: id is the same as that of keys[0]"},
         {"{\"keys\":[{" KEY "},{\"id\":\"key_0123456789abcdee\"," NAME "," WHEN "," HASH "}]}",
          "keys[1]: sha256 is the same as that of keys[0]"},
+        {"{\"keys\":[{" KEY ",\"rights\":{}}]}", "keys[0]: rights must be a list"},
+        {"{\"keys\":[{" KEY ",\"rights\":[1]}]}", "rights[0] must be a string"},
+        {"{\"keys\":[{" KEY ",\"rights\":[\"profiles\",\"all\"]}]}",
+         "rights[1]: there is no right \"all\""},
         {"{\"keys\":[[[[[]]]]]}", "nested"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
