@@ -10,6 +10,7 @@ import sys
 
 _OWN = "/run/cloche/tools"
 _BASE = "/tmp/.local"
+_TREE = "/run/cloche/profile/lib/python%d.%d/site-packages" % sys.version_info[:2]
 _WHEELS = "/usr/share/python-wheels"  # Debian's; some interpreters come without a pip
 _INDEX = "https://pypi.org/simple"
 _CONNECT_S = 10
@@ -25,6 +26,18 @@ def _let_others() -> None:
     finally:
         if own is not None:
             sys.modules.setdefault("sitecustomize", own)
+
+
+def _find_tree() -> None:
+    """What a tenant's profile has: after what was installed here, before all else."""
+    if not os.path.isdir(_TREE) or _TREE in sys.path:
+        return
+    first = 0
+    for path in sys.path:
+        if path.endswith("-packages") and not path.startswith(_BASE):
+            break
+        first += 1
+    sys.path.insert(first, _TREE)
 
 
 def _pip_words():  # type: ignore[no-untyped-def]
@@ -116,6 +129,7 @@ def _be_pip(words):  # type: ignore[no-untyped-def]
 
 def _main() -> None:
     _let_others()
+    _find_tree()
     if os.environ.get("CLOCHE_PREFIX") == sys.prefix:
         import site
 

@@ -113,8 +113,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
     rehearsal.prepare()
     for _ in range(rehearsal.TIMES):
         policy.restrict(b"print(1)", {})
-        for function in (lastline.split, lastline.split_value, lastline.print_last):
-            function(b"print(1)")
+        lastline.print_last(b"print(1)")
     tempfile: Any = modules.get("tempfile")
     if tempfile is not None:
         tempfile._name_sequence = None
@@ -130,6 +129,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
     gc.collect()  # nothing is left to look at, but the free lists are emptied
     _known.update(modules, ["__main__"])
     _libraries.extend(path for path in sys.path if path and not WORKSPACE.startswith(path))
+    _libraries.append(packages.TREE)
     cell = {
         "path": PATH,
         "modules": modules,
@@ -144,6 +144,7 @@ def settle(policy: Policy) -> Dict[str, Any]:
         "arguments": _arguments,
         "use_threads": blas.use,
         "install": packages.install,
+        "attach_tree": packages.attach_tree,
         "uncaught": _uncaught,
         "clear": _clear,
         "imported": _imported,

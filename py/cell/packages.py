@@ -7,6 +7,10 @@ BASE is at the same time a virtual environment that sees all that the profile ha
 pip where the profile is one itself, into which pip would want to write: TOOLS/sitecustomize.py
 (customize.py) leads it here.
 
+A profile that a tenant made over HTTP is TREE, mounted into its sandboxes when they are given away.
+Nothing of it is there in the zygote: each kernel puts it on sys.path (`attach_tree`), after BASE
+and before all that the zygote's profile has.
+
 In the zygote `prepare` makes the variables that tell pip, uv and npm of this. All that starts in a
 live sandbox has them; a program only if it asks for packages (`install`).
 """
@@ -25,6 +29,8 @@ PLACE = f"{BASE}/lib/python{VERSION}/site-packages"
 TOOLS = "/run/cloche/tools"
 WHEELS = "/run/cloche/wheels"  # the operator's, where there are any
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+TREE = "/run/cloche/profile"
+TREE_PLACE = f"{TREE}/lib/python{VERSION}/site-packages"
 LAST_LINES = 12  # of what pip said
 
 _variables: Dict[str, str] = {}
@@ -92,14 +98,18 @@ def _make() -> None:
         _write(f"{PLACE}/_profile.pth", "\n".join(places) + "\n")
 
 
+def _first_library() -> int:
+    """Where libraries begin on sys.path."""
+    return next((n for n, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+
+
 def _find_them() -> None:
     """On sys.path, before all that the profile has; what says how it wants to be found is heard."""
     if PLACE in sys.path:
         return
-    before = list(sys.path)
+    before, first = list(sys.path), _first_library()
     site.addsitedir(PLACE)
     added = [path for path in sys.path if path not in before]
-    first = next((n for n, path in enumerate(before) if path.endswith("-packages")), len(before))
     sys.path[:] = before[:first] + added + before[first:]
 
 
@@ -122,8 +132,20 @@ def begin() -> None:
         pass
 
 
+def attach_tree() -> None:
+    """In a kernel whose sandbox has a tenant's profile, before anything else runs there. The .pth
+    files of its packages were left out, and nothing of it is imported here."""
+    if TREE_PLACE in sys.path:
+        return
+    sys.path.insert(_first_library(), TREE_PLACE)
+    os.environ["PATH"] = f"{TREE}/bin:" + os.environ.get("PATH", os.defpath)
+    os.environ.setdefault("PYTHONPATH", TOOLS)
+
+
 def attach() -> None:
     """In a live kernel, before its first cell. Code of packages may run here."""
+    if os.path.isdir(f"{TREE}/bin"):
+        attach_tree()
     try:
         _find_them()
     except OSError:

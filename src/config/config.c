@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[] = "cloche configuration 7\n";
+static const char magic[] = "cloche configuration 8\n";
 
 enum kind { K_STR, K_RULES, K_LIST, K_U32, K_U64, K_LIMITS };
 #define KIND_PATH            K_STR

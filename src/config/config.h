@@ -89,7 +89,14 @@ static inline struct limits config_born(const struct config *c, const struct con
 }
 
 /* What the server is handed besides its own three when there is HTTP. */
-enum config_http_fd { HTTP_FD_STATE, HTTP_FD_FILES, HTTP_FD_KEYS, HTTP_FD_AUDIT, HTTP_FD_DIRS_ };
+enum config_http_fd {
+    HTTP_FD_STATE,
+    HTTP_FD_FILES,
+    HTTP_FD_KEYS,
+    HTTP_FD_AUDIT,
+    HTTP_FD_TREES, /* the state directory where tenants make no profiles */
+    HTTP_FD_DIRS_
+};
 #define HTTP_MAX_LISTENERS 16
 static inline unsigned config_http_fds(const struct config *c) {
     return c->http.listeners ? HTTP_FD_DIRS_ + c->http.listeners : 0;

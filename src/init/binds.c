@@ -12,28 +12,33 @@
 #include "init/binds.h"
 
 #include "base/fd.h"
+#include "init/init.h"
 #include "sandbox/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int binds_open(struct binds *b, const struct root_mount *allowed, unsigned n, struct err *e) {
-    b->allowed = allowed;
-    for (b->n = 0; b->n < n && b->n < MOUNTS_MAX; b->n++) {
+int binds_open(struct binds *b, const struct init_plan *plan, struct err *e) {
+    b->allowed = plan->allowed;
+    b->trees = -1;
+    for (b->n = 0; b->n < plan->nallowed && b->n < MOUNTS_MAX; b->n++) {
         if (root_allowed(b->n, &b->dirs[b->n], e) < 0)
             return -1;
     }
-    return 0;
+    return plan->has_trees ? root_trees(&b->trees, e) : 0;
 }
 
 void binds_keep(struct binds *b, int first) {
     for (unsigned i = 0; i < b->n; i++)
         b->dirs[i] = fcntl(b->dirs[i], F_DUPFD_CLOEXEC, first);
+    if (b->trees >= 0)
+        b->trees = fcntl(b->trees, F_DUPFD_CLOEXEC, first);
 }
 
 static const struct root_mount *find(const struct binds *b, const char *host, int *ret_dir) {
@@ -77,6 +82,25 @@ int binds_mount(const struct binds *b, const struct i_bind *m, const struct plac
     AUTO_FD to = from < 0 ? -1 : make_place(at, m->path, e);
     AUTO_FD tree = -1;
     if (to < 0 || mount_clone_fd(from, MOUNT_NODEV | (m->writable ? 0 : MOUNT_RO), &tree, e) < 0)
+        return -1;
+    return mount_attach_fd(tree, to, e);
+}
+
+/* SECURITY: its id is the server's word, and the way to it has no link; in the tree are files that
+ * a stranger chose, which nobody runs but who is in this sandbox already. */
+int binds_mount_tree(const struct binds *b, const char *id, struct err *e) {
+    char path[WIRE_PATH];
+    int n = snprintf(path, sizeof path, "%s/" TREE_FILES, id);
+    if (b->trees < 0 || strchr(id, '/') || n < 0 || (size_t)n >= sizeof path)
+        return err_set(e, EACCES, "there is no profile %.60s", id);
+    AUTO_FD from = open_below(b->trees, path, e);
+    AUTO_FD to = from < 0 ? -1 : open(ROOT_TREE, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD tree = -1;
+    if (from < 0)
+        return -1;
+    if (to < 0)
+        return err_sys(e, "open " ROOT_TREE);
+    if (mount_clone_fd(from, MOUNT_NODEV | MOUNT_RO, &tree, e) < 0)
         return -1;
     return mount_attach_fd(tree, to, e);
 }

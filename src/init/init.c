@@ -68,10 +68,10 @@ static int set_up(struct init *b, struct wire_out *o, struct err *e) {
                                   .terminals = b->plan.config->terminals,
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts,
-                                  .nallowed = b->plan.nallowed};
+                                  .nallowed = b->plan.nallowed,
+                                  .has_trees = b->plan.has_trees};
     pages_open(&b->pages, b->plan.machine);
-    if (binds_open(&b->binds, b->plan.allowed, b->plan.nallowed, e) < 0 ||
-        root_private(&places, e) < 0)
+    if (binds_open(&b->binds, &b->plan, e) < 0 || root_private(&places, e) < 0)
         return -1;
     struct ends s;
     int req[2], workspace = -1;

@@ -18,6 +18,7 @@ struct init_plan {
     unsigned nmounts;
     const struct root_mount *allowed; /* those that the server may ask for */
     unsigned nallowed;
+    bool has_trees;   /* tenants have profiles of their own */
     const int *procs; /* cgroup.procs files of the sandbox's control groups; they stay open */
     unsigned nprocs;
     int machine[MACHINE_FILES]; /* see machine_open; init moves them */

@@ -135,6 +135,17 @@ static void question_bind(struct question *q) {
     question_done(q, r < 0 ? e.code : 0, m.path);
 }
 
+static void question_tree(struct question *q) {
+    struct i_tree m;
+    struct err e;
+    if (i_tree_get(q->in, &m, &e) < 0) {
+        question_done(q, EINVAL, "tree");
+        return;
+    }
+    int r = binds_mount_tree(&q->init->binds, m.id, &e);
+    question_done(q, r < 0 ? e.code : 0, r < 0 ? e.text : "tree");
+}
+
 static void question_network(struct question *q) {
     struct i_network m;
     struct err e;
@@ -207,6 +218,7 @@ static const struct {
     {WIRE_I_NETWORK, ONESHOT | LIVE, question_network},
     {WIRE_I_TRAFFIC, ONESHOT | LIVE, question_traffic},
     {WIRE_I_BIND, LIVE, question_bind},
+    {WIRE_I_TREE, ONESHOT | LIVE, question_tree},
     {WIRE_I_CONNECT, LIVE, question_connect},
     {WIRE_I_PORTS, LIVE, question_ports},
     {WIRE_I_LEFT, FRESH | ONESHOT | LIVE, NULL},

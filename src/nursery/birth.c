@@ -133,6 +133,7 @@ static int build_root(const struct config *c, const struct config_profile *p, st
                              .allowed = mounts.allowed,
                              .nallowed = mounts.nallowed,
                              .wheels = c->wheels,
+                             .trees = c->http.trees_dir,
                              .memory_mb = config_born(c, p).memory_mb};
     return root_build(&plan, e);
 }

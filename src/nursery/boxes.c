@@ -139,6 +139,7 @@ static int box_start(struct nursery *n, struct box *b, struct err *e) {
                              .nmounts = n->mounts.n,
                              .allowed = n->mounts.allowed,
                              .nallowed = n->mounts.nallowed,
+                             .has_trees = n->has_trees,
                              .procs = b->kernels->procs,
                              .nprocs = b->kernels->nprocs,
                              .machine = {n->machine[0], n->machine[1]}};

@@ -104,6 +104,7 @@ static int set_up(struct nursery *n, unsigned profile, struct err *e) {
     if (profile >= n->config.nprofiles)
         return err_set(e, EINVAL, "no profile %u", profile);
     n->profile = &n->config.profiles[profile];
+    n->has_trees = *n->config.http.trees_dir != '\0';
     if (mounts_read(n->profile, &n->mounts, e) < 0)
         return -1;
     n->used = mmap(NULL, config_places(&n->config), PROT_READ | PROT_WRITE,

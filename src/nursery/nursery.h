@@ -95,6 +95,7 @@ struct nursery {
     const struct config_profile *profile; /* borrowed from config */
     char *python;                         /* owned: the interpreter */
     struct mounts mounts;
+    bool has_trees; /* tenants have profiles of their own */
     struct chan warden;
     struct netpool nets;
     int machine[MACHINE_FILES]; /* owned: see machine_open */

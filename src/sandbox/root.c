@@ -26,6 +26,7 @@
 
 #define ASIDE     ROOT_PYLIB "/mounts" /* covered in a sandbox */
 #define ALLOWED   ASIDE "/allowed-%u"
+#define TREES     ASIDE "/trees"
 #define OTHER     "/app" /* what ipybox's users call the workspace */
 #define WORKSPACE "/workspace"
 #define STAGE     "/usr" /* exists everywhere; covered by the new root until it is pivoted to */
@@ -120,14 +121,24 @@ static int want_mounts(struct builder *b, const struct root_plan *p, struct err 
         if (want_aside(b, &p->allowed[i], aside, e) < 0)
             return err_wrap(e, "bind_allow");
     }
+    if (p->trees[0] && want_aside(b, &(struct root_mount){.host = p->trees}, TREES, e) < 0)
+        return err_wrap(e, "tenant_profiles_dir");
     return 0;
+}
+
+static int open_aside(const char *aside, int *ret_fd, struct err *e) {
+    *ret_fd = open(aside, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd < 0 ? err_sys(e, "open %s", aside) : 0;
 }
 
 int root_allowed(unsigned i, int *ret_fd, struct err *e) {
     char aside[64];
     snprintf(aside, sizeof aside, ALLOWED, i);
-    *ret_fd = open(aside, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return *ret_fd < 0 ? err_sys(e, "open %s", aside) : 0;
+    return open_aside(aside, ret_fd, e);
+}
+
+int root_trees(int *ret_fd, struct err *e) {
+    return open_aside(TREES, ret_fd, e);
 }
 
 /* /etc/python3.11 and its like hold Debian's sitecustomize. */
@@ -355,7 +366,7 @@ static int attach_binds(struct builder *b, int root, struct err *e) {
 static int fill_root(struct builder *b, int root, const struct own_files *own, uint32_t memory_mb,
                      struct err *e) {
     static const char *const dirs[] = {"workspace", "tmp",  "proc", "dev/pts",
-                                       "dev/shm",   "root", "sys"};
+                                       "dev/shm",   "root", "sys",  &ROOT_TREE[1]};
     for (unsigned i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         if (tree_make_way(root, dirs[i], true, e) < 0)
             return -1;
@@ -457,7 +468,9 @@ static int mount_hosts(const struct root_private *p, struct err *e) {
         if (mount(aside, path, NULL, MS_BIND | MS_REC, NULL) < 0)
             return err_sys(e, "mount %s", path);
     }
-    if (p->nmounts + p->nallowed && mount("/root", ASIDE, NULL, MS_BIND, NULL) < 0)
+    /* With an empty directory in which nobody shows anything: of one that has a locked mount below
+     * it, as /root may, no bind can be made. */
+    if (p->nmounts + p->nallowed + p->has_trees && mount(ROOT_TREE, ASIDE, NULL, MS_BIND, NULL) < 0)
         return err_sys(e, "cover " ASIDE);
     return 0;
 }

@@ -15,6 +15,9 @@
     ROOT_PYLIB "/tools" /* for packages that a sandbox installs: py/cell/packages.py */
 #define ROOT_WHEELS ROOT_PYLIB "/wheels"
 
+/* What a sandbox has of one of its tenant's profiles (I_TREE): an empty directory until then. */
+#define ROOT_TREE ROOT_PYLIB "/profile"
+
 /* A directory of the host, in the workspace of every sandbox or of those that ask for it. */
 struct root_mount {
     const char *host;
@@ -33,6 +36,7 @@ struct root_plan {
     const struct root_mount *allowed; /* kept aside likewise, for root_allowed */
     unsigned nallowed;
     const char *wheels; /* host directory that is at ROOT_WHEELS, or "" */
+    const char *trees;  /* host directory that is kept aside, for root_trees, or "" */
     uint32_t memory_mb; /* what /proc/meminfo says to a sandbox that has the usual limit */
 };
 
@@ -47,10 +51,12 @@ struct root_private {
     uint32_t terminals;              /* that programs may open themselves */
     const struct root_mount *mounts; /* those of the root_plan */
     unsigned nmounts, nallowed;
+    bool has_trees;
 };
 /* Before root_private, after which it cannot be found any more: the descriptor of that one of the
  * plan's `allowed`. */
 int root_allowed(unsigned i, int *ret_fd, struct err *e);
+int root_trees(int *ret_fd, struct err *e);
 /* In a sandbox's own mount, pid and network namespaces: /workspace, /tmp, /dev/shm, /dev/pts,
  * /proc. */
 int root_private(const struct root_private *p, struct err *e);

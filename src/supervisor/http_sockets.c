@@ -269,6 +269,28 @@ static int check_names(const struct config *c, struct err *e) {
                        "a name or address alone, without scheme, port and path", e);
 }
 
+/* What the server writes there, nurseries mount by its path. SECURITY: so it is beside the state
+ * directory, not in it: there the server could put something else in its place. */
+static int open_trees(struct config *c, int state, int *ret, struct err *e) {
+    AUTO_BUF dir = BUF_INIT;
+    free(c->http.trees_dir);
+    c->http.trees_dir = xstrdup("");
+    if (c->http.tenant_profiles == 0) {
+        *ret = fcntl(state, F_DUPFD_CLOEXEC, 3);
+        return *ret < 0 ? err_sys(e, "duplicate a descriptor") : 0;
+    }
+    buf_adds(&dir, *c->http.tenants_dir ? c->http.tenants_dir : c->http.state_dir);
+    while (dir.len > 1 && dir.data[dir.len - 1] == '/')
+        dir.data[--dir.len] = '\0';
+    if (!*c->http.tenants_dir)
+        buf_adds(&dir, "-tenants");
+    if (open_dir(dir.data, 0711, ret, e) < 0)
+        return -1;
+    free(c->http.trees_dir);
+    c->http.trees_dir = NULL;
+    return paths_absolute(dir.data, &c->http.trees_dir, e);
+}
+
 static int open_dirs(struct config *c, struct http_sockets *s, bool *ret_keys, struct err *e) {
     AUTO_BUF files = BUF_INIT;
     buf_adds(&files, c->http.file_dir);
@@ -277,6 +299,7 @@ static int open_dirs(struct config *c, struct http_sockets *s, bool *ret_keys, s
     s->n = HTTP_FD_DIRS_;
     if (open_dir(c->http.state_dir, 0755, &s->fds[HTTP_FD_STATE], e) < 0 ||
         open_dir(files.data, 0700, &s->fds[HTTP_FD_FILES], e) < 0 ||
+        open_trees(c, s->fds[HTTP_FD_STATE], &s->fds[HTTP_FD_TREES], e) < 0 ||
         open_dir(*c->http.audit_dir ? c->http.audit_dir : c->http.state_dir, 0755,
                  &s->fds[HTTP_FD_AUDIT], e) < 0)
         return -1;

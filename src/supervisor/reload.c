@@ -59,6 +59,7 @@ static void merge_network(struct config *c, struct config *next) {
     swap_texts(&c->network_sets, &next->network_sets);
     swap_texts(&c->network_deny, &next->network_deny);
     swap_texts(&c->network_resolvers, &next->network_resolvers);
+    swap_texts(&c->build_network, &next->build_network);
 }
 
 int reload_merge(struct config *c, struct config *next, struct err *e) {

@@ -34,6 +34,7 @@
     X(I_BIND, 131, 5)    /* a directory of the host, in the workspace from now on */               \
     X(I_CONNECT, 132, 7) /* to what listens inside: a socket on its way there */                   \
     X(I_PORTS, 133, 7)   /* where something listens inside */                                      \
+    X(I_TREE, 134, 8)    /* the tree of a tenant's profile, at ROOT_TREE from now on */            \
     /* I→S */                                                                                    \
     X(I_REPLY, 140, 2) /* one of i_reply_… below, as the question asks, or nothing */            \
     X(I_ERROR, 141, 2)                                                                             \
@@ -73,6 +74,7 @@
     P(i_limit, I_LIMIT, false)                                                                     \
     P(i_tasks, I_TASKS, false)                                                                     \
     P(i_bind, I_BIND, false)                                                                       \
+    P(i_tree, I_TREE, false)                                                                       \
     P(i_connect, I_CONNECT, false)                                                                 \
     P(i_reply_ports, I_REPLY, false)
 
@@ -112,6 +114,7 @@
     F(5, str, below, WIRE_PATH)   /* what is meant in it */                                        \
     F(5, str, path, WIRE_PATH)    /* in the workspace */                                           \
     F(5, u32, writable, 1)
+#define i_tree_fields(F)    F(8, str, id, 64)
 #define i_connect_fields(F) F(7, u32, port, 65535) F(7, u32, ipv6, 1)
 
 #define i_reply_fd_fields(F)    F(0, fd, fd, 0)       /* I_OPEN, I_TEMP, I_TTY, I_CONNECT */

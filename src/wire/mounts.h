@@ -9,6 +9,8 @@
 #define MOUNTS_MAX     16
 #define MOUNT_HOST_MAX 255 /* bytes */
 #define MOUNT_PATH_MAX 200
+/* In the directory of a tenant's profile: what its sandboxes see at ROOT_TREE. */
+#define TREE_FILES "files"
 
 struct mount_words {
     char host[MOUNT_HOST_MAX + 1]; /* absolute */

@@ -44,8 +44,10 @@ enum run_flag {
     RUN_MEMORY = 65536,    /* init may not have said yet how much memory there is: wait for that */
     RUN_PACKAGES = 131072, /* the last of env is no variable: requirements for pip, a line each */
     RUN_ASKS = 262144,     /* with RUN_SHOWN: its input() and getpass() tell that they wait */
+    RUN_TREE = 524288,     /* its tenant's profile is at ROOT_TREE: it has that on sys.path */
 };
 #define RUN_FORMATS    (RUN_PNG | RUN_RETINA | RUN_JPEG | RUN_SVG | RUN_PDF)
+#define RUN_TREE_SINCE 8 /* of one that knows of that */
 #define RUN_SHOW_SINCE 5 /* the WIRE_VERSION of a zygote that knows of RUN_SHOWN and RUN_MEMORY */
 
 struct run_msg {

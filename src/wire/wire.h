@@ -25,7 +25,7 @@
 #define WIRE_MAX     65536 /* payload bytes in one packet */
 #define WIRE_MAX_FDS 32
 #define WIRE_ALL_FDS 253 /* that a packet can bring: the kernel's SCM_MAX_FD */
-#define WIRE_VERSION 7   /* one more with every change of messages.h or run.h */
+#define WIRE_VERSION 8   /* one more with every change of messages.h or run.h */
 #define WIRE_OLDEST  2   /* that is still understood */
 #define WIRE_MARKS   8   /* versions that one message may have seen */
 

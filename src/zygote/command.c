@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/signals.h"
+#include "sandbox/root.h"
 #include "zygote/kernel.h"
 
 #include <errno.h>
@@ -35,6 +36,8 @@ static const char *const inherited[] = {
     "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_",       "UV_",
     "npm_config_"};
 #define INHERITED_MAX 32
+/* Of a tenant's profile (sandbox/root.h): there when its sandbox has one. */
+#define TREE_BIN ROOT_TREE "/bin"
 
 /* With room for what is inherited. */
 static char **list_of(struct wire_strs strs) {
@@ -74,6 +77,16 @@ static bool has_name(char *const *env, const char *pair) {
     return false;
 }
 
+/* The programs of the tenant's profile come first. */
+static char *with_tree(char *pair) {
+    static const char path[] = "PATH=";
+    char *longer;
+    if (strncmp(pair, path, sizeof path - 1) != 0 || access(TREE_BIN, F_OK) < 0 ||
+        asprintf(&longer, "%s" TREE_BIN ":%s", path, pair + sizeof path - 1) < 0)
+        return pair;
+    return longer;
+}
+
 /* Where the request has none of that name. */
 static void inherit(char **env) {
     char **end = env;
@@ -82,7 +95,7 @@ static void inherit(char **env) {
     char **from = environ;
     for (unsigned n = 0; from && *from && n < INHERITED_MAX; from++) {
         if (is_inherited(*from) && !has_name(env, *from)) {
-            *end++ = *from;
+            *end++ = with_tree(*from);
             n++;
         }
     }

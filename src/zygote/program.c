@@ -205,6 +205,8 @@ static void run_program(struct run_msg *r, struct done_msg *ret) {
         PyErr_Print();
         _exit(1);
     }
+    if (r->flags & RUN_TREE)
+        program_call_quietly(program_cell.attach_tree, NULL);
     if (handles || packages)
         wait_for_memory(r);
     PyObject *exc = packages ? install(packages) : NULL;

@@ -35,6 +35,7 @@ int program_prepare(PyObject *from) {
         {"arguments", &program_cell.arguments},
         {"use_threads", &program_cell.use_threads},
         {"install", &program_cell.install},
+        {"attach_tree", &program_cell.attach_tree},
         {"uncaught", &program_cell.uncaught},
         {"clear", &program_cell.clear},
         {"shutdown", &program_cell.shutdown},

@@ -12,7 +12,7 @@
 extern struct program_cell {
     PyObject *main, *path, *modules;
     PyObject *rehearse, *compile, *split, *print_last, *restrict_, *check, *keep_figures,
-        *arguments, *uncaught, *clear, *use_threads, *install;
+        *arguments, *uncaught, *clear, *use_threads, *install, *attach_tree;
     PyObject *display, *show_value, *show_figures, *end_figures, *choose_formats, *talk,
         *split_value;
     PyObject *pyplot, *figures; /* None where pyplot is not preloaded */

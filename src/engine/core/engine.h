@@ -11,6 +11,7 @@
 #include "engine/core/cgroup_fds.h"
 #include "engine/core/network.h"
 #include "engine/core/pool.h"
+#include "engine/core/trees.h"
 #include "engine/network/terms.h"
 #include "loop/loop.h"
 #include "loop/share.h"
@@ -42,6 +43,7 @@ struct engine {
     struct network_gate gate;
     struct network_rules *network; /* owned: what may be granted of it */
     struct profile_pool pools[CONFIG_MAX_PROFILES];
+    struct engine_trees trees;  /* profiles of tenants */
     struct sandbox *sandboxes;  /* all that are not gone */
     struct cgroup_fds *cgroups; /* owned: by slot, config_places() */
     unsigned max_making;        /* sandboxes of one profile being made at a time */

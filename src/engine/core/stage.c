@@ -8,6 +8,7 @@
 #include "loop/copy.h"
 #include "loop/crew.h"
 #include "wire/codec.h"
+#include "wire/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ static void stage_on_limited(void *arg, struct wire_in *in);
 static void stage_on_open(void *arg, struct file_answer *a);
 static void stage_on_network(void *arg, const struct err *why);
 static void stage_on_bound(void *arg, struct wire_in *in);
+static void stage_on_tree(void *arg, struct wire_in *in);
 
 static int too_busy(struct err *e) {
     return err_user(e, "sandbox_lost", "the sandbox has too much to answer");
@@ -80,6 +82,19 @@ static int ask_input(struct stage *t, struct err *e) {
     t->ask.fn = stage_on_open;
     t->ask.arg = t;
     return files_ask(t->sandbox, &q, &t->ask) ? 0 : too_busy(e);
+}
+
+static int ask_tree(struct stage *t, struct err *e) {
+    struct wire_out o;
+    if (!t->tree)
+        return 0;
+    if (t->sandbox->version < RUN_TREE_SINCE)
+        return err_user(e, "sandbox_lost", "the sandbox is of an older version");
+    i_tree_put(&o, &(struct i_tree){.id = t->tree});
+    if (!sandbox_ask_for(t->sandbox, &o, stage_on_tree, t))
+        return too_busy(e);
+    t->waiting++;
+    return 0;
 }
 
 /* All at once: init takes them in this order. */
@@ -142,7 +157,7 @@ int stage_begin(struct stage *t, struct err *e) {
     if (t->network && network_set(t->sandbox, t->network, stage_on_network, t, e) < 0)
         return -1;
     t->waiting += t->network != NULL;
-    if (ask_binds(t, e) < 0 || (t->ninputs && ask_input(t, e) < 0))
+    if (ask_tree(t, e) < 0 || ask_binds(t, e) < 0 || (t->ninputs && ask_input(t, e) < 0))
         return -1;
     return t->waiting > 0 || t->ninputs > 0;
 }
@@ -265,6 +280,24 @@ static int take_bound(const struct stage *t, struct wire_in *in, struct err *e) 
     const struct host_bind *b = &t->binds[t->bound];
     return err_user(e, "bad_bind", "binds: %.100s%s%.100s at %.100s: %s", b->allowed,
                     *b->below ? "/" : "", b->below, b->path, strerror((int)no.errnum));
+}
+
+static int take_tree(struct wire_in *in, struct err *e) {
+    struct i_error no;
+    if (in->type == WIRE_I_REPLY)
+        return 0;
+    i_error_get(in, &no, e);
+    return err_user(e, "profile_broken", "the profile's files cannot be shown: %s",
+                    strerror((int)no.errnum));
+}
+
+static void stage_on_tree(void *arg, struct wire_in *in) {
+    struct stage *t = arg;
+    struct err e;
+    if (!in)
+        return;
+    t->waiting--;
+    stage_go_on(t, take_tree(in, &e), &e);
 }
 
 static void stage_on_bound(void *arg, struct wire_in *in) {

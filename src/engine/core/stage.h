@@ -34,6 +34,7 @@ struct stage {
     struct sandbox *sandbox; /* borrowed, as all of this */
     const struct limits *limits;
     const struct network_terms *network; /* or NULL */
+    const char *tree;                    /* of its tenant's profile: see trees.h; or NULL */
     const struct host_bind *binds;
     unsigned nbinds, bound; /* so many are there */
     struct input_file *inputs;

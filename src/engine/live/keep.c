@@ -160,6 +160,7 @@ static void renew_live(struct live *l) {
     jw_key_str(&j, "payer", l->req.payer);
     jw_key_str(&j, "env", l->req.env);
     jw_key_str(&j, "binds", l->req.binds_json);
+    jw_key_str(&j, "tree", l->req.tree ? l->req.tree->id : NULL);
     if (l->req.network)
         put_network(&j, l->req.network);
     jw_object_end(&j);
@@ -397,6 +398,8 @@ static int take_live(struct live *l, const json_t *o, struct err *e) {
     l->req.env = text_of(lasting, "env");
     l->req.binds_json = text_of(lasting, "binds");
     l->profile = text_of(lasting, "profile");
+    const char *tree = json_string_value(json_object_get(lasting, "tree"));
+    l->req.tree = tree ? trees_inherit(l->engine, tree) : NULL;
     take_id(l->id, o);
     if (!l->req.tenant || !l->req.metadata || !l->profile || !l->id[0])
         return err_set(e, EPROTO, "a journal lacks something");

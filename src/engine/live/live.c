@@ -213,6 +213,7 @@ static void live_on_assign(void *owner, struct sandbox *s) {
     l->stage = (struct stage){.sandbox = s,
                               .limits = &l->req.limits,
                               .network = l->req.network,
+                              .tree = l->req.tree ? l->req.tree->id : NULL,
                               .binds = l->req.binds,
                               .nbinds = l->req.nbinds,
                               .inputs = l->req.inputs,
@@ -337,7 +338,8 @@ int live_new(struct engine *g, struct live_request *q, live_ready_fn *fn, void *
         return -1;
     struct live *l = live_make(g);
     l->pool = p;
-    l->profile = xstrndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
+    l->profile = q->tree ? xstrdup(q->tree->name)
+                         : xstrndup(p->config->name, strlen(p->config->name) - strlen(MADE_WITH));
     l->req = *q;
     *q = (struct live_request){0};
     live_bound_kept(l);

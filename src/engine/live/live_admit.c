@@ -2,11 +2,16 @@
 
 #include "engine/live/live_admit.h"
 
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/json.h"
 #include "engine/core/admit.h"
 #include "engine/core/engine.h"
 #include "engine/live/lives.h"
 #include "engine/process/live_state.h"
 
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned count_words(const char *text) {
@@ -43,6 +48,8 @@ static int choose_pool(struct engine *g, const struct live_request *q, struct pr
                        struct err *e) {
     bool is_auto = !q->profile || !*q->profile || strcmp(q->profile, "auto") == 0;
     const char *name = is_auto ? choose_auto(g) : q->profile;
+    if (q->tree)
+        name = q->tree->profile;
     struct profile_pool *p = name ? pool_live(g, name) : NULL;
     *ret = p;
     if (!p && (is_auto || is_named(g, name)))
@@ -54,6 +61,26 @@ static int choose_pool(struct engine *g, const struct live_request *q, struct pr
                         name);
     if (p->state == PROFILE_BROKEN)
         return err_user(e, "profile_broken", "profile %s cannot be live: %.300s", name, p->what);
+    return q->tree ? tree_check(q->tree, p, e) : 0;
+}
+
+/* Those of the request win. */
+static int add_env(struct live_request *q, const struct config_list *env, struct err *e) {
+    json_auto_t *all = NULL;
+    if (!env->n)
+        return 0;
+    if (!q->env)
+        all = json_object();
+    else if (json_read(q->env, strlen(q->env), 2, &all, e) < 0)
+        return -1;
+    for (unsigned k = 0; k < env->n; k++) {
+        const char *pair = env->items[k], *value = strchr(pair, '=');
+        AUTO_FREE char *name = xstrndup(pair, value ? (size_t)(value - pair) : 0);
+        if (value && !json_object_get(all, name))
+            json_object_set_new(all, name, json_string(value + 1));
+    }
+    free(q->env);
+    q->env = json_dumps(all, JSON_COMPACT);
     return 0;
 }
 
@@ -90,9 +117,12 @@ static int live_check(struct admission *a, struct err *e) {
 
 int live_admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                uint64_t *ret_files, struct err *e) {
-    if (choose_pool(g, q, ret, e) < 0)
+    q->tree = q->profile ? tree_use(trees_find(g, q->tenant, q->profile)) : NULL;
+    if (choose_pool(g, q, ret, e) < 0 || (q->tree && add_env(q, &q->tree->env, e) < 0))
         return -1;
     struct limits usual = config_born(&g->config, (*ret)->config);
+    if (q->tree) /* held against the maxima, as what is asked for */
+        q->limits = limits_over(&q->tree->limits, &q->limits);
     struct admission a = {.pool = *ret,
                           .tenant = q->tenant,
                           .defaults = &usual,

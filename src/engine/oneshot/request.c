@@ -28,6 +28,7 @@ void run_request_done(struct run_request *q) {
     free(q->env);
     free(q->code);
     network_terms_free(q->network);
+    tree_leave(q->tree);
     fd_close(&q->code_fd);
     *q = (struct run_request){.code_fd = -1};
 }
@@ -57,25 +58,56 @@ static struct profile_pool *choose_auto(struct engine *g, const struct run_reque
     return &g->pools[index[imports_choose(head, len, modules, n)]];
 }
 
-static int choose_profile(struct engine *g, const struct run_request *q, struct profile_pool **ret,
-                          struct err *e) {
+static bool is_auto(const struct run_request *q) {
+    return strcmp(q->profile, "auto") == 0 || *q->profile == '\0';
+}
+
+/* The operator's of that name. */
+static int choose_pool(struct engine *g, const struct run_request *q, const char *name,
+                       struct profile_pool **ret, struct err *e) {
     AUTO_BUF names = BUF_INIT;
-    *ret = NULL;
-    if (strcmp(q->profile, "auto") == 0 || *q->profile == '\0')
-        *ret = choose_auto(g, q);
+    *ret = is_auto(q) ? choose_auto(g, q) : NULL;
     for (unsigned i = 0; i < g->config.nprofiles && !*ret; i++) {
         if (g->config.profiles[i].removed || g->config.profiles[i].live)
             continue;
-        if (strcmp(q->profile, g->config.profiles[i].name) == 0)
+        if (strcmp(name, g->config.profiles[i].name) == 0)
             *ret = &g->pools[i];
         buf_addf(&names, "%s, ", g->config.profiles[i].name);
     }
     if (!*ret)
         return err_user(e, "unknown_profile", "there is no profile \"%.40s\"; there are %sand auto",
-                        q->profile, names.data);
+                        name, names.data);
     if ((*ret)->state == PROFILE_BROKEN)
         return err_user(e, "profile_broken", "profile %s cannot be used: %.300s",
                         (*ret)->config->name, (*ret)->what);
+    return 0;
+}
+
+/* Before those of the request, which come after it in the list and win. */
+static void add_env(struct run_request *q, const struct config_list *env) {
+    unsigned n = RUN_MAX_ENV - q->nenv < env->n ? RUN_MAX_ENV - q->nenv : env->n;
+    if (n == 0)
+        return;
+    q->env = xrealloc(q->env, (q->nenv + n) * sizeof *q->env);
+    memmove(&q->env[n], q->env, q->nenv * sizeof *q->env);
+    for (unsigned k = 0; k < n; k++)
+        q->env[k] = xstrdup(env->items[k]);
+    q->nenv += n;
+}
+
+/* A tenant's own profile comes before the operator's of the same name, which may be younger. */
+static int choose_profile(struct engine *g, struct run_request *q, struct profile_pool **ret,
+                          struct err *e) {
+    struct tree *t = is_auto(q) ? NULL : trees_find(g, run_tenant(q), q->profile);
+    if (choose_pool(g, q, t ? t->profile : q->profile, ret, e) < 0)
+        return t ? err_wrap(e, "profile %s", t->name) : -1;
+    if (t && tree_check(t, *ret, e) < 0)
+        return -1;
+    q->tree = tree_use(t);
+    if (t) {
+        add_env(q, &t->env);
+        q->flags |= RUN_TREE;
+    }
     return 0;
 }
 
@@ -118,6 +150,8 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
     if (choose_profile(g, q, ret, e) < 0)
         return -1;
     struct limits usual = config_born(&g->config, (*ret)->config);
+    if (q->tree) /* held against the maxima, as what is asked for */
+        q->limits = limits_over(&q->tree->limits, &q->limits);
     struct admission a = {.pool = *ret,
                           .tenant = run_tenant(q),
                           .defaults = &usual,
@@ -127,6 +161,8 @@ int run_admit(struct engine *g, struct run_request *q, struct profile_pool **ret
                           .ninputs = q->ninputs,
                           .check = run_check,
                           .arg = q};
+    if (q->unbound)
+        a.maxima = (struct limits){0};
     if (q->own_bounds)
         a.maxima.timeout_ms = a.maxima.memory_mb = a.maxima.cpu_seconds = 0;
     if (admit(&a, e) < 0)

@@ -4,6 +4,7 @@
 #include "engine/oneshot/result.h"
 
 #include "base/json.h"
+#include "engine/core/trees.h"
 #include "engine/core/warnings.h"
 #include "engine/oneshot/heard.h"
 #include "engine/oneshot/internal.h"
@@ -139,7 +140,8 @@ void run_result(struct run *r, const struct result_options *o, struct rope *to) 
     put_error(&j, r);
     jw_key_null(&j, "kernel_id");
     jw_key_bool(&j, "kernel_restarted", false);
-    outcome_put_end(&j, &r->outcome, r->pool->config->name, r->warm);
+    const char *profile = r->req.tree ? r->req.tree->name : r->pool->config->name;
+    outcome_put_end(&j, &r->outcome, profile, r->warm);
     warnings_add(&m, &warnings);
     if (o->warnings)
         buf_add(&warnings, o->warnings->data, o->warnings->len);

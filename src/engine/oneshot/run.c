@@ -302,6 +302,7 @@ static void run_on_assign(void *owner, struct sandbox *s) {
     r->stage = (struct stage){.sandbox = s,
                               .limits = &r->req.limits,
                               .network = r->req.network,
+                              .tree = r->req.tree ? r->req.tree->id : NULL,
                               .inputs = r->req.inputs,
                               .ninputs = r->req.ninputs,
                               .waits_itself = s->version >= RUN_SHOW_SINCE,

@@ -15,6 +15,7 @@
 struct engine;
 struct json_t;
 struct run;
+struct tree;
 
 struct run_request {
     uint32_t flags;       /* enum run_flag */
@@ -29,8 +30,10 @@ struct run_request {
     struct input_file *inputs;
     unsigned ninputs;
     struct network_terms *network; /* owned: what it may reach; NULL: nothing */
+    struct tree *tree;             /* used: of its tenant's profile; run_new finds it */
     uint64_t files_bytes;          /* of the inputs; run_new fills it in */
     bool own_bounds; /* its time and memory were held against other maxima than the engine's */
+    bool unbound;    /* it is ours: no limit of it is held against any */
 };
 void run_request_done(struct run_request *q);
 

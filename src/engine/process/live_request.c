@@ -3,6 +3,7 @@
 #include "engine/process/live_request.h"
 
 #include "base/fd.h"
+#include "engine/core/trees.h"
 #include "engine/network/terms.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ void live_request_done(struct live_request *q) {
         free(q->binds[i].below);
         free(q->binds[i].path);
     }
+    tree_leave(q->tree);
     free(q->binds);
     free(q->binds_json);
     *q = (struct live_request){0};

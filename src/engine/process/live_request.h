@@ -9,6 +9,7 @@
 
 struct err;
 struct live;
+struct tree;
 
 struct live_request {
     char *tenant, *profile, *name; /* owned; name may be NULL */
@@ -25,6 +26,7 @@ struct live_request {
     unsigned ninputs;
     uint32_t ttl_s, idle_s;  /* 0: the default */
     unsigned most_of_tenant; /* 0: no bound but the operator's */
+    struct tree *tree;       /* used: of its tenant's profile; live_new finds it */
     bool listens;            /* it gets a port of its own, from those who serve it */
     bool own_bounds;         /* its times, and its cells', were held against other maxima */
 };

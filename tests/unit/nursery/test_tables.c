@@ -69,7 +69,8 @@ static void init_answers_what_its_sandbox_is_for(void **state) {
         {WIRE_I_MKDIR, "l"},   {WIRE_I_MOVE, "l"},     {WIRE_I_CHMOD, "l"},
         {WIRE_I_REMOVE, "l"},  {WIRE_I_TEMP, "l"},     {WIRE_I_PLACE, "l"},
         {WIRE_I_LINK, "l"},    {WIRE_I_TTY, "l"},      {WIRE_I_ECHO, "ol"},
-        {WIRE_I_BIND, "l"},    {WIRE_I_CONNECT, "l"},  {WIRE_I_PORTS, "l"}};
+        {WIRE_I_BIND, "l"},    {WIRE_I_CONNECT, "l"},  {WIRE_I_PORTS, "l"},
+        {WIRE_I_TREE, "ol"}};
     (void)state;
     assert_int_equal(strlen("fol"), INIT_STAGES_);
     check(list, sizeof list / sizeof *list, "fol", question); /* fresh, one-shot, live */
