@@ -1,10 +1,10 @@
-"""Builds the virtual environment of a profile: a program that `cloche profile` runs in a sandbox,
-by the profile's interpreter (src/profile/make.c). What packages do while they are installed, they
-do in there.
+"""Builds the virtual environment of a profile: a program that `cloche profile` and the server, for
+tenants, run in a sandbox, by the profile's interpreter (src/profile/make.c,
+src/api/profiles/build.c). What packages do while they are installed, they do in there.
 
 /workspace has build.json, what is to be built, and the files that it names. What comes out is
 result.json, with the reason if nothing was built, and profile.tar.gz: of the environment what a
-profile takes (src/profile/unpack.c holds it to that). What pip says goes to stderr.
+profile takes (src/pack/environment.c holds it to that). What pip says goes to stderr.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@
 #include "api/jobs/replays.h"
 #include "api/mcp/mcp.h"
 #include "api/native/native.h"
+#include "api/profiles/own.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -126,7 +127,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
     lives->command_arg = a;
     lives->heir =
         (struct live_heir){.arg = a, .cell = cell_job_inherit, .command = command_job_inherit};
-    if (api_reload(a, e) < 0 ||
+    if (api_reload(a, e) < 0 || own_open(a, o->trees_dir, e) < 0 ||
         (*a->config->http.ports_domain &&
          link_secret_open(o->state_dir, LINK_SECRET_LINKS, &a->links, e) < 0) ||
         mcp_start(a, e) < 0)
@@ -137,6 +138,7 @@ int api_new(const struct api_options *o, struct api **ret, struct err *e) {
 int api_listen(struct api *a, int *fd, struct err *e) {
     dialects_adopt(a); /* what was kept is here by now */
     doors_adopt(a);
+    own_settled(a);
     return http_listen(a->http, fd, NULL, e);
 }
 

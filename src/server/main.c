@@ -86,6 +86,7 @@ static int start_http(struct server *s, struct err *e) {
                                   .engine = &s->engine,
                                   .keys_dir = FIRST_HTTP_FD + HTTP_FD_KEYS,
                                   .state_dir = FIRST_HTTP_FD + HTTP_FD_STATE,
+                                  .trees_dir = FIRST_HTTP_FD + HTTP_FD_TREES,
                                   .audit_dir = FIRST_HTTP_FD + HTTP_FD_AUDIT};
     for (unsigned i = 0; i < config_http_fds(&s->engine.config); i++) {
         if (fd_set_cloexec(FIRST_HTTP_FD + (int)i, 1, e) < 0)

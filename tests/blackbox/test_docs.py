@@ -41,7 +41,7 @@ SAVE = f'for name in $(compgen -v | grep -x "{KEPT}"); do declare -p $name; done
 
 
 def wants_live(text: str) -> bool:
-    words = ("/mcp", "/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel", "Sandbox.create")
+    words = ("/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel", "Sandbox.create")
     return any(word in text for word in (*words, "cloche sandbox", "cloche shell"))
 
 
@@ -137,7 +137,7 @@ def network_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSe
 def wheels_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     place = wheels_place(tmp_path_factory.mktemp("wheels"))
     wheel(place, "alpha")
-    options = ("--profiles", "base", "--wheels", str(place))
+    options = ("--profiles", "base", "--wheels", str(place), "--build-network", "none")
     yield from settled(LiveService(tmp_path_factory.mktemp("with-wheels"), *options))
 
 

@@ -96,6 +96,15 @@ export class PortTimeoutError extends ApiError {}
 export class PortsUnavailableError extends ApiError {}
 export class NoPortsDomainError extends ApiError {}
 export class BadLinkError extends ApiError {}
+export class NoRightError extends ApiError {}
+export class NoSuchProfileError extends ApiError {}
+export class ProfileExistsError extends ApiError {}
+export class ProfileBuildingError extends ApiError {}
+export class ProfileInUseError extends ApiError {}
+export class TooManyProfilesError extends ApiError {}
+export class TooManyBuildsError extends ApiError {}
+export class ProfilesOffError extends ApiError {}
+export class ProfilesFullError extends ApiError {}
 
 type ApiErrorClass = new (refusal: Refusal) => ApiError;
 
@@ -146,6 +155,15 @@ const CLASSES = {
   bad_fields: BadFieldsError,
   bad_json: BadJsonError,
   unknown_profile: UnknownProfileError,
+  no_right: NoRightError,
+  no_such_profile: NoSuchProfileError,
+  profile_exists: ProfileExistsError,
+  profile_building: ProfileBuildingError,
+  profile_in_use: ProfileInUseError,
+  too_many_profiles: TooManyProfilesError,
+  too_many_builds: TooManyBuildsError,
+  profiles_off: ProfilesOffError,
+  profiles_full: ProfilesFullError,
   limit_too_high: LimitTooHighError,
   bad_value: BadValueError,
   network_rule_invalid: NetworkRuleInvalidError,

@@ -263,7 +263,7 @@ export interface components {
              * @description stable: for programs
              * @enum {string}
              */
-            code: "bad_request" | "bad_body" | "bad_form" | "bad_header" | "no_key" | "bad_key" | "bad_link" | "bad_origin" | "no_route" | "bad_method" | "body_too_large" | "bad_handshake" | "no_websocket" | "bad_host" | "bad_fields" | "bad_json" | "bad_value" | "bad_base64" | "bad_idempotency_key" | "idempotency_key_reused" | "idempotency_key_busy" | "idempotency_keys_full" | "reply_not_kept" | "client_gone" | "too_many_at_once" | "too_many_requests" | "too_much_cpu" | "too_many_executions" | "too_many_commands" | "too_many_archives" | "too_many_sandboxes" | "too_many_connections" | "too_many_listeners" | "bodies_full" | "queue_full" | "queue_timeout" | "memory_budget" | "no_descriptors" | "no_port" | "no_sandbox" | "sandbox_busy" | "sandbox_lost" | "audit_unavailable" | "unknown_profile" | "profile_broken" | "limit_too_high" | "code_too_long" | "no_execution" | "interrupted" | "network_rule_invalid" | "network_not_allowed" | "network_unavailable" | "no_file" | "file_too_large" | "disk_full" | "bad_path" | "bad_range" | "bad_archive" | "no_such_path" | "path_taken" | "not_empty" | "path_busy" | "no_access" | "bind_not_allowed" | "bad_bind" | "no_such_sandbox" | "sandbox_gone" | "sandbox_paused" | "name_taken" | "cannot_pause" | "cannot_listen" | "port_closed" | "port_bad_answer" | "port_timeout" | "no_ports_domain" | "ports_unavailable" | "cannot_limit" | "no_such_kernel" | "kernel_gone" | "kernel_busy" | "kernel_failed" | "is_default" | "not_waiting" | "no_such_command" | "no_events" | "command_over" | "no_terminal" | "stdin_closed" | "stdin_full" | "no_such_module" | "modules_failed" | "modules_timeout" | "no_such_kernelspec" | "no_such_session" | "no_such_file" | "session_exists" | "not_a_file" | "list_too_long" | "efast_off" | "efast_not_allowed" | "internal";
+            code: "bad_request" | "bad_body" | "bad_form" | "bad_header" | "no_key" | "bad_key" | "bad_link" | "bad_origin" | "no_route" | "bad_method" | "body_too_large" | "bad_handshake" | "no_websocket" | "bad_host" | "bad_fields" | "bad_json" | "bad_value" | "bad_base64" | "bad_idempotency_key" | "idempotency_key_reused" | "idempotency_key_busy" | "idempotency_keys_full" | "reply_not_kept" | "client_gone" | "too_many_at_once" | "too_many_requests" | "too_much_cpu" | "too_many_executions" | "too_many_commands" | "too_many_archives" | "too_many_sandboxes" | "too_many_connections" | "too_many_listeners" | "bodies_full" | "queue_full" | "queue_timeout" | "memory_budget" | "no_descriptors" | "no_port" | "no_sandbox" | "sandbox_busy" | "sandbox_lost" | "audit_unavailable" | "unknown_profile" | "profile_broken" | "no_such_profile" | "no_right" | "profiles_off" | "profile_exists" | "profile_building" | "profile_in_use" | "too_many_profiles" | "too_many_builds" | "profiles_full" | "limit_too_high" | "code_too_long" | "no_execution" | "interrupted" | "network_rule_invalid" | "network_not_allowed" | "network_unavailable" | "no_file" | "file_too_large" | "disk_full" | "bad_path" | "bad_range" | "bad_archive" | "no_such_path" | "path_taken" | "not_empty" | "path_busy" | "no_access" | "bind_not_allowed" | "bad_bind" | "no_such_sandbox" | "sandbox_gone" | "sandbox_paused" | "name_taken" | "cannot_pause" | "cannot_listen" | "port_closed" | "port_bad_answer" | "port_timeout" | "no_ports_domain" | "ports_unavailable" | "cannot_limit" | "no_such_kernel" | "kernel_gone" | "kernel_busy" | "kernel_failed" | "is_default" | "not_waiting" | "no_such_command" | "no_events" | "command_over" | "no_terminal" | "stdin_closed" | "stdin_full" | "no_such_module" | "modules_failed" | "modules_timeout" | "no_such_kernelspec" | "no_such_session" | "no_such_file" | "session_exists" | "not_a_file" | "list_too_long" | "efast_off" | "efast_not_allowed" | "internal";
             /** @description what happened */
             message: string;
             /** @description what to do */
@@ -336,6 +336,12 @@ export interface components {
             data: {
                 [key: string]: string;
             };
+        };
+        /** InstalledPackage */
+        InstalledPackage: {
+            name: string;
+            version: string;
+            sha256?: string;
         };
         /** IsolationLayer */
         IsolationLayer: {
@@ -575,7 +581,7 @@ export interface components {
         Profile: {
             name: string;
             /** @enum {string} */
-            state: "starting" | "ready" | "broken" | "restarting";
+            state: "starting" | "ready" | "broken" | "restarting" | "building";
             /** @description of its Python */
             version: string | null;
             problem: string | null;
@@ -593,6 +599,20 @@ export interface components {
             live: "starting" | "ready" | "broken" | "off";
             /** @description why it is broken */
             live_what: string | null;
+            /** @description true: this tenant's, made over HTTP; and it has */
+            own?: boolean;
+            /** @description the profile that its sandboxes are of */
+            from?: string;
+            /** @description what was asked for */
+            requirements?: string[];
+            /** @description what that led to */
+            installed?: components["schemas"]["InstalledPackage"][];
+            /** @description what it takes of tenant_profiles_mb */
+            bytes?: number;
+            /** @description unix time */
+            created?: number;
+            /** @description sandboxes that have it */
+            users?: number;
         };
         /** ProfileState */
         ProfileState: {

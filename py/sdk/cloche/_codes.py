@@ -379,6 +379,12 @@ class NoPortsDomain(APIError):
     code = "no_ports_domain"
 
 
+class NoRight(APIError):
+    """403: the key may not make or remove profiles, or the profile is the operator's."""
+
+    code = "no_right"
+
+
 class NoRoute(APIError):
     """404: nothing is at this path."""
 
@@ -425,6 +431,12 @@ class NoSuchPath(APIError):
     """404: the sandbox has no such file or directory."""
 
     code = "no_such_path"
+
+
+class NoSuchProfile(APIError):
+    """404: `GET /v1/profiles` lists them."""
+
+    code = "no_such_profile"
 
 
 class NoSuchSandbox(APIError):
@@ -514,6 +526,36 @@ class ProfileBroken(APIError):
     code = "profile_broken"
 
 
+class ProfileBuilding(APIError):
+    """409: its build is not over; removed all the same with `?force=true`."""
+
+    code = "profile_building"
+
+
+class ProfileExists(APIError):
+    """409: the name is taken, by a profile of the tenant's or of the operator's."""
+
+    code = "profile_exists"
+
+
+class ProfileInUse(APIError):
+    """409: sandboxes have it; removed all the same with `?force=true`."""
+
+    code = "profile_in_use"
+
+
+class ProfilesFull(APIError):
+    """507: the tenant's profiles take all of `--tenant-profiles-mb`."""
+
+    code = "profiles_full"
+
+
+class ProfilesOff(APIError):
+    """501: tenants make no profiles here (`--tenant-profiles 0`)."""
+
+    code = "profiles_off"
+
+
 class QueueFull(APIError):
     """503: as above; see `Retry-After`."""
 
@@ -590,6 +632,12 @@ class TooManyAtOnce(APIError):
     code = "too_many_at_once"
 
 
+class TooManyBuilds(APIError):
+    """429: as many as a tenant may have (`--tenant-profiles`), or as are built at once."""
+
+    code = "too_many_builds"
+
+
 class TooManyCommands(APIError):
     """429: delete one, or wait for one to end."""
 
@@ -614,6 +662,12 @@ class TooManyListeners(APIError):
     several tenants, its half)."""
 
     code = "too_many_listeners"
+
+
+class TooManyProfiles(APIError):
+    """429: as many as a tenant may have (`--tenant-profiles`), or as are built at once."""
+
+    code = "too_many_profiles"
 
 
 class TooManyRequests(APIError):
@@ -702,6 +756,7 @@ CODES: Dict[str, Type[APIError]] = {
     "no_key": NoKey,
     "no_port": NoPort,
     "no_ports_domain": NoPortsDomain,
+    "no_right": NoRight,
     "no_route": NoRoute,
     "no_sandbox": NoSandbox,
     "no_such_command": NoSuchCommand,
@@ -710,6 +765,7 @@ CODES: Dict[str, Type[APIError]] = {
     "no_such_kernelspec": NoSuchKernelspec,
     "no_such_module": NoSuchModule,
     "no_such_path": NoSuchPath,
+    "no_such_profile": NoSuchProfile,
     "no_such_sandbox": NoSuchSandbox,
     "no_such_session": NoSuchSession,
     "no_terminal": NoTerminal,
@@ -724,6 +780,11 @@ CODES: Dict[str, Type[APIError]] = {
     "port_timeout": PortTimeout,
     "ports_unavailable": PortsUnavailable,
     "profile_broken": ProfileBroken,
+    "profile_building": ProfileBuilding,
+    "profile_exists": ProfileExists,
+    "profile_in_use": ProfileInUse,
+    "profiles_full": ProfilesFull,
+    "profiles_off": ProfilesOff,
     "queue_full": QueueFull,
     "queue_timeout": QueueTimeout,
     "reply_not_kept": ReplyNotKept,
@@ -736,10 +797,12 @@ CODES: Dict[str, Type[APIError]] = {
     "stdin_full": StdinFull,
     "too_many_archives": TooManyArchives,
     "too_many_at_once": TooManyAtOnce,
+    "too_many_builds": TooManyBuilds,
     "too_many_commands": TooManyCommands,
     "too_many_connections": TooManyConnections,
     "too_many_executions": TooManyExecutions,
     "too_many_listeners": TooManyListeners,
+    "too_many_profiles": TooManyProfiles,
     "too_many_requests": TooManyRequests,
     "too_many_sandboxes": TooManySandboxes,
     "too_much_cpu": TooMuchCpu,
@@ -805,6 +868,7 @@ __all__ = [
     "NoKey",
     "NoPort",
     "NoPortsDomain",
+    "NoRight",
     "NoRoute",
     "NoSandbox",
     "NoSuchCommand",
@@ -813,6 +877,7 @@ __all__ = [
     "NoSuchKernelspec",
     "NoSuchModule",
     "NoSuchPath",
+    "NoSuchProfile",
     "NoSuchSandbox",
     "NoSuchSession",
     "NoTerminal",
@@ -827,6 +892,11 @@ __all__ = [
     "PortTimeout",
     "PortsUnavailable",
     "ProfileBroken",
+    "ProfileBuilding",
+    "ProfileExists",
+    "ProfileInUse",
+    "ProfilesFull",
+    "ProfilesOff",
     "QueueFull",
     "QueueTimeout",
     "ReplyNotKept",
@@ -839,10 +909,12 @@ __all__ = [
     "StdinFull",
     "TooManyArchives",
     "TooManyAtOnce",
+    "TooManyBuilds",
     "TooManyCommands",
     "TooManyConnections",
     "TooManyExecutions",
     "TooManyListeners",
+    "TooManyProfiles",
     "TooManyRequests",
     "TooManySandboxes",
     "TooMuchCpu",

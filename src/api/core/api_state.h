@@ -20,6 +20,7 @@ struct door;
 struct mcp;
 struct place_known;
 struct port_call;
+struct own_profiles;
 struct records;
 struct replays;
 
@@ -37,6 +38,7 @@ struct api {
     struct mcp *mcp;              /* what is at /mcp */
     struct quota *quota;          /* per-key limits */
     struct records *records;      /* recent executions */
+    struct own_profiles *own;     /* owned: profiles of tenants */
     struct replays *replays;      /* replies by Idempotency-Key */
     struct alias *aliases;        /* owned: sandboxes that dialects call by name, being made */
     struct place_known *places;   /* owned: which sandbox a name of MCP meant last */

@@ -12,4 +12,5 @@ struct api_options {
     int audit_dir; /* where the audit log is */
     int keys_dir;  /* where the file of keys is */
     int state_dir;
+    int trees_dir; /* where profiles of tenants are */
 };

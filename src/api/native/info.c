@@ -1,7 +1,6 @@
 /* What there is, how it is, and the pages for people. */
 
 #include "api/core/call.h"
-#include "api/core/pages.h"
 #include "api/core/spec.h"
 #include "api/jobs/network_field.h"
 #include "api/native/native.h"
@@ -158,83 +157,6 @@ static void do_info(struct call *c) {
     jw_raw(&j, state.data, state.len);
     jw_object_end(&j);
     call_json(c, 200, &json);
-}
-
-static void put_modules(struct jw *j, const char *words) {
-    jw_key(j, "modules");
-    jw_array(j);
-    while (*words) {
-        size_t n = strcspn(words, " ");
-        if (n)
-            jw_strn(j, words, n);
-        words += n + (words[n] == ' ');
-    }
-    jw_array_end(j);
-}
-
-static void put_env(struct jw *j, const struct config_list *env) {
-    jw_key(j, "env");
-    jw_object(j);
-    for (unsigned k = 0; k < env->n; k++) {
-        const char *pair = env->items[k], *value = strchr(pair, '=');
-        AUTO_FREE char *name = xstrndup(pair, value ? (size_t)(value - pair) : 0);
-        jw_key_str(j, name, value ? value + 1 : "");
-    }
-    jw_object_end(j);
-}
-
-static const struct field profile_fields[] = {
-    HAS("name", FIELD_STRING),
-    HAS("state", FIELD_STRING, WORDS("starting", "ready", "broken", "restarting")),
-    HAS_OR_NULL("version", FIELD_STRING, .help = "of its Python"),
-    HAS_OR_NULL("problem", FIELD_STRING),
-    HAS("modules", FIELD_LIST),
-    HAS("ready_sandboxes", FIELD_INT),
-    HAS("env", FIELD_MAP, .help = "variables of all its programs"),
-    HAS("limits", OBJECT(about_limits_schema), .help = "of a program that asks for nothing"),
-    HAS("live_limits", OBJECT(about_limits_schema), .help = "the same of a live sandbox"),
-    ABOUT_LIVE_FIELDS,
-};
-static const struct schema profile_schema = {SCHEMA("Profile", profile_fields)};
-static const struct field profiles_fields[] = {
-    HAS("profiles", LIST_OF(profile_schema)),
-    PAGE_NEXT,
-};
-static const struct schema profiles_schema = {SCHEMA("ProfileList", profiles_fields)};
-
-static void put_profile(const struct engine *g, unsigned i, struct buf *to) {
-    static const char *const states[] = {"starting", "ready", "broken", "restarting"};
-    const struct profile_pool *p = &g->pools[i];
-    bool ready = p->state == PROFILE_READY;
-    struct jw j = JW_INIT(to);
-    jw_object(&j);
-    jw_key_str(&j, "name", p->config->name);
-    jw_key_str(&j, "state", states[p->state]);
-    jw_key_str(&j, "version", ready ? p->what : NULL);
-    jw_key_str(&j, "problem", p->state == PROFILE_BROKEN ? p->what : NULL);
-    put_modules(&j, p->modules);
-    jw_key_uint(&j, "ready_sandboxes", p->nready);
-    put_env(&j, &p->config->env);
-    struct limits usual = limits_over(&g->config.defaults, &p->config->limits);
-    struct limits live = limits_over(&g->config.live, &p->config->limits);
-    about_put_limits(&j, "limits", &usual, LIMIT_OF_ANY);
-    about_put_limits(&j, "live_limits", &live, LIMIT_OF_ANY);
-    about_put_live(&j, g, i);
-    jw_object_end(&j);
-}
-
-static void do_profiles(struct call *c) {
-    const struct engine *g = c->api->o.engine;
-    struct page_walk w;
-    if (!page_walk(c, "profiles", &w))
-        return;
-    for (unsigned i = 0; i < g->config.nprofiles; i++) {
-        const struct config_profile *p = g->pools[i].config;
-        struct buf *to = p->removed || p->live ? NULL : page_place(&w, p->name);
-        if (to)
-            put_profile(g, i, to);
-    }
-    page_reply(c, &w);
 }
 
 static void put_pools(struct buf *to, const struct engine *g) {
@@ -449,8 +371,6 @@ static void do_root(struct call *c) {
 static const struct route routes[] = {
     {{"GET", "/v1/info", "Version, limits, state", "service", NULL, NULL, 200, "about this server",
       JSON_TYPE, .gives = &info_schema}, do_info},
-    {{"GET", "/v1/profiles", "What is preloaded", "service", NULL, NULL, 200, "the profiles",
-      JSON_TYPE, &pages_query, .gives = &profiles_schema}, do_profiles},
     {{"GET", "/health", "Whether programs can run", "service", NULL, NULL, 200, "ok or error",
       JSON_TYPE, .gives = &health_schema}, do_health, .is_open = true, .is_free = true,
      .at_doors = true},

@@ -22,6 +22,7 @@ const struct route_table *const native_tables[] = {
     &files_routes,
     &files_list_routes,
     &sandbox_file_routes,
+    &profiles_routes,
     &info_routes,
     NULL,
 };

@@ -10,7 +10,7 @@ extern const struct route_table sandboxes_routes, network_routes, kernels_routes
 extern const struct route_table ports_routes, sandbox_ws_routes;
 extern const struct route_table command_pty_routes, commands_routes;
 extern const struct route_table files_routes, files_list_routes, sandbox_file_routes;
-extern const struct route_table info_routes;
+extern const struct route_table profiles_routes, info_routes;
 
 /* All of them; ends with NULL. */
 extern const struct route_table *const native_tables[];
