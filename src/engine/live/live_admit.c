@@ -65,7 +65,7 @@ static int choose_pool(struct engine *g, const struct live_request *q, struct pr
 }
 
 /* Those of the request win. */
-static int add_env(struct live_request *q, const struct config_list *env, struct err *e) {
+static int live_add_env(struct live_request *q, const struct config_list *env, struct err *e) {
     json_auto_t *all = NULL;
     if (!env->n)
         return 0;
@@ -118,7 +118,7 @@ static int live_check(struct admission *a, struct err *e) {
 int live_admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                uint64_t *ret_files, struct err *e) {
     q->tree = q->profile ? tree_use(trees_find(g, q->tenant, q->profile)) : NULL;
-    if (choose_pool(g, q, ret, e) < 0 || (q->tree && add_env(q, &q->tree->env, e) < 0))
+    if (choose_pool(g, q, ret, e) < 0 || (q->tree && live_add_env(q, &q->tree->env, e) < 0))
         return -1;
     struct limits usual = config_born(&g->config, (*ret)->config);
     if (q->tree) /* held against the maxima, as what is asked for */

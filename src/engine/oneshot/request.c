@@ -84,7 +84,7 @@ static int choose_pool(struct engine *g, const struct run_request *q, const char
 }
 
 /* Before those of the request, which come after it in the list and win. */
-static void add_env(struct run_request *q, const struct config_list *env) {
+static void run_add_env(struct run_request *q, const struct config_list *env) {
     unsigned n = RUN_MAX_ENV - q->nenv < env->n ? RUN_MAX_ENV - q->nenv : env->n;
     if (n == 0)
         return;
@@ -105,7 +105,7 @@ static int choose_profile(struct engine *g, struct run_request *q, struct profil
         return -1;
     q->tree = tree_use(t);
     if (t) {
-        add_env(q, &t->env);
+        run_add_env(q, &t->env);
         q->flags |= RUN_TREE;
     }
     return 0;
