@@ -33,7 +33,7 @@ static int begin(int fd, const struct i_connect *m) {
 }
 
 int ports_connect(const struct i_connect *m, int *ret_fd, struct err *e) {
-    const int size = NET_BUFFER_BYTES, on = 1;
+    const int size = NET_INWARD_BYTES, on = 1;
     AUTO_FD fd =
         socket(m->ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || m->port == 0)

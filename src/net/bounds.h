@@ -35,6 +35,7 @@
 
 /* An outside socket; the kernel doubles the buffers. */
 #define NET_BUFFER_BYTES          (128 * 1024)
+#define NET_INWARD_BYTES          (64 * 1024)   /* the same of a connection to a server inside */
 #define NET_CHARGE_BYTES          (1024 * 1024) /* of the budget, for both legs: 474 + 512 KiB */
 #define NET_OPEN_STEP             16            /* the step in which G_OPEN counts */
 #define NET_CONNECT_MS            (130 * 1000)
