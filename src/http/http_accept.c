@@ -20,6 +20,8 @@
 #include "http/internal.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #define ACCEPT_BATCH 64
+#define UNSENT       (128 << 10) /* bytes */
 
 struct listener {
     struct listener *next;
@@ -137,6 +140,14 @@ static void remember_door(struct listener *l, int fd) {
 
 /* ---- coming in ---- */
 
+/* SECURITY: for a client that does not read, the kernel would take 4 MiB from us, which no control
+ * group and no bound of ours counts. What is on its way to the client is not in question: that may
+ * be as much as the connection needs. Of a unix socket the kernel takes little. */
+static void bound_unsent(int fd) {
+    const int bytes = UNSENT;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
 static void on_visitors(struct acceptor *a) {
     struct listener *l = a->arg;
     struct http *h = l->http;
@@ -153,6 +164,7 @@ static void on_visitors(struct acceptor *a) {
         if (len < sizeof(struct sockaddr)) /* a unix client has no name */
             len = sizeof(struct sockaddr);
         remember_door(l, fd);
+        bound_unsent(fd);
         if (MHD_add_connection(h->daemon, fd, (struct sockaddr *)&from, len) != MHD_YES)
             log_warn("connection refused errno=%d", errno);
     }
