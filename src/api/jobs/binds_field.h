@@ -4,6 +4,7 @@
 
 #include "api/core/call.h"
 
+struct engine;
 struct live_request;
 
 #define BINDS_MAX 16
@@ -15,5 +16,7 @@ extern const struct schema binds_schema;
         .max = BINDS_MAX, .fallback = "[]", .help = (text)                                         \
     }
 
-/* -1 with a problem; what is in *q is the caller's in any case. */
+/* The list; NULL is none. -1 with a problem; what is in *q is the caller's in any case. */
+int binds_add(struct engine *g, const json_t *binds, struct live_request *q, struct problem *p);
+/* Of the call's body. */
 int binds_read(const struct call *c, struct live_request *q, struct problem *p);

@@ -4,6 +4,7 @@
 
 #include "api/core/call.h"
 #include "api/mcp/about.h"
+#include "api/mcp/host_files.h"
 #include "api/mcp/oauth.h"
 #include "api/mcp/place.h"
 #include "api/mcp/terms.h"
@@ -18,6 +19,7 @@
 /* ---- who asks ---- */
 
 static void who_free(struct mcp_asker *who) {
+    json_decref(((struct mcp_who *)who)->with);
     free(who);
 }
 
@@ -30,7 +32,7 @@ static struct mcp_asker *who_new(struct call *c) {
     snprintf(w->asker.owner, sizeof w->asker.owner, "%s/%s", c->who.tenant, c->who.key);
     if (terms_read(c, w, &p) == 0)
         return &w->asker;
-    free(w);
+    who_free(&w->asker);
     call_problem(c, &p);
     return NULL;
 }
@@ -132,4 +134,4 @@ static const struct route routes[] = {
 /* clang-format on */
 static const struct route_table table = ROUTE_TABLE(routes);
 
-const struct route_table *const mcp_tables[] = {&table, &oauth_routes, NULL};
+const struct route_table *const mcp_tables[] = {&table, &host_file_routes, &oauth_routes, NULL};

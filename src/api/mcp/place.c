@@ -17,9 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_AS "mcp" /* the alias begins with it; journals hold aliases, so it stays */
-#define DEFAULT "default"
-#define KNOWN   2048u /* names that are remembered: the oldest go */
+#define KNOWN 2048u /* names that are remembered: the oldest go */
 
 /* ---- names ---- */
 
@@ -37,34 +35,33 @@ const char *place_wrong(const json_t *name) {
 
 const char *place_name(const struct mcp_call *c) {
     const struct mcp_who *w = mcp_who(c);
-    const char *session = *w->asker.session ? w->asker.session : DEFAULT;
+    const char *session = *w->asker.session ? w->asker.session : PLACE_DEFAULT;
     const char *usual = *w->sandbox ? w->sandbox : session;
     return mcp_tool(c) ? field_str(mcp_args(c), "sandbox", usual) : usual;
 }
 
-/* What it is kept as. */
-static void own_name(const struct mcp_who *w, const char *name, char *to, size_t cap) {
-    bool is_own = strcmp(name, DEFAULT) == 0 && w->caller.key[0];
+void place_kept_name(const struct mcp_who *w, const char *name, char *to, size_t cap) {
+    bool is_own = strcmp(name, PLACE_DEFAULT) == 0 && w->caller.key[0];
     snprintf(to, cap, "%s%s%s", name, is_own ? "/" : "", is_own ? w->caller.key : "");
 }
 
 struct live *place_find(const struct mcp_call *c, const char *name) {
     const struct mcp_who *w = mcp_who(c);
     char kept[ALIAS_MAX];
-    own_name(w, name, kept, sizeof kept);
-    return alias_find(w->caller.api->o.engine, w->caller.tenant, KEPT_AS, kept);
+    place_kept_name(w, name, kept, sizeof kept);
+    return alias_find(w->caller.api->o.engine, w->caller.tenant, PLACE_KEPT_AS, kept);
 }
 
 const char *place_name_of(const struct live *l) {
-    const char *kept = alias_name(l, KEPT_AS);
-    return kept && strchr(kept, '/') ? DEFAULT : kept ? kept : "";
+    const char *kept = alias_name(l, PLACE_KEPT_AS);
+    return kept && strchr(kept, '/') ? PLACE_DEFAULT : kept ? kept : "";
 }
 
 struct live *place_next(const struct mcp_call *c, const struct live *l) {
     const struct caller *who = &mcp_who(c)->caller;
     struct live *next = live_next(who->api->o.engine, who->tenant, l);
     for (; next; next = live_next(who->api->o.engine, who->tenant, next)) {
-        const char *kept = alias_name(next, KEPT_AS), *key = kept ? strchr(kept, '/') : NULL;
+        const char *kept = alias_name(next, PLACE_KEPT_AS), *key = kept ? strchr(kept, '/') : NULL;
         if (kept && (!key || strcmp(key + 1, who->key) == 0))
             break;
     }
@@ -184,13 +181,14 @@ void place_use(struct mcp_call *c, place_fn *then) {
     struct mcp_who *w = mcp_who(c);
     struct place_wait *x = xcalloc(1, sizeof *x);
     *x = (struct place_wait){.seeker = {.then = place_on_live}, .call = c, .then = then};
-    own_name(w, place_name(c), x->kept, sizeof x->kept);
+    place_kept_name(w, place_name(c), x->kept, sizeof x->kept);
     mcp_keep(c, x, place_wait_free);
     mcp_on_cancel(c, mcp_answer);
-    alias_seek(
-        &x->seeker,
-        &(struct alias_wanted){
-            .who = &w->caller, .dialect = KEPT_AS, .name = x->kept, .fill = place_fill, .arg = x});
+    alias_seek(&x->seeker, &(struct alias_wanted){.who = &w->caller,
+                                                  .dialect = PLACE_KEPT_AS,
+                                                  .name = x->kept,
+                                                  .fill = place_fill,
+                                                  .arg = x});
 }
 
 void place_news(const struct mcp_call *c, struct buf *to) {
@@ -208,7 +206,8 @@ void place_news(const struct mcp_call *c, struct buf *to) {
 
 void place_session_over(const struct mcp_asker *who) {
     const struct mcp_who *w = (const struct mcp_who *)who;
-    struct live *l = alias_find(w->caller.api->o.engine, w->caller.tenant, KEPT_AS, who->session);
+    struct live *l =
+        alias_find(w->caller.api->o.engine, w->caller.tenant, PLACE_KEPT_AS, who->session);
     if (l)
         live_end(l, "its session was ended", NULL, NULL);
 }

@@ -17,6 +17,11 @@ const char *place_wrong(const json_t *name);
 /* NULL, or what may be a name. */
 const char *place_name_wrong(const char *name);
 
+/* Where sandboxes are known by names (jobs/aliases.h): journals hold these, so they stay. */
+#define PLACE_KEPT_AS "mcp"
+#define PLACE_DEFAULT "default"
+void place_kept_name(const struct mcp_who *w, const char *name, char *to, size_t cap);
+
 /* The name that is meant. */
 const char *place_name(const struct mcp_call *c);
 /* `then` with the sandbox, at once or when it is ready; it is borrowed for this turn of the loop.

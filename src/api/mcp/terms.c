@@ -7,6 +7,7 @@
 #include "api/mcp/terms.h"
 
 #include "api/jobs/network_field.h"
+#include "api/mcp/made_with.h"
 #include "api/mcp/place.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -119,7 +120,7 @@ int terms_read(const struct call *c, struct mcp_who *w, struct problem *p) {
         return -1;
     if (network && copy_word(network, w->network, sizeof w->network, "network", p) < 0)
         return -1;
-    return read_limits(c, &w->limits, p);
+    return read_limits(c, &w->limits, p) < 0 ? -1 : made_with_read(c, &w->with, p);
 }
 
 /* ---- used ---- */
@@ -156,6 +157,8 @@ int terms_fill(const struct mcp_who *w, struct live_request *q, struct problem *
     q->limits = w->limits;
     q->ttl_s = g->live_ttl_max_s;
     q->idle_s = g->mcp_idle_s;
+    if (made_with_fill(w->caller.api, w->with, q, p) < 0)
+        return -1;
     return network_meant(w, &q->network, p);
 }
 

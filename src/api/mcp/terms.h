@@ -12,7 +12,8 @@ struct live_request;
 /* For the row of the route. */
 extern const struct schema terms_query;
 
-/* All of it into `w`, whose caller is known; -1 with a problem. */
+/* All of it, and what the header Cloche-Sandbox says, into `w`, whose caller is known; -1 with a
+ * problem. */
 int terms_read(const struct call *c, struct mcp_who *w, struct problem *p);
 /* The word of ?tools=; false: it is none. */
 bool terms_sets(const char *text, unsigned *ret);

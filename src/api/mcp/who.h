@@ -20,6 +20,7 @@ struct mcp_who {
     char profile[65];
     char network[MCP_NETWORK_MAX + 1];
     struct limits limits;
+    json_t *with;     /* owned: what they are made with besides (made_with.h); or NULL */
     bool is_new;      /* a call made its sandbox, */
     char reason[200]; /* and this is why there is not the one before; or "" */
 };
