@@ -137,8 +137,8 @@ static void watch(struct keeper *k) {
         if (heard < 0) {
             if (!told)
                 tell(k, "!",
-                     "the server that this process starts for itself has ended: its "
-                     "words are above; `cloche doctor` checks this machine");
+                     "the server that this process starts for itself did not start: it said why "
+                     "above");
             return;
         }
         if (heard && !told) {

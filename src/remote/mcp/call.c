@@ -22,12 +22,17 @@
 
 #define CALLS_MAX 128 /* under way at once */
 
+/* On stdio its messages are those of the next one, which has HTTP as we speak it. */
+#define OLDEST "2024-11-05"
+#define NEXT   "2025-03-26"
+
 struct call {
     struct flight flight; /* first: see flight.h */
     struct pump *pump;    /* borrowed */
     json_t *id;           /* owned: of a request; or NULL */
     char *method;         /* owned */
     bool is_modern, is_batch, is_cancelled, is_answered;
+    bool is_oldest; /* initialize, for a version that is spoken on stdio only */
     struct sse sse;
 };
 
@@ -46,6 +51,16 @@ static void learn_version(struct call *c, const json_t *answer) {
         snprintf(c->pump->version, sizeof c->pump->version, "%s", version);
 }
 
+/* What we change of an answer; false: nothing. */
+static bool name_oldest(const struct call *c, json_t *answer) {
+    return c->is_oldest && json_object_set_new(json_object_get(answer, "result"), "protocolVersion",
+                                               json_string(OLDEST)) == 0;
+}
+
+static bool add_tools(const struct call *c, json_t *answer) {
+    return c->pump->files && strcmp(c->method, "tools/list") == 0 && host_files_add_tools(answer);
+}
+
 /* One message of the server. */
 static void take_message(struct call *c, const char *text, size_t len) {
     struct err ignored;
@@ -60,8 +75,7 @@ static void take_message(struct call *c, const char *text, size_t len) {
     c->is_answered |= is_answer;
     if (is_answer && strcmp(c->method, "initialize") == 0)
         learn_version(c, message);
-    if (is_answer && c->pump->files && strcmp(c->method, "tools/list") == 0 &&
-        host_files_add_tools(message)) {
+    if (is_answer && (name_oldest(c, message) || add_tools(c, message))) {
         AUTO_FREE char *more = json_dumps(message, JSON_COMPACT);
         out_line(&c->pump->out, more ? more : text, more ? strlen(more) : len);
         return;
@@ -113,6 +127,21 @@ static bool pass_error(struct call *c) {
     return true;
 }
 
+/* The API's own error, which a refusal of /mcp has as data; the words are those for a command line.
+ */
+static bool refused_by_api(const struct call *c, struct client_outcome *ret) {
+    struct err ignored;
+    json_auto_t *root = NULL;
+    const struct buf *body = &c->flight.reply.body;
+    if (json_read(body->data, body->len, JSON_DEPTH_MAX, &root, &ignored) < 0)
+        return false;
+    const json_t *data = json_object_get(json_object_get(root, "error"), "data");
+    const json_t *error = json_object_get(data, "error");
+    if (json_is_object(error))
+        remote_error(error, ret);
+    return json_is_object(error);
+}
+
 /* Why there is no answer, in a sentence that says what to do. */
 static void explain(const struct call *c, const struct err *e, struct buf *to) {
     const struct remote_reply *reply = &c->flight.reply;
@@ -125,7 +154,8 @@ static void explain(const struct call *c, const struct err *e, struct buf *to) {
         return;
     }
     struct client_outcome o = CLIENT_OUTCOME_INIT;
-    remote_refused(reply, &o);
+    if (!refused_by_api(c, &o))
+        remote_refused(reply, &o);
     buf_adds(to, o.message.data);
     if (o.remediation.len)
         buf_addf(to, "; %s", o.remediation.data);
@@ -139,7 +169,8 @@ static void call_on_end(struct flight *f, const struct err *e) {
         take_message(c, f->reply.body.data, f->reply.body.len);
     if (c->is_cancelled || c->is_answered || (good && !c->id))
         return;
-    if (c->id && !good && !e && pass_error(c))
+    bool is_key = f->reply.status == 401; /* the key is not the client's affair but ours */
+    if (c->id && !good && !e && !is_key && pass_error(c))
         return;
     AUTO_BUF why = BUF_INIT;
     explain(c, e, &why);
@@ -191,6 +222,18 @@ static void add_headers(struct call *c, const struct message *m) {
         flight_header(&c->flight, p->session);
 }
 
+static bool write_oldest(struct call *c, const struct message *m) {
+    const json_t *asked = message_param(m, "protocolVersion");
+    if (strcmp(m->method, "initialize") != 0 || !json_is_string(asked) ||
+        strcmp(json_string_value(asked), OLDEST) != 0)
+        return false;
+    json_auto_t *next = json_deep_copy(m->root);
+    json_object_set_new(json_object_get(next, "params"), "protocolVersion", json_string(NEXT));
+    AUTO_FREE char *text = json_dumps(next, JSON_COMPACT);
+    buf_adds(&c->flight.sent, text ? text : "");
+    return c->is_oldest = text != NULL;
+}
+
 void call_start(struct pump *p, const struct message *m, const char *line, size_t len) {
     struct err e;
     if (p->flights.n >= CALLS_MAX && m->id) {
@@ -205,7 +248,8 @@ void call_start(struct pump *p, const struct message *m, const char *line, size_
     c->is_modern = m->is_modern;
     c->is_batch = json_is_array(m->root);
     c->sse = (struct sse)SSE_INIT;
-    buf_add(&c->flight.sent, line, len);
+    if (!write_oldest(c, m))
+        buf_add(&c->flight.sent, line, len);
     add_headers(c, m);
     p->called |= strcmp(m->method, "tools/call") == 0 || c->is_batch;
     if (flight_start(&p->flights, &c->flight, "POST", p->path, &e) < 0)
