@@ -12,7 +12,7 @@
 #define NETPOOL_MAX 64
 
 /* What the server and we read of a namespace; opened once, since that costs more than reading. */
-enum net_table { NET_SNMP, NET_SNMP6, NET_UNIX, NET_TABLES_ };
+enum net_table { NET_SNMP, NET_SNMP6, NET_UNIX, NET_SOCKSTAT, NET_TABLES_ };
 
 struct net {
     int ns;                  /* owned; -1: none */

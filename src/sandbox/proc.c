@@ -285,11 +285,11 @@ int proc_make(int root, uint32_t memory_mb, struct err *e) {
 }
 
 /* What the kernel does not have, the sandbox has not either. */
-static int cover(const char *name, struct err *e) {
+static int cover(const char *name, unsigned long how, struct err *e) {
     char from[64], to[32];
     snprintf(from, sizeof from, MADE "/%s", name);
     snprintf(to, sizeof to, "/proc/%s", name);
-    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0 && errno != ENOENT)
+    if (mount(from, to, NULL, MS_BIND | how, NULL) < 0 && errno != ENOENT)
         return err_sys(e, "mount %s", to);
     return 0;
 }
@@ -310,18 +310,18 @@ int proc_mount(struct err *e) {
     if (mount_fs("proc", "/proc", flags, "hidepid=2", e) < 0)
         return -1;
     for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
-        if (cover(made[i].name, e) < 0)
+        if (cover(made[i].name, 0, e) < 0)
             return -1;
     }
     for (unsigned i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        if (cover(fixed[i].name, e) < 0)
+        if (cover(fixed[i].name, 0, e) < 0)
             return -1;
     }
     for (unsigned i = 0; i < sizeof pinned / sizeof *pinned; i++) {
         if (pin(pinned[i], e) < 0)
             return -1;
     }
-    if (cover("sys", e) < 0)
+    if (cover("sys", MS_REC, e) < 0)
         return -1;
     const unsigned long same = MS_REMOUNT | MS_NOSUID | MS_RDONLY | MS_NODEV | MS_NOEXEC;
     if (mount(NULL, "/proc", NULL, same, "hidepid=2,subset=pid") < 0)
