@@ -176,9 +176,10 @@ static void serve_watch(struct init *b) {
 }
 
 static void serve_pages(struct init *b) {
-    const struct pages_others o = {.netlink = sockets_netlink(&b->sockets),
+    const struct pages_others o = {.sockets = &b->sockets,
+                                   .netlink = sockets_netlink(&b->sockets),
                                    .ours = network_unlisted(&b->network),
-                                   .outside = links_sockets(&b->network)};
+                                   .outside = links_outside(&b->network)};
     if (pages_tick(&b->pages, &o))
         tell_limit(b, LIMIT_MEMORY);
 }

@@ -16,16 +16,19 @@
  * SECURITY: so that no sandbox ends for what a neighbour does, the one goes first whose queues have
  * grown with what the machine lacks. It ends at once; others only if that does not help, those that
  * can hold the most of it before those that can hold little. A closed socket is in no list and
- * keeps what is in it; the kernel counts it, though. One that is not listed may be full.
+ * keeps what is in it; the kernel counts it, though. One that is not listed may be full, and most
+ * are empty: who is about to end for them alone has them looked at one by one (unlisted.c).
  *
  * Until the machine lacks something, a look is reading /proc/meminfo: some 20 us. A close one takes
  * some 500 us, in each sandbox that has sockets: so those that hold little look closely seldom. */
 
 #include "init/pages.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "init/diag_list.h"
 #include "init/sockets.h"
+#include "init/unlisted.h"
 #include "init/watch_look.h"
 
 #include <linux/sock_diag.h>
@@ -45,6 +48,7 @@
 #define AT_ONCE   1            /* looks */
 #define SOON      8
 #define LATEST    16
+#define TAKE_NS   (10 * NS_PER_MS) /* then those that were not found yet count as full */
 
 #define STATE_SYN_RECV  3 /* of TCP; these two are no sockets yet or any more */
 #define STATE_TIME_WAIT 6
@@ -81,6 +85,7 @@ uint64_t pages_held(const struct queues *q) {
 struct found {
     unsigned all, unix_domain, internet;
     uint64_t held;
+    struct unlisted *taken; /* borrowed */
 };
 
 static void count_unix(void *found, const struct nlmsghdr *h) {
@@ -92,6 +97,7 @@ static void add_queues(struct found *f, const struct nlmsghdr *h, uint32_t unrea
                        uint32_t unsent) {
     const uint32_t *memory = diag_memory_inet(h);
     f->internet++;
+    unlisted_mark(f->taken, ((const struct inet_diag_msg *)NLMSG_DATA(h))->id.idiag_cookie);
     if (!memory)
         return;
     const struct queues q = {
@@ -115,8 +121,8 @@ static void add_udp(void *found, const struct nlmsghdr *h) {
 }
 
 /* All of them first: the sockets that ask for the lists count for a while after they are closed. */
-static struct found count_sockets(void) {
-    struct found f = {.all = sockets_count()};
+static struct found count_sockets(struct unlisted *taken) {
+    struct found f = {.all = sockets_count(), .taken = taken};
     diag_list_inet(IPPROTO_TCP, add_tcp, &f);
     diag_list_inet(IPPROTO_UDP, add_udp, &f);
     diag_list_unix(0, count_unix, &f);
@@ -132,28 +138,43 @@ unsigned pages_patience(const struct pages_look *first, const struct pages_look 
     return looks < SOON ? SOON : looks > LATEST ? LATEST : (unsigned)looks;
 }
 
-static unsigned hidden_sockets(const struct found *f, const struct pages_others *o) {
-    unsigned known = f->unix_domain + f->internet + o->netlink + o->ours;
-    return o->outside + (f->all > known ? f->all - known : 0);
+/* What may be in the sockets that no list has: those that were found say it. */
+static uint64_t hidden_bytes(const struct found *f, const struct pages_others *o) {
+    const struct unlisted_sum s = unlisted_sum(f->taken);
+    unsigned known = f->unix_domain + f->internet + o->netlink + o->ours + s.inside;
+    unsigned full = (unsigned)less(f->all, known) + (unsigned)less(o->outside, s.outside);
+    return s.held + full * (uint64_t)HIDDEN;
 }
 
 static bool is_too_much(const struct pages_look *l, uint64_t bound) {
     return l->listed + l->hidden > HELD_MAX && l->lacking > bound;
 }
 
-static bool look_closely(struct pages *p, const struct pages_others *o, uint64_t bound) {
+static struct pages_look look_at_all(struct pages *p, const struct pages_others *o,
+                                     struct unlisted *taken) {
     uint64_t unlisted = machine_unlisted(&p->machine);
     p->before = unlisted < p->before ? unlisted : p->before;
-    struct found f = count_sockets();
-    struct pages_look now = {.listed = f.held,
-                             .hidden = hidden_sockets(&f, o) * (uint64_t)HIDDEN,
-                             .lacking = unlisted - p->before};
+    struct found f = count_sockets(taken);
+    return (struct pages_look){
+        .listed = f.held, .hidden = hidden_bytes(&f, o), .lacking = unlisted - p->before};
+}
+
+/* Sockets are taken when the look before found too much: nobody ends for what no list has unless
+ * it was looked at. */
+static bool look_closely(struct pages *p, const struct pages_others *o, uint64_t bound) {
+    static struct unlisted taken;
+    bool looked_at = p->late > 0;
+    if (looked_at)
+        unlisted_take(&taken, o->sockets, now_ns() + TAKE_NS);
+    struct pages_look now = look_at_all(p, o, &taken);
+    unlisted_drop(&taken);
     bool alert = now.lacking > bound / 2;
     if (alert && !p->alert)
         p->first = now;
     p->alert = alert;
     p->late = is_too_much(&now, bound) ? p->late + 1 : 0;
-    return p->late && p->late >= pages_patience(&p->first, &now);
+    return p->late && p->late >= pages_patience(&p->first, &now) &&
+           (looked_at || now.listed > HELD_MAX);
 }
 
 unsigned pages_every(bool lacks, bool alert, bool late) {

@@ -13,6 +13,8 @@ struct pages_look {
     uint64_t lacking; /* what the machine lacks */
 };
 
+struct sockets;
+
 struct pages {
     struct machine machine;
     int timer;       /* owned: a timerfd; -1: the sandbox has no sockets of TCP or UDP */
@@ -25,6 +27,7 @@ struct pages {
 
 /* Sockets of the namespace that are in none of its lists. */
 struct pages_others {
+    struct sockets *sockets;
     unsigned netlink; /* the sandbox's */
     unsigned ours;    /* init's own */
     unsigned outside; /* the other ends of its connections, in the host's namespace */

@@ -89,12 +89,12 @@ static uint64_t cookie_of(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
 }
 
-static uint64_t own_cookie(struct sockets *s) {
+bool sockets_inside(struct sockets *s, int fd) {
     if (!s->cookie) {
-        AUTO_FD fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        s->cookie = cookie_of(fd);
+        AUTO_FD own = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        s->cookie = cookie_of(own);
     }
-    return s->cookie;
+    return cookie_of(fd) == s->cookie;
 }
 
 /* What a neighbour's listener accepts, which came through a directory that both have, would be in
@@ -104,7 +104,7 @@ static bool is_a_neighbours(struct sockets *s, struct caller *c) {
     int domain = AF_UNIX;
     socklen_t len = sizeof domain;
     return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-           domain != AF_UNIX && cookie_of(fd) != own_cookie(s);
+           domain != AF_UNIX && !sockets_inside(s, fd);
 }
 
 void sockets_accept(struct sockets *s, struct caller *c, unsigned ours) {

@@ -15,6 +15,8 @@ struct sockets {
 unsigned sockets_count(void);
 /* Those of netlink that the sandbox has. */
 unsigned sockets_netlink(const struct sockets *s);
+/* Whether it is one of our network namespace. */
+bool sockets_inside(struct sockets *s, int fd);
 /* socket() of a family that seccomp_service names. `ours` of those in the namespace are init's. */
 void sockets_make(struct sockets *s, const struct caller *c, unsigned ours);
 /* accept() and accept4(). */

@@ -15,7 +15,7 @@ from live import Client
 
 HERE = Path(__file__).resolve().parent
 CODE = (HERE / "programs" / "pages.py").read_text()
-WAYS = ("received", "unsent", "waiting", "datagrams", "threads")
+WAYS = ("received", "reset", "posted", "unsent", "waiting", "datagrams", "threads")
 LIMITS = {"memory_mb": 64, "open_files": 1024}
 BEYOND_MB, MOST_MB = 256, 1024  # a test takes no more
 
@@ -43,6 +43,24 @@ for pair in held[:100]:
     for end in pair: assert end.recv(100) == bytes(100)
 print("good", flush=True)
 """
+
+
+# Sockets that are in no list of the kernel's, and hold next to nothing.
+IDLE_SOCKETS = """
+import socket, struct, sys
+held = [socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
+held.append(socket.socket(socket.AF_INET6))
+held[2].bind(("::1", 0))
+server = socket.create_server(("127.0.0.1", 0))
+one, other = socket.create_connection(server.getsockname()), server.accept()[0]
+one.send(b"good")
+one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+one.close()
+print("idle", flush=True)
+sys.stdin.readline()
+print("good", flush=True)
+"""
+LITTLE_MB = 20  # of a sandbox that is not ended, whatever the machine lacks
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +94,26 @@ def test_full_queues_live_beside_that(engine: Engine, too_much: int) -> None:
             attack(engine, "received", too_much)
         honest.send("\n")
         assert honest.end().stdout == b"full\ngood\n", honest.outcome
+
+
+def test_idle_sockets_live_beside_many_that_hold_little(engine: Engine, too_much: int) -> None:
+    """Each of the many holds less than anyone is ended for, all of them more than the machine may
+    lack: the honest one is not to pay for it, but who holds much that no list has."""
+    guilty = Held(engine, CODE, args=["reset", str(4 * LITTLE_MB)], **LIMITS)
+    held = [guilty]
+    with Held(engine, IDLE_SOCKETS) as honest:
+        assert honest.line() == "idle"
+        try:
+            assert guilty.line().startswith("holds")
+            for _ in range(too_much // LITTLE_MB):
+                held.append(Held(engine, CODE, args=["received", str(LITTLE_MB)], **LIMITS))
+                assert held[-1].line().startswith("holds")
+            assert guilty.end().result["limit_hit"] == "memory", guilty.outcome
+        finally:
+            for one in held:
+                one.client.close()
+        honest.send("\n")
+        assert honest.end().stdout == b"idle\ngood\n", honest.outcome
 
 
 def test_a_live_sandbox_goes_on(live_service: LiveService, too_much: int) -> None:

@@ -91,6 +91,10 @@ bool links_wait(const struct network *n) {
            n->in[LINK_CLOSING] || n->in[LINK_ENDED];
 }
 
+unsigned links_outside(const struct network *n) {
+    return n->in[LINK_RELAYED] + n->in[LINK_CLOSING];
+}
+
 /* A listener, or what opens and what the usher has. */
 unsigned links_sockets(const struct network *n) {
     return n->in[LINK_HELD] + n->in[LINK_FAILING] + n->in[LINK_OPENING] + n->in[LINK_RELAYED] +

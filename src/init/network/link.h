@@ -85,5 +85,7 @@ void links_gate_lost(struct init *b);
 void links_look_after(struct init *b);
 /* Whether there is something to look after. */
 bool links_wait(const struct network *n);
+/* Connections outside through which bytes may have gone. */
+unsigned links_outside(const struct network *n);
 /* Sockets in the namespace. */
 unsigned links_sockets(const struct network *n);

@@ -5,6 +5,7 @@ and the rest goes through another connection. Says what it holds, and goes on un
 """
 
 import socket
+import struct
 import sys
 import threading
 import time
@@ -55,6 +56,22 @@ def received():
     one, other = pair()
     held.append((one, other))
     put(one)
+
+
+def reset():
+    """In no list any more, and still there."""
+    one, other = pair()
+    put(one)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.close()
+    held.append(other)
+
+
+def posted(box=socket.socketpair()):
+    """Nobody has a descriptor of it."""
+    reset()
+    socket.send_fds(box[0], [b"x"], [held[-1].fileno()])
+    held.pop().close()
 
 
 def unsent():
