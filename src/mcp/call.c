@@ -269,14 +269,18 @@ void mcp_link(struct mcp_call *c, const struct mcp_link *l) {
     content_ready(&c->content, &json);
 }
 
-/* The object of a resource's contents. */
-static void put_contents(struct jw *j, const char *uri, const char *mime, const char *key,
-                         const struct buf *value) {
+/* The object of a resource's contents, up to its value. */
+static void open_contents(struct jw *j, const char *uri, const char *mime, const char *key) {
     jw_object(j);
     jw_key_str(j, "uri", uri);
     if (mime)
         jw_key_str(j, "mimeType", mime);
     jw_key(j, key);
+}
+
+static void put_contents(struct jw *j, const char *uri, const char *mime, const char *key,
+                         const struct buf *value) {
+    open_contents(j, uri, mime, key);
     jw_strn(j, value->data, value->len);
     jw_object_end(j);
 }
@@ -337,9 +341,16 @@ void mcp_contents_text(struct mcp_call *c, const char *uri, const char *mime, co
 void mcp_contents_blob(struct mcp_call *c, const char *uri, const char *mime, const void *data,
                        size_t len) {
     AUTO_BUF value = BUF_INIT;
-    struct jw j = next_item(c);
     base64_encode(&value, data, len);
-    put_contents(&j, uri, mime, "blob", &value);
+    mcp_contents_inside(c, uri, mime, true, &value);
+}
+
+void mcp_contents_inside(struct mcp_call *c, const char *uri, const char *mime, bool is_blob,
+                         const struct buf *inside) {
+    struct jw j = next_item(c);
+    open_contents(&j, uri, mime, is_blob ? "blob" : "text");
+    jw_escaped(&j, inside->data, inside->len);
+    jw_object_end(&j);
 }
 
 void mcp_listed(struct mcp_call *c, const struct mcp_link *l) {

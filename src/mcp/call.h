@@ -93,6 +93,9 @@ void mcp_contents_text(struct mcp_call *c, const char *uri, const char *mime, co
                        size_t len);
 void mcp_contents_blob(struct mcp_call *c, const char *uri, const char *mime, const void *data,
                        size_t len);
+/* The same of what is the inside of a JSON string already: a text with its escapes, or base64. */
+void mcp_contents_inside(struct mcp_call *c, const char *uri, const char *mime, bool is_blob,
+                         const struct buf *inside);
 /* Of a template's `list`; of a completer; of a prompt, whose parts (mcp_text …) follow its role. */
 void mcp_listed(struct mcp_call *c, const struct mcp_link *l);
 void mcp_complete(struct mcp_call *c, const char *value);

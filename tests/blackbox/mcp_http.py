@@ -107,6 +107,8 @@ class Mcp:
     ) -> None:
         listed = ask(self.port, "GET", "/v1/sandboxes", None, self.headers)
         for box in listed.json["sandboxes"]:
+            if "mcp" not in box["metadata"]:
+                continue
             ask(self.port, "DELETE", f"/v1/sandboxes/{box['id']}", None, self.headers)
 
     # ---- messages ----

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MODULES_MAX 500u /* characters */
+#define MODULES_MAX 350u /* characters */
 
 static const struct profile_pool *pool_of(const struct mcp_who *w) {
     const struct engine *g = w->caller.api->o.engine;

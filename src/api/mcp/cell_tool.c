@@ -204,6 +204,7 @@ static void cell_tool_finish(struct cell_tool *x, struct record *rec) {
     const struct live *l = live_find(who->api->o.engine, who->tenant, x->sandbox, &e);
     AUTO_BUF late = BUF_INIT, text = BUF_INIT;
     put_late(x, l, &late);
+    report_settle(&x->report, rec);
     struct report_told told = report_text(&x->report, rec,
                                           &(struct report_words){.text = REPORT_TEXT,
                                                                  .error = REPORT_ERROR,

@@ -313,8 +313,10 @@ static void look_event(struct follower *f, uint64_t number, const char *type, co
     k->mime = image_in(json, len, k->to);
     struct json_span text = data_of(json, len, svg);
     if (!k->mime && text.at) {
-        buf_clear(k->to);
-        json_unescape(k->to, text.at, text.len);
+        if (k->to) {
+            buf_clear(k->to);
+            buf_add(k->to, text.at, text.len);
+        }
         k->mime = svg;
     }
 }
@@ -326,6 +328,16 @@ const char *report_image_of(struct record *rec, uint64_t number, struct buf *to)
     record_follow(rec, &k.follower);
     record_unfollow(&k.follower);
     return k.mime;
+}
+
+void report_settle(struct report *r, struct record *rec) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < r->nlinks; i++) {
+        if (report_image_of(rec, r->links[i].number, NULL))
+            r->links[n++] = r->links[i];
+    }
+    r->lost += r->nlinks - n;
+    r->nlinks = n;
 }
 
 /* ---- how it ended ---- */

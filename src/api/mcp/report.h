@@ -70,6 +70,8 @@ struct json_span report_end(const struct report *r, const char *name);
 /* The output of a record as the inside of one JSON string, as it was said, up to `most` bytes.
  * False: there is more. */
 bool report_output(struct record *rec, size_t most, struct buf *to);
-/* An image of a record by the number of its event, as base64, or the source of an SVG; its type, or
- * NULL: there is none. */
+/* When the record is over: links to what it has no room for are images that are lost. */
+void report_settle(struct report *r, struct record *rec);
+/* An image of a record by the number of its event: base64, or the source of an SVG as the inside of
+ * a JSON string; `to` may be NULL. Its type, or NULL: there is none. */
 const char *report_image_of(struct record *rec, uint64_t number, struct buf *to);

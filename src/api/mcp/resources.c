@@ -12,7 +12,6 @@
 #include "api/mcp/reading.h"
 #include "api/mcp/report.h"
 #include "api/mcp/tools.h"
-#include "base/base64.h"
 #include "base/clock.h"
 #include "base/num.h"
 
@@ -189,12 +188,11 @@ static struct record *record_named(struct mcp_call *c) {
 
 static void read_output(struct mcp_call *c) {
     struct record *rec = record_named(c);
-    AUTO_BUF inside = BUF_INIT, text = BUF_INIT;
+    AUTO_BUF inside = BUF_INIT;
     if (!rec)
         return;
     report_output(rec, OUTPUT_MAX, &inside);
-    json_unescape(&text, inside.data, inside.len);
-    mcp_contents_text(c, mcp_uri(c), "text/plain", text.data, text.len);
+    mcp_contents_inside(c, mcp_uri(c), "text/plain", false, &inside);
     mcp_answer(c);
 }
 
@@ -210,23 +208,19 @@ const struct mcp_template output_template = {
 static void read_image(struct mcp_call *c) {
     const struct num_rule rule = {"number", 1, UINT32_MAX};
     struct record *rec = record_named(c);
-    AUTO_BUF text = BUF_INIT, bytes = BUF_INIT;
+    AUTO_BUF inside = BUF_INIT;
     uint64_t number;
     struct err e;
     if (!rec)
         return;
     const char *given = mcp_variable(c, "number"), *mime = NULL;
     if (given && num_u64(given, &rule, &number, &e) == 0)
-        mime = report_image_of(rec, number, &text);
-    bool is_svg = mime && strcmp(mime, "image/svg+xml") == 0;
-    if (!mime || (!is_svg && !base64_decode(&bytes, text.data, text.len))) {
+        mime = report_image_of(rec, number, &inside);
+    if (!mime) {
         mcp_fail_no_resource(c);
         return;
     }
-    if (is_svg)
-        mcp_contents_text(c, mcp_uri(c), mime, text.data, text.len);
-    else
-        mcp_contents_blob(c, mcp_uri(c), mime, bytes.data, bytes.len);
+    mcp_contents_inside(c, mcp_uri(c), mime, strcmp(mime, "image/svg+xml") != 0, &inside);
     mcp_answer(c);
 }
 
