@@ -3,7 +3,7 @@ value, or print() as PyRunner has it.
 
 Each function compiles a program, and returns the code to execute, or a tuple of such. A tree of
 Python objects costs more than all else that a small program does: in a new kernel it has pages
-copied for each kind of node. So `print_last` first looks at the text.
+copied for each kind of node. So the text is looked at first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,43 @@ from typing import Any, Optional, Tuple
 PATH = "/workspace/__main__.py"
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
+# The beginning of a line that is no expression, so that nobody tries to compile it as one.
+_STATEMENT = re.compile(
+    rb"$|[ \t\f#@)\]}]|[\w.\[\]'\", ]+(?://|\*\*|<<|>>|[-+*/%@&|^])?=(?!=)"
+    rb"|(?:import|from|def|class|if|for|while|with|try|raise|del|assert|pass|async|else|elif"
+    rb"|except|finally|return)(?![A-Za-z0-9_])"
+)
 _STRING = re.compile(rb"'[^']*'|\"[^\"]*\"")
 _PRINT = re.compile(rb"print\((.*)\)")
 _PAIR = re.compile(rb"\([^()]*\)")
 
 
+def _apart(code: bytes, mode: str) -> Optional[Tuple[CodeType, CodeType]]:
+    """The code of all lines but the last, and of that, if it is an expression; else, or in doubt,
+    None.
+
+    What is before a line and compiles by itself is whole statements, and so is the line then. The
+    line comes first: whoever is told None compiles again, and would repeat what the compiler warns
+    of in the others.
+    """
+    head, _, last = code.rstrip().rpartition(b"\n")
+    if _STATEMENT.match(last) or b"\\" in last or b"__future__" in code:
+        return None
+    line = b"\n" * (head.count(b"\n") + 1) + last if head else last
+    try:
+        value = compile(line, PATH, "eval", dont_inherit=True)
+        if mode != "eval":
+            value = compile(line, PATH, mode, dont_inherit=True)
+        return compile(head, PATH, "exec", dont_inherit=True), value
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+
+
 def split(code: bytes) -> Tuple[Any, ...]:
     """The statements but for a last expression, and that expression for the interactive printer."""
+    parts = _apart(code, "single")
+    if parts is not None:
+        return parts
     tree = ast.parse(code, PATH)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return (compile(tree, PATH, "exec", dont_inherit=True),)
@@ -42,6 +72,9 @@ def _has_semicolon(code: bytes, node: ast.stmt) -> bool:
 def split_value(code: bytes) -> Tuple[Any, ...]:
     """The same with the expression for somebody who wants its value. Nobody does when a semicolon
     follows, as in a cell."""
+    parts = _apart(code, "eval")
+    if parts is not None:
+        return parts
     tree = ast.parse(code, PATH)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or b";" in code and _has_semicolon(code, last):
@@ -55,7 +88,7 @@ def split_value(code: bytes) -> Tuple[Any, ...]:
 def print_last(code: bytes) -> Any:
     """The program with print() around a last expression, as PyRunner has it: unless it is None, or
     a call of print itself."""
-    parts = _ends_with_print(code)
+    parts = _apart(code, "eval") if is_call_of_print(code.rstrip().rpartition(b"\n")[2]) else None
     if parts is not None:
         return parts
     tree = ast.parse(code, PATH)
@@ -96,21 +129,3 @@ def is_call_of_print(line: bytes) -> bool:
     while pairs:
         inner, pairs = _PAIR.subn(b"", inner)
     return b"(" not in inner and b")" not in inner
-
-
-def _ends_with_print(code: bytes) -> Optional[Tuple[CodeType, ...]]:
-    """The code of a program whose last line is a call of print, else None.
-
-    What is before a line and compiles by itself is whole statements; and so are they together.
-    """
-    head, newline, last = code.rstrip().rpartition(b"\n")
-    if not is_call_of_print(last):
-        return None
-    try:
-        first = compile(head, PATH, "exec", dont_inherit=True) if newline else None
-        flags = first.co_flags & FUTURE_FLAGS if first else 0
-        lines = b"\n" * (head.count(b"\n") + 1) if newline else b""
-        second = compile(lines + last, PATH, "exec", flags, dont_inherit=True)
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-    return (second,) if first is None else (first, second)

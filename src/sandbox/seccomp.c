@@ -13,11 +13,13 @@
  * kernel takes an errno rather than a notification, and either rather than leave to go on; of two
  * errnos the late one's.
  *
- * libseccomp turns the table into a binary tree over the call numbers. In front of it goes a
- * prologue written by hand, for what libseccomp cannot say: ranges of numbers, "anything but these
- * values", and a mask on a value that is then compared with several. The prologue answers a foreign
- * ABI (i386; x32 has bit 30 of the number set) and every number that nobody has judged yet with
- * ENOSYS. So the kernel's newest calls stay shut until somebody raises NR_LAST.
+ * libseccomp turns the early rows into a binary tree over the call numbers; the late ones are
+ * seccomp_late.c's. In front of the early part goes a prologue written by hand, for what libseccomp
+ * cannot say: ranges of numbers, "anything but these values", and a mask on a value that is then
+ * compared with several; for late calls of that kind there are such programs too. Both parts answer
+ * a foreign ABI (i386; x32 has bit 30 of the number set) with ENOSYS, the early one also every
+ * number that nobody has judged yet. So the kernel's newest calls stay shut until somebody raises
+ * NR_LAST.
  *
  * SECURITY: the kernel takes int arguments from the low half of a register, so comparisons look at
  * those 32 bits only; a comparison of 64 bits would be passed by setting a bit that nobody reads.
@@ -26,6 +28,7 @@
 #include "sandbox/seccomp.h"
 
 #include "base/fd.h"
+#include "sandbox/seccomp_late.h"
 #include "sandbox/seccomp_rules.h"
 
 #include <errno.h>
@@ -121,15 +124,11 @@ static const struct sock_filter judge_prlimit64[] = {
     ANSWER_ERRNO(EPERM),
 };
 
-#define JUDGE(part, name)                                                                          \
-    { part, SYS_##name, judge_##name, sizeof judge_##name / sizeof judge_##name[0] }
-static const struct {
-    enum seccomp_part part;
-    unsigned nr;
-    const struct sock_filter *code;
-    uint8_t len;
-} judges[] = {JUDGE(SECCOMP_LATE, socket), JUDGE(SECCOMP_LATE, socketpair),
-              JUDGE(SECCOMP_EARLY, personality), JUDGE(SECCOMP_LATE, prlimit64)};
+#define JUDGE(name)                                                                                \
+    { SYS_##name, judge_##name, sizeof judge_##name / sizeof judge_##name[0] }
+static const struct seccomp_judge early_judges[] = {JUDGE(personality)},
+                                  late_judges[] = {JUDGE(socket), JUDGE(socketpair),
+                                                   JUDGE(prlimit64)};
 
 struct program {
     struct sock_filter code[BPF_MAXINSNS];
@@ -142,24 +141,23 @@ static void program_add(struct program *p, const struct sock_filter *code, size_
     p->len += n;
 }
 
-static void add_prologue(struct program *p, enum seccomp_part part) {
+static void add_abi(struct program *p) {
     const struct sock_filter arch[] = {
         LOAD(arch),
         IF_EQ(seccomp_arch_native(), 1, 0),
         ANSWER_ERRNO(ENOSYS),
     };
     program_add(p, arch, sizeof arch / sizeof arch[0]);
-    const struct sock_filter number = LOAD(nr);
-    if (part == SECCOMP_EARLY)
-        program_add(p, judge_number, sizeof judge_number / sizeof judge_number[0]);
-    else
-        program_add(p, &number, 1);
-    for (size_t i = 0; i < sizeof judges / sizeof judges[0]; i++) {
-        if (judges[i].part != part)
-            continue;
-        const struct sock_filter enter = IF_EQ(judges[i].nr, 0, judges[i].len);
+}
+
+static void add_prologue(struct program *p) {
+    add_abi(p);
+    program_add(p, judge_number, sizeof judge_number / sizeof judge_number[0]);
+    for (size_t i = 0; i < sizeof early_judges / sizeof early_judges[0]; i++) {
+        const struct seccomp_judge *j = &early_judges[i];
+        const struct sock_filter enter = IF_EQ((uint32_t)j->nr, 0, (uint8_t)j->len);
         program_add(p, &enter, 1);
-        program_add(p, judges[i].code, judges[i].len);
+        program_add(p, j->code, j->len);
     }
 }
 
@@ -185,18 +183,14 @@ static int add_rule(scmp_filter_ctx ctx, const struct rule *r, struct err *e) {
     return rc < 0 ? err_set(e, -rc, "%s: libseccomp takes no such rule", r->rule) : 0;
 }
 
-static enum seccomp_part part_of(const struct rule *r) {
-    return r->op || r->served || r->on_the_way ? SECCOMP_LATE : SECCOMP_EARLY;
-}
-
-static int add_rules(scmp_filter_ctx ctx, enum seccomp_part part, struct err *e) {
+static int add_rules(scmp_filter_ctx ctx, struct err *e) {
     int rc = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
     if (rc == 0)
         rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree */
     if (rc < 0)
         return err_set(e, -rc, "libseccomp: cannot set attributes");
     for (size_t i = 0; i < seccomp_nrules; i++)
-        if (!seccomp_rules[i].prologue && part_of(&seccomp_rules[i]) == part &&
+        if (!seccomp_rules[i].prologue && seccomp_part_of(&seccomp_rules[i]) == SECCOMP_EARLY &&
             add_rule(ctx, &seccomp_rules[i], e) < 0)
             return -1;
     return 0;
@@ -222,15 +216,29 @@ static int add_exported(struct program *p, scmp_filter_ctx ctx, struct err *e) {
     return 0;
 }
 
-int seccomp_compile(enum seccomp_part part, int *ret_fd, struct err *e) {
-    struct program p = {.len = 0};
+static int add_early(struct program *p, struct err *e) {
     __attribute__((cleanup(ctx_done))) scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
     if (!ctx)
         return err_set(e, ENOMEM, "libseccomp: init");
-    if (add_rules(ctx, part, e) < 0)
+    if (add_rules(ctx, e) < 0)
         return -1;
-    add_prologue(&p, part);
-    if (add_exported(&p, ctx, e) < 0)
+    add_prologue(p);
+    return add_exported(p, ctx, e);
+}
+
+static int add_late(struct program *p, struct err *e) {
+    size_t len;
+    add_abi(p);
+    if (seccomp_late(late_judges, sizeof late_judges / sizeof late_judges[0], p->code + p->len,
+                     &len, e) < 0)
+        return -1;
+    p->len += len;
+    return 0;
+}
+
+int seccomp_compile(enum seccomp_part part, int *ret_fd, struct err *e) {
+    struct program p = {.len = 0};
+    if ((part == SECCOMP_EARLY ? add_early(&p, e) : add_late(&p, e)) < 0)
         return -1;
     return memfd_of("seccomp", p.code, p.len * sizeof p.code[0], ret_fd, e);
 }

@@ -450,3 +450,7 @@ const struct rule seccomp_rules[] = {
 };
 
 const size_t seccomp_nrules = sizeof seccomp_rules / sizeof seccomp_rules[0];
+
+enum seccomp_part seccomp_part_of(const struct rule *r) {
+    return r->op || r->served || r->on_the_way ? SECCOMP_LATE : SECCOMP_EARLY;
+}

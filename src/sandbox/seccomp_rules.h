@@ -2,6 +2,8 @@
 /* The table of the system call filter: a row refuses a call, altogether or for some arguments, or
  * has init make it. For seccomp.c only. */
 
+#include "sandbox/seccomp.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,3 +31,5 @@ struct rule {
 
 extern const struct rule seccomp_rules[];
 extern const size_t seccomp_nrules;
+/* Of a row that is not the prologue's. */
+enum seccomp_part seccomp_part_of(const struct rule *r);

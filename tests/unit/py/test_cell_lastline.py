@@ -77,15 +77,65 @@ def test_no_call_of_print(line: str) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_no_program_is_taken_for_another() -> None:
-    """Programs of random pieces: whatever is known by its text ends with a call of print."""
+    """Programs of random pieces: what is taken apart by its text is what the tree says."""
     dice, known = random.Random(1), 0
     for _ in range(30_000):
-        code = "".join(dice.choices(PIECES, k=dice.randint(0, 5)))
-        code += "\nprint(" + "".join(dice.choices(PIECES, k=dice.randint(0, 4))) + ")"
-        if lastline._ends_with_print(code.encode()) is not None:
-            known += 1
-            assert ends_with_print(code), code
-    assert known > 300
+        code = "".join(dice.choices(PIECES, k=dice.randint(0, 5))) + "\n"
+        end = "".join(dice.choices(PIECES, k=dice.randint(0, 4)))
+        code += dice.choice([f"print({end})", end])
+        if lastline._apart(code.encode(), "eval") is None:
+            continue
+        known += 1
+        head, _, last = code.rstrip().rpartition("\n")
+        body = ast.parse(code).body
+        assert isinstance(body[-1], ast.Expr), code
+        assert ast.dump(ast.parse(last, mode="eval").body) == ast.dump(body[-1].value), code
+        assert [ast.dump(node) for node in ast.parse(head).body] == [
+            ast.dump(node) for node in body[:-1]
+        ], code
+        assert not lastline.is_call_of_print(last.encode()) or ends_with_print(code), code
+    assert known > 1000
+
+
+@pytest.mark.parametrize(
+    "code,shown",
+    [
+        ("1 + 1", "2\n"),
+        ("x = 3\nx", "3\n"),
+        ("x = 3\nx  # ; y", "3\n"),
+        ("x = 3; x", "3\n"),
+        ("x = 3", ""),
+        ("x = 3\nif x: x", ""),
+        ("for x in [1]: x", ""),
+        ("x = [\n1]\nx[0] == 1", "True\n"),
+        ("'a'\n\n# done", "'a'\n"),
+        ("f = lambda: 2\nf()", "2\n"),
+        ("x = 1\n(\nx)", "1\n"),
+        ("", ""),
+    ],
+)
+def test_the_interactive_printer(code: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    space: dict[str, object] = {}
+    for part in lastline.split(code.encode()):
+        exec(part, space)
+    assert capsys.readouterr().out == shown
+
+
+@pytest.mark.parametrize(
+    "code,value",
+    [("1 + 1", 2), ("x = 3\nx", 3), ("x = 3\nx;", None), ("x = 1", None), ("f'{1}'", "1")],
+)
+def test_the_value_of_a_last_expression(code: str, value: object) -> None:
+    space: dict[str, object] = {}
+    found = [eval(part, space) for part in lastline.split_value(code.encode())]
+    assert (found[1] if len(found) == 2 else None) == value
+
+
+def test_a_warning_is_told_once() -> None:
+    with pytest.warns(SyntaxWarning) as told:
+        lastline.split(b"1 is 1\nx = (1,\n2)")
+        lastline.split(b"1 is 1\nx")
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ static size_t jump(const struct sock_filter *f, uint32_t a) {
     }
 }
 
-static uint32_t judge_part(int part, const struct seccomp_data *data) {
+uint32_t filter_judge_part(enum seccomp_part part, const struct seccomp_data *data) {
     uint32_t a = 0;
     for (size_t pc = 0; pc < filter_bytes[part] / sizeof filter[part][0]; pc++) {
         const struct sock_filter *f = &filter[part][pc];
@@ -77,6 +77,7 @@ static uint32_t judge_part(int part, const struct seccomp_data *data) {
 
 /* The lower number wins, as in the kernel (both are ALLOW, USER_NOTIF or ERRNO here). */
 uint32_t filter_judge(const struct seccomp_data *data) {
-    uint32_t early = judge_part(SECCOMP_EARLY, data), late = judge_part(SECCOMP_LATE, data);
+    uint32_t early = filter_judge_part(SECCOMP_EARLY, data);
+    uint32_t late = filter_judge_part(SECCOMP_LATE, data);
     return (early & SECCOMP_RET_ACTION_FULL) < (late & SECCOMP_RET_ACTION_FULL) ? early : late;
 }

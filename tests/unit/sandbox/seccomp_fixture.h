@@ -27,5 +27,7 @@ extern size_t filter_bytes[SECCOMP_PARTS_];
 
 /* For a group of tests, before the first. */
 int filter_compile(void **state);
+/* What one of them says. */
+uint32_t filter_judge_part(enum seccomp_part part, const struct seccomp_data *data);
 /* What the kernel would do with that call. */
 uint32_t filter_judge(const struct seccomp_data *data);

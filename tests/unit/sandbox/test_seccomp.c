@@ -2,12 +2,15 @@
 
 #include "seccomp_fixture.h"
 
+#include "sandbox/seccomp_rules.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -318,6 +321,89 @@ static void test_nothing_kills(void **state) {
     }
 }
 
+/* Values at which a condition of the call may change its mind. */
+static size_t values_for(int nr, unsigned arg, uint64_t out[256]) {
+    size_t n = 0;
+    out[n++] = 0;
+    out[n++] = UINT64_MAX;
+    for (size_t i = 0; i < seccomp_nrules; i++) {
+        const struct condition *c = seccomp_rules[i].when;
+        for (int k = 0; k < 2 && n + 5 <= 256; k++) {
+            if (seccomp_rules[i].nr != nr || !c[k].mask || c[k].arg != arg)
+                continue;
+            out[n++] = c[k].value;
+            out[n++] = HIGH | c[k].value;
+            out[n++] = c[k].value ^ 1;
+            out[n++] = c[k].value | ~(uint64_t)c[k].mask;
+            out[n++] = (uint64_t)c[k].value << 1;
+        }
+    }
+    return n;
+}
+
+static bool all_hold(const struct condition c[2], const uint64_t args[6]) {
+    for (int k = 0; k < 2; k++)
+        if (c[k].mask && ((uint32_t)args[c[k].arg] & c[k].mask) != c[k].value)
+            return false;
+    return true;
+}
+
+/* What the rows of the late part say, looked up row by row. */
+static uint32_t late_rows_say(int nr, const uint64_t args[6]) {
+    for (size_t i = 0; i < seccomp_nrules; i++) {
+        const struct rule *r = &seccomp_rules[i];
+        if (r->nr == nr && !r->prologue && seccomp_part_of(r) == SECCOMP_LATE &&
+            all_hold(r->when, args))
+            return r->op || r->served ? TELL : ERR((uint32_t)r->errnum);
+    }
+    return ALLOW;
+}
+
+static bool is_refused_early(int nr) {
+    const struct seccomp_data data = {.nr = nr, .arch = NATIVE};
+    bool is = filter_judge_part(SECCOMP_EARLY, &data) != ALLOW;
+    for (size_t i = 0; i < seccomp_nrules; i++)
+        is = is && (seccomp_rules[i].nr != nr || !seccomp_rules[i].when[0].mask);
+    return is;
+}
+
+static void check_late(int nr, unsigned first, unsigned second) {
+    uint64_t one[256], two[256];
+    size_t n = values_for(nr, first, one), m = values_for(nr, second, two);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < m; k++) {
+            struct seccomp_data data = {.nr = nr, .arch = NATIVE};
+            data.args[first] = one[i];
+            data.args[second] = two[k];
+            uint64_t args[6];
+            for (int a = 0; a < 6; a++)
+                args[a] = data.args[a];
+            uint32_t says = filter_judge_part(SECCOMP_LATE, &data);
+            if (says != late_rows_say(nr, args))
+                fail_msg("call %d with %#lx and %#lx: %#x", nr, (long)one[i], (long)two[k], says);
+        }
+    }
+}
+
+/* The late part is a program of our own: every call, at every value that may matter. */
+static void test_the_late_part_says_what_its_rows_say(void **state) {
+    (void)state;
+    for (int nr = 0; nr <= NR_LAST; nr++) {
+        bool judged = nr == SYS_socket || nr == SYS_socketpair || nr == SYS_prlimit64;
+        if (judged || is_refused_early(nr))
+            continue;
+        for (unsigned first = 0; first < 6; first++)
+            for (unsigned second = first + 1; second < 6; second++)
+                check_late(nr, first, second);
+    }
+}
+
+/* Each instruction of it costs every kernel its time: see seccomp_late.c. */
+static void test_the_late_part_is_short(void **state) {
+    (void)state;
+    assert_in_range(filter_bytes[SECCOMP_LATE] / sizeof filter[0][0], 50, 160);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decisions),
@@ -325,6 +411,8 @@ int main(void) {
         cmocka_unit_test(test_unknown_numbers_do_not_exist),
         cmocka_unit_test(test_foreign_abis_do_not_exist),
         cmocka_unit_test(test_nothing_kills),
+        cmocka_unit_test(test_the_late_part_says_what_its_rows_say),
+        cmocka_unit_test(test_the_late_part_is_short),
     };
     return cmocka_run_group_tests(tests, filter_compile, NULL);
 }
