@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -137,7 +138,8 @@ def test_reset_interrupt_and_delete(mcp: Mcp) -> None:
 
 def test_unknown_arguments_are_told(mcp: Mcp) -> None:
     with mcp:
-        for arguments in ({"action": "explode"}, {}, {"action": 1}):
+        wrong: list[dict[str, Any]] = [{"action": "explode"}, {}, {"action": 1}]
+        for arguments in wrong:
             answer = mcp.call_with("sandbox", arguments)
             assert answer.is_error and "action" in answer.text
         assert mcp.call("sandbox", action="output", id="cmd_nobody").is_error
@@ -215,7 +217,7 @@ def test_progress_has_the_last_line(live_service: LiveService) -> None:
 
 
 def test_input_is_asked_where_the_client_can(live_service: LiveService) -> None:
-    can = {"elicitation": {}}
+    can: dict[str, Any] = {"elicitation": {}}
     with Mcp(live_service.port, MODERN, "", can) as mcp:
         arguments = {"code": "name = input('who? \x1b[31m')\nprint('hello', name)"}
         asked = mcp.call_with("run_python", arguments).result

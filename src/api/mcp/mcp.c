@@ -79,6 +79,10 @@ static const struct field message_fields[] = {
 };
 static const struct schema message_schema = {SCHEMA("McpMessage", message_fields)};
 
+static const struct schema batch_schema = {SCHEMA_OF_LIST("McpBatch", message_schema)};
+static const struct schema answer_schema = {.name = "McpAnswer",
+                                            ONE_OF(&message_schema, &batch_schema)};
+
 /* Before a message is read, errors are those of the API, in JSON-RPC's words as well. */
 static const struct field refusal_fields[] = {
     MAY_HAVE("jsonrpc", FIELD_STRING),
@@ -121,7 +125,7 @@ static const struct api_reply delete_replies[] = {
 /* clang-format off */
 static const struct route routes[] = {
     {{"POST", "/mcp", "A message of the Model Context Protocol", "mcp", NULL, JSON_TYPE, 200,
-      "the answer, or a stream of messages", JSON_TYPE, &terms_query, .gives = &message_schema,
+      "the answer, or a stream of messages", JSON_TYPE, &terms_query, .gives = &answer_schema,
       .events = &message_schema, .more = post_replies, .errors = "bad_value unknown_profile"},
      do_mcp, OF_MCP},
     {{"GET", "/mcp", "The rest of a stream of MCP messages", "mcp", NULL, NULL, 200, "messages",

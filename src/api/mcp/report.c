@@ -172,15 +172,19 @@ static void clear_until(struct report *r, uint64_t number) {
     r->clears_next = false;
 }
 
+static void keep_event(struct buf *to, const char *json, size_t len) {
+    buf_clear(to);
+    buf_add(to, json, len);
+}
+
 void report_event(struct report *r, uint64_t number, const char *type, const char *json,
                   size_t len) {
-    struct buf *kept = strcmp(type, "error") == 0    ? &r->error
-                       : strcmp(type, "failed") == 0 ? &r->failed
-                       : strcmp(type, "end") == 0    ? &r->end
-                                                     : NULL;
-    if (kept) {
-        buf_clear(kept);
-        buf_add(kept, json, len);
+    if (strcmp(type, "error") == 0) {
+        keep_event(&r->error, json, len);
+    } else if (strcmp(type, "failed") == 0) {
+        keep_event(&r->failed, json, len);
+    } else if (strcmp(type, "end") == 0) {
+        keep_event(&r->end, json, len);
     } else if (strcmp(type, "clear") == 0) {
         struct json_span wait = json_member(json, len, "wait");
         if (wait.at && *wait.at == 't')
@@ -355,8 +359,10 @@ static bool end_is(const struct report *r, const char *status) {
 static unsigned each_item(struct json_span list, unsigned most,
                           void (*each)(void *arg, struct json_span item), void *arg) {
     unsigned n = 0;
+    if (!list.at)
+        return 0;
     const char *at = list.at, *end = at + list.len;
-    while (at && at < end && (*at == '[' || *at == ',') && at[1] != ']') {
+    while (at < end && (*at == '[' || *at == ',') && at[1] != ']') {
         struct json_span item = json_first(at + 1, (size_t)(end - at - 1));
         if (n++ < most)
             each(arg, item);

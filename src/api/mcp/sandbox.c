@@ -235,9 +235,9 @@ static struct command *command_meant(struct mcp_call *c, struct live *l) {
 }
 
 static void do_output(struct mcp_call *c) {
+    const struct caller *who = &mcp_who(c)->caller; /* the call may be gone after the next line */
     struct live *l = live_meant(c);
     struct command *m = l ? command_meant(c, l) : NULL;
-    const struct caller *who = &mcp_who(c)->caller;
     const struct report r = REPORT_INIT;
     AUTO_BUF text = BUF_INIT;
     if (!m)

@@ -52,125 +52,126 @@ static struct record *say(struct report *r, const struct said *said, const char 
 static const struct report_words words = {
     .text = REPORT_TEXT, .error = REPORT_ERROR, .late = "[late]"};
 
+static const struct {
+    const char *behaviour;
+    struct said said[8];
+    const char *status, *want;
+    unsigned images;
+    bool is_error;
+} told_cases[] = {
+    {"nothing", {{0}}, "ok", "", 0, false},
+    {"streams as they came",
+     {{"stdout", "{\"data\":\"a\\n\"}"},
+      {"stderr", "{\"data\":\"b\\n\"}"},
+      {"stdout", "{\"data\":\"c\\n\"}"}},
+     "ok",
+     "a\nb\nc",
+     0,
+     false},
+    {"a value begins a line",
+     {{"stdout", "{\"data\":\"a\"}"},
+      {"result", "{\"data\":{\"text/plain\":\"42\"},\"metadata\":{},\"execution_count\":1}"}},
+     "ok",
+     "a\n42",
+     0,
+     false},
+    {"a figure is an image and no text",
+     {{"display", "{\"data\":{\"text/plain\":\"<Figure size 1x1>\",\"image/png\":\"" PNG
+                  "\\n\"},\"metadata\":{},\"display_id\":null,\"update\":false}"}},
+     "ok",
+     "",
+     1,
+     false},
+    {"a text beside an image that says something",
+     {{"result", "{\"data\":{\"image/png\":\"" PNG "\",\"text/plain\":\"Chart(3)\"},"
+                 "\"metadata\":{},\"execution_count\":1}"}},
+     "ok",
+     "Chart(3)",
+     1,
+     false},
+    {"what is no image is none",
+     {{"display", "{\"data\":{\"image/png\":\"bm8=\",\"text/plain\":\"<X>\"},\"metadata\":{},"
+                  "\"display_id\":null,\"update\":false}"}},
+     "ok",
+     "<X>",
+     0,
+     false},
+    {"a table's text, not its HTML",
+     {{"result", "{\"data\":{\"text/html\":\"<table>\",\"text/plain\":\"   a\\n0  1\"},"
+                 "\"metadata\":{},\"execution_count\":1}"}},
+     "ok",
+     "   a\n0  1",
+     0,
+     false},
+    {"HTML that has no text",
+     {{"display", "{\"data\":{\"text/html\":\"<b>x</b>\",\"text/plain\":\"<HTML object>\"},"
+                  "\"metadata\":{},\"display_id\":null,\"update\":false}"}},
+     "ok",
+     "<b>x</b>",
+     0,
+     false},
+    {"an update in its place",
+     {{"display", "{\"data\":{\"text/plain\":\"1\"},\"metadata\":{},\"display_id\":\"d\","
+                  "\"update\":false}"},
+      {"stdout", "{\"data\":\"x\\n\"}"},
+      {"display", "{\"data\":{\"text/plain\":\"2\"},\"metadata\":{},\"display_id\":\"d\","
+                  "\"update\":true}"}},
+     "ok",
+     "2\nx",
+     0,
+     false},
+    {"an image that is updated",
+     {{"display", "{\"data\":{\"image/png\":\"" PNG "1\"},\"metadata\":{},\"display_id\":\"d\","
+                  "\"update\":false}"},
+      {"display", "{\"data\":{\"image/png\":\"" PNG "2\"},\"metadata\":{},\"display_id\":\"d\","
+                  "\"update\":true}"}},
+     "ok",
+     "",
+     1,
+     false},
+    {"clear_output()",
+     {{"stdout", "{\"data\":\"a\"}"},
+      {"clear", "{\"wait\":false}"},
+      {"stdout", "{\"data\":\"b\"}"}},
+     "ok",
+     "b",
+     0,
+     false},
+    {"clear_output(wait=True), when something comes",
+     {{"stdout", "{\"data\":\"a\"}"},
+      {"clear", "{\"wait\":true}"},
+      {"stdout", "{\"data\":\"b\"}"},
+      {"clear", "{\"wait\":true}"}},
+     "ok",
+     "b",
+     0,
+     false},
+    {"an exception after what was printed",
+     {{"stdout", "{\"data\":\"a\\n\"}"},
+      {"error", "{\"name\":\"E\",\"value\":\"v\",\"traceback\":[\"one\",\"E: v\"]}"}},
+     "error",
+     "a\none\nE: v",
+     0,
+     true},
+    {"a timeout", {{"stdout", "{\"data\":\"a\\n\"}"}}, "timeout", "a\n[late]", 0, true},
+    {"what did not run",
+     {{"failed", "{\"error\":{\"code\":\"x\",\"message\":\"no\",\"remediation\":\"wait\"}}"}},
+     "error",
+     "no: wait",
+     0,
+     true},
+};
+
 static void it_is_told_in_order(void **state) {
     (void)state;
-    static const struct {
-        const char *behaviour;
-        struct said said[8];
-        const char *status, *want;
-        unsigned images;
-        bool is_error;
-    } cases[] = {
-        {"nothing", {{0}}, "ok", "", 0, false},
-        {"streams as they came",
-         {{"stdout", "{\"data\":\"a\\n\"}"},
-          {"stderr", "{\"data\":\"b\\n\"}"},
-          {"stdout", "{\"data\":\"c\\n\"}"}},
-         "ok",
-         "a\nb\nc",
-         0,
-         false},
-        {"a value begins a line",
-         {{"stdout", "{\"data\":\"a\"}"},
-          {"result", "{\"data\":{\"text/plain\":\"42\"},\"metadata\":{},\"execution_count\":1}"}},
-         "ok",
-         "a\n42",
-         0,
-         false},
-        {"a figure is an image and no text",
-         {{"display", "{\"data\":{\"text/plain\":\"<Figure size 1x1>\",\"image/png\":\"" PNG
-                      "\\n\"},\"metadata\":{},\"display_id\":null,\"update\":false}"}},
-         "ok",
-         "",
-         1,
-         false},
-        {"a text beside an image that says something",
-         {{"result", "{\"data\":{\"image/png\":\"" PNG "\",\"text/plain\":\"Chart(3)\"},"
-                     "\"metadata\":{},\"execution_count\":1}"}},
-         "ok",
-         "Chart(3)",
-         1,
-         false},
-        {"what is no image is none",
-         {{"display", "{\"data\":{\"image/png\":\"bm8=\",\"text/plain\":\"<X>\"},\"metadata\":{},"
-                      "\"display_id\":null,\"update\":false}"}},
-         "ok",
-         "<X>",
-         0,
-         false},
-        {"a table's text, not its HTML",
-         {{"result", "{\"data\":{\"text/html\":\"<table>\",\"text/plain\":\"   a\\n0  1\"},"
-                     "\"metadata\":{},\"execution_count\":1}"}},
-         "ok",
-         "   a\n0  1",
-         0,
-         false},
-        {"HTML that has no text",
-         {{"display", "{\"data\":{\"text/html\":\"<b>x</b>\",\"text/plain\":\"<HTML object>\"},"
-                      "\"metadata\":{},\"display_id\":null,\"update\":false}"}},
-         "ok",
-         "<b>x</b>",
-         0,
-         false},
-        {"an update in its place",
-         {{"display", "{\"data\":{\"text/plain\":\"1\"},\"metadata\":{},\"display_id\":\"d\","
-                      "\"update\":false}"},
-          {"stdout", "{\"data\":\"x\\n\"}"},
-          {"display", "{\"data\":{\"text/plain\":\"2\"},\"metadata\":{},\"display_id\":\"d\","
-                      "\"update\":true}"}},
-         "ok",
-         "2\nx",
-         0,
-         false},
-        {"an image that is updated",
-         {{"display", "{\"data\":{\"image/png\":\"" PNG "1\"},\"metadata\":{},\"display_id\":\"d\","
-                      "\"update\":false}"},
-          {"display", "{\"data\":{\"image/png\":\"" PNG "2\"},\"metadata\":{},\"display_id\":\"d\","
-                      "\"update\":true}"}},
-         "ok",
-         "",
-         1,
-         false},
-        {"clear_output()",
-         {{"stdout", "{\"data\":\"a\"}"},
-          {"clear", "{\"wait\":false}"},
-          {"stdout", "{\"data\":\"b\"}"}},
-         "ok",
-         "b",
-         0,
-         false},
-        {"clear_output(wait=True), when something comes",
-         {{"stdout", "{\"data\":\"a\"}"},
-          {"clear", "{\"wait\":true}"},
-          {"stdout", "{\"data\":\"b\"}"},
-          {"clear", "{\"wait\":true}"}},
-         "ok",
-         "b",
-         0,
-         false},
-        {"an exception after what was printed",
-         {{"stdout", "{\"data\":\"a\\n\"}"},
-          {"error", "{\"name\":\"E\",\"value\":\"v\",\"traceback\":[\"one\",\"E: v\"]}"}},
-         "error",
-         "a\none\nE: v",
-         0,
-         true},
-        {"a timeout", {{"stdout", "{\"data\":\"a\\n\"}"}}, "timeout", "a\n[late]", 0, true},
-        {"what did not run",
-         {{"failed", "{\"error\":{\"code\":\"x\",\"message\":\"no\",\"remediation\":\"wait\"}}"}},
-         "error",
-         "no: wait",
-         0,
-         true},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof told_cases / sizeof *told_cases; i++) {
         struct report r = REPORT_INIT;
         AUTO_BUF text = BUF_INIT;
-        struct record *rec = say(&r, cases[i].said, cases[i].status);
+        struct record *rec = say(&r, told_cases[i].said, told_cases[i].status);
         struct report_told told = report_text(&r, rec, &words, &text);
-        if (strcmp(text.data, cases[i].want) != 0 || r.nimages != cases[i].images ||
-            told.is_error != cases[i].is_error || told.cut)
-            fail_msg("%s: \"%s\", %u images", cases[i].behaviour, text.data, r.nimages);
+        if (strcmp(text.data, told_cases[i].want) != 0 || r.nimages != told_cases[i].images ||
+            told.is_error != told_cases[i].is_error || told.cut)
+            fail_msg("%s: \"%s\", %u images", told_cases[i].behaviour, text.data, r.nimages);
         report_done(&r);
     }
 }
