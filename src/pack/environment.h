@@ -20,13 +20,14 @@ struct environment {
     const char *python;  /* borrowed: the interpreter; NULL: files alone, for any of that version */
     const char *version; /* borrowed: "3.11.2" */
     bool system_packages;
-    uint64_t most; /* bytes that it may have; 0: no bound */
+    uint64_t most; /* bytes that the archive may have; 0: no bound */
     mode_t dirs;   /* of directories, and of files without x; 0: as the umask says */
     /* filled in */
     uint64_t bytes; /* what was unpacked */
     unsigned files, skipped;
     /* its own */
     struct outdir to;
+    uint64_t seen;   /* bytes, what was left out too */
     struct buf site; /* lib/python3.11/site-packages */
     struct unpacker *in;
 };

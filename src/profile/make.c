@@ -84,12 +84,15 @@ static int unpack(struct making *m, const char *out, const json_t *result, struc
     struct environment x = {.path = env.data,
                             .python = said(m->build, "python"),
                             .version = said(result, "python"),
+                            .most = (uint64_t)m->cmd->build_disk_mb << 20,
                             .system_packages =
                                 json_is_true(json_object_get(m->build, "system_packages"))};
-    if (environment_unpack(&x, fd, e) < 0)
-        return strcmp(e->kind, "bad_archive") == 0
-                   ? err_user(e, "build_failed", "what came out of the sandbox: %.250s", e->text)
+    if (environment_unpack(&x, fd, e) < 0) {
+        const struct err was = *e;
+        return strcmp(was.kind, "bad_archive") == 0 || strcmp(was.kind, "too_large") == 0
+                   ? err_user(e, "build_failed", "what came out of the sandbox: %.250s", was.text)
                    : -1;
+    }
     json_object_set_new(m->build, "bytes", json_integer((json_int_t)x.bytes));
     json_object_set_new(m->build, "files", json_integer(x.files));
     return 0;

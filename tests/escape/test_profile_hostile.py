@@ -130,6 +130,23 @@ def test_what_leads_out_makes_no_profile(liar: Liar, what: str) -> None:
     assert not Path("/etc/evil.py").exists()
 
 
+ZEROS = """
+e = tarfile.TarInfo({name!r})
+e.size = 100 << 20
+tar.addfile(e, open("/dev/zero", "rb"))
+"""
+
+
+@pytest.mark.parametrize("name", ["share/zeros", "include/left_out"])
+def test_more_comes_out_than_the_disk_of_the_build_had(liar: Liar, name: str) -> None:
+    """A sandbox with 40 MB can pack 40 GB of zeros."""
+    before = set(files(liar)) | {"profiles/.web.lock"}
+    liar.lie(ZEROS.format(name=name))
+    said = liar.refused("add", "web", "--build-disk", "40")
+    assert "what came out of the sandbox: it has more than 40 MB; nothing" in said, said
+    assert set(files(liar)) == before and liar.names() == []
+
+
 @pytest.mark.parametrize(
     "result",
     [
