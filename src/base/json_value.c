@@ -237,6 +237,8 @@ static const char *add_code(struct buf *to, const char *at, const char *end) {
 
 void json_unescape(struct buf *to, const char *inside, size_t len) {
     static const char from[] = "bfnrt", means[] = "\b\f\n\r\t";
+    if (len == 0) /* there may be nothing at all */
+        return;
     const char *end = inside + len;
     buf_reserve(to, len);
     while (inside < end) {
