@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 from harness import LiveService, eventually
 from inside import OK, PLAIN, PORT, Inside, fields_of, raw_request, refused
+from keyed_live import KeyedLive
 from live import Client
-from raw_http import request, resident_mb
+from raw_http import Raw, request, resident_mb
 
 # ---------------------------------------------------------------------------- which port
 
@@ -111,6 +114,33 @@ def test_a_sandbox_has_so_many_connections(box: Inside) -> None:
     assert eventually(again)
     for raw in held:
         raw.sock.close()
+
+
+def test_tenants_share_all_connections(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Half for each, whichever of its sandboxes they lead to."""
+    service = KeyedLive(tmp_path_factory.mktemp("shared"), "--ports-connections", "4")
+    try:
+        with ExitStack() as open_ones:
+            own = [open_ones.enter_context(Inside(service.client(0))) for _ in range(2)]
+            other = open_ones.enter_context(Inside(service.client(1)))
+            for box in (*own, other):
+                box.serve([OK + b"\r\nx", "hold"])
+
+            def hold(box: Inside) -> Raw:
+                key = f"Authorization: {box.client.headers['Authorization']}"
+                raw = raw_request(box.port, request("GET", box.at("/"), key))
+                open_ones.enter_context(raw)
+                return raw
+
+            held = [hold(box) for box in own]
+            assert [raw.head().status for raw in held] == [200, 200]
+            for box in own:
+                refused(box.ask_inside(), 429, "too_many_at_once", "2 connections")
+            assert hold(other).head().status == 200, "the other half is for others"
+            held[0].sock.close()
+            assert eventually(lambda: hold(own[1]).head().status == 200)
+    finally:
+        service.stop()
 
 
 def test_a_sandbox_whose_server_is_asked_is_in_use(client: Client) -> None:
