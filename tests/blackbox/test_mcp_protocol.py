@@ -135,7 +135,7 @@ def test_notifications_and_responses_are_taken(live_service: LiveService) -> Non
 def test_discover_says_what_there_is(live_service: LiveService) -> None:
     result = modern(live_service, "server/discover").json["result"]
     assert result["resultType"] == "complete" and result["supportedVersions"] == [MODERN]
-    assert set(result["capabilities"]) == {"tools", "resources", "completions"}
+    assert set(result["capabilities"]) == {"tools", "resources", "prompts", "completions"}
     assert result["_meta"][META + "serverInfo"]["name"] == "cloche"
     assert result["ttlMs"] >= 0 and result["cacheScope"] == "private"
     assert 0 < len(result["instructions"]) <= 1500
@@ -303,6 +303,15 @@ def test_what_is_not_there(live_service: LiveService, era: str) -> None:
             mcp.ask("resources/read", uri="cloche://nothing")
         assert failed.value.code == (-32602 if era == MODERN else -32002)
         assert failed.value.data == {"uri": "cloche://nothing"}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_there_are_no_prompts(live_service: LiveService, era: str) -> None:
+    with Mcp(live_service.port, era) as mcp:
+        assert mcp.ask("prompts/list")["prompts"] == []
+        with pytest.raises(Failure) as failed:
+            mcp.ask("prompts/get", name="x")
+        assert failed.value.code == -32602
 
 
 @pytest.mark.parametrize("era", ERAS)

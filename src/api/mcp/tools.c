@@ -12,4 +12,8 @@ static const struct mcp_tool *const tools[] = {
 static const struct mcp_template *const templates[] = {&sandbox_file_template, &output_template,
                                                        &image_template, NULL};
 
-const struct mcp_registry mcp_registry_of_cloche = {.tools = tools, .templates = templates};
+/* There are none; clients that ask for a list get one. */
+static const struct mcp_prompt *const prompts[] = {NULL};
+
+const struct mcp_registry mcp_registry_of_cloche = {
+    .tools = tools, .templates = templates, .prompts = prompts};
