@@ -17,15 +17,23 @@ from typing import Any, Optional, Tuple
 PATH = "/workspace/__main__.py"
 FUTURE_FLAGS = 0x1FF0000  # of co_flags: what `from __future__ import` turned on
 
-# The beginning of a line that is no expression, so that nobody tries to compile it as one.
-_STATEMENT = re.compile(
-    rb"$|[ \t\f#@)\]}]|[\w.\[\]'\", ]+(?://|\*\*|<<|>>|[-+*/%@&|^])?=(?!=)"
-    rb"|(?:import|from|def|class|if|for|while|with|try|raise|del|assert|pass|async|else|elif"
-    rb"|except|finally|return)(?![A-Za-z0-9_])"
+_KEYWORDS = frozenset(
+    b"import from def class if for while with try raise del assert pass async else elif except "
+    b"finally return break continue global".split()
 )
 _STRING = re.compile(rb"'[^']*'|\"[^\"]*\"")
 _PRINT = re.compile(rb"print\((.*)\)")
 _PAIR = re.compile(rb"\([^()]*\)")
+
+
+def _is_statement(line: bytes) -> bool:
+    """Whether a line is surely no expression, so that nobody needs to compile it as one."""
+    words = line.split(None, 1)
+    if not words or line[:1] in b" \t\f#@)]}" or words[0].rstrip(b":") in _KEYWORDS:
+        return True
+    at = line.find(b"=")
+    before, after = line[:at], line[at + 1 : at + 2]
+    return at > 0 and after != b"=" and b"(" not in before and before[-1:] not in b"!<>"
 
 
 def _apart(code: bytes, mode: str) -> Optional[Tuple[CodeType, CodeType]]:
@@ -37,7 +45,7 @@ def _apart(code: bytes, mode: str) -> Optional[Tuple[CodeType, CodeType]]:
     of in the others.
     """
     head, _, last = code.rstrip().rpartition(b"\n")
-    if _STATEMENT.match(last) or b"\\" in last or b"__future__" in code:
+    if _is_statement(last) or b"\\" in last or b"__future__" in code:
         return None
     line = b"\n" * (head.count(b"\n") + 1) + last if head else last
     try:

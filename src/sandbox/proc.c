@@ -242,29 +242,39 @@ static int make_settings(int root, struct err *e) {
     return make_setting(root, "kernel/random/boot_id", id, e);
 }
 
-static int make_file(int root, const char *name, const char *to, line_fn *fn, uint32_t memory_mb,
+static int make_from(int root, FILE *in, const char *to, line_fn *fn, uint32_t memory_mb,
                      struct err *e) {
     AUTO_FREE char *text = NULL;
     size_t len = 0;
+    if (make_lines(in, fn, memory_mb, &text, &len) < 0)
+        return err_sys(e, "make %s", to);
+    return put_file(root, to, text, len, e);
+}
+
+static int make_file(int root, const char *name, line_fn *fn, uint32_t memory_mb, struct err *e) {
     char path[32];
     snprintf(path, sizeof path, "/proc/%s", name);
     FILE *in = fopen(path, "re");
-    int r = !in ? -1 : make_lines(in, fn, memory_mb, &text, &len);
-    if (r < 0)
-        err_sys(e, "%s", path);
+    int r = in ? make_from(root, in, name, fn, memory_mb, e) : err_sys(e, "%s", path);
     if (in)
         fclose(in);
-    return r < 0 ? r : put_file(root, to, text, len, e);
+    return r;
 }
 
 /* What many programs ask for: a mount says so sooner than a file that has to be written. */
-static const uint32_t usual_mb[] = {64, 128, 256, 512, 1024, 2048, 4096, 8192};
+static const uint32_t usual_mb[] = {128, 256, 512, 1024, 2048, 4096};
 
 static int make_usual(int root, struct err *e) {
+    char text[MEMINFO_MAX], name[32];
+    if (file_read_at(AT_FDCWD, MEMINFO, text, sizeof text, e) < 0)
+        return -1;
     for (unsigned i = 0; i < sizeof usual_mb / sizeof *usual_mb; i++) {
-        char name[32];
         snprintf(name, sizeof name, MEMINFO_OF, (unsigned)usual_mb[i]);
-        if (make_file(root, "meminfo", name, meminfo_line, usual_mb[i], e) < 0)
+        FILE *in = fmemopen(text, strlen(text), "r");
+        int r = in ? make_from(root, in, name, meminfo_line, usual_mb[i], e) : err_sys(e, MEMINFO);
+        if (in)
+            fclose(in);
+        if (r < 0)
             return -1;
     }
     return 0;
@@ -272,7 +282,7 @@ static int make_usual(int root, struct err *e) {
 
 int proc_make(int root, uint32_t memory_mb, struct err *e) {
     for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
-        if (make_file(root, made[i].name, made[i].name, made[i].fn, memory_mb, e) < 0)
+        if (make_file(root, made[i].name, made[i].fn, memory_mb, e) < 0)
             return -1;
     }
     if (make_usual(root, e) < 0)
