@@ -26,6 +26,11 @@ def colour(shell: Any, wanted: bool) -> None:
         return
     _Now.coloured = wanted
     name = COLOURS[wanted]
+    if hasattr(shell.inspector, "set_theme_name"):  # from IPython 9 on
+        shell.colors = name.lower()
+        for part in (shell.InteractiveTB, shell.SyntaxTB, shell.inspector):
+            part.set_theme_name(name.lower())
+        return
     shell.colors = name
     for part in (shell.InteractiveTB, shell.SyntaxTB):
         part.set_colors(name)
