@@ -13,6 +13,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,6 +26,7 @@ WORKSPACE = "/workspace"
 ENV = "/tmp/env"
 WHEELS = "/run/cloche/wheels"  # --find-links
 REQUIREMENTS = "/tmp/requirements.txt"
+PINNED = "/tmp/pinned.txt"
 PIP_WHEELS = "/usr/share/python-wheels"  # Debian's; some interpreters come without a pip
 PIP_LEAST = (22, 3)  # that can install for another interpreter
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
@@ -196,6 +198,69 @@ def write_lines(path: str, lines: List[str]) -> None:
         f.write("".join(line + "\n" for line in lines))
 
 
+# ---- uv
+
+
+def find_uv(plan: Dict[str, Any], wanted: List[str]) -> Optional[str]:
+    """It knows of nothing that is installed already, and forgets hashes that were asked for."""
+    if plan.get("locked") or plan["system_packages"] or any("--hash=" in line for line in wanted):
+        return None
+    return shutil.which("uv")
+
+
+def uv_words(plan: Dict[str, Any]) -> List[str]:
+    words = ["--python", f"{ENV}/bin/python3", "--quiet", "--no-config", "--no-cache"]
+    words += ["--no-header", "--no-annotate", "--output-file", PINNED]
+    if not plan["allow_builds"]:
+        words += ["--only-binary", ":all:"]
+    if os.path.isdir(WHEELS):
+        words += ["--find-links", WHEELS]
+    if not plan["network"]:
+        words += ["--no-index"]
+    elif plan.get("index"):
+        words += ["--default-index", plan["index"]]
+        if plan["index"].startswith("http:"):
+            words += ["--allow-insecure-host", plan["index"].split("/")[2]]
+    return words
+
+
+def why_unsolved(said: str) -> str:
+    """uv's reasons in one sentence."""
+    text = " ".join(said.split())
+    found = re.search(r"(?:Because|cause:) (\S+) was not found", text)
+    found = found or re.search(r"there is no version of (\S+)", text)
+    if found:
+        return f"no wheel of {found.group(1)} can be had"
+    return (text.partition("Because ")[2] or text).partition(", we can conclude")[0]
+
+
+def resolve(uv: str, plan: Dict[str, Any], wanted: List[str]) -> Optional[List[str]]:
+    """All that is needed, by uv, which is quick where much has to be tried. pip installs it all the
+    same, and tells the hashes. None: uv cannot say."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("UV_")}
+    env.update(HOME="/tmp", TMPDIR="/tmp")
+    if os.path.exists(CERTIFICATES):
+        env["SSL_CERT_FILE"] = CERTIFICATES
+    say("resolving with uv")
+    write_lines(REQUIREMENTS, wanted)
+    done = subprocess.run(
+        [uv, "pip", "compile", REQUIREMENTS, *uv_words(plan)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=env,
+        encoding="utf-8",
+        errors="replace",
+    )
+    if done.returncode and "No solution found" in done.stderr:
+        raise Failed(why_unsolved(done.stderr))
+    if done.returncode:
+        say("uv cannot do it: pip does")
+        return None
+    with open(PINNED, encoding="utf-8") as f:
+        return [line.strip() for line in f if line.strip()]
+
+
 # ---- what was installed
 
 
@@ -228,9 +293,11 @@ def install_all(plan: Dict[str, Any], wanted: List[str]) -> List[Dict[str, str]]
         return []
     if plan["network"]:
         check_index(plan)
-    write_lines(REQUIREMENTS, wanted)
+    uv = find_uv(plan, wanted)
+    pinned = resolve(uv, plan, wanted) if uv else None
+    write_lines(REQUIREMENTS, pinned or wanted)
     words = ["--report", "/tmp/report.json", "-r", REQUIREMENTS]
-    if plan.get("locked"):
+    if pinned or plan.get("locked"):
         words += ["--no-deps"]
     why = run_pip(pip, words, env)
     if why:
