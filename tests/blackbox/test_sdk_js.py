@@ -13,6 +13,7 @@ from deaths import kill_server
 from harness import LiveService, Service
 from raw_http import KeyedService
 from sdk_js import SDK, compiled, environment, install, needed, node, run_tests, runtimes, table
+from wheels import wheel, wheels_place
 
 pytestmark = pytest.mark.once
 
@@ -46,6 +47,15 @@ def test_network(package: Path, start_live: Callable[..., LiveService]) -> None:
 
 def test_ports(package: Path, start_live: Callable[..., LiveService]) -> None:
     passes(package, "ports", CLOCHE_SERVER=start_live("--ports-domain", "ports.localhost").url)
+
+
+def test_profiles(
+    package: Path, start_live: Callable[..., LiveService], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = wheels_place(tmp_path_factory.mktemp("wheels"))
+    wheel(place, "alpha")
+    service = start_live("--wheels", str(place), "--build-network", "none")
+    passes(package, "profiles", CLOCHE_SERVER=service.url)
 
 
 def test_types_are_those_of_what_happens(package: Path, live_service: LiveService) -> None:

@@ -2,8 +2,9 @@
 
 import { lines } from "./bytes.js";
 import { toCamel, type Camel } from "./camel.js";
-import { BadReplyError, ClocheError } from "./errors.js";
+import { BadReplyError, BuildFailedError, ClocheError } from "./errors.js";
 import {
+  LineCutter,
   executionEvents,
   executionPath,
   finish,
@@ -11,6 +12,7 @@ import {
   type ExecutionEvent,
 } from "./execution.js";
 import { refusalIn, type ErrorReply } from "./failures.js";
+import { follow } from "./follow.js";
 import { bodyOf, inputsOf, type CallOptions, type RunOptions } from "./options.js";
 import { pages } from "./pages.js";
 import { Result } from "./result.js";
@@ -22,6 +24,14 @@ import type * as wire from "./wire.js";
 
 export type ServerInfo = Camel<wire.Info>;
 export type Profile = Camel<wire.Profile>;
+
+/** What `makeProfile` may be told besides. */
+export interface ProfileOptions extends CallOptions, Pick<RunOptions, "env" | "limits"> {
+  /** The operator's profile that it is made from; the first unless given. */
+  from?: string | undefined;
+  /** Gets each line that the build prints. */
+  onOutput?: ((line: string) => unknown) | undefined;
+}
 
 /** One program of a batch. */
 export type BatchRequest = { code: string } & Omit<
@@ -174,6 +184,54 @@ export class Client {
     const query = { limit: undefined }; // an earlier server knows none, and gives all
     const listing = { path: "/v1/profiles", member: "profiles", query, signal: options.signal };
     return pages(this.#transport, listing, (one: wire.Profile) => toCamel(one)).toArray();
+  }
+
+  /** One of the operator's, or of this tenant's own. */
+  async profile(name: string, options: CallOptions = {}): Promise<Profile> {
+    const path = `/v1/profiles/${segment(name)}`;
+    const call: Call = { method: "GET", path, signal: options.signal, again: "always" };
+    return toCamel(await this.#transport.json<wire.Profile>(call));
+  }
+
+  /**
+   * Makes a profile with these packages for this tenant, as "polars" or "rich>=13", and waits until
+   * it is built. A BuildFailedError says why a package cannot be had.
+   */
+  async makeProfile(
+    name: string,
+    requirements: readonly string[],
+    options: ProfileOptions = {},
+  ): Promise<Profile> {
+    const { signal, onOutput, from, env, limits } = options;
+    const json = { ...bodyOf({ env, limits }), name, requirements, from };
+    const call: Call = { method: "POST", path: "/v1/profiles", json, signal, again: keyed() };
+    await this.#transport.json<wire.Profile>(call);
+    const events = () => `/v1/profiles/${segment(name)}/events`;
+    const cutter = new LineCutter(onOutput);
+    for await (const { event } of follow({ transport: this.#transport, id: name, events, signal })) {
+      if (event.event === "stdout" || event.event === "stderr")
+        await cutter.add((event.data as wire.Text).data);
+    }
+    await cutter.rest();
+    const made = await this.profile(name, { signal });
+    if (made.state !== "ready") throw new BuildFailedError(name, made.problem);
+    return made;
+  }
+
+  /** One of this tenant's own; `force`: also while sandboxes have it, which go on, or it is built. */
+  async deleteProfile(
+    name: string,
+    options: CallOptions & { force?: boolean | undefined } = {},
+  ): Promise<void> {
+    const { signal, force } = options;
+    const path = `/v1/profiles/${segment(name)}`;
+    return this.#transport.nothing({
+      method: "DELETE",
+      path,
+      query: { force: force || undefined },
+      signal,
+      again: "always",
+    });
   }
 }
 

@@ -88,6 +88,13 @@ export class ConnectionLostError extends ClocheError {
   }
 }
 
+/** A profile could not be built. */
+export class BuildFailedError extends ClocheError {
+  constructor(name: string, problem: string | null) {
+    super("build_failed", `profile ${name} was not built: ${problem}`, "ask for other packages");
+  }
+}
+
 /** The server's certificate is not to be trusted. */
 export class BadCertificateError extends ClocheError {
   constructor(url: string, why: string, cause?: unknown) {

@@ -11,7 +11,13 @@ import type { Result } from "./result.js";
 
 export type { FileData } from "./bytes.js";
 export { Client } from "./client.js";
-export type { BatchItem, BatchRequest, Profile, ServerInfo } from "./client.js";
+export type {
+  BatchItem,
+  BatchRequest,
+  Profile,
+  ProfileOptions,
+  ServerInfo,
+} from "./client.js";
 export * from "./codes.js";
 export { Command, CommandResult, Commands } from "./commands.js";
 export type * from "./commands.js";

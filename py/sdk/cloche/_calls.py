@@ -135,6 +135,21 @@ def run_call(
     )
 
 
+def make_profile_call(
+    name: str,
+    requirements: Sequence[str],
+    base: Optional[str],
+    env: Optional[Mapping[str, str]],
+    limits: Optional[Mapping[str, float]],
+) -> Call:
+    if isinstance(requirements, str):
+        raise BadArgument("requirements is a list of packages: make_profile(name, [...])")
+    given = {"from": base, "env": env, "limits": limits}
+    body = {"name": name, "requirements": list(requirements)}
+    body.update({k: v for k, v in given.items() if v is not None})  # type: ignore[misc]
+    return Call("POST", "/v1/profiles", body, key=new_key())
+
+
 def talk_call(code: str, **fields: Any) -> Call:
     """The same as the first message to GET /v1/run."""
     call = run_call(code, idempotency_key="", **fields)

@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Type, Union
 
 if TYPE_CHECKING:
-    from cloche.results import CommandResult, Result
+    from cloche.results import CommandResult, Profile, Result
 
 __all__ = [
     "APIError",
     "BadArgument",
     "BadReply",
+    "BuildFailed",
     "ClocheError",
     "ConnectionLost",
     "ExecutionFailed",
@@ -63,6 +64,14 @@ class ExecutionFailed(ClocheError):
     def __init__(self, result: Union[Result, CommandResult]) -> None:
         super().__init__(result.failure)
         self.result = result
+
+
+class BuildFailed(ClocheError):
+    """A profile could not be built: `profile.problem` says why."""
+
+    def __init__(self, message: str, profile: Profile) -> None:
+        super().__init__(message)
+        self.profile = profile
 
 
 class APIError(ClocheError):

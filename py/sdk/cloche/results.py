@@ -410,3 +410,14 @@ class Profile(Record):
     env: Field[Dict[str, str]] = Field({})
     limits: Field[Dict[str, Any]] = Field({})  #: of a program that asks for nothing
     live_limits: Field[Dict[str, Any]] = Field({})  #: the same of a live sandbox
+    own = Field(False)  #: this tenant's, made with make_profile(); only such a one has the rest
+    requirements: Field[List[str]] = Field([])
+    installed: Field[List[Dict[str, str]]] = Field([])  #: name, version and sha256 of each package
+    bytes = Field(0)  #: of the disk
+    users = Field(0)  #: sandboxes that have it
+
+    @property
+    def base(self) -> Optional[str]:
+        """The operator's profile that it is made from."""
+        value = self.raw.get("from")
+        return None if value is None else str(value)

@@ -22,8 +22,16 @@ from cloche._async.events import AsyncEvents
 from cloche._async.stored import AsyncStored
 from cloche._async.talk import AsyncTalk
 from cloche._async.transport import AsyncTransport
-from cloche._calls import Call, Network, batch_call, run_call, segment, talk_call
-from cloche._errors import BadArgument, BadReply, refusal
+from cloche._calls import (
+    Call,
+    Network,
+    batch_call,
+    make_profile_call,
+    run_call,
+    segment,
+    talk_call,
+)
+from cloche._errors import BadArgument, BadReply, BuildFailed, refusal
 from cloche._events import Event, Handlers, Lines, Output
 from cloche._settings import Server
 from cloche._uploads import Source
@@ -227,6 +235,39 @@ class AsyncClient:
     async def profiles(self) -> List[Profile]:
         found = await self.transport.whole(Call("GET", "/v1/profiles"), "profiles")
         return [Profile(profile) for profile in found]
+
+    async def profile(self, name: str) -> Profile:
+        """One of the operator's, or of this tenant's own."""
+        return Profile(await self.transport.json(Call("GET", f"/v1/profiles/{segment(name)}")))
+
+    async def make_profile(
+        self,
+        name: str,
+        requirements: Sequence[str],
+        *,
+        base: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        limits: Optional[Mapping[str, float]] = None,
+        on_output: Output = None,
+    ) -> Profile:
+        """Makes a profile with these packages for this tenant, as "polars" or "rich>=13", and waits
+        until it is built; `on_output` gets the lines that the build prints. `base` is the operator's
+        profile that it is made from. Raises BuildFailed when a package cannot be had."""
+        await self.transport.json(make_profile_call(name, requirements, base, env, limits))
+        path = f"/v1/profiles/{segment(name)}/events"
+        call = Call("GET", path, streams=True)
+        events = AsyncEvents(self.transport, call, path, Profile)
+        await events.handle(Handlers(on_stdout=on_output, on_stderr=on_output))
+        made = await self.profile(name)
+        if made.state != "ready":
+            raise BuildFailed(f"profile {name} was not built: {made.problem}", made)
+        return made
+
+    async def delete_profile(self, name: str, force: bool = False) -> None:
+        """One of this tenant's own. `force`: also while sandboxes have it, which go on, or while it
+        is being built."""
+        query = {"force": True} if force else {}
+        await self.transport.send(Call("DELETE", f"/v1/profiles/{segment(name)}", query=query))
 
     async def aclose(self) -> None:
         await self.transport.aclose()
