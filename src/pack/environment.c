@@ -62,6 +62,12 @@ static bool find_place(struct environment *x, const char *path, struct buf *ret)
     return ret->len > 0;
 }
 
+static int cannot_write(const struct environment *x, int code, struct err *e) {
+    err_user(e, "output_failed", "%s: %s", x->path, strerror(code));
+    e->code = code;
+    return -1;
+}
+
 static int unpack_file(struct environment *x, const struct pack_entry *entry, const char *to,
                        struct err *e) {
     AUTO_FD fd = open(x->path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -70,10 +76,10 @@ static int unpack_file(struct environment *x, const struct pack_entry *entry, co
     uint64_t at, size = entry->size;
     int r;
     if (fd < 0)
-        return err_user(e, "output_failed", "%s: %s", x->path, strerror(errno));
+        return cannot_write(x, errno, e);
     while ((r = unpacker_data(x->in, &data, &len, &at, e)) > 0) {
         if (fd_write_all(fd, data, len, e) < 0)
-            return err_user(e, "output_failed", "%s: %s", x->path, strerror(e->code));
+            return cannot_write(x, e->code, e);
     }
     if (r < 0)
         return -1;
@@ -133,7 +139,7 @@ static int write_own(struct environment *x, struct err *e) {
         dir < 0 ? -1 : openat(dir, "pyvenv.cfg", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (cfg < 0 || fd_write_all(cfg, text.data, text.len, e) < 0 ||
         symlinkat(x->python, dir, "bin/python3") < 0 || symlinkat("python3", dir, "bin/python") < 0)
-        return err_user(e, "output_failed", "%s: %s", x->path, strerror(errno));
+        return cannot_write(x, errno, e);
     return 0;
 }
 

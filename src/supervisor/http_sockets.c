@@ -284,8 +284,11 @@ static int open_trees(struct config *c, int state, int *ret, struct err *e) {
         dir.data[--dir.len] = '\0';
     if (!*c->http.tenants_dir)
         buf_adds(&dir, "-tenants");
+    /* The users of sandboxes go through it, to the one tree that they are shown. */
     if (open_dir(dir.data, 0711, ret, e) < 0)
         return -1;
+    if (fchmod(*ret, 0711) < 0)
+        return err_user(e, "output_failed", "%s: %s", dir.data, strerror(errno));
     free(c->http.trees_dir);
     c->http.trees_dir = NULL;
     return paths_absolute(dir.data, &c->http.trees_dir, e);

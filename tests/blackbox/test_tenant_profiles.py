@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -281,6 +283,26 @@ def test_the_tenants_disk_and_number(tmp_path: Path) -> None:
         for client, name in ((alice, "two"), (alice, "three"), (bob, "one")):
             assert remove(client, name).status == 204
         assert eventually(lambda: service.left() == [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
+def test_the_servers_disk_is_full(tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=True)
+    try:
+        with tenants(tmp_path, "--tenant-profiles-dir", str(place)) as service:
+            service.trees = place
+            alice = service.of("alice")
+            wheel(service.wheels, "bulky", body=f"LARGE = {'x' * (3 << 20)!r}")
+            assert broken(alice, "large", "bulky") == "the server's disk is full"
+            assert eventually(lambda: service.left() == []), service.left()
+            make(alice, "mine", "alpha")
+            assert run(alice, "mine", "import alpha; print(alpha.VERSION)")["stdout"] == "1.0\n"
+            assert remove(alice, "mine").status == 204
+            assert eventually(lambda: service.left() == [])
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 def test_none_where_the_operator_wants_none(tmp_path: Path) -> None:

@@ -283,6 +283,8 @@ static void explain_files(const struct build *b, char *out, size_t cap) {
                  b->who.api->config->http.tenant_profiles_mb);
     else if (e->code == ENOSPC || e->code == EDQUOT)
         snprintf(out, cap, "the server's disk is full");
+    else if (strcmp(e->kind, "output_failed") == 0 && e->code)
+        snprintf(out, cap, "the server cannot keep its files: %s", strerror(e->code));
     else
         snprintf(out, cap, "%.280s", e->text);
 }

@@ -37,7 +37,10 @@ static bool begins(const char *text, const char *with) {
 }
 
 static int shelf_fail(const char *what, struct err *e) {
-    return err_user(e, "output_failed", "%s: %s", what, strerror(errno));
+    int code = errno;
+    err_user(e, "output_failed", "%s: %s", what, strerror(code));
+    e->code = code;
+    return -1;
 }
 
 /* ---- removing ---- */
