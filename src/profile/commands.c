@@ -10,6 +10,7 @@
 #include "config/made.h"
 #include "config/options.h"
 #include "config/resolve.h"
+#include "profile/apt.h"
 #include "profile/make.h"
 #include "profile/place.h"
 #include "profile/print.h"
@@ -202,6 +203,12 @@ static int plan_new(struct making *m, const struct config *c, struct err *e) {
     if (o->system_packages || !json_object_get(m->build, "system_packages"))
         json_object_set_new(m->build, "system_packages", json_boolean(o->system_packages));
     json_object_set_new(m->build, "allow_builds", json_boolean(o->allow_builds));
+    if (o->napt) {
+        json_t *apt = json_array();
+        for (unsigned k = 0; k < o->napt; k++)
+            json_array_append_new(apt, json_string(o->apt[k]));
+        json_object_set_new(m->build, "apt", apt);
+    }
     add_definition(m);
     write_plan(m, c, packages);
     return 0;
@@ -212,7 +219,7 @@ static void plan_locked(struct making *m, const struct config *c, const json_t *
     const json_t *build = json_object_get(record, "build");
     static const char *const keys[] = {"python",          "requirements", "find_links",
                                        "system_packages", "allow_builds", "live_what",
-                                       "left_out"};
+                                       "left_out",        "apt"};
     json_auto_t *lines = record_lock(json_object_get(record, "installed"));
     m->profile = copy_of(record, "profile", json_object());
     m->build = json_object();
@@ -266,7 +273,9 @@ static int add_locked(struct making *m, const struct config *c, struct err *e) {
     if (find_profile(c, name))
         return err_user(e, "bad_value",
                         "profile %s is one of the configuration's; choose another name", name);
-    return plan_new(m, c, e) < 0 ? -1 : make_with(m, e);
+    if (apt_check(m->cmd, e) < 0 || plan_new(m, c, e) < 0 || apt_install(m->cmd, e) < 0)
+        return -1;
+    return make_with(m, e);
 }
 
 static int sync_locked(struct making *m, const struct config *c, struct err *e) {

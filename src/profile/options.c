@@ -30,6 +30,7 @@ enum {
     OPT_FIND_LINKS,
     OPT_ALLOW_BUILDS,
     OPT_SYSTEM_PACKAGES,
+    OPT_APT,
     OPT_BUILD_TIMEOUT,
     OPT_BUILD_MEMORY,
     OPT_BUILD_DISK,
@@ -51,6 +52,7 @@ static const struct option fixed_options[] = {
     {"find-links", required_argument, NULL, OPT_FIND_LINKS},
     {"allow-builds", no_argument, NULL, OPT_ALLOW_BUILDS},
     {"system-packages", no_argument, NULL, OPT_SYSTEM_PACKAGES},
+    {"apt", required_argument, NULL, OPT_APT},
     {"build-timeout", required_argument, NULL, OPT_BUILD_TIMEOUT},
     {"build-memory", required_argument, NULL, OPT_BUILD_MEMORY},
     {"build-disk", required_argument, NULL, OPT_BUILD_DISK},
@@ -84,6 +86,9 @@ void profile_options_help(void) {
          "  --find-links DIR          a directory of wheels; then nothing is asked of a network\n"
          "  --allow-builds            packages without a wheel are built, in the sandbox\n"
          "  --system-packages         it sees the packages of its Python, too\n"
+         "  --apt PACKAGE             a Debian package, which apt-get installs on this machine\n"
+         "                            before; as root only; may be repeated; the profile sees the\n"
+         "                            packages of its Python, too\n"
          "  --build-timeout SECONDS   how long the build may take: 900\n"
          "  --build-memory MB         its memory: 2048\n"
          "  --build-disk MB           its disk: 4096\n");
@@ -120,6 +125,16 @@ static int add_env(struct profile_options *o, const char *text, struct err *e) {
         return err_user(e, "bad_value", "--env: at most %d variables are allowed", CONFIG_MAX_LIST);
     o->env = xrealloc(o->env, (o->nenv + 1) * sizeof *o->env);
     o->env[o->nenv++] = text;
+    return 0;
+}
+
+static int add_apt(struct profile_options *o, const char *name, struct err *e) {
+    if (o->napt == PROFILE_MAX_WORDS)
+        return err_user(e, "bad_value", "--apt: at most %d packages are allowed",
+                        PROFILE_MAX_WORDS);
+    o->apt = xrealloc(o->apt, (o->napt + 1) * sizeof *o->apt);
+    o->apt[o->napt++] = name;
+    o->system_packages = true;
     return 0;
 }
 
@@ -178,6 +193,8 @@ static int handle(struct profile_options *o, int code, struct err *e) {
         return take_word(o, optarg, e);
     case OPT_ENV:
         return add_env(o, optarg, e);
+    case OPT_APT:
+        return add_apt(o, optarg, e);
     case OPT_BUILD_TIMEOUT:
         return num_u32(optarg, &timeout, &o->build_timeout_s, e);
     case OPT_BUILD_MEMORY:
@@ -222,5 +239,6 @@ int profile_options_parse(int argc, char **argv, struct profile_options *ret, st
 void profile_options_done(struct profile_options *o) {
     free(o->packages);
     free(o->env);
+    free(o->apt);
     options_free(o->options);
 }

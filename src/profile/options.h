@@ -17,6 +17,8 @@ struct profile_options {
     const char *name;
     const char **packages; /* owned array */
     unsigned npackages;
+    const char **apt; /* owned array: Debian packages */
+    unsigned napt;
     const char **env; /* owned array: NAME=VALUE */
     unsigned nenv;
     const char *python, *requirements, *pyproject, *preload, *from, *find_links; /* or NULL */

@@ -77,6 +77,7 @@ void print_record(const char *name, const json_t *record) {
     print_line(name, record);
     add_plain(&python, build, "python");
     line("python", python.data);
+    list("Debian", json_object_get(build, "apt"));
     list("asked for", json_object_get(build, "requirements"));
     json_array_foreach(json_object_get(record, "installed"), i, one) {
         AUTO_BUF item = BUF_INIT;

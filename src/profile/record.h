@@ -3,7 +3,8 @@
  *
  * "build" says how it was made: python, version, requirements, find_links, allow_builds,
  * system_packages, live_what (why there is no IPython), lazy (modules that start threads), left_out
- * (files that would have run early), bytes, made (a date). */
+ * (files that would have run early), apt (Debian packages that were installed for it), bytes, made
+ * (a date). */
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -346,3 +346,36 @@ def test_without_ipython_it_has_no_live_half(service: LiveService, maker: Maker)
 def test_the_program_is_there() -> None:
     assert (cloche_bin().parent / "cloche-profile").exists()
     assert b"cloche profile add NAME" in run_cli("profile", "--help").stdout
+
+
+# ---------------------------------------------------------------------------- Debian packages
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="for root only")
+def test_debian_packages_are_those_of_the_machine(maker: Maker) -> None:
+    """These are there already: apt-get has nothing to do, and says so."""
+    links = ("--find-links", maker.wheels)
+    done = maker.call(
+        "add", "web", "alpha", *links, "--apt", "python3-numpy", "--apt", "python3-pip"
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert "python3-numpy is already the newest version" in done.stderr.decode()
+    build = maker.record("web")["build"]
+    assert build["apt"] == ["python3-numpy", "python3-pip"] and build["system_packages"] is True
+    assert "python3-numpy, python3-pip" in maker.said("show", "web")
+    maker.said("sync", "web")
+    assert maker.record("web")["build"]["apt"] == build["apt"]
+
+
+@pytest.mark.parametrize(
+    "name", ["-o=x", "a", "numpy-", "numpy+", "x=1", "x/testing", "./x.deb", "X", "a b", ""]
+)
+def test_names_that_apt_would_read_otherwise(maker: Maker, name: str) -> None:
+    said = maker.refused("add", "web", "alpha", f"--apt={name}")
+    assert "is no name of a Debian package" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="for root only")
+def test_a_debian_package_that_is_not_there(maker: Maker) -> None:
+    said = maker.refused("add", "web", "alpha", "--apt", "cloche-no-such-package")
+    assert "apt-get could not install the Debian packages" in said
