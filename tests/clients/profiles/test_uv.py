@@ -1,5 +1,5 @@
-"""Builds on a machine that has uv: it resolves, pip installs. Here uv is in /usr/local/bin of a mount
-namespace of its own."""
+"""Builds on a machine that has uv: it resolves, pip installs. Here uv is in /usr/local/bin of a
+mount namespace of its own."""
 
 from __future__ import annotations
 

@@ -251,8 +251,8 @@ class AsyncClient:
         on_output: Output = None,
     ) -> Profile:
         """Makes a profile with these packages for this tenant, as "polars" or "rich>=13", and waits
-        until it is built; `on_output` gets the lines that the build prints. `base` is the operator's
-        profile that it is made from. Raises BuildFailed when a package cannot be had."""
+        until it is built; `on_output` gets the lines that the build prints. `base` is the
+        operator's profile that it is made from. Raises BuildFailed when a package cannot be had."""
         await self.transport.json(make_profile_call(name, requirements, base, env, limits))
         path = f"/v1/profiles/{segment(name)}/events"
         call = Call("GET", path, streams=True)
