@@ -391,7 +391,7 @@ static void put_completion(struct mcp_call *c, struct jw *j) {
 
 static void put_tool(struct mcp_call *c, struct jw *j, bool is_error) {
     jw_key(j, "content");
-    content_put(j, &c->content, is_error);
+    content_put(j, &c->content, is_error, c->tool && c->tool->is_void);
     if (c->structured.len) {
         jw_key(j, "structuredContent");
         jw_raw(j, c->structured.data, c->structured.len);

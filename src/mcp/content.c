@@ -184,14 +184,14 @@ static void put_part(struct jw *j, const struct content_part *p, struct cut *cut
         put_media(j, p);
 }
 
-void content_put(struct jw *j, const struct content *c, bool is_error) {
+void content_put(struct jw *j, const struct content *c, bool is_error, bool is_void) {
     struct cut cut = cut_of(c, is_error);
     jw_array(j);
     for (unsigned i = 0; i < c->n; i++)
         put_part(j, &c->parts[i], &cut);
     if (cut.head < cut.tail && c->whole.len)
         jw_raw(j, c->whole.data, c->whole.len);
-    if (c->n == 0)
+    if (c->n == 0 && !is_void)
         put_text_part(j, "", 0);
     jw_array_end(j);
 }

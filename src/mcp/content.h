@@ -50,7 +50,7 @@ void content_done(struct content *c);
 /* A link, as the object of a content part ("type" first) or of a list of resources. */
 void content_put_link(struct jw *j, const struct mcp_link *l, bool is_part);
 /* The array `content` of a result. An answer without parts has one empty text, since some clients
- * take none for an error. */
-void content_put(struct jw *j, const struct content *c, bool is_error);
+ * take none for an error, but for a tool that never says anything (is_void). */
+void content_put(struct jw *j, const struct content *c, bool is_error, bool is_void);
 /* The array `messages` of a prompt. */
 void content_put_messages(struct jw *j, const struct content *c);

@@ -34,6 +34,7 @@ struct mcp_tool {
     const struct schema *gives; /* of structuredContent (mcp_structured); NULL: there is none */
     unsigned hints;             /* enum mcp_hint */
     unsigned sets;              /* of tools, one bit each: in which it is; 0: in every one */
+    bool is_void;               /* an answer without parts has none, instead of an empty text */
     const char *meta;           /* a JSON object for `_meta` in tools/list, or NULL */
     mcp_handler *call;
     /* What depends on who asks: adds to the description; says whether it is offered at all; which

@@ -68,5 +68,6 @@ const struct mcp_tool ipybox_reset_tool = {
     .takes = &ipybox_reset_schema,
     .hints = MCP_DESTRUCTIVE,
     .sets = MCP_IPYBOX,
+    .is_void = true,
     .call = ipybox_reset_call,
 };

@@ -20,7 +20,7 @@ static json_t *put(const struct content *c, bool is_error) {
     struct jw j = JW_INIT(&text);
     struct json_t *tree = NULL;
     struct err e;
-    content_put(&j, c, is_error);
+    content_put(&j, c, is_error, false);
     assert_int_equal(json_read(text.data, text.len, 64, &tree, &e), 0);
     return tree;
 }
