@@ -17,6 +17,7 @@ sys.path.append(str(ROOT / "tests" / "blackbox"))  # last: some of its names are
 
 from harness import LiveService, eventually  # noqa: E402
 from http_client import ask, get  # noqa: E402
+from raw_http import KeyedService  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,17 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     found = LiveService(tmp_path_factory.mktemp("server"), "--bind-allow", f"{shared}:rw")
     found.shared = shared  # type: ignore[attr-defined]
     os.environ["CLOCHE_SERVER"] = found.url
+    try:
+        yield found
+        found.stop()
+    finally:
+        found.kill()
+
+
+@pytest.fixture(scope="session")
+def keyed_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedService]:
+    """One that wants keys: .key opens it. It has no live sandboxes."""
+    found = KeyedService(tmp_path_factory.mktemp("keyed"), "--profiles", "base")
     try:
         yield found
         found.stop()
