@@ -1,4 +1,6 @@
-/* See diag_list.h. A diagnosis socket (NETLINK_SOCK_DIAG) answers within the call. */
+/* See diag_list.h. A diagnosis socket (NETLINK_SOCK_DIAG) answers within the call. There is one for
+ * all lists: after it is closed the kernel counts a netlink socket for a while, and with a list
+ * every 20 ms there would always be some that nobody has. */
 
 #include "init/diag_list.h"
 
@@ -9,6 +11,8 @@
 #include <sys/socket.h>
 
 #define REPLY 32768
+
+static int diag = -1;
 
 const void *diag_find(const struct nlmsghdr *h, size_t head, unsigned short type, size_t least) {
     size_t at = NLMSG_ALIGN(sizeof *h) + NLMSG_ALIGN(head);
@@ -55,7 +59,7 @@ static enum list_state take_reply(const char *reply, size_t len, const struct as
     return len == 0 ? LIST_IS_OVER : LIST_GOES_ON;
 }
 
-static bool ask(int diag, const void *request, size_t size, const struct asked *a) {
+static bool ask(const void *request, size_t size, const struct asked *a) {
     static _Alignas(struct nlmsghdr) char reply[REPLY];
     _Alignas(struct nlmsghdr) char message[128];
     struct nlmsghdr h = {.nlmsg_len = (uint32_t)NLMSG_LENGTH(size),
@@ -73,29 +77,40 @@ static bool ask(int diag, const void *request, size_t size, const struct asked *
     }
 }
 
-static int open_diag(void) {
-    return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+static bool open_diag(void) {
+    if (diag < 0)
+        diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    return diag >= 0;
+}
+
+/* What is left of an answer would be taken for the next one's. */
+static bool end_list(bool whole) {
+    if (!whole)
+        fd_close(&diag);
+    return whole;
+}
+
+unsigned diag_list_sockets(void) {
+    return diag >= 0;
 }
 
 bool diag_list_unix(uint32_t show, diag_fn *fn, void *arg) {
-    AUTO_FD diag = open_diag();
     const struct unix_diag_req q = {
         .sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_show = show};
     const struct asked a = {sizeof(struct unix_diag_msg), fn, arg};
-    return diag >= 0 && ask(diag, &q, sizeof q, &a);
+    return open_diag() && end_list(ask(&q, sizeof q, &a));
 }
 
 bool diag_list_inet(uint8_t protocol, diag_fn *fn, void *arg) {
     static const uint8_t families[] = {AF_INET, AF_INET6};
-    AUTO_FD diag = open_diag();
     const struct asked a = {sizeof(struct inet_diag_msg), fn, arg};
-    bool all = diag >= 0;
+    bool all = open_diag();
     for (unsigned i = 0; diag >= 0 && i < sizeof families; i++) {
         const struct inet_diag_req_v2 q = {.sdiag_family = families[i],
                                            .sdiag_protocol = protocol,
                                            .idiag_states = UINT32_MAX,
                                            .idiag_ext = 1 << (INET_DIAG_SKMEMINFO - 1)};
-        all = ask(diag, &q, sizeof q, &a) && all;
+        all = end_list(ask(&q, sizeof q, &a)) && all;
     }
     return all;
 }

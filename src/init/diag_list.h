@@ -16,6 +16,9 @@ bool diag_list_unix(uint32_t show, diag_fn *fn, void *arg);
 /* Of TCP or UDP (IPPROTO_…), with INET_DIAG_SKMEMINFO. */
 bool diag_list_inet(uint8_t protocol, diag_fn *fn, void *arg);
 
+/* How many sockets of ours in the namespace it takes: they are in no list. */
+unsigned diag_list_sockets(void);
+
 /* An attribute's value, if it has `least` bytes; `head` is the size of what is before all of them.
  */
 const void *diag_find(const struct nlmsghdr *h, size_t head, unsigned short type, size_t least);

@@ -5,6 +5,7 @@ neighbour does."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,24 +97,35 @@ def test_full_queues_live_beside_that(engine: Engine, too_much: int) -> None:
         assert honest.end().stdout == b"full\ngood\n", honest.outcome
 
 
-def test_idle_sockets_live_beside_many_that_hold_little(engine: Engine, too_much: int) -> None:
+def idle_sockets_live(engine: Engine, too_much: int) -> None:
     """Each of the many holds less than anyone is ended for, all of them more than the machine may
     lack: the honest one is not to pay for it, but who holds much that no list has."""
-    guilty = Held(engine, CODE, args=["reset", str(4 * LITTLE_MB)], **LIMITS)
-    held = [guilty]
-    with Held(engine, IDLE_SOCKETS) as honest:
-        assert honest.line() == "idle"
-        try:
-            assert guilty.line().startswith("holds")
-            for _ in range(too_much // LITTLE_MB):
-                held.append(Held(engine, CODE, args=["received", str(LITTLE_MB)], **LIMITS))
-                assert held[-1].line().startswith("holds")
-            assert guilty.end().result["limit_hit"] == "memory", guilty.outcome
-        finally:
-            for one in held:
-                one.client.close()
-        honest.send("\n")
-        assert honest.end().stdout == b"idle\ngood\n", honest.outcome
+    guilty = [Held(engine, CODE, args=["reset", str(4 * LITTLE_MB)], **LIMITS) for _ in range(3)]
+    honest = [Held(engine, IDLE_SOCKETS) for _ in range(8)]
+    little: list[Held] = []
+    try:
+        assert all(one.line() == "idle" for one in honest)
+        assert all(one.line().startswith("holds") for one in guilty)
+        for _ in range(too_much // LITTLE_MB):
+            little.append(Held(engine, CODE, args=["received", str(LITTLE_MB)], **LIMITS))
+            assert little[-1].line().startswith("holds")
+        for one in guilty:
+            assert one.end().result["limit_hit"] == "memory", one.outcome
+        for one in honest:
+            one.send("\n")
+            assert one.end().stdout == b"idle\ngood\n", one.outcome
+    finally:
+        for one in guilty + honest + little:
+            one.client.close()
+
+
+def test_idle_sockets_live_beside_many_that_hold_little(engine: Engine, too_much: int) -> None:
+    idle_sockets_live(engine, too_much)
+
+
+def test_and_without_control_groups(start_engine: Callable[..., Engine], too_much: int) -> None:
+    """There init lists the sockets of each sandbox all the time, with sockets of its own."""
+    idle_sockets_live(start_engine("--cgroup", "none"), too_much)
 
 
 def test_a_live_sandbox_goes_on(live_service: LiveService, too_much: int) -> None:

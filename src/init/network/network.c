@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "init/diag_list.h"
 #include "init/internal.h"
 #include "init/network/open.h"
 #include "net/judge.h"
@@ -335,13 +336,14 @@ void network_reaped(struct init *b, pid_t pid, int status) {
 }
 
 unsigned network_unlisted(const struct network *n) {
-    return n->on ? 2 + (n->raw[1] >= 0) : 0; /* the raw ones, and the diagnosis */
+    unsigned own = n->on ? 2 + (n->raw[1] >= 0) : 0; /* the raw ones, and the diagnosis */
+    return own + diag_list_sockets();
 }
 
 unsigned network_sockets(const struct network *n) {
-    if (!n->on)
-        return 0;
     unsigned own = network_unlisted(n);
+    if (!n->on)
+        return own;
     for (unsigned i = 0; i < NAMES_SOCKETS; i++)
         own += n->names[i] >= 0;
     if (n->usher.state != USHER_NONE) {
