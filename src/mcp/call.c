@@ -234,16 +234,22 @@ void mcp_text(struct mcp_call *c, const char *text, size_t len) {
     content_text(&c->content, text, len);
 }
 
-void mcp_textf(struct mcp_call *c, const char *fmt, ...) {
+static void add_vtext(struct mcp_call *c, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void add_vtext(struct mcp_call *c, const char *fmt, va_list args) {
     char *text = NULL;
-    va_list args;
-    va_start(args, fmt);
     int n = vasprintf(&text, fmt, args);
-    va_end(args);
     if (n > 0)
         content_text(&c->content, text, (size_t)n);
     if (n >= 0)
         free(text);
+}
+
+void mcp_textf(struct mcp_call *c, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    add_vtext(c, fmt, args);
+    va_end(args);
 }
 
 void mcp_image(struct mcp_call *c, const char *mime, const char *base64, size_t len) {
@@ -447,20 +453,15 @@ void mcp_answer_error(struct mcp_call *c) {
     AUTO_BUF text = BUF_INIT;
     for (unsigned i = 0; i < c->content.n; i++)
         if (c->content.parts[i].kind == CONTENT_TEXT)
-            buf_add(&text, c->content.parts[i].data.data, c->content.parts[i].data.len);
+            buf_add(&text, c->content.parts[i].bytes.data, c->content.parts[i].bytes.len);
     call_error(c, 200, RPC_INTERNAL, text.data, NULL);
 }
 
 void mcp_answer_errorf(struct mcp_call *c, const char *fmt, ...) {
-    char *text = NULL;
     va_list args;
     va_start(args, fmt);
-    int n = vasprintf(&text, fmt, args);
+    add_vtext(c, fmt, args);
     va_end(args);
-    if (n > 0)
-        content_text(&c->content, text, (size_t)n);
-    if (n >= 0)
-        free(text);
     mcp_answer_error(c);
 }
 

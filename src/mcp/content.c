@@ -17,12 +17,12 @@ static struct content_part *add_part(struct content *c, enum content_kind kind) 
         c->parts = xrealloc(c->parts, c->cap * sizeof *c->parts);
     }
     struct content_part *p = &c->parts[c->n++];
-    *p = (struct content_part){.kind = kind, .data = BUF_INIT};
+    *p = (struct content_part){.kind = kind, .bytes = BUF_INIT};
     return p;
 }
 
 void content_text(struct content *c, const char *text, size_t len) {
-    buf_add(&add_part(c, CONTENT_TEXT)->data, text, len);
+    buf_add(&add_part(c, CONTENT_TEXT)->bytes, text, len);
 }
 
 static bool takes(const struct content *c, enum content_kind kind, size_t len) {
@@ -41,14 +41,14 @@ void content_media(struct content *c, enum content_kind kind, const char *mime, 
     }
     struct content_part *p = add_part(c, kind);
     snprintf(p->mime, sizeof p->mime, "%s", mime);
-    buf_add(&p->data, base64, len);
+    buf_add(&p->bytes, base64, len);
     c->bytes += len;
     c->images += kind == CONTENT_IMAGE;
 }
 
 void content_ready(struct content *c, struct buf *json) {
     struct content_part *p = add_part(c, CONTENT_READY);
-    p->data = *json;
+    p->bytes = *json;
     *json = (struct buf)BUF_INIT;
 }
 
@@ -66,7 +66,7 @@ void content_whole(struct content *c, const struct mcp_link *l) {
 
 void content_done(struct content *c) {
     for (unsigned i = 0; i < c->n; i++)
-        buf_done(&c->parts[i].data);
+        buf_done(&c->parts[i].bytes);
     free(c->parts);
     buf_done(&c->whole);
     free(c->whole_uri);
@@ -104,7 +104,7 @@ static void put_media(struct jw *j, const struct content_part *p) {
     jw_object(j);
     jw_key_str(j, "type", p->kind == CONTENT_IMAGE ? "image" : "audio");
     jw_key(j, "data");
-    jw_escaped(j, p->data.data, p->data.len);
+    jw_escaped(j, p->bytes.data, p->bytes.len);
     jw_key_str(j, "mimeType", p->mime);
     jw_object_end(j);
 }
@@ -145,8 +145,8 @@ static void put_note(const struct cut *cut, struct buf *to) {
 
 static void put_cut_text(struct jw *j, const struct content_part *p, struct cut *cut) {
     AUTO_BUF kept = BUF_INIT;
-    const char *text = p->data.data;
-    size_t len = p->data.len, n = characters(text, len), from = cut->at;
+    const char *text = p->bytes.data;
+    size_t len = p->bytes.len, n = characters(text, len), from = cut->at;
     cut->at += n;
     if (from < cut->head)
         buf_add(&kept, text, offset_of(text, len, cut->head - from));
@@ -166,7 +166,7 @@ static struct cut cut_of(const struct content *c, bool is_error) {
     size_t most = is_error ? CONTENT_ERROR_MAX : CONTENT_TEXT_MAX, all = 0;
     for (unsigned i = 0; i < c->n; i++)
         if (c->parts[i].kind == CONTENT_TEXT)
-            all += characters(c->parts[i].data.data, c->parts[i].data.len);
+            all += characters(c->parts[i].bytes.data, c->parts[i].bytes.len);
     if (all <= most)
         return (struct cut){.head = all, .tail = all, .most = all, .told = true};
     return (struct cut){
@@ -177,9 +177,9 @@ static void put_part(struct jw *j, const struct content_part *p, struct cut *cut
     if (p->kind == CONTENT_TEXT && cut->head < cut->tail)
         put_cut_text(j, p, cut);
     else if (p->kind == CONTENT_TEXT)
-        put_text_part(j, p->data.data, p->data.len);
+        put_text_part(j, p->bytes.data, p->bytes.len);
     else if (p->kind == CONTENT_READY)
-        jw_raw(j, p->data.data, p->data.len);
+        jw_raw(j, p->bytes.data, p->bytes.len);
     else
         put_media(j, p);
 }

@@ -24,7 +24,7 @@ struct content_part {
     enum content_kind kind;
     const char *role; /* of CONTENT_ROLE: a constant */
     char mime[100];   /* of an image or sound */
-    struct buf data;  /* text, base64, or JSON that is ready */
+    struct buf bytes; /* text, base64, or JSON that is ready */
 };
 
 struct content {

@@ -14,7 +14,7 @@ from mcp_fixture import Fixture, running
 from mcp_http import BOTH, LEGACY, MODERN, Failure, Mcp, messages
 
 EVENTS = {"Accept": "text/event-stream"}
-ALL = {"elicitation": {}, "sampling": {}, "roots": {}}
+ALL: dict[str, Any] = {"elicitation": {}, "sampling": {}, "roots": {}}
 ASK = "test_input_required_result_elicitation"
 ACCEPT = {"user_name": {"action": "accept", "content": {"name": "Ada"}}}
 
@@ -127,7 +127,7 @@ def test_only_what_the_client_can_is_asked(server: Fixture) -> None:
     }
     assert set(call(modern(server, {"sampling": {}}), three)["inputRequests"]) == {"greeting"}
     assert call(modern(server, {}), three)["resultType"] == "complete"
-    url_only = {"elicitation": {"url": {}}}
+    url_only: dict[str, Any] = {"elicitation": {"url": {}}}
     assert call(modern(server, url_only), ASK)["content"][0]["text"] == "Hello, stranger!"
 
 

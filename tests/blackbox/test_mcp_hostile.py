@@ -243,7 +243,17 @@ def test_members_that_are_not_what_they_should_be(server: Fixture) -> None:
     }
     for method, params in shapes.items():
         for member in [*params, "_meta"]:
-            for value in (None, 7, "x" * 3000, [], {}, [{}], {"a": {"b": [None]}}, True):
+            others: tuple[Any, ...] = (
+                None,
+                7,
+                "x" * 3000,
+                [],
+                {},
+                [{}],
+                {"a": {"b": [None]}},
+                True,
+            )
+            for value in others:
                 bad = {"_meta": known} | params | {member: value}
                 heads = BOTH | {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
                 name = bad.get("name", bad.get("uri"))

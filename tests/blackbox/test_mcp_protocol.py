@@ -290,12 +290,13 @@ def test_a_restarted_server_knows_its_sessions(start_live: Any) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_what_is_not_there(live_service: LiveService, era: str) -> None:
     with Mcp(live_service.port, era) as mcp:
-        for method, params in (
+        asked: tuple[tuple[str, dict[str, Any]], ...] = (
             ("tools/call", {"name": "no_such"}),
             ("tools/call", {"name": "execute_ipython_cell", "arguments": {"code": "1"}}),
             ("tools/list", {"cursor": "x"}),
             ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}}),
-        ):
+        )
+        for method, params in asked:
             with pytest.raises(Failure) as failed:
                 mcp.ask(method, **params)
             assert failed.value.code == -32602
@@ -317,7 +318,13 @@ def test_there_are_no_prompts(live_service: LiveService, era: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 def test_arguments_that_do_not_fit_are_for_the_model(live_service: LiveService, era: str) -> None:
     with Mcp(live_service.port, era) as mcp:
-        for arguments in ({}, {"code": 7}, {"code": "1", "no": 1}, {"code": "1", "timeout_s": "x"}):
+        bad: tuple[dict[str, Any], ...] = (
+            {},
+            {"code": 7},
+            {"code": "1", "no": 1},
+            {"code": "1", "timeout_s": "x"},
+        )
+        for arguments in bad:
             answer = mcp.call("run_python", **arguments)
             assert answer.is_error and answer.text.split(":")[0] in ("code", "no", "timeout_s")
         with pytest.raises(Failure) as failed:

@@ -16,7 +16,7 @@ extern struct mcp *fixture_server;
     "gg=="
 
 /* The next step of a call, a moment later. */
-void fixture_later(struct mcp_call *c, mcp_handler *step);
+void fixture_later(struct mcp_call *c, mcp_handler *next);
 
 extern const struct mcp_tool fixture_text, fixture_image, fixture_audio, fixture_embedded,
     fixture_mixed, fixture_logging, fixture_progress, fixture_error, fixture_reconnection,

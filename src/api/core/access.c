@@ -105,7 +105,7 @@ static void allow_origin(struct call *c, const char *origin) {
     http_add_header(c->req, "Vary", "Origin");
     http_add_header(c->req, "Access-Control-Expose-Headers",
                     "X-Request-Id, X-Execution-Id, Content-Disposition, Content-Range, "
-                    "Retry-After, ETag, Idempotent-Replayed, X-Cloche-Port");
+                    "Retry-After, ETag, Idempotent-Replayed, X-Cloche-Port, Mcp-Session-Id");
 }
 
 bool access_check_origin(struct call *c, struct problem *ret) {
@@ -134,7 +134,8 @@ bool access_preflight(struct call *c) {
     http_add_header(c->req, "Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, HEAD");
     http_add_header(c->req, "Access-Control-Allow-Headers",
                     "Authorization, Content-Type, X-API-Key, Idempotency-Key, traceparent, "
-                    "Last-Event-ID, Range, If-Range, If-None-Match");
+                    "Last-Event-ID, Range, If-Range, If-None-Match, MCP-Protocol-Version, "
+                    "Mcp-Session-Id, Mcp-Method, Mcp-Name");
     http_add_header(c->req, "Access-Control-Max-Age", "600");
     http_reply(c->req, 204, NULL, "", 0);
     return true;
