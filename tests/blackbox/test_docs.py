@@ -42,7 +42,7 @@ SAVE = f'for name in $(compgen -v | grep -x "{KEPT}"); do declare -p $name; done
 
 def wants_live(text: str) -> bool:
     words = ("/mcp", "/v1/sandboxes", "/v1/sessions", "$S/execute", "/api/kernel", "Sandbox.create")
-    return any(word in text for word in (*words, "cloche sandbox", "cloche shell"))
+    return any(word in text for word in (*words, "cloche sandbox", "cloche shell", "cloche mcp"))
 
 
 class Example(NamedTuple):
