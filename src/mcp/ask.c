@@ -202,7 +202,9 @@ static void ask_want(struct mcp_call *c, const struct mcp_question *q) {
 
 static bool may_ask(const struct mcp_call *c) {
     bool right = c->kind == CALL_TOOL || c->kind == CALL_READ || c->kind == CALL_PROMPT;
-    return right && c->to && !c->is_cancelled && (c->is_modern || stream_open(c->to));
+    if (!right || !c->to || c->is_cancelled)
+        return false;
+    return c->is_modern ? c->length <= ASK_LENGTH : stream_open(c->to);
 }
 
 void mcp_ask(struct mcp_call *c, const struct mcp_question *q, unsigned n, mcp_answered *fn) {
@@ -249,7 +251,8 @@ static void ask_adopt(struct mcp_call *c, struct mcp_call *next) {
 static struct mcp_call *ask_find(const struct mcp_call *next, const char *state, bool *ret_right) {
     char digest[TOKEN_DIGEST + 1], claim[TOKEN_MAX];
     *ret_right = false;
-    if (!token_read(next->m->host.secret, USE, next->who->owner, state, claim, sizeof claim))
+    if (next->length > 2 * ASK_LENGTH || /* with its answers */
+        !token_read(next->m->host.secret, USE, next->who->owner, state, claim, sizeof claim))
         return NULL;
     char *dash = strrchr(claim, '-');
     call_digest(next, digest);

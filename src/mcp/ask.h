@@ -7,3 +7,4 @@
 #define ASK_MS        120000 /* then nobody answers */
 #define ASK_PARKED    8  /* calls of one owner that wait at once; then the oldest gets nothing */
 #define ASK_QUESTIONS 16 /* at once */
+#define ASK_LENGTH    (256u << 10) /* bytes of a modern request that may ask: a state hashes it */

@@ -42,7 +42,8 @@ struct visit {
     /* the body, while it is read */
     struct work work;
     struct buf body;
-    json_t *tree; /* owned */
+    size_t length; /* of the body */
+    json_t *tree;  /* owned */
     struct err why;
     bool is_reading;
 };
@@ -82,6 +83,7 @@ struct mcp_call {
     struct stream *to;     /* borrowed; NULL: nobody hears the answer */
     struct mcp_asker *who; /* a reference */
     json_t *message;       /* owned */
+    size_t length;         /* of the body that it came in */
     json_t *id, *params;   /* of the message */
     json_t *args;          /* owned: an object */
     bool is_modern, is_cancelled;

@@ -6,6 +6,10 @@
 
 #include <string.h>
 
+bool rpc_is_small(const char *text, size_t len) {
+    return len <= RPC_SHORT && json_text_values(text, len, RPC_FEW + 1) <= RPC_FEW;
+}
+
 json_t *rpc_parse(const char *text, size_t len, struct err *e) {
     json_t *tree = NULL;
     if (len > RPC_MAX) {

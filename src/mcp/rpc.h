@@ -4,7 +4,7 @@
  *
  * SECURITY: a message has at most RPC_MAX bytes, JSON_DEPTH_MAX levels and RPC_VALUES_MAX values;
  * duplicate keys, NUL and ill-formed UTF-8 are refused. Reading the largest takes tens of
- * milliseconds: whoever has a loop reads what is larger than RPC_SHORT beside it. */
+ * milliseconds: whoever has a loop reads what is not rpc_is_small beside it. */
 
 #include "base/json.h"
 
@@ -14,6 +14,7 @@
 
 #define RPC_MAX        (4u << 20)
 #define RPC_SHORT      (64u << 10)
+#define RPC_FEW        500 /* values of a message that is read at once */
 #define RPC_VALUES_MAX 50000
 #define RPC_BATCH_MAX  16
 #define RPC_ID_MAX     256 /* bytes of an id that is a string */
@@ -43,6 +44,7 @@ struct rpc {
     enum rpc_code code;     /* and which error that is */
 };
 
+bool rpc_is_small(const char *text, size_t len);
 /* The tree of one message or of a batch, which is the caller's; NULL and a sentence. */
 json_t *rpc_parse(const char *text, size_t len, struct err *e);
 /* What one message is. */

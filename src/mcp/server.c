@@ -262,7 +262,8 @@ static struct visit *visit_new(struct mcp *m, struct http_req *r, struct mcp_ask
 static void visit_with_body(struct http_req *r) {
     struct visit *v = http_guest(r);
     const struct buf *b = http_body(r);
-    if (b->len <= RPC_SHORT) {
+    v->length = b->len;
+    if (rpc_is_small(b->data, b->len)) {
         v->tree = rpc_parse(b->data, b->len, &v->why);
         visit_read(v);
         return;

@@ -56,6 +56,9 @@ def filled(mcp: Mcp, code: str) -> Mcp:
 ASKS: dict[str, Callable[[Mcp], object]] = {
     "code of 3.9 MB": lambda mcp: mcp.python("#" + "x" * 3_900_000),
     "code of 1,300,000 lines": lambda mcp: mcp.python("1\n" * 1_300_000, timeout_s=1),
+    "30,000 values in 60 kB": lambda mcp: mcp.send("x", {"_x": [1] * 30_000}),
+    "50,000 objects": lambda mcp: mcp.send("x", {"_x": [{}] * 49_000}),
+    "a batch of everything": lambda mcp: mcp.send("ping", {"_x": ["x" * 200] * 16_000}),
     "a file of 3.9 MB comes": lambda mcp: mcp.call("write_file", path="a", content="x" * 3_900_000),
     "3.9 MB of base64 come": lambda mcp: mcp.call(
         "write_file",

@@ -9,13 +9,13 @@
 
 #include <stdbool.h>
 
-#define REPORT_TEXT      29000u      /* characters of the text: an answer has 30,000 */
-#define REPORT_ERROR     9500u       /* the same of an error: it has 10,000 */
-#define REPORT_IMAGES    8u          /* images that go out; */
-#define REPORT_IMAGE_MAX (4u << 20)  /* bytes of one, as base64, */
-#define REPORT_ALL       (12u << 20) /* and of all; links to the others */
-#define REPORT_LINKS     8u          /* links to those */
-#define REPORT_FILES     10u         /* files that it made */
+#define REPORT_TEXT      29000u     /* characters of the text: an answer has 30,000 */
+#define REPORT_ERROR     9500u      /* the same of an error: it has 10,000 */
+#define REPORT_IMAGES    8u         /* images that go out; */
+#define REPORT_IMAGE_MAX (4u << 20) /* bytes of one, as base64, */
+#define REPORT_ALL       (6u << 20) /* and of all; links to the others */
+#define REPORT_LINKS     8u         /* links to those */
+#define REPORT_FILES     10u        /* files that it made */
 
 struct report_image {
     const char *mime;  /* a constant */
