@@ -30,9 +30,9 @@ class Tenants(LiveService):
         wheel(self.wheels, "alpha")
         wheel(self.wheels, "beta", needs="alpha")
         self.trees = directory / "state-tenants"
-        options = ("--keys", str(file), "--wheels", str(self.wheels), "--build-network", "none")
+        options = ["--keys", str(file), "--wheels", str(self.wheels), "--build-network", "none"]
         if "--profiles" not in more:
-            options += ("--profiles", "base")
+            options += ["--profiles", "base"]
         super().__init__(directory, *options, *more)
 
     def of(self, name: str) -> Client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -91,8 +92,8 @@ def test_whatever_takes_a_profile_takes_it(alice: Client) -> None:
     body = {"items": [{"code": "import alpha; print(alpha.VERSION)", "profile": "mine"}]}
     batch = alice.ask("POST", "/v1/execute/batch", body)
     assert batch.status == 200 and json.loads(batch.body)["stdout"] == "1.0\n", batch.body
-    body = {"code": "import alpha; print(alpha.VERSION)", "profile": "mine", "packages": ["beta"]}
-    assert alice.ask("POST", "/v1/execute", body).json["stdout"] == "1.0\n"
+    code = "import alpha, beta; print(alpha.VERSION, beta.VERSION)"
+    assert run(alice, "mine", code, packages=["beta"])["stdout"] == "1.0 1.0\n"
 
 
 def test_live_sandboxes_have_it(alice: Client) -> None:
@@ -253,6 +254,24 @@ def test_it_is_removed_while_it_is_used(service: Tenants, alice: Client) -> None
         make(alice, "mine", "beta")
         assert box.text("import importlib.util as u; u.find_spec('beta') is None") == "True"
     assert eventually(lambda: len(service.left()) == 1), service.left()
+
+
+def test_what_a_build_may_not_reach(tmp_path: Path) -> None:
+    """What `network` grants to programs is another matter."""
+    options = ("--build-network", "nowhere.example", "--network", "open")
+    with tenants(tmp_path, *options) as service:
+        said = broken(service.of("alice"), "mine", "alpha")
+        assert said.startswith("pypi.org cannot be reached from the build")
+        assert said.endswith("see build_network")
+
+
+def test_a_build_is_in_the_audit_log(service: Tenants, alice: Client) -> None:
+    make(alice, "mine", "alpha")
+    text = (service.state / "audit.log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    last = [line for line in lines if line["tenant"] == "alice"][-1]
+    assert (last["status"], last["profile"]) == ("ok", "base")
+    assert last["code_sha256"] == hashlib.sha256(b"alpha\n").hexdigest()
 
 
 # ---------------------------------------------------------------------------- bounds
