@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -165,8 +166,33 @@ static bool add_lines(struct window *w, const char *at, size_t len) {
     return true;
 }
 
+/* SECURITY: a file can be a hole of an exbibyte, which nobody reads to its end. It holds no end of
+ * a line either. */
+static void add_hole(struct window *w, uint64_t len) {
+    static const char zeros[WINDOW_LINE + 1]; /* more than is shown */
+    size_t n = len < sizeof zeros ? (size_t)len : sizeof zeros;
+    add_part(w, zeros, n);
+    w->line_len += len - n;
+    w->at += len;
+}
+
+/* False when the window is full. */
+static bool skip_hole(struct window *w) {
+    off_t at = (off_t)w->at, data = lseek(w->fd, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) /* none comes any more */
+        data = lseek(w->fd, 0, SEEK_END);
+    if (data <= at)
+        return true;
+    w->more = is_full(w);
+    if (!w->more)
+        add_hole(w, (uint64_t)(data - at));
+    return !w->more;
+}
+
 static bool read_lines(struct window *w) {
     char piece[PIECE];
+    if (!skip_hole(w))
+        return false;
     ssize_t n = pread(w->fd, piece, sizeof piece, (off_t)w->at);
     w->failed = n < 0;
     if (n <= 0) {

@@ -104,12 +104,35 @@ static void a_character_may_be_cut_by_the_first_look(void **state) {
     window_done(&w);
 }
 
+/* It would take years to read it. */
+static void holes_are_not_read(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT;
+    while (text.len < 9000)
+        buf_adds(&text, "a\n");
+    struct window w = {.first = 4501, .lines = 10, .text = BUF_INIT};
+    w.fd = memfd_create("window", MFD_CLOEXEC);
+    assert_int_equal(write(w.fd, text.data, text.len), (ssize_t)text.len);
+    assert_int_equal(ftruncate(w.fd, 1ll << 60), 0);
+    assert_int_equal(pwrite(w.fd, "\nend", 4, 1ll << 50), 4);
+    unsigned slices = 1;
+    while (window_slice(&w))
+        slices++;
+    assert_in_range(slices, 1, 3);
+    assert_int_equal(w.last, 4502);
+    assert_true(w.cut);
+    assert_non_null(strstr(w.text.data, "  4501\t\\x00\\x00"));
+    assert_non_null(strstr(w.text.data, "\n  4502\tend\\x00"));
+    window_done(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_have_their_numbers),
         cmocka_unit_test(long_lines_and_long_files_are_cut),
         cmocka_unit_test(only_text_is_shown_as_text),
         cmocka_unit_test(a_character_may_be_cut_by_the_first_look),
+        cmocka_unit_test(holes_are_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
