@@ -170,9 +170,7 @@ struct stream *stream_new(struct visit *v, unsigned waiting, bool is_batch) {
     s->forget = (struct timer){.fn = stream_on_forget, .arg = s};
     v->stream = s;
     LIST_APPEND(&v->m->streams, s, next);
-    if (s->takes_sse && !s->takes_json)
-        stream_open(s);
-    else if (s->takes_sse)
+    if (s->takes_sse)
         loop_timer_in_ms(v->m->host.loop, &s->soon, STREAM_SOON_MS);
     return s;
 }
@@ -253,7 +251,7 @@ static void stream_end(struct stream *s) {
 
 void stream_answer(struct stream *s, int status, const struct buf *message) {
     s->waiting--;
-    if (message && s->is_open)
+    if (message && (s->is_open || !s->takes_json))
         stream_message(s, message);
     else if (message) {
         if (s->is_batch)

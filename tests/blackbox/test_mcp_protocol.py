@@ -121,6 +121,12 @@ def test_a_client_that_wants_events_gets_events(live_service: LiveService) -> No
     assert messages(reply) == [ID | {"result": {}}]
 
 
+def test_whoever_wants_events_only_has_a_session(live_service: LiveService) -> None:
+    reply = initialize(live_service, LEGACY, Accept="text/event-stream")
+    assert reply.header("content-type") == "text/event-stream"
+    assert reply.header("mcp-session-id")
+
+
 def test_notifications_and_responses_are_taken(live_service: LiveService) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     response = {"jsonrpc": "2.0", "id": "nobody's", "result": {}}
