@@ -403,6 +403,30 @@ def test_what_one_key_has_is_nothing_to_another(keyed_mcp: KeyedLive) -> None:
         )
 
 
+def test_another_key_can_neither_answer_nor_resume(keyed_mcp: KeyedLive) -> None:
+    alice, bob = ({"Authorization": f"Bearer {key}"} for key in keyed_mcp.keys)
+    can: dict[str, Any] = {"elicitation": {}}
+    with Mcp(keyed_mcp.port, MODERN, can=can, **alice) as one:
+        other = Mcp(keyed_mcp.port, MODERN, can=can, **bob)
+        call = {"name": "run_python", "arguments": {"code": "input('who? ')"}}
+        asked = one.ask("tools/call", **call)
+        (key,) = asked["inputRequests"]
+        answer = {key: {"action": "accept", "content": {"answer": "me"}}}
+        again = call | {"inputResponses": answer, "requestState": asked["requestState"]}
+        with pytest.raises(Failure) as failed:
+            other.ask("tools/call", **again)
+        assert failed.value.code == -32602
+        assert "'me'" in one.ask("tools/call", **again)["content"][0]["text"]
+        old = Mcp(keyed_mcp.port, LEGACY, **alice)
+        params = {"name": "run_python", "arguments": {"code": "import time\ntime.sleep(1.2)"}}
+        with old.open("tools/call", params) as connection:
+            connection.head()
+            last = next(connection.chunks()).split(b"\n")[0].removeprefix(b"id: ").decode()
+        wanted = {"Accept": "text/event-stream", "Last-Event-ID": last}
+        assert ask(keyed_mcp.port, "GET", "/mcp", None, wanted | bob).status == 404
+        assert ask(keyed_mcp.port, "GET", "/mcp", None, wanted | alice).status == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}],
