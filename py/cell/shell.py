@@ -13,6 +13,7 @@ import pdb
 import signal
 import subprocess
 import sys
+import threading
 import tokenize
 import traceback
 import warnings
@@ -194,6 +195,13 @@ def system(command: Any) -> int:
     else:
         code = subprocess.call(os.fsencode(command), shell=True, close_fds=False)
     return -code if code < 0 else code << 8
+
+
+class _Flag(threading.Event):
+    """Nobody waits for it, so to set it takes no lock."""
+
+    def set(self) -> None:
+        pass
 
 
 class Names(CachingCompiler):
@@ -408,6 +416,13 @@ def _replace_debugger() -> None:
         pdb.set_trace = debugger.set_trace
 
 
+def _without_locks(history: Any) -> None:
+    """An interrupt may come while a lock of the history's is held, and leave it so: every later
+    cell would wait for that. No thread of ours saves anything."""
+    history.save_flag = _Flag()
+    history.db_input_cache_lock = history.db_output_cache_lock = threading.RLock()
+
+
 def make() -> Shell:
     """In the zygote."""
     _replace_debugger()
@@ -415,6 +430,7 @@ def make() -> Shell:
     if hasattr(interactiveshell, "PickleShareDB"):
         interactiveshell.PickleShareDB = lambda path: {}  # a database of files
     shell: Shell = Shell.instance(config=_config())
+    _without_locks(shell.history_manager)
     warnings.filterwarnings("ignore", message="To exit: use 'exit'", category=UserWarning)
     return shell
 

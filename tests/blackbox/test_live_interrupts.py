@@ -51,6 +51,13 @@ def test_an_interrupt_keeps_the_state(box: Box) -> None:
     assert (result["text"], result["kernel_restarted"]) == ("1", False)
 
 
+def test_locks_that_an_interrupt_left_hold_up_nothing(box: Box) -> None:
+    """Of IPython's history, which each cell goes through: it may come just there."""
+    locks = "m.save_flag._cond, m.db_input_cache_lock, m.db_output_cache_lock"
+    box.run(f"m = get_ipython().history_manager\nfor lock in ({locks}): lock.acquire()")
+    assert box.run("1", timeout_ms=20_000)["text"] == "1"
+
+
 def test_an_interrupt_of_nothing(box: Box) -> None:
     assert box.do("/interrupt") == {"interrupted": False}
     assert box.text("1") == "1"
