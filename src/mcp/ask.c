@@ -242,6 +242,8 @@ static void ask_adopt(struct mcp_call *c, struct mcp_call *next) {
     c->id = next->id;
     c->params = next->params;
     c->can = next->can;
+    c->length = next->length;
+    c->log_level = next->log_level;
     progress_end(c);
     progress_begin(c);
     ask_take(&c->asking, responses);

@@ -2,6 +2,8 @@
 
 #include "http/openapi.h"
 
+#include "http/openapi_schema.h"
+
 #include "fields_fixture.h"
 
 #include <setjmp.h>
@@ -250,6 +252,32 @@ static void a_websocket_names_its_messages(void **state) {
                                                 "{\"name\":\"x\",\"description\":\"things\"}]");
 }
 
+/* A table that refers to itself. */
+static const struct schema tree_schema;
+static const struct field tree_fields[] = {
+    HAS("name", FIELD_STRING),
+    MAY_HAVE("below", LIST_OF(tree_schema)),
+    MAY_HAVE("made", OBJECT(made_schema)),
+};
+static const struct schema tree_schema = {SCHEMA("Tree", tree_fields)};
+
+static void a_schema_alone_refers_to_nothing(void **state) {
+    (void)state;
+    AUTO_BUF text = BUF_INIT;
+    struct jw j = JW_INIT(&text);
+    struct err e;
+    struct json_t *tree = NULL;
+    schema_write_alone(&j, &tree_schema);
+    assert_int_equal(json_read(text.data, text.len, JSON_DEPTH_MAX, &tree, &e), 0);
+    assert_null(strstr(text.data, "$ref"));
+    const json_t *properties = json_object_get(tree, "properties");
+    const json_t *made = json_object_get(properties, "made");
+    assert_non_null(json_object_get(json_object_get(made, "properties"), "id"));
+    const json_t *below = json_object_get(json_object_get(properties, "below"), "items");
+    assert_string_equal(json_string_value(json_object_get(below, "type")), "object");
+    json_decref(tree);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_one_item_whatever_the_order),
@@ -259,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_status_has_each_of_its_forms),
         cmocka_unit_test(errors_are_told_once_for_all_who_have_the_same),
         cmocka_unit_test(a_websocket_names_its_messages),
+        cmocka_unit_test(a_schema_alone_refers_to_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
