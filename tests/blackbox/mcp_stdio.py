@@ -11,7 +11,7 @@ import subprocess
 from types import TracebackType
 from typing import Any
 
-from harness import Deadline, clean_env, cloche_bin
+from harness import Caller, Deadline, clean_env
 from host import Process, descendants, processes
 from mcp_http import LEGACY, META, MODERN, Answer, Failure
 
@@ -26,18 +26,21 @@ class Stdio:
         server: str = "",
         can: Any = None,
         env: dict[str, str] | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self.era, self.can = era, can or {}
         self.ids = itertools.count(1)
         self.seen: list[dict[str, Any]] = []  # what came and nobody has asked for yet
         self.rest = b""
         named = ["--server", server] if server else []
+        who = caller or Caller()
         self.process = subprocess.Popen(
-            [cloche_bin(), "mcp", *named, *words],
+            who.command("mcp", *named, *words),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=clean_env(**(env or {})),
+            env=clean_env(**who.env, **(env or {})),
+            cwd="/",
             start_new_session=True,
         )
         if era == LEGACY:

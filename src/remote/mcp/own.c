@@ -70,6 +70,8 @@ static void add_settings(struct buf *to, const struct mcp_options *options) {
     }
     if (binds.len)
         add_word(to, "bind-allow", binds.data);
+    if (options->profile && strcmp(options->profile, "auto") != 0)
+        add_word(to, "profiles", options->profile); /* the others need not start */
     add_word(to, "log-level", "warn");
     add_word(to, "pool", "0");
 }
