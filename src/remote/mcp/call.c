@@ -277,10 +277,11 @@ bool call_cancel(struct pump *p, const struct message *m) {
         struct call *c = call_of(f);
         if (!c || !c->id || !json_equal(c->id, id))
             continue;
+        bool is_modern = c->is_modern;
         c->is_cancelled = true;
-        if (c->is_modern)
-            flight_drop(f);
-        return c->is_modern;
+        if (is_modern)
+            flight_drop(f); /* and c with it */
+        return is_modern;
     }
     return m->is_modern;
 }
