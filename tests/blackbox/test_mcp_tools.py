@@ -22,11 +22,12 @@ def mcp(request: pytest.FixtureRequest, live_service: LiveService) -> Mcp:
 
 
 def test_state_stays_and_the_first_answer_says_that_there_is_none(mcp: Mcp) -> None:
+    name = f"first-{mcp.era}"  # that no other test has used
     with mcp:
-        first = mcp.python("x = 41")
+        first = mcp.python("x = 41", sandbox=name)
         assert first.texts.strip() == "[new sandbox: no variables yet]"
-        assert mcp.value("print(x + 1)") == "42"
-        assert mcp.value("x") == "41"
+        assert mcp.value("print(x + 1)", sandbox=name) == "42"
+        assert mcp.value("x", sandbox=name) == "41"
 
 
 def test_streams_come_in_order_and_the_value_last(mcp: Mcp) -> None:
