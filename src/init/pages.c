@@ -165,7 +165,7 @@ static bool look_closely(struct pages *p, const struct pages_others *o, uint64_t
     static struct unlisted taken;
     bool looked_at = p->late > 0;
     if (looked_at)
-        unlisted_take(&taken, o->sockets, now_ns() + TAKE_NS);
+        unlisted_take(&taken, o->sockets, thread_cpu_ns() + TAKE_NS);
     struct pages_look now = look_at_all(p, o, &taken);
     unlisted_drop(&taken);
     bool alert = now.lacking > bound / 2;

@@ -73,12 +73,13 @@ static void take_one(struct unlisted *u, struct sockets *s, int process, int num
     u->n++;
 }
 
-static void take_of(struct unlisted *u, struct sockets *s, pid_t pid, uint64_t until_ns) {
+static void take_of(struct unlisted *u, struct sockets *s, pid_t pid, uint64_t until_cpu_ns) {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
     AUTO_FD process = (int)syscall(SYS_pidfd_open, pid, 0);
     DIR *d = process < 0 ? NULL : opendir(path);
-    for (struct dirent *e; d && (e = readdir(d)) && u->n < UNLISTED_MOST && now_ns() < until_ns;) {
+    for (struct dirent *e;
+         d && (e = readdir(d)) && u->n < UNLISTED_MOST && thread_cpu_ns() < until_cpu_ns;) {
         ino_t ino = socket_of(dirfd(d), e->d_name);
         if (ino && !is_known(u, ino))
             take_one(u, s, process, atoi(e->d_name), ino);
@@ -87,13 +88,13 @@ static void take_of(struct unlisted *u, struct sockets *s, pid_t pid, uint64_t u
         closedir(d);
 }
 
-void unlisted_take(struct unlisted *u, struct sockets *s, uint64_t until_ns) {
+void unlisted_take(struct unlisted *u, struct sockets *s, uint64_t until_cpu_ns) {
     DIR *d = opendir("/proc");
     u->n = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         long pid = strtol(e->d_name, NULL, 10);
         if (pid > 1)
-            take_of(u, s, (pid_t)pid, until_ns);
+            take_of(u, s, (pid_t)pid, until_cpu_ns);
     }
     if (d)
         closedir(d);

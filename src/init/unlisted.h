@@ -28,9 +28,9 @@ struct unlisted_sum {
     uint64_t held;            /* what they can hold beyond what is charged (pages_held) */
 };
 
-/* Takes the sockets of TCP and UDP of all processes, until it is late: none of them ends before
- * unlisted_drop. */
-void unlisted_take(struct unlisted *u, struct sockets *s, uint64_t until_ns);
+/* Takes the sockets of TCP and UDP of all processes, until this thread has used so much time: none
+ * of them ends before unlisted_drop. */
+void unlisted_take(struct unlisted *u, struct sockets *s, uint64_t until_cpu_ns);
 /* A list has the one of this cookie. */
 void unlisted_mark(struct unlisted *u, const uint32_t cookie[2]);
 struct unlisted_sum unlisted_sum(const struct unlisted *u);

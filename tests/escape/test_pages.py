@@ -61,6 +61,7 @@ print("idle", flush=True)
 sys.stdin.readline()
 print("good", flush=True)
 """
+LONG_MS = 600_000
 LITTLE_MB = 20  # of a sandbox that is not ended, whatever the machine lacks
 
 
@@ -97,18 +98,25 @@ def test_full_queues_live_beside_that(engine: Engine, too_much: int) -> None:
         assert honest.end().stdout == b"full\ngood\n", honest.outcome
 
 
-def idle_sockets_live(engine: Engine, too_much: int) -> None:
+@pytest.mark.parametrize("groups", ["auto", "none"])
+def test_idle_sockets_live_beside_many_that_hold_little(
+    start_engine: Callable[..., Engine], too_much: int, groups: str
+) -> None:
     """Each of the many holds less than anyone is ended for, all of them more than the machine may
-    lack: the honest one is not to pay for it, but who holds much that no list has."""
-    guilty = [Held(engine, CODE, args=["reset", str(4 * LITTLE_MB)], **LIMITS) for _ in range(3)]
-    honest = [Held(engine, IDLE_SOCKETS) for _ in range(8)]
+    lack: the honest are not to pay for it, but those who hold much that no list has. Without
+    control groups init lists the sockets all the time, with one of its own."""
+    engine = start_engine("--cgroup", groups, "--max-timeout-ms", str(LONG_MS))
+    limits = {**LIMITS, "timeout_ms": LONG_MS}
+    full = str(4 * LITTLE_MB)
+    guilty = [Held(engine, CODE, args=["reset", full], **limits) for _ in range(3)]
+    honest = [Held(engine, IDLE_SOCKETS, timeout_ms=LONG_MS) for _ in range(8)]
     little: list[Held] = []
     try:
         assert all(one.line() == "idle" for one in honest)
         assert all(one.line().startswith("holds") for one in guilty)
         for _ in range(too_much // LITTLE_MB):
-            little.append(Held(engine, CODE, args=["received", str(LITTLE_MB)], **LIMITS))
-            assert little[-1].line().startswith("holds")
+            little.append(Held(engine, CODE, args=["received", str(LITTLE_MB)], **limits))
+        assert all(one.line().startswith("holds") for one in little)
         for one in guilty:
             assert one.end().result["limit_hit"] == "memory", one.outcome
         for one in honest:
@@ -117,15 +125,6 @@ def idle_sockets_live(engine: Engine, too_much: int) -> None:
     finally:
         for one in guilty + honest + little:
             one.client.close()
-
-
-def test_idle_sockets_live_beside_many_that_hold_little(engine: Engine, too_much: int) -> None:
-    idle_sockets_live(engine, too_much)
-
-
-def test_and_without_control_groups(start_engine: Callable[..., Engine], too_much: int) -> None:
-    """There init lists the sockets of each sandbox all the time, with sockets of its own."""
-    idle_sockets_live(start_engine("--cgroup", "none"), too_much)
 
 
 def test_a_live_sandbox_goes_on(live_service: LiveService, too_much: int) -> None:
