@@ -65,8 +65,9 @@ static bool add_tools(const struct call *c, json_t *answer) {
 static void take_message(struct call *c, const char *text, size_t len) {
     struct err ignored;
     json_auto_t *message = NULL;
-    if (json_read(text, len, JSON_DEPTH_MAX, &message, &ignored) < 0) {
-        report_say("the server sent a message that is no JSON; it was left out");
+    if (json_read(text, len, JSON_DEPTH_MAX, &message, &ignored) < 0 ||
+        json_is_array(message) != c->is_batch) {
+        report_say("the server sent what is no message; it was left out");
         return;
     }
     bool is_answer = is_answer_to(c, message);
@@ -103,7 +104,7 @@ static void call_on_header(struct flight *f, const char *line, size_t len) {
     struct call *c = (struct call *)(void *)f;
     size_t at = sizeof name - 1;
     if (c->is_modern || strcmp(c->method, "initialize") != 0 || len <= at ||
-        strncasecmp(line, name, at) != 0)
+        len >= sizeof c->pump->session || strncasecmp(line, name, at) != 0)
         return;
     snprintf(c->pump->session, sizeof c->pump->session, "%.*s", (int)len, line);
 }

@@ -28,7 +28,7 @@ static size_t flight_on_body(char *data, size_t one, size_t len, void *arg) {
     bool good = status_of(f->easy) / 100 == 2;
     if (good && f->is_sse && f->kind->on_stream) {
         if (f->kind->on_stream(f, data, len))
-            return len;
+            return f->too_large ? 0 : len;
         f->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }

@@ -13,8 +13,9 @@
 struct flight;
 
 struct flight_kind {
-    /* Bytes of a 2xx of type text/event-stream. False: not now (flights_resume). NULL, and with any
-     * other type: the body is kept in reply.body. */
+    /* Bytes of a 2xx of type text/event-stream. False: not now (flights_resume). It may set
+     * too_large, which ends the flight. NULL, and with any other type: the body is kept in
+     * reply.body. */
     bool (*on_stream)(struct flight *f, const char *data, size_t len);
     /* A header, without its newline; of every answer. Or NULL. */
     void (*on_header)(struct flight *f, const char *line, size_t len);

@@ -155,6 +155,7 @@ static int set_up_call(struct transfer *t, struct err *e) {
     curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, call_on_body);
     curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(h, CURLOPT_TIMEOUT, t->call->within_s);
     if (t->call->gives_signs) {
         curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);

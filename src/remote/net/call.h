@@ -61,6 +61,7 @@ struct remote_call {
     const struct remote_watch *watch; /* or NULL */
     const struct remote_sink *sink;   /* or NULL: the body is kept */
     size_t most;                      /* bytes of a body that is kept; 0: REMOTE_ANSWER_MAX */
+    long within_s;                    /* all of it; 0: as long as it takes */
     bool gives_signs;                 /* of life: a long silence means that the server is gone */
 };
 
