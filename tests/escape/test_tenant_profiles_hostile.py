@@ -18,6 +18,7 @@ from liars import HONEST, LEFT_OUT, REFUSED, copy_of_ours, lie, python_version
 from live import Client
 from made import add_to_wheel
 from tenants import Tenants, ask_for, broken, built, make, names, remove, run, tenants
+from turns import BUCKET, LONGEST_S, Turns
 from wheels import wheel
 
 EARLY = "open('/dev/shm/early', 'a').write('EARLY %d\\n' % __import__('os').getpid())\n"
@@ -247,3 +248,30 @@ def test_removed_while_it_is_taken_apart(liar: Tenants) -> None:
         assert remove(alice, "mine", force=True).status == 204
         assert eventually(lambda: liar.left() == []), liar.left()
     assert os.listdir(liar.trees) == []
+
+
+class KeyedTurns(Turns):
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        super().__init__(client.port)
+
+    def counts(self) -> dict[float, int]:
+        text = self.client.ask("GET", "/metrics").body.decode()
+        return {float(bound): int(n) for bound, n in BUCKET.findall(text)}
+
+
+def test_no_build_holds_up_the_loop(liar: Tenants) -> None:
+    """Many files, many packages that it says it installed, many requirements, much that it prints."""
+    body = "[entry(f'site-packages/f{n}', 'x' * 100) for n in range(1500)]\n"
+    body += "import sys\nfor _ in range(20): sys.stderr.write('line\\n' * 1000)\n"
+    version = "%d.%d.%d" % python_version()
+    packages = [{"name": f"n{n}", "version": "1", "sha256": "a" * 64} for n in range(1200)]
+    alice = tell(liar, body, HONEST | {"python": version, "installed": packages})
+    turns = KeyedTurns(alice)
+    wanted = [f"package-{n}>={n}; python_version > '{'3' * 200}'" for n in range(500)]
+    make(alice, "mine", *wanted)
+    assert len(alice.ask("GET", "/v1/profiles/mine").json["installed"]) == 1200
+    (own,) = [p for p in alice.ask("GET", "/v1/profiles").json["profiles"] if p["name"] == "mine"]
+    assert "installed" not in own and len(own["requirements"]) == 500
+    assert run(alice, "mine", "import f7")["status"] == "error"
+    assert turns.longest() <= LONGEST_S

@@ -43,7 +43,7 @@ static void do_profiles(struct call *c) {
     for (struct own_profile *p = NULL; (p = own_next(c->api, c->who.tenant, p));) {
         struct buf *to = page_place(&w, p->name);
         if (to)
-            profile_put_own(p, to);
+            profile_put_own(p, true, to);
     }
     page_reply(c, &w);
 }
@@ -70,7 +70,7 @@ static void do_profile(struct call *c) {
     unsigned i = find_named(g, c->params[0]);
     AUTO_BUF json = BUF_INIT;
     if (own)
-        profile_put_own(own, &json);
+        profile_put_own(own, false, &json);
     else if (i < g->config.nprofiles)
         profile_put(g, i, &json);
     else {
@@ -271,7 +271,7 @@ static void do_profile_make(struct call *c) {
         call_problem(c, &p);
         return;
     }
-    profile_put_own(made, &json);
+    profile_put_own(made, false, &json);
     call_json(c, 202, &json);
 }
 

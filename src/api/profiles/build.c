@@ -88,7 +88,7 @@ static void build_end(struct build *b) {
     struct own_profile *p = b->profile;
     AUTO_BUF json = BUF_INIT;
     p->build = NULL;
-    profile_put_own(p, &json);
+    profile_put_own(p, false, &json);
     record_event(b->record, "end", json.data, json.len);
     record_end(b->record, json.data);
     log_info("profile %s id=%s tenant=%s why=%s", p->state == OWN_READY ? "made" : "not made",
@@ -336,7 +336,7 @@ void build_cancel(struct own_profile *p) {
     struct build *b = p->build;
     AUTO_BUF json = BUF_INIT;
     own_broken(p, "it was called off");
-    profile_put_own(p, &json);
+    profile_put_own(p, false, &json);
     record_event(b->record, "end", json.data, json.len);
     record_end(b->record, json.data);
     p->build = NULL;
@@ -360,10 +360,7 @@ static int read_code(const struct config *c, struct run_request *q, struct err *
         return err_sys(e, "%s", path.data);
     if (fd_read_all(fd, buf_reserve(&code, CODE_MOST), CODE_MOST, &len, e) < 0)
         return -1;
-    buf_commit(&code, len);
-    q->code = (uint8_t *)buf_take(&code);
-    q->code_len = len;
-    return 0;
+    return memfd_of("build", code.data, len, &q->code_fd, e); /* a message would not hold it */
 }
 
 /* What it may reach, which is no matter of what `network` grants to programs. */

@@ -207,13 +207,15 @@ static const struct field package_fields[] = {
 };
 const struct schema own_package_schema = {SCHEMA("InstalledPackage", package_fields)};
 
-void own_put(struct jw *j, const struct own_profile *p) {
+void own_put(struct jw *j, const struct own_profile *p, bool in_list) {
     jw_key_bool(j, "own", true);
     jw_key_str(j, "from", own_text(p, "from"));
     jw_key(j, "requirements");
     jw_json(j, json_object_get(p->about, "requirements"), "[]");
-    jw_key(j, "installed");
-    jw_json(j, json_object_get(p->about, "installed"), "[]");
+    if (!in_list) {
+        jw_key(j, "installed");
+        jw_json(j, json_object_get(p->about, "installed"), "[]");
+    }
     jw_key_uint(j, "bytes", bytes_of(p));
     jw_key_real(j, "created", json_number_value(json_object_get(p->about, "created")));
     jw_key_uint(j, "users", own_users(p));

@@ -62,12 +62,14 @@ unsigned own_users(const struct own_profile *p);
     MAY_HAVE("own", FIELD_BOOL, .help = "true: this tenant's, made over HTTP; and it has"),        \
         MAY_HAVE("from", FIELD_STRING, .help = "the profile that its sandboxes are of"),           \
         MAY_HAVE("requirements", FIELD_LIST, .help = "what was asked for"),                        \
-        MAY_HAVE("installed", LIST_OF(own_package_schema), .help = "what that led to"),            \
+        MAY_HAVE("installed", LIST_OF(own_package_schema),                                         \
+                 .help = "what that led to; not in lists"),                                        \
         MAY_HAVE("bytes", FIELD_INT, .help = "what it takes of tenant_profiles_mb"),               \
         MAY_HAVE("created", FIELD_REAL, .help = "unix time"),                                      \
         MAY_HAVE("users", FIELD_INT, .help = "sandboxes that have it")
 extern const struct schema own_package_schema;
 /* The profile of the engine that its sandboxes are of; config.nprofiles: there is none. */
 unsigned own_base(const struct own_profile *p);
-/* The members that OWN_FIELDS names. */
-void own_put(struct jw *j, const struct own_profile *p);
+/* The members that OWN_FIELDS names. SECURITY: a build may say that it installed thousands, and a
+ * tenant has several: lists are without them. */
+void own_put(struct jw *j, const struct own_profile *p, bool in_list);

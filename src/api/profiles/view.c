@@ -93,7 +93,7 @@ static void put_own_live(struct jw *j, const struct engine *g, const struct own_
     jw_key_str(j, "live_what", p->state == OWN_BUILDING ? NULL : "the profile is broken");
 }
 
-void profile_put_own(const struct own_profile *p, struct buf *to) {
+void profile_put_own(const struct own_profile *p, bool in_list, struct buf *to) {
     static const char *const states[] = {"building", "ready", "broken"};
     static const struct config_profile nothing = {0};
     const struct engine *g = p->all->api->o.engine;
@@ -120,6 +120,6 @@ void profile_put_own(const struct own_profile *p, struct buf *to) {
     jw_json(&j, json_object_get(p->about, "env"), "{}");
     put_own_limits(&j, g, p->tree, &from->limits);
     put_own_live(&j, g, p, base);
-    own_put(&j, p);
+    own_put(&j, p, in_list);
     jw_object_end(&j);
 }
