@@ -605,7 +605,7 @@ export interface components {
             from?: string;
             /** @description what was asked for */
             requirements?: string[];
-            /** @description what that led to */
+            /** @description what that led to; not in lists */
             installed?: components["schemas"]["InstalledPackage"][];
             /** @description what it takes of tenant_profiles_mb */
             bytes?: number;
