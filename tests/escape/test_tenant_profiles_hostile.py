@@ -261,7 +261,7 @@ class KeyedTurns(Turns):
 
 
 def test_no_build_holds_up_the_loop(liar: Tenants) -> None:
-    """Many files, many packages that it says were installed, many requirements, much that is said."""
+    """Many files, packages that it says were installed, requirements, lines that it prints."""
     body = "[entry(f'site-packages/f{n}', 'x' * 100) for n in range(1500)]\n"
     body += "import sys\nfor _ in range(20): sys.stderr.write('line\\n' * 1000)\n"
     version = "%d.%d.%d" % python_version()
