@@ -21,34 +21,47 @@ struct reading_work {
     atomic_bool is_left;
     struct api *api; /* borrowed */
     char tenant[65], sandbox[ID_MAX];
-    uint64_t cpu_ns;
+    uint64_t cpu_ns; /* that the last slice took */
+    bool more;       /* there is another one */
 };
 
 static bool reading_slice(struct work *work) {
     struct reading_work *k = work->arg;
     uint64_t began = thread_cpu_ns();
-    bool more = !atomic_load(&k->is_left) && window_slice(&k->w);
-    k->cpu_ns += thread_cpu_ns() - began;
-    return more;
+    k->more = !atomic_load(&k->is_left) && window_slice(&k->w);
+    k->cpu_ns = thread_cpu_ns() - began;
+    return false;
 }
 
+static void reading_end(struct reading_work *k) {
+    crew_close(k->api->o.engine->crew, &k->w.fd); /* it may be the last who has the file */
+    window_done(&k->w);
+    free(k);
+}
+
+static void reading_tell(struct reading_work *k) {
+    struct reading *r = k->of;
+    r->work = NULL;
+    if (k->w.failed)
+        file_job_fail(&r->f, EIO, "the file cannot be read");
+    else
+        r->then(r, &k->w);
+}
+
+/* Each slice is paid for before the next one; none comes for a call or a sandbox that is gone. */
 static void reading_on_read(struct work *work) {
     struct reading_work *k = work->arg;
-    struct reading *r = k->of;
     struct err e;
     struct live *l = live_find(k->api->o.engine, k->tenant, k->sandbox, &e);
     if (l)
         live_served(l, k->cpu_ns);
-    if (r) {
-        r->work = NULL;
-        if (k->w.failed)
-            file_job_fail(&r->f, EIO, "the file cannot be read");
-        else
-            r->then(r, &k->w);
+    if (k->of && k->more && file_job_live(&k->of->f)) { /* or the call has its answer */
+        crew_add(k->api->o.engine->crew, &k->work);
+        return;
     }
-    crew_close(k->api->o.engine->crew, &k->w.fd); /* it may be the last who has the file */
-    window_done(&k->w);
-    free(k);
+    if (k->of)
+        reading_tell(k);
+    reading_end(k);
 }
 
 static void reading_leave(struct file_job *f) {
