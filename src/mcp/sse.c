@@ -16,9 +16,9 @@ void sse_write(struct buf *to, const char *id, const char *data, size_t len) {
 
 static void sse_event(struct sse_reader *r) {
     if (r->has_data)
-        r->on_event(r->arg, r->type.len ? r->type.data : "message", r->id.data, &r->data);
+        r->on_event(r->arg, r->type.len ? r->type.data : "message", r->id.data, &r->text);
     r->has_data = false;
-    buf_clear(&r->data);
+    buf_clear(&r->text);
     buf_clear(&r->type);
 }
 
@@ -38,9 +38,9 @@ static void sse_field(struct sse_reader *r, const char *name, size_t n, const ch
                       size_t len) {
     if (n == 4 && memcmp(name, "data", n) == 0) {
         if (r->has_data)
-            buf_addc(&r->data, '\n');
+            buf_addc(&r->text, '\n');
         r->has_data = true;
-        buf_add(&r->data, value, len);
+        buf_add(&r->text, value, len);
     } else if (n == 5 && memcmp(name, "event", n) == 0) {
         buf_clear(&r->type);
         buf_add(&r->type, value, len);
@@ -83,7 +83,7 @@ bool sse_read(struct sse_reader *r, const char *bytes, size_t len) {
         size_t n = 0;
         while (n < len && bytes[n] != '\n' && bytes[n] != '\r')
             n++;
-        if (r->line.len + r->data.len + n > r->most)
+        if (r->line.len + r->text.len + n > r->most)
             return false;
         buf_add(&r->line, bytes, n);
         if (n == len)
@@ -99,6 +99,6 @@ bool sse_read(struct sse_reader *r, const char *bytes, size_t len) {
 void sse_reader_done(struct sse_reader *r) {
     buf_done(&r->id);
     buf_done(&r->line);
-    buf_done(&r->data);
+    buf_done(&r->text);
     buf_done(&r->type);
 }

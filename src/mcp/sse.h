@@ -22,11 +22,11 @@ struct sse_reader {
     uint64_t retry_ms; /* what the server asked for last; 0: nothing */
     struct buf id;     /* the last one */
     /* the rest is its own */
-    struct buf line, data, type;
+    struct buf line, text, type;
     bool has_data, after_cr, begun;
 };
 #define SSE_READER_INIT                                                                            \
-    { .id = BUF_INIT, .line = BUF_INIT, .data = BUF_INIT, .type = BUF_INIT }
+    { .id = BUF_INIT, .line = BUF_INIT, .text = BUF_INIT, .type = BUF_INIT }
 
 /* False: too much for one event. */
 bool sse_read(struct sse_reader *r, const char *bytes, size_t len);

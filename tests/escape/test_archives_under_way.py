@@ -69,8 +69,8 @@ def test_a_tenant_has_so_many_archives_at_once(service: KeyedLive) -> None:
                 return None
 
             assert eventually(lambda: refused(put) and refused(get)), "no more for alice"
-            for ask_for in (put, get):
-                reply = eventually(lambda: refused(ask_for))
+            replies = [eventually(lambda: refused(put)), eventually(lambda: refused(get))]
+            for reply in replies:
                 assert code_of(reply) == (429, "too_many_archives")
                 assert int(reply.header("Retry-After") or 0) > 0
             assert put(service, 1, other).status == 200, "bob has his own"

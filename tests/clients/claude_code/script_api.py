@@ -74,14 +74,15 @@ class ScriptApi:
 
 def stream(turn: Turn, model: str) -> bytes:
     is_tool = turn["type"] == "tool_use"
-    empty = {"input": {}} if is_tool else {"text": ""}
+    empty: dict[str, Any] = {"input": {}} if is_tool else {"text": ""}
     delta = (
         {"type": "input_json_delta", "partial_json": json.dumps(turn["input"])}
         if is_tool
         else {"type": "text_delta", "text": turn["text"]}
     )
     usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": model}
+    message: dict[str, Any] = {"id": "msg_1", "type": "message"}
+    message |= {"role": "assistant", "model": model}
     message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     reason = "tool_use" if is_tool else "end_turn"
     events: list[dict[str, Any]] = [
