@@ -278,7 +278,6 @@ bool ask_resumed(struct mcp_call *next) {
         call_error(next, 400, RPC_PARAMS, "requestState is not what this server gave for this call",
                    NULL);
     } else if (!c) {
-        content_text(&next->content, "", 0);
         mcp_answer_errorf(next,
                           "The call that asked this has ended: it waits %d seconds for an "
                           "answer, and takes one. Call the tool again.",

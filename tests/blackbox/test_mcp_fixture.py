@@ -82,7 +82,8 @@ def test_a_state_counts_once(server: Fixture) -> None:
     state = call(mcp, ASK)["requestState"]
     call(mcp, ASK, inputResponses=ACCEPT, requestState=state)
     again = call(mcp, ASK, inputResponses=ACCEPT, requestState=state)
-    assert again["isError"] and "has ended" in again["content"][-1]["text"]
+    (only,) = again["content"]  # some models take no empty texts
+    assert again["isError"] and "has ended" in only["text"]
 
 
 @pytest.mark.parametrize(
