@@ -64,7 +64,7 @@ static int open_workspace(struct init *b, int *ret_path, struct err *e) {
 static int set_up(struct init *b, struct wire_out *o, struct err *e) {
     struct root_private places = {.uid = b->plan.uid,
                                   .disk_mb = b->plan.limits.disk_mb,
-                                  .disk_files = DISK_FILES,
+                                  .disk_files = disk_files(b->plan.limits.disk_mb),
                                   .terminals = b->plan.config->terminals,
                                   .mounts = b->plan.mounts,
                                   .nmounts = b->plan.nmounts,

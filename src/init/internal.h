@@ -12,7 +12,11 @@
 #include "init/watch.h"
 #include "wire/codec.h"
 
-#define DISK_FILES 20000 /* inodes of the tmpfs */
+/* Inodes of the tmpfs, which are memory of the kernel's: more only where there is more disk. */
+static inline uint32_t disk_files(uint32_t disk_mb) {
+    const uint32_t least = 20000, of_mb = 40;
+    return disk_mb < least / of_mb ? least : disk_mb * of_mb;
+}
 
 struct init {
     struct init_plan plan;

@@ -75,7 +75,7 @@ static void question_limits(struct question *q) {
     }
     /* An older server does not send all of them: those are 0, and stay as they are. */
     const struct limits old = b->plan.limits, next = limits_over(&old, &m.limits);
-    struct root_private places = {.disk_mb = next.disk_mb, .disk_files = DISK_FILES};
+    struct root_private places = {.disk_mb = next.disk_mb, .disk_files = disk_files(next.disk_mb)};
     int r = next.disk_mb == old.disk_mb ? 0 : root_resize(&places, &e);
     question_done(q, r < 0 ? e.code : 0, "resize");
     b->plan.limits = next;

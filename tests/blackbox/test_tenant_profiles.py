@@ -221,6 +221,11 @@ def test_a_package_that_is_not_there(service: Tenants, alice: Client) -> None:
     make(alice, "mine", "alpha")  # the name is free
 
 
+def test_many_small_files(service: Tenants, alice: Client) -> None:
+    wheel(service.wheels, "many", more={f"many-data/{i}": "" for i in range(25000)})
+    make(alice, "mine", "many")
+
+
 def test_two_builds_of_one_name(service: Tenants, alice: Client) -> None:
     replies = [ask_for(alice, "mine", "alpha") for _ in range(2)]
     assert replies[0].status == 202
