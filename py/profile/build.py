@@ -166,7 +166,10 @@ def _why(lines: List[str]) -> str:
         if line.startswith("Could not find a version that satisfies the requirement"):
             missing = line.split("requirement", 1)[1].split("(from")[0].strip()
             return f"no wheel of {missing} can be had"
-    said = errors or [line for line in lines if line.strip()] or ["it did not say why"]
+    lines = [line for line in lines if line.strip()]
+    if errors and errors[-1].strip() == "Exception:":  # what went wrong is under the traceback
+        return re.sub(r"^(\w+\.)+(?=\w+: )", "", lines[-1].strip())
+    said = errors or lines or ["it did not say why"]
     return said[-1].strip()
 
 

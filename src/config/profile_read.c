@@ -131,7 +131,7 @@ static int read_limit(const struct key *k, size_t i, const json_t *value, struct
                    ? json_number_value(value) * (is_cores ? 1000 : 1)
                    : -1;
     if (!(v >= (double)l->min && v <= (double)l->max))
-        return err_user(e, "bad_config", "%s: %s must be a %snumber from %g to %g", k->where,
+        return err_user(e, "bad_config", "%s: %s must be a %snumber from %.10g to %.10g", k->where,
                         l->name, is_cores ? "" : "whole ", (double)l->min / (is_cores ? 1000 : 1),
                         (double)l->max / (is_cores ? 1000 : 1));
     limits_set(ret, i, is_cores ? (uint64_t)(v / 10 + 0.5) : (uint64_t)v);

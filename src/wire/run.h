@@ -11,10 +11,12 @@
 #include "wire/limits.h"
 #include "wire/wire.h"
 
-#define RUN_MAX_ARGS  256
-#define RUN_MAX_ENV   256
-#define RUN_MAX_CODE  (16u << 20)
-#define RUN_MAX_FILES 1000
+#define RUN_MAX_ARGS    256
+#define RUN_MAX_ENV     256
+#define RUN_MAX_CODE    (16u << 20)
+#define RUN_MAX_STRINGS 30000u /* bytes of args and env together: WIRE_MAX has to hold more */
+#define LIVE_ENV_MAX    32768u /* bytes as JSON: it goes into a journal, too */
+#define RUN_MAX_FILES   1000
 /* What `cloche run` says of a result whose files_truncated is true. */
 #define RUN_FILES_CUT                                                                              \
     "not all files came out: there are more than 1000, or some lie deeper than 32 directories or " \

@@ -166,6 +166,7 @@ def test_lines_that_are_no_requirements(alice: Client, line: str, why: str) -> N
         {"name": "mine", "requirements": ["alpha"], "from": "nothing"},
         {"name": "mine", "requirements": ["alpha"], "env": {"PYTHONPATH": "/x"}},
         {"name": "mine", "requirements": ["alpha"], "env": {"A": 1}},
+        {"name": "mine", "requirements": ["alpha"], "env": {f"A{i}": "x" * 4000 for i in range(5)}},
         {"name": "mine", "requirements": ["alpha"], "limits": {"memory_mb": 0}},
     ],
 )
@@ -178,7 +179,24 @@ def test_requests_that_cannot_be(alice: Client, body: dict[str, Any]) -> None:
 def test_names_that_are_taken(alice: Client) -> None:
     make(alice, "mine", "alpha")
     error(ask_for(alice, "mine", "alpha"), 409, "profile_exists", "mine")
-    error(ask_for(alice, "base", "alpha"), 409, "profile_exists", "the operator's")
+    reply = ask_for(alice, "base", "alpha")
+    error(reply, 409, "profile_exists", "the operator's")
+    assert reply.json["error"]["remediation"] == "choose another name"
+
+
+def test_bounds_are_whole_numbers(alice: Client) -> None:
+    reply = ask_for(alice, "mine", "alpha", limits={"memory_mb": 1 << 40})
+    error(reply, 422, "bad_value", "from 1 to 4194304")
+
+
+def test_its_env_and_that_of_a_request_have_one_bound(alice: Client) -> None:
+    make(alice, "mine", "alpha", env={f"A{i}": "x" * 4000 for i in range(4)})
+    code = "import os; print(len(os.environ['A3']), len(os.environ['B']))"
+    assert run(alice, "mine", code, env={"B": "y" * 13000})["stdout"] == "4000 13000\n"
+    body = {"code": code, "profile": "mine", "env": {"B": "y" * 20000}}
+    error(alice.ask("POST", "/v1/execute", body), 422, "bad_value", "env of profile mine")
+    body = {"profile": "mine", "env": {"B": "y" * 20000}}
+    error(alice.ask("POST", "/v1/sandboxes", body), 422, "bad_value", "that of profile mine")
 
 
 def test_keys_without_the_right(service: Tenants) -> None:
@@ -219,6 +237,19 @@ def test_a_package_that_is_not_there(service: Tenants, alice: Client) -> None:
     body = {"code": "1", "profile": "mine"}
     error(alice.ask("POST", "/v1/execute", body), 422, "unknown_profile")
     make(alice, "mine", "alpha")  # the name is free
+
+
+def test_only_the_last_of_those_that_failed_are_kept(alice: Client) -> None:
+    make(alice, "mine", "alpha")
+    for i in range(12):
+        broken(alice, f"not-{i}", "nowhere")
+    assert names(alice) == sorted(["base", "mine", *(f"not-{i}" for i in range(2, 12))])
+
+
+def test_what_made_pip_stumble_is_told(service: Tenants, alice: Client) -> None:
+    wheel(service.wheels, "odd", needs="\U0001f600" * 300)
+    said = broken(alice, "mine", "odd")
+    assert "Exception:" not in said and "\U0001f600" in said, said
 
 
 def test_many_small_files(service: Tenants, alice: Client) -> None:

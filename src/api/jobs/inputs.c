@@ -6,6 +6,7 @@
 #include "api/files/paths.h"
 #include "base/base64.h"
 #include "base/fd.h"
+#include "engine/core/bounds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,9 +171,10 @@ int cwd_check(const json_t *body, struct problem *p) {
 /* As JSON, escapes included: that is what is kept, in a journal that has a bound. */
 int env_check_kept(const json_t *body, struct problem *p) {
     const json_t *env = json_object_get(body, "env");
-    if (json_is_object(env) && json_dumpb(env, NULL, 0, JSON_COMPACT) > ENV_KEPT_MAX)
+    if (json_is_object(env) && json_dumpb(env, NULL, 0, JSON_COMPACT) > LIVE_ENV_MAX)
         return problem_set(p, "bad_value",
-                           "env has more than 32768 bytes as JSON; write them to a file");
+                           "env has more than %u bytes as JSON; write them to a file",
+                           LIVE_ENV_MAX);
     return env_check(body, p);
 }
 

@@ -25,7 +25,6 @@ void inputs_prepare(struct body *b, const json_t *request);
 /* The names in the member `env`. */
 int env_check(const json_t *body, struct problem *p);
 /* The same of an environment that stays with a sandbox or kernel: it goes into a journal. */
-#define ENV_KEPT_MAX 32768 /* bytes */
 int env_check_kept(const json_t *body, struct problem *p);
 #define CWD_MAX 4095 /* bytes */
 int cwd_check(const json_t *body, struct problem *p);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define INLINE_CODE BODY_LONG_TEXT /* bytes; more goes into a memfd: a message has WIRE_MAX */
-#define MAX_STRINGS 30000u         /* bytes of args and env together, for the same reason */
 
 /* ---- what a request may say ---- */
 
@@ -135,8 +134,9 @@ static int add_strings(struct run_request *q, const json_t *body, struct problem
     json_t *env = json_object_get(body, "env"), *value;
     const char *key;
     size_t i;
-    if (strings_size(args, env) > MAX_STRINGS)
-        return problem_set(p, "bad_value", "args and env have more than 30000 bytes together");
+    if (strings_size(args, env) > RUN_MAX_STRINGS)
+        return problem_set(p, "bad_value", "args and env have more than %u bytes together",
+                           RUN_MAX_STRINGS);
     q->args = xcalloc(json_array_size(args) + 1, sizeof *q->args);
     json_array_foreach(args, i, v) {
         q->args[q->nargs++] = xstrdup(json_string_value(v));

@@ -18,6 +18,7 @@
 
 #define REQUIREMENTS_MAX 500
 #define ENV_MAX          64
+#define ENV_BYTES        16384u /* of all: it comes on top of what a request has */
 
 /* ---- looked at ---- */
 
@@ -131,6 +132,12 @@ static bool may_change(struct call *c) {
     return false;
 }
 
+static int names_operators(const char *name, struct problem *p) {
+    problem_set(p, "profile_exists", "profile %s is one of the operator's", name);
+    p->remediation = "choose another name";
+    return -1;
+}
+
 static int read_name(const struct call *c, const char **ret, struct problem *p) {
     const char *name = field_str(c->body, "name", "");
     const struct own_profile *own = own_find(c->api, c->who.tenant, name);
@@ -141,7 +148,7 @@ static int read_name(const struct call *c, const char **ret, struct problem *p) 
                            "name is %s; it must be 1 to 32 of a-z 0-9 _ -, and not auto",
                            log_quote(name, quoted, sizeof quoted));
     if (find_named(c->api->o.engine, name) < c->api->o.engine->config.nprofiles)
-        return problem_set(p, "profile_exists", "profile %s is one of the operator's", name);
+        return names_operators(name, p);
     if (own && own->state == OWN_BUILDING)
         return problem_set(p, "profile_building", "profile %s is being built", name);
     if (own && own->state == OWN_READY)
@@ -166,6 +173,17 @@ static int read_requirements(const json_t *body, json_t *to, struct problem *p) 
     if (json_array_size(to) == 0)
         return problem_set(p, "bad_value", "requirements: there is no package in them");
     return 0;
+}
+
+static int check_env(const json_t *env, struct problem *p) {
+    const char *name;
+    json_t *value;
+    size_t all = 0;
+    json_object_foreach((json_t *)env, name, value) {
+        all += strlen(name) + 1 + json_string_length(value);
+    }
+    return all <= ENV_BYTES ? 0
+                            : problem_set(p, "bad_value", "env has more than %u bytes", ENV_BYTES);
 }
 
 /* As the configuration file has it, and up to the maxima that programs have. */
@@ -231,7 +249,8 @@ static json_t *object_of(const json_t *body, const char *key) {
 static json_t *make_about(const struct call *c, const char *name, struct problem *p) {
     const char *from;
     json_auto_t *wanted = json_array();
-    if (read_requirements(c->body, wanted, p) < 0 || read_from(c, &from, p) < 0)
+    if (read_requirements(c->body, wanted, p) < 0 || read_from(c, &from, p) < 0 ||
+        check_env(json_object_get(c->body, "env"), p) < 0)
         return NULL;
     json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:f, s:O, s:o, s:o}", "tenant", c->who.tenant,
                               "name", name, "from", from, "key", c->who.key, "created",
@@ -254,6 +273,7 @@ static int profiles_make(const struct call *c, struct own_profile **ret, struct 
     struct own_profile *broken = own_find(c->api, c->who.tenant, name);
     if (broken)
         own_remove(broken, &ignored);
+    own_spare(c->api, c->who.tenant);
     *ret = own_add(c->api, c->who.tenant, name, about);
     if (build_begin(&c->who, *ret, p) == 0)
         return 0;

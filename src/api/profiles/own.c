@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define CREW       2    /* threads, of which one may wait long */
+#define BROKEN_MAX 10   /* of a tenant */
 #define FILE_BYTES 4096 /* what a file takes besides its bytes, about */
 
 static const char *own_text(const struct own_profile *p, const char *key) {
@@ -149,6 +150,19 @@ int own_remove(struct own_profile *p, struct err *e) {
     if (t)
         trees_remove(t);
     return 0;
+}
+
+/* SECURITY: they count as none, so there must be an end to them. */
+void own_spare(const struct api *a, const char *tenant) {
+    struct own_profile *oldest = NULL, *p = NULL;
+    struct err ignored;
+    unsigned n = 0;
+    while ((p = own_next(a, tenant, p))) {
+        n += p->state == OWN_BROKEN;
+        oldest = oldest || p->state != OWN_BROKEN ? oldest : p;
+    }
+    if (oldest && n >= BROKEN_MAX)
+        own_remove(oldest, &ignored);
 }
 
 static void on_unused(void *arg, const char *id) {

@@ -52,6 +52,8 @@ struct own_profile *own_add(struct api *a, const char *tenant, const char *name,
 /* Its files are whole. */
 int own_ready(struct own_profile *p, struct err *e);
 void own_broken(struct own_profile *p, const char *why);
+/* Of the tenant's broken ones all but the latest go, to leave room for another. */
+void own_spare(const struct api *a, const char *tenant);
 /* It is none any more, whoever uses it. */
 int own_remove(struct own_profile *p, struct err *e);
 /* Sandboxes that see its files. */

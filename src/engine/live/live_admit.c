@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "engine/core/admit.h"
+#include "engine/core/bounds.h"
 #include "engine/core/engine.h"
 #include "engine/live/lives.h"
 #include "engine/process/live_state.h"
@@ -65,7 +66,8 @@ static int choose_pool(struct engine *g, const struct live_request *q, struct pr
 }
 
 /* Those of the request win. */
-static int live_add_env(struct live_request *q, const struct config_list *env, struct err *e) {
+static int live_add_env(struct live_request *q, const struct tree *t, struct err *e) {
+    const struct config_list *env = &t->env;
     json_auto_t *all = NULL;
     if (!env->n)
         return 0;
@@ -81,7 +83,11 @@ static int live_add_env(struct live_request *q, const struct config_list *env, s
     }
     free(q->env);
     q->env = json_dumps(all, JSON_COMPACT);
-    return 0;
+    if (q->env && strlen(q->env) <= LIVE_ENV_MAX)
+        return 0;
+    return err_user(e, "bad_value",
+                    "env has more than %u bytes as JSON together with that of profile %s",
+                    LIVE_ENV_MAX, t->name);
 }
 
 int live_settle_time(struct engine *g, struct live_request *q, struct err *e) {
@@ -118,7 +124,7 @@ static int live_check(struct admission *a, struct err *e) {
 int live_admit(struct engine *g, struct live_request *q, struct profile_pool **ret,
                uint64_t *ret_files, struct err *e) {
     q->tree = q->profile ? tree_use(trees_find(g, q->tenant, q->profile)) : NULL;
-    if (choose_pool(g, q, ret, e) < 0 || (q->tree && live_add_env(q, &q->tree->env, e) < 0))
+    if (choose_pool(g, q, ret, e) < 0 || (q->tree && live_add_env(q, q->tree, e) < 0))
         return -1;
     struct limits usual = config_born(&g->config, (*ret)->config);
     if (q->tree) /* held against the maxima, as what is asked for */

@@ -83,16 +83,30 @@ static int choose_pool(struct engine *g, const struct run_request *q, const char
     return 0;
 }
 
+static size_t bytes_of(char *const *items, unsigned n) {
+    size_t all = 0;
+    for (unsigned i = 0; i < n; i++)
+        all += strlen(items[i]);
+    return all;
+}
+
 /* Before those of the request, which come after it in the list and win. */
-static void run_add_env(struct run_request *q, const struct config_list *env) {
+static int run_add_env(struct run_request *q, const struct tree *t, struct err *e) {
+    const struct config_list *env = &t->env;
     unsigned n = RUN_MAX_ENV - q->nenv < env->n ? RUN_MAX_ENV - q->nenv : env->n;
+    size_t asked = bytes_of(q->args, q->nargs) + bytes_of(q->env, q->nenv);
     if (n == 0)
-        return;
+        return 0;
+    if (asked + bytes_of(env->items, n) > RUN_MAX_STRINGS)
+        return err_user(e, "bad_value",
+                        "args and env have more than %u bytes together with the env of profile %s",
+                        RUN_MAX_STRINGS, t->name);
     q->env = xrealloc(q->env, (q->nenv + n) * sizeof *q->env);
     memmove(&q->env[n], q->env, q->nenv * sizeof *q->env);
     for (unsigned k = 0; k < n; k++)
         q->env[k] = xstrdup(env->items[k]);
     q->nenv += n;
+    return 0;
 }
 
 /* A tenant's own profile comes before the operator's of the same name, which may be younger. */
@@ -104,11 +118,10 @@ static int choose_profile(struct engine *g, struct run_request *q, struct profil
     if (t && tree_check(t, *ret, e) < 0)
         return -1;
     q->tree = tree_use(t);
-    if (t) {
-        run_add_env(q, &t->env);
-        q->flags |= RUN_TREE;
-    }
-    return 0;
+    if (!t)
+        return 0;
+    q->flags |= RUN_TREE;
+    return run_add_env(q, t, e);
 }
 
 /* The program itself has that place, however it is spelt. */
