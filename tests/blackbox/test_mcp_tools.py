@@ -76,6 +76,15 @@ def test_long_text_is_cut_in_the_middle_and_can_be_read(mcp: Mcp) -> None:
         assert uri in answer.text, "also for who sees no links"
 
 
+def test_a_value_that_is_too_large_is_told(mcp: Mcp) -> None:
+    note = "[what was shown here is too large to be kept: save it to a file]"
+    large = "display('x' * 9_000_000)"
+    with mcp:
+        for code in (large, f"print('before'); {large}", f"print('a'); {large}; print('b')"):
+            assert mcp.value(code).count(note) == 1
+        assert mcp.value("1") == "1"
+
+
 def test_a_million_small_prints_are_cut(mcp: Mcp) -> None:
     with mcp:
         answer = mcp.python(

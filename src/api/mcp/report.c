@@ -194,6 +194,7 @@ void report_event(struct report *r, uint64_t number, const char *type, const cha
     } else if (is_shown(type) || is_printed(type)) {
         if (r->clears_next)
             clear_until(r, number - 1);
+        r->last = number;
         if (is_shown(type))
             add_image(r, json, len, number);
     }
@@ -201,12 +202,14 @@ void report_event(struct report *r, uint64_t number, const char *type, const cha
 
 /* ---- the text, at the end ---- */
 
-#define UPDATES 64 /* displays, the last ones, that may be updated */
+#define TOO_LARGE "[what was shown here is too large to be kept: save it to a file]\\n"
+#define UPDATES   64 /* displays, the last ones, that may be updated */
 
 struct gather {
     struct follower follower;
     const struct report *r; /* or NULL: as it was said */
     bool keeps_figures, begun;
+    uint64_t last; /* event */
     struct cut cut;
     struct {
         struct json_span id;
@@ -255,7 +258,10 @@ static void gather_event(struct follower *f, uint64_t number, const char *type, 
         return;
     if (!g->begun && number > (g->r ? g->r->cleared : 0) + 1)
         cut_adds(&g->cut, "[the beginning of the output is not kept]\\n");
+    else if (g->begun && number > g->last + 1)
+        cut_adds(&g->cut, TOO_LARGE);
     g->begun = true;
+    g->last = number;
     if (is_printed(type)) {
         struct json_span text = inside_of(json_member(json, len, "data"));
         cut_add(&g->cut, text.at, text.len);
@@ -269,6 +275,8 @@ static void gather(struct gather *g, struct record *rec) {
     g->follower = (struct follower){.is_first = true, .fn = gather_event, .arg = g};
     record_follow(rec, &g->follower);
     record_unfollow(&g->follower); /* it may go on */
+    if (g->r && g->r->last > g->r->cleared && g->r->last > g->last)
+        cut_adds(&g->cut, TOO_LARGE);
 }
 
 static void strip(struct buf *to, size_t from) {

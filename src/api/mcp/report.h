@@ -34,6 +34,7 @@ struct report {
     struct report_link links[REPORT_LINKS];
     unsigned nimages, nlinks, lost; /* lost: no link could be had */
     size_t bytes;                   /* of all images */
+    uint64_t last;                  /* event that printed or showed something */
     uint64_t cleared;               /* what came up to this event is forgotten: clear_output() */
     bool clears_next;               /* the next one that shows something clears, too */
     struct buf error, failed, end;  /* JSON of these events; or nothing */
