@@ -82,6 +82,12 @@ def test_queries_that_make_no_sense_are_refused(box: Box, query: str) -> None:
     assert name in reply.json["error"]["message"] and value in reply.json["error"]["message"]
 
 
+def test_a_parameter_that_comes_twice_is_refused(box: Box) -> None:
+    reply = ask(box.port, "GET", f"{box.url}/files?limit=1&limit=2")
+    assert code_of(reply) == (422, "bad_value")
+    assert reply.json["error"]["message"] == "the query has limit more than once"
+
+
 def test_pages_hold_while_files_come_and_go(box: Box) -> None:
     for i in range(40):
         box.put(f"d/stays{i:02}", b"")

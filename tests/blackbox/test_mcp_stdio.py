@@ -371,6 +371,7 @@ def test_what_the_options_mean_for_a_server_of_its_own(tmp_path: Path) -> None:
     [
         (["--tools", "some"], ("--tools", "core, files, ipybox or all")),
         (["--sandbox", "a b"], ("--sandbox", "letters, digits and -")),
+        (["--profile", "\x1b[31m"], ("--profile", "x1b[31m", "a-z, digits, _ and -")),
         (["--container-env-var", "A"], ("NAME=VALUE",)),
         (["--env-file", "/none"], ("/none", "no such file")),
         (["--bind", "/tmp"], ("HOST:PATH",)),

@@ -70,7 +70,8 @@ def test_the_url_names_a_sandbox_and_what_it_is_like(live_service: LiveService) 
 
 @pytest.mark.parametrize(
     "query",
-    ["tools=none", "sandbox=a/b", "memory_mb=x", "memory_mb=0", "nobody=1", "cpus=-1"],
+    ["tools=none", "sandbox=a/b", "memory_mb=x", "memory_mb=0", "nobody=1", "cpus=-1"]
+    + ["memory_mb=64&memory_mb=128"],
 )
 def test_a_url_that_means_nothing_is_refused(live_service: LiveService, query: str) -> None:
     reply = Mcp(live_service.port, MODERN, query).send("tools/list", {})

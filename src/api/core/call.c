@@ -215,23 +215,36 @@ static bool is_query_field(const struct field *f, const char *name) {
                 : strcmp(name, f->name) == 0;
 }
 
-/* A misspelt parameter would have no effect; a filter, for one, would let everything through. */
+static bool refuse_parameter(struct call *c, const struct schema *q, const char *name) {
+    AUTO_BUF allowed = BUF_INIT;
+    struct err e;
+    for (unsigned k = 0; k < q->n; k++)
+        buf_addf(&allowed, "%s%s", k ? ", " : "", q->fields[k].name);
+    err_user(&e, "bad_value", "the query has \"%.60s\"; it may have: %s", name, allowed.data);
+    call_fail(c, &e);
+    return false;
+}
+
+/* A misspelt parameter would have no effect; a filter, for one, would let everything through. Of
+ * one that comes twice, two readers may take different values. */
 static bool check_query(struct call *c) {
     const struct schema *q = c->route->doc.query;
     const char *name, *value;
-    AUTO_BUF allowed = BUF_INIT;
+    uint64_t seen = 0;
     struct err e;
     for (unsigned i = 0; q && !q->open && http_query_at(c->req, i, &name, &value); i++) {
         unsigned k = 0;
         while (k < q->n && !is_query_field(&q->fields[k], name))
             k++;
-        if (k < q->n)
-            continue;
-        for (k = 0; k < q->n; k++)
-            buf_addf(&allowed, "%s%s", k ? ", " : "", q->fields[k].name);
-        err_user(&e, "bad_value", "the query has \"%.60s\"; it may have: %s", name, allowed.data);
-        call_fail(c, &e);
-        return false;
+        if (k == q->n)
+            return refuse_parameter(c, q, name);
+        uint64_t bit = strcmp(q->fields[k].name, name) == 0 && k < 64 ? 1ull << k : 0;
+        if (seen & bit) {
+            err_user(&e, "bad_value", "the query has %s more than once", q->fields[k].name);
+            call_fail(c, &e);
+            return false;
+        }
+        seen |= bit;
     }
     return true;
 }

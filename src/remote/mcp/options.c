@@ -118,15 +118,23 @@ static int set_flag(struct mcp_options *o, const struct flag *f, const char *tex
     return 0;
 }
 
-/* Letters, digits and -, as the tools' argument `sandbox`. */
-static int check_name(const char *name, struct err *e) {
+static int check_name(const char *flag, const char *name, const char *letters, size_t most,
+                      const char *what, struct err *e) {
     char quoted[80];
-    size_t len = strlen(name);
-    if (len > 0 && len <= 64 &&
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") == len)
+    size_t n = name ? strlen(name) : 0;
+    if (!name || (n >= 1 && n <= most && strspn(name, letters) == n))
         return 0;
-    return err_user(e, "bad_value", "--sandbox is %s; it must have 1 to 64 letters, digits and -",
-                    log_quote(name, quoted, sizeof quoted));
+    return err_user(e, "bad_value", "%s is %s; it must have 1 to %zu %s", flag,
+                    log_quote(name, quoted, sizeof quoted), most, what);
+}
+
+/* As the tools' argument `sandbox`, and as names of profiles. */
+static int check_names(const struct mcp_options *o, struct err *e) {
+    static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-",
+                      lower[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+    if (check_name("--sandbox", o->sandbox, upper, 64, "letters, digits and -", e) < 0)
+        return -1;
+    return check_name("--profile", o->profile, lower, 32, "of a-z, digits, _ and -", e);
 }
 
 static int check_word(const char *flag, const char *word, const char *const *words, const char *all,
@@ -146,7 +154,7 @@ static int check(const struct mcp_options *o, struct err *e) {
                                           "vscode",         "codex",       NULL};
     if (o->client && !o->config)
         return err_user(e, "bad_option", "mcp: --client is for `cloche mcp config`");
-    if (o->sandbox && check_name(o->sandbox, e) < 0)
+    if (check_names(o, e) < 0)
         return -1;
     if (check_word("--tools", o->tools, sets, "core, files, ipybox or all", e) < 0)
         return -1;
