@@ -326,8 +326,10 @@ def test_the_tenants_disk_and_number(tmp_path: Path) -> None:
     with tenants(tmp_path, *options) as service:
         alice, bob = service.of("alice"), service.of("bob")
         wheel(service.wheels, "bulky", body=f"LARGE = {'x' * (3 << 20)!r}")
-        said = broken(alice, "large", "bulky")
-        assert said.startswith("it needs more of the disk than the 1 MB that are left of 1 MB")
+        wheel(service.wheels, "scattered", more={f"scattered_{n}.py": "" for n in range(300)})
+        for name in ("bulky", "scattered"):  # large, or of many files, which take room as well
+            said = broken(alice, "large", name)
+            assert said.startswith("it needs more of the disk than the 1 MB that are left of 1 MB")
         assert eventually(lambda: service.left() == []), service.left()
         make(alice, "one", "alpha")
         make(alice, "two", "alpha")

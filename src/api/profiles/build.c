@@ -291,8 +291,9 @@ static void explain_files(const struct build *b, char *out, size_t cap) {
 
 static int commit(struct build *b, struct err *e) {
     struct own_profile *p = b->profile;
-    if (b->env.bytes > room_of(b)) { /* another one was quicker */
-        err_user(&b->why, "too_large", "two builds");
+    /* Another one was quicker, or many small files count for more than their bytes. */
+    if (own_size(b->env.bytes, b->env.files) > room_of(b)) {
+        err_user(&b->why, "too_large", "of all its files");
         b->env.most = room_of(b);
         explain_files(b, e->text, sizeof e->text);
         return -1;

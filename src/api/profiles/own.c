@@ -53,8 +53,12 @@ struct own_profile *own_find(const struct api *a, const char *tenant, const char
     return p;
 }
 
+uint64_t own_size(uint64_t bytes, uint64_t files) {
+    return bytes + files * FILE_BYTES;
+}
+
 static uint64_t bytes_of(const struct own_profile *p) {
-    return p->state == OWN_READY ? own_number(p, "bytes") + own_number(p, "files") * FILE_BYTES : 0;
+    return p->state == OWN_READY ? own_size(own_number(p, "bytes"), own_number(p, "files")) : 0;
 }
 
 uint64_t own_bytes(const struct api *a, const char *tenant) {

@@ -43,6 +43,8 @@ struct own_profile *own_find(const struct api *a, const char *tenant, const char
 /* The tenant's, one after the other: the one after `last`, or the first. */
 struct own_profile *own_next(const struct api *a, const char *tenant,
                              const struct own_profile *last);
+/* What so many bytes in so many files count for. */
+uint64_t own_size(uint64_t bytes, uint64_t files);
 /* What the tenant's take of the disk, and how many there are. */
 uint64_t own_bytes(const struct api *a, const char *tenant);
 unsigned own_count(const struct api *a, const char *tenant);
