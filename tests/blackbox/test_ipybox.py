@@ -191,4 +191,4 @@ def test_it_is_in_the_specification(box: LiveService) -> None:
     assert {"get", "post", "delete"} <= paths["/files/{path}"].keys()
     assert {"get", "post"} <= paths["/directories/{path}"].keys()
     assert "get" in paths["/modules"] and "get" in paths["/status"]
-    assert not [path for path in paths if path.startswith("/mcp")]
+    assert not [path for path in paths if path.startswith("/mcp/{relpath}")]

@@ -271,7 +271,8 @@ def charged_mb(port: int) -> float:
     return float(found[0]) / MB
 
 
-def test_what_is_kept_counts_as_its_memory(port: int) -> None:
+def grown_mb(port: int) -> float:
+    """What is charged more after a program has shown 24 MB of text."""
     code = """
 large = bytearray(150 << 20)
 del large
@@ -280,7 +281,6 @@ input()
 for i in range(6): display({"text/plain": "x" * 4_000_000}, raw=True)
 input()
 """
-    assert eventually(lambda: charged_mb(port) < 60)  # those of other tests have ended
     with Socket(port, path="/v1/run") as ws:
         ws.say(code=code, timeout_ms=60_000, profile="base", limits={"memory_mb": 400})
         until(ws, "stdout")
@@ -288,10 +288,17 @@ input()
         ws.say(type="stdin", value="go")
         for _ in range(6):
             until(ws, "display")
-        assert charged_mb(port) - before > 15
+        grown = charged_mb(port) - before
         ws.say(type="stdin", value="go")
         until(ws, "end")
         ws.goodbye()
+    return grown
+
+
+def test_what_is_kept_counts_as_its_memory(port: int) -> None:
+    """Three times, since something of another test may end meanwhile, and is charged no more."""
+    assert eventually(lambda: charged_mb(port) < 60)
+    assert max(grown_mb(port) for _ in range(3)) > 15
 
 
 def until(ws: Socket, kind: str) -> dict[str, Any]:
