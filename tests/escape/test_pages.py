@@ -98,7 +98,7 @@ def test_full_queues_live_beside_that(engine: Engine, too_much: int) -> None:
         assert honest.end().stdout == b"full\ngood\n", honest.outcome
 
 
-@pytest.mark.once  # a sanitized init does not find all sockets in its time
+@pytest.mark.once  # timed out with sanitizers beside the whole suite: it is not known why
 @pytest.mark.parametrize("groups", ["auto", "none"])
 def test_idle_sockets_live_beside_many_that_hold_little(
     start_engine: Callable[..., Engine], too_much: int, groups: str
